@@ -1,0 +1,398 @@
+//! Cron expressions of five to seven fields: `min hour dom mon dow`, six fields add the year, seven put the seconds
+//! first. Both days restricted: either matches.
+
+use std::fmt;
+
+use super::bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+use super::item::{self, Item, Piece};
+use super::set::{self, FieldKind};
+use crate::civil::{MONTHS, WEEKDAYS};
+use crate::hash::StableHash;
+use crate::text::TextError;
+
+/// No expression is longer, not even one that lists every second and minute.
+const TEXT_MAX: usize = 1024;
+
+const SECOND: FieldKind = FieldKind { name: "second", min: 0, max: 59, value_max: 59, names: &[] };
+const MINUTE: FieldKind = FieldKind { name: "minute", min: 0, max: 59, value_max: 59, names: &[] };
+const HOUR: FieldKind = FieldKind { name: "hour", min: 0, max: 23, value_max: 23, names: &[] };
+const DAY: FieldKind = FieldKind { name: "day of month", min: 1, max: 31, value_max: 31, names: &[] };
+const MONTH: FieldKind = FieldKind { name: "month", min: 1, max: 12, value_max: 12, names: &MONTHS };
+const WEEKDAY: FieldKind = FieldKind { name: "day of week", min: 0, max: 6, value_max: 7, names: &WEEKDAYS };
+const YEAR: FieldKind = FieldKind {
+    name: "year",
+    min: YEAR_MIN.cast_unsigned(),
+    max: YEAR_MAX.cast_unsigned(),
+    value_max: YEAR_MAX.cast_unsigned(),
+    names: &[],
+};
+
+/// A cron expression as written. Fields given as `H` get their values from the job's id.
+#[derive(Debug, Clone)]
+pub struct CronExpr {
+    /// Everything but the fields that are hashed; those are empty here.
+    bits: Cron,
+    /// Seconds, minutes, hours, days, months and weekdays that are given as `H`.
+    hashed: [Option<Hashed>; 6],
+    /// How many fields were written. Lint asks; it does not tell two expressions apart.
+    fields: u8,
+}
+
+impl PartialEq for CronExpr {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.bits, &self.hashed) == (&other.bits, &other.hashed)
+    }
+}
+
+impl Eq for CronExpr {}
+
+/// `H`, `H/step`, `H(first-last)` or `H(first-last)/step`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Hashed {
+    first: u32,
+    last: u32,
+    step: Option<u32>,
+}
+
+impl CronExpr {
+    /// Reads an expression.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text.len() > TEXT_MAX {
+            return Err(TextError::new(
+                0..text.len(),
+                format!("a cron expression can be at most {TEXT_MAX} bytes long"),
+            ));
+        }
+        let pieces = fields_of(text);
+        let skipped = match pieces.len() {
+            5 | 6 => 1,
+            7 => 0,
+            _ => return Err(wrong_count(text, &pieces)),
+        };
+        let mut full = [Piece { text: "*", at: 0 }; 7];
+        full[0].text = "0";
+        full[skipped..skipped + pieces.len()].copy_from_slice(&pieces);
+        let fields = pieces.len() as u8;
+        Self::from_fields(full, fields).map_err(|error| match &error.hint {
+            // Elsewhere six fields start with the second; that is the likely mistake.
+            None if fields == 6 => error.hint("six fields end in the year; with seconds there are seven"),
+            _ => error,
+        })
+    }
+
+    fn from_fields(pieces: [Piece<'_>; 7], fields: u8) -> Result<Self, TextError> {
+        let [second, minute, hour, day, month, weekday, year] = pieces;
+        let mut expr = Self { bits: Cron::EMPTY, hashed: [None; 6], fields };
+        expr.bits.seconds = expr.plain(0, second, SECOND)?.0;
+        expr.bits.minutes = expr.plain(1, minute, MINUTE)?.0;
+        let (hours, hour_star) = expr.plain(2, hour, HOUR)?;
+        expr.bits.hours = hours as u32;
+        expr.bits.traits.every_hour = hour_star
+            || hours == HOUR.all()
+            || expr.hashed[2].is_some_and(|hashed| hashed.step.is_some() && hashed.first == 0 && hashed.last == 23);
+        expr.days(day)?;
+        expr.bits.months = expr.plain(4, month, MONTH)?.0 as u16;
+        expr.weekdays(weekday)?;
+        expr.years(year)?;
+        Ok(expr)
+    }
+
+    /// The rule in bits for a job: its id decides what `H` stands for.
+    pub(crate) fn resolve(&self, job: &str) -> Cron {
+        let mut bits = self.bits;
+        let kinds = [SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY];
+        for (kind, hashed) in kinds.into_iter().zip(self.hashed) {
+            let Some(hashed) = hashed else { continue };
+            let mut hash = StableHash::new();
+            hash.text(job);
+            hash.text(kind.name);
+            let values = hashed.values(hash.finish());
+            match kind.name {
+                "second" => bits.seconds = values,
+                "minute" => bits.minutes = values,
+                "hour" => bits.hours = values as u32,
+                "day of month" => bits.days = values as u32,
+                "month" => bits.months = values as u16,
+                _ => bits.weekdays = values as u8,
+            }
+        }
+        bits
+    }
+
+    /// Whether it has fields that depend on the job's id.
+    pub fn depends_on_job(&self) -> bool {
+        self.hashed.iter().any(Option::is_some)
+    }
+
+    /// Whether it leaves the year open.
+    pub fn every_year(&self) -> bool {
+        self.bits.years == Years::all()
+    }
+
+    /// How many fields were written.
+    pub fn field_count(&self) -> u8 {
+        self.fields
+    }
+
+    /// A field without special entries: its values, and whether it is `*` or `*/n` as a whole.
+    fn plain(&mut self, index: usize, piece: Piece<'_>, kind: FieldKind) -> Result<(u64, bool), TextError> {
+        if let Some(hashed) = parse_hashed(piece, kind)? {
+            self.hashed[index] = Some(hashed);
+            return Ok((0, false));
+        }
+        let mut bits = 0;
+        let mut stars = 0;
+        let mut entries = 0;
+        for entry in piece.entries() {
+            let item = parse_item(entry, kind)?;
+            bits |= set::stepped(item.first, item.last, item.step);
+            stars += u32::from(item.star);
+            entries += 1;
+        }
+        Ok((bits, stars == 1 && entries == 1))
+    }
+
+    fn days(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
+        self.bits.traits.days_restricted = !matches!(piece.text, "*" | "?");
+        if let Some(hashed) = parse_hashed(piece, DAY)? {
+            self.hashed[3] = Some(hashed);
+            return Ok(());
+        }
+        for entry in piece.entries() {
+            let upper = entry.text.to_ascii_uppercase();
+            if upper == "L" {
+                self.bits.from_end |= 1;
+            } else if upper == "LW" || upper == "WL" {
+                self.bits.traits.last_working_day = true;
+            } else if upper.starts_with("L-") {
+                let back = Piece { text: &entry.text[2..], at: entry.at + 2 };
+                let kind = FieldKind { name: "days before the last", min: 1, max: 30, value_max: 30, names: &[] };
+                self.bits.from_end |= 1 << item::value(back, kind)?;
+            } else if upper.len() > 1 && upper.ends_with('W') {
+                self.bits.nearest |= 1 << item::value(entry.part(0, entry.text.len() - 1), DAY)?;
+            } else {
+                let item = parse_item(entry, DAY)?;
+                self.bits.days |= set::stepped(item.first, item.last, item.step) as u32;
+                // `*` inside a list restricts nothing.
+                self.bits.traits.days_restricted &= !(item.star && item.step == 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn weekdays(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
+        self.bits.traits.weekdays_restricted = !matches!(piece.text, "*" | "?");
+        if let Some(hashed) = parse_hashed(piece, WEEKDAY)? {
+            self.hashed[5] = Some(hashed);
+            return Ok(());
+        }
+        for entry in piece.entries() {
+            if let Some(hash) = entry.text.find('#') {
+                let weekday = item::value(entry.part(0, hash), WEEKDAY)? % 7;
+                let kind = FieldKind { name: "the number after `#`", min: 1, max: 5, value_max: 5, names: &[] };
+                let nth = item::value(entry.part(hash + 1, entry.text.len()), kind)?;
+                self.bits.nth |= 1 << (weekday * NTH_PER_WEEKDAY + nth - 1);
+            } else if entry.text.eq_ignore_ascii_case("L") {
+                return Err(entry
+                    .error("`L` alone is not a day of week")
+                    .hint("write 5L for the last Friday, or L in the day-of-month field for the last day"));
+            } else if let Some(weekday) = last_weekday(entry) {
+                self.bits.nth |= 1 << (weekday? % 7 * NTH_PER_WEEKDAY + NTH_LAST);
+            } else {
+                let item = parse_item(entry, WEEKDAY)?;
+                self.bits.weekdays |= week(item);
+                self.bits.traits.weekdays_restricted &= !(item.star && item.step == 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn years(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
+        self.bits.years = Years::NONE;
+        for entry in piece.entries() {
+            let item = parse_item(entry, YEAR)?;
+            for year in (item.first..=item.last).step_by(item.step as usize) {
+                self.bits.years.insert(year.cast_signed());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Blank-separated fields with their places.
+fn fields_of(text: &str) -> Vec<Piece<'_>> {
+    text.split_whitespace()
+        .map(|field| Piece { text: field, at: field.as_ptr() as usize - text.as_ptr() as usize })
+        .collect()
+}
+
+fn wrong_count(text: &str, pieces: &[Piece<'_>]) -> TextError {
+    let at = pieces.get(7).map_or(0..text.len(), |extra| extra.at..text.len());
+    let count = pieces.len();
+    let fields = if count == 1 { "field" } else { "fields" };
+    TextError::new(at, format!("a cron expression has 5, 6 or 7 fields, this has {count} {fields}")).hint(
+        "minute hour day-of-month month day-of-week; a sixth field is the year; with seven the first is the second",
+    )
+}
+
+fn parse_item(entry: Piece<'_>, kind: FieldKind) -> Result<Item, TextError> {
+    let item = item::parse(entry, kind, |_, _| kind.max)?;
+    let wraps = kind.name == WEEKDAY.name;
+    if item.first > item.last && !wraps {
+        return Err(item::reversed(entry, kind, item));
+    }
+    Ok(item)
+}
+
+/// The weekdays of an entry; a range may go over the end of the week, and 7 is Sunday.
+fn week(item: Item) -> u8 {
+    let last = if item.first > item.last { item.last + 7 } else { item.last };
+    let days = set::stepped(item.first, last, item.step);
+    (days | days >> 7) as u8 & 0x7f
+}
+
+/// `5L` or `friL`: the weekday, when the entry has that shape.
+fn last_weekday(entry: Piece<'_>) -> Option<Result<u32, TextError>> {
+    let len = entry.text.len();
+    let is_last = len > 1 && entry.text.is_char_boundary(len - 1) && entry.text[len - 1..].eq_ignore_ascii_case("l");
+    // No name of a weekday ends in an l, so a trailing one is always the mark.
+    is_last.then(|| item::value(entry.part(0, len - 1), WEEKDAY))
+}
+
+fn parse_hashed(piece: Piece<'_>, kind: FieldKind) -> Result<Option<Hashed>, TextError> {
+    let text = piece.text;
+    if !text.starts_with(['H', 'h']) {
+        return Ok(None);
+    }
+    // The month has 28 days that always exist.
+    let usual_last = if kind.name == DAY.name { 28 } else { kind.max };
+    let mut hashed = Hashed { first: kind.min, last: usual_last, step: None };
+    let mut at = 1;
+    if text[at..].starts_with('(') {
+        let close = text.find(')').ok_or_else(|| piece.error("expected `)`").hint("write H(0-29)"))?;
+        let inside = piece.part(at + 1, close);
+        let item = parse_item(inside, kind)?;
+        if item.step != 1 || item.star || item.first > item.last {
+            return Err(inside.error("expected a range such as 0-29"));
+        }
+        (hashed.first, hashed.last) = (item.first, item.last.min(kind.max));
+        at = close + 1;
+    }
+    if text[at..].starts_with('/') {
+        let step = piece.part(at + 1, text.len());
+        let most = hashed.last - hashed.first + 1;
+        let steps = FieldKind { name: "a step", min: 1, max: most, value_max: most, names: &[] };
+        hashed.step = Some(item::value(step, steps)?);
+        at = text.len();
+    }
+    if at < text.len() {
+        return Err(piece
+            .part(at, text.len())
+            .error("expected nothing more after `H`")
+            .hint("write H, H/15 or H(0-29)"));
+    }
+    Ok(Some(hashed))
+}
+
+impl Hashed {
+    fn values(self, hash: u64) -> u64 {
+        let choices = self.step.unwrap_or(self.last - self.first + 1);
+        let first = self.first + (hash % u64::from(choices)) as u32;
+        match self.step {
+            Some(step) => set::stepped(first, self.last, step),
+            None => 1 << first,
+        }
+    }
+
+    fn text(self, kind: FieldKind) -> String {
+        let usual_last = if kind.name == DAY.name { 28 } else { kind.max };
+        let range = if (self.first, self.last) == (kind.min, usual_last) {
+            String::new()
+        } else {
+            format!("({}-{})", self.first, self.last)
+        };
+        let step = self.step.map(|step| format!("/{step}")).unwrap_or_default();
+        format!("H{range}{step}")
+    }
+}
+
+impl fmt::Display for CronExpr {
+    /// The canonical text: the fewest fields, each as its shortest usual text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = &self.bits;
+        let plain = |index: usize, values: u64, kind: FieldKind| match self.hashed[index] {
+            Some(hashed) => hashed.text(kind),
+            None => set::text(values, kind, true),
+        };
+        let hour_values = set::values(u64::from(bits.hours));
+        let hour = match (self.hashed[2], bits.traits.every_hour, hour_values.as_slice()) {
+            (Some(hashed), ..) => hashed.text(HOUR),
+            (None, true, [_, second]) => format!("*/{second}"),
+            (None, star, _) => set::text(u64::from(bits.hours), HOUR, star),
+        };
+        let month = plain(4, u64::from(bits.months), MONTH);
+        let years: Vec<u32> = (YEAR.min..=YEAR.max).filter(|year| bits.years.contains(year.cast_signed())).collect();
+        let every_year = bits.years == Years::all();
+        let on_the_minute = bits.seconds == 1 && self.hashed[0].is_none();
+        if !on_the_minute {
+            write!(f, "{} ", plain(0, bits.seconds, SECOND))?;
+        }
+        let minute = plain(1, bits.minutes, MINUTE);
+        write!(f, "{minute} {hour} {} {month} {}", self.days_text(), self.weekdays_text())?;
+        match (every_year, on_the_minute) {
+            (true, true) => Ok(()),
+            (true, false) => f.write_str(" *"),
+            (false, _) => write!(f, " {}", set::list_text(&years, YEAR.min, YEAR.max, false)),
+        }
+    }
+}
+
+impl CronExpr {
+    fn days_text(&self) -> String {
+        if let Some(hashed) = self.hashed[3] {
+            return hashed.text(DAY);
+        }
+        if !self.bits.traits.days_restricted {
+            return "*".to_owned();
+        }
+        let mut entries = Vec::new();
+        let days = u64::from(self.bits.days);
+        if days == DAY.all() {
+            entries.push("1-31".to_owned());
+        } else if days != 0 {
+            entries.push(set::text(days, DAY, true));
+        }
+        entries.extend(set::values(u64::from(self.bits.nearest)).iter().map(|day| format!("{day}W")));
+        for back in set::values(u64::from(self.bits.from_end)) {
+            entries.push(if back == 0 { "L".to_owned() } else { format!("L-{back}") });
+        }
+        if self.bits.traits.last_working_day {
+            entries.push("LW".to_owned());
+        }
+        entries.join(",")
+    }
+
+    fn weekdays_text(&self) -> String {
+        if let Some(hashed) = self.hashed[5] {
+            return hashed.text(WEEKDAY);
+        }
+        if !self.bits.traits.weekdays_restricted {
+            return "*".to_owned();
+        }
+        let mut entries = Vec::new();
+        let weekdays = u64::from(self.bits.weekdays);
+        if weekdays == WEEKDAY.all() {
+            entries.push("0-6".to_owned());
+        } else if weekdays != 0 {
+            entries.push(set::text(weekdays, WEEKDAY, true));
+        }
+        for bit in set::values(self.bits.nth) {
+            let weekday = bit / NTH_PER_WEEKDAY;
+            entries.push(match bit % NTH_PER_WEEKDAY {
+                NTH_LAST => format!("{weekday}L"),
+                nth => format!("{weekday}#{}", nth + 1),
+            });
+        }
+        entries.join(",")
+    }
+}

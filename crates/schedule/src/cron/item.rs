@@ -1,0 +1,113 @@
+//! One entry of a cron field's list: `*`, `5`, `5-20`, `*/2`, `5/2`, `5-20/2`. Both dialects share its shape; they
+//! differ in what a step may be and in how weekdays are numbered.
+
+use super::set::FieldKind;
+use crate::text::{TextError, did_you_mean, shortened};
+
+/// An entry with its ends and step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) step: u32,
+    /// It began with `*` or `?`.
+    pub(super) star: bool,
+}
+
+/// A piece of an expression and where it stands in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+impl<'a> Piece<'a> {
+    /// The part from `start` to `end`.
+    pub(super) fn part(self, start: usize, end: usize) -> Self {
+        Self { text: &self.text[start..end], at: self.at + start }
+    }
+
+    /// Its parts between commas.
+    pub(super) fn entries(self) -> impl Iterator<Item = Piece<'a>> {
+        let mut at = self.at;
+        self.text.split(',').map(move |text| {
+            let piece = Piece { text, at };
+            at += text.len() + 1;
+            piece
+        })
+    }
+
+    /// A mistake at this place.
+    pub(super) fn error(self, message: impl Into<String>) -> TextError {
+        TextError::new(self.at..self.at + self.text.len(), message)
+    }
+}
+
+/// Reads an entry. `step_max` tells how large a step may be for given ends.
+pub(super) fn parse(piece: Piece<'_>, kind: FieldKind, step_max: impl Fn(u32, u32) -> u32) -> Result<Item, TextError> {
+    if piece.text.is_empty() {
+        return Err(piece
+            .error(format!("expected a value for {}", kind.name))
+            .hint("a comma stands between two values"));
+    }
+    let (base, step) = match piece.text.find('/') {
+        Some(slash) => (piece.part(0, slash), Some(piece.part(slash + 1, piece.text.len()))),
+        None => (piece, None),
+    };
+    let star = matches!(base.text, "*" | "?");
+    let (first, last) = if star {
+        (kind.min, kind.max)
+    } else if let Some(dash) = base.text.find('-') {
+        (value(base.part(0, dash), kind)?, value(base.part(dash + 1, base.text.len()), kind)?)
+    } else {
+        let first = value(base, kind)?;
+        (first, if step.is_some() { kind.max.max(first) } else { first })
+    };
+    let step = match step {
+        Some(step) => step_value(step, kind, step_max(first, last))?,
+        None => 1,
+    };
+    Ok(Item { first, last, step, star })
+}
+
+/// The mistake of a range that goes down.
+pub(super) fn reversed(piece: Piece<'_>, kind: FieldKind, item: Item) -> TextError {
+    let Item { first, last, .. } = item;
+    piece
+        .error(format!("the range {first}-{last} goes down"))
+        .hint(format!("write {first}-{},{}-{last} to go over the end", kind.max, kind.min))
+}
+
+/// Reads one value, a number or a name.
+pub(super) fn value(piece: Piece<'_>, kind: FieldKind) -> Result<u32, TextError> {
+    let text = piece.text;
+    if text.bytes().next().is_some_and(|byte| byte.is_ascii_digit()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number = text.parse::<u32>().ok().filter(|number| *number >= kind.min && *number <= kind.value_max);
+        return number
+            .ok_or_else(|| piece.error(format!("{} must be {}, not {}", kind.name, kind.range(), shortened(text))));
+    }
+    kind.named(text).ok_or_else(|| {
+        let error = piece.error(if text.is_empty() {
+            format!("expected a value for {} here", kind.name)
+        } else {
+            format!("`{}` is not a value for {}", shortened(text), kind.name)
+        });
+        match did_you_mean(text, kind.names.iter().copied()) {
+            Some(meant) if !text.is_empty() => error.hint(format!("did you mean `{meant}`?")),
+            _ if kind.names.is_empty() => error.hint(format!("a number from {}, or *", kind.range())),
+            _ => error.hint(format!("a number from {}, a name such as {}, or *", kind.range(), &kind.names[0][..3])),
+        }
+    })
+}
+
+fn step_value(piece: Piece<'_>, kind: FieldKind, max: u32) -> Result<u32, TextError> {
+    let digits = !piece.text.is_empty() && piece.text.bytes().all(|byte| byte.is_ascii_digit());
+    let step = piece.text.parse::<u32>().ok().filter(|_| digits);
+    match step {
+        Some(step) if (1..=max).contains(&step) => Ok(step),
+        Some(_) | None if digits => Err(piece
+            .error(format!("a step for {} here must be 1–{max}, not {}", kind.name, shortened(piece.text)))
+            .hint("`*/5` means every fifth value")),
+        _ => Err(piece.error("expected a number after `/`").hint("`*/5` means every fifth value")),
+    }
+}

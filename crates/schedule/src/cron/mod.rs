@@ -1,0 +1,11 @@
+//! Cron, in two dialects with one internal form: expressions of five to seven fields, and named fields.
+
+mod bits;
+mod expression;
+mod fields;
+mod item;
+mod set;
+
+pub(crate) use bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+pub use expression::CronExpr;
+pub use fields::FieldsExpr;

@@ -1,0 +1,92 @@
+//! The set of values of one cron field, and its shortest text. Both dialects are printed from here.
+
+use std::fmt::Write;
+
+/// What values a field can have, and how they are called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldKind {
+    /// As messages call it.
+    pub(super) name: &'static str,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    /// The largest number that may be written: 7 is another Sunday.
+    pub(super) value_max: u32,
+    /// Names of values from `min` on, when there are any.
+    pub(super) names: &'static [&'static str],
+}
+
+impl FieldKind {
+    /// All values of the field.
+    pub(super) fn all(self) -> u64 {
+        stepped(self.min, self.max, 1)
+    }
+
+    /// The value that a name or its first three letters stand for.
+    pub(super) fn named(self, word: &str) -> Option<u32> {
+        let index = self.names.iter().position(|name| {
+            word.eq_ignore_ascii_case(name) || (word.len() == 3 && word.eq_ignore_ascii_case(&name[..3]))
+        })?;
+        u32::try_from(index).ok().map(|index| self.min + index)
+    }
+
+    /// `0–59`, for messages.
+    pub(super) fn range(self) -> String {
+        format!("{}–{}", self.min, self.value_max)
+    }
+}
+
+/// `first`, `first + step`, … up to `last`.
+pub(super) fn stepped(first: u32, last: u32, step: u32) -> u64 {
+    let mut bits = 0;
+    let mut value = first;
+    while value <= last {
+        bits |= 1 << value;
+        value += step.max(1);
+    }
+    bits
+}
+
+/// Values of a set in order.
+pub(super) fn values(bits: u64) -> Vec<u32> {
+    (0..64).filter(|value| bits >> value & 1 == 1).collect()
+}
+
+/// The shortest usual text of a set: `*` when it is all, `*/n` when it is that and `star` allows it, else ranges
+/// and lists.
+pub(super) fn text(bits: u64, kind: FieldKind, star: bool) -> String {
+    if bits == kind.all() && star {
+        return "*".to_owned();
+    }
+    list_text(&values(bits), kind.min, kind.max, star)
+}
+
+/// The same for values that are too many for bits, such as years.
+pub(super) fn list_text(values: &[u32], min: u32, max: u32, star: bool) -> String {
+    if let Some(step) = even_step(values) {
+        let (first, last) = (values[0], values[values.len() - 1]);
+        let whole = first == min && last + step > max && star;
+        return if whole { format!("*/{step}") } else { format!("{first}-{last}/{step}") };
+    }
+    let mut text = String::new();
+    let mut rest = values;
+    while let Some(first) = rest.first() {
+        let run = rest.iter().zip(*first..).take_while(|(value, expected)| *value == expected).count();
+        let separator = if text.is_empty() { "" } else { "," };
+        let taken = if run >= 3 {
+            let _ = write!(text, "{separator}{first}-{}", rest[run - 1]);
+            run
+        } else {
+            let _ = write!(text, "{separator}{first}");
+            1
+        };
+        rest = &rest[taken..];
+    }
+    text
+}
+
+/// The distance between neighbours, when there are three or more values and it is the same and above one.
+fn even_step(values: &[u32]) -> Option<u32> {
+    let step = values.get(1)? - values[0];
+    let even = values.len() >= 3 && step > 1 && values.windows(2).all(|pair| pair[1] - pair[0] == step);
+    even.then_some(step)
+}

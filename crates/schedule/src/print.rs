@@ -1,0 +1,160 @@
+//! A schedule's canonical text and its id. The text is a phrase where a phrase says it all, else a map that the job
+//! file's reader understands; serialization has the same keys.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::hash::StableHash;
+use crate::span::Span;
+use crate::spec::{Daily, DailyInterval, Edge, Shift, Spec, Timing};
+
+/// A value in the map form of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entry {
+    Text(String),
+    Number(i32),
+    Flag,
+    List(Vec<String>),
+    Map(Vec<(&'static str, Entry)>),
+}
+
+impl Spec {
+    /// The id of a schedule that has no name: a digest of all that decides its occurrences and of its args. Its place,
+    /// jitter and whether it is enabled do not count.
+    pub fn digest(&self, args: &BTreeMap<String, String>) -> String {
+        let mut hash = StableHash::new();
+        hash.text(&Self { jitter: Span::ZERO, ..self.clone() }.to_string());
+        for (name, value) in args {
+            hash.text(name);
+            hash.text(value);
+        }
+        format!("{:016x}", hash.finish())
+    }
+
+    /// Its text as a phrase, when that says everything.
+    fn phrase(&self) -> Option<String> {
+        let only_zone = Self { zone: None, ..self.clone() } == Self::new(self.timing.clone());
+        let phrase = match &self.timing {
+            Timing::Cron(expr) => expr.to_string(),
+            Timing::Every { interval, phase } if phase.is_zero() => format!("@every {interval}"),
+            Timing::After { interval } if interval.is_zero() => "continuously".to_owned(),
+            Timing::After { interval } => format!("with {interval} interval"),
+            Timing::Triggered => "triggered".to_owned(),
+            Timing::Never => "@never".to_owned(),
+            Timing::Reboot => "@reboot".to_owned(),
+            _ => return None,
+        };
+        match &self.zone {
+            _ if !only_zone => None,
+            None => Some(phrase),
+            Some(zone) => Some(format!("CRON_TZ={zone} {phrase}")),
+        }
+    }
+
+    fn entries(&self) -> Vec<(&'static str, Entry)> {
+        let mut entries = match &self.timing {
+            Timing::Cron(expr) => vec![("cron", Entry::Text(expr.to_string()))],
+            Timing::Fields(fields) => {
+                fields.entries().into_iter().map(|(name, text)| (name, Entry::Text(text))).collect()
+            }
+            Timing::Every { interval, phase } if phase.is_zero() => vec![("every", span(*interval))],
+            Timing::Every { interval, phase } => vec![("every", span(*interval)), ("phase", span(*phase))],
+            Timing::After { interval } => vec![("after", span(*interval))],
+            Timing::Daily(daily) => vec![("daily", daily_entry(daily))],
+            Timing::DailyInterval(window) => vec![("daily_interval", window_entry(window))],
+            Timing::At(instants) => vec![("at", Entry::List(instants.iter().map(ToString::to_string).collect()))],
+            Timing::Triggered => vec![("triggered", Entry::Flag)],
+            Timing::Never => vec![("never", Entry::Flag)],
+            Timing::Reboot => vec![("reboot", Entry::Flag)],
+        };
+        let mut optional = |key, value: Option<String>| {
+            entries.extend(value.map(|value| (key, Entry::Text(value))));
+        };
+        optional("timezone", self.zone.clone());
+        optional("start", self.start.map(|bound| bound.to_string()));
+        optional("end", self.end.map(|bound| bound.to_string()));
+        optional("jitter", (!self.jitter.is_zero()).then(|| self.jitter.to_string()));
+        optional("calendar", self.calendar.as_ref().map(ToString::to_string));
+        optional("gap", self.gap.map(|gap| gap.name().to_owned()));
+        optional("fold", self.fold.map(|fold| fold.name().to_owned()));
+        entries
+    }
+}
+
+fn span(span: Span) -> Entry {
+    Entry::Text(span.to_string())
+}
+
+fn daily_entry(daily: &Daily) -> Entry {
+    let mut entries = vec![("times", Entry::List(daily.times.iter().map(ToString::to_string).collect()))];
+    entries.extend(shift_entries(daily.shift));
+    Entry::Map(entries)
+}
+
+fn window_entry(window: &DailyInterval) -> Entry {
+    let edge = |edge: &Edge| {
+        let mut entries = vec![("time", Entry::Text(edge.time.to_string()))];
+        entries.extend(shift_entries(edge.shift));
+        Entry::Map(entries)
+    };
+    Entry::Map(vec![("from", edge(&window.from)), ("until", edge(&window.until)), ("every", span(window.interval))])
+}
+
+fn shift_entries(shift: Shift) -> impl Iterator<Item = (&'static str, Entry)> {
+    [("date_shift", shift.days), ("calendar_shift", shift.calendar_days)]
+        .into_iter()
+        .filter(|(_, days)| *days != 0)
+        .map(|(key, days)| (key, Entry::Number(days)))
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.phrase() {
+            Some(phrase) => f.write_str(&phrase),
+            None => write_map(f, &self.entries()),
+        }
+    }
+}
+
+fn write_map(f: &mut fmt::Formatter<'_>, entries: &[(&str, Entry)]) -> fmt::Result {
+    f.write_str("{")?;
+    for (index, (key, value)) in entries.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        write!(f, "{separator}{key}: ")?;
+        match value {
+            // Texts of schedules hold no control characters, so that Rust's quotes are YAML's.
+            Entry::Text(text) => write!(f, "{text:?}")?,
+            Entry::Number(number) => write!(f, "{number}")?,
+            Entry::Flag => f.write_str("true")?,
+            Entry::List(texts) => write!(f, "{texts:?}")?,
+            Entry::Map(entries) => write_map(f, entries)?,
+        }
+    }
+    f.write_str("}")
+}
+
+impl Serialize for Spec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Entry::Map(self.entries()).serialize(serializer)
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Number(number) => serializer.serialize_i32(*number),
+            Self::Flag => serializer.serialize_bool(true),
+            Self::List(texts) => texts.serialize(serializer),
+            Self::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for (key, value) in entries {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A mistake in a text, with the place it stands at. Every parser of this crate answers with it,
+//! so that whoever holds the file can point at the character.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Why a text could not be read: where, what was expected, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextError {
+    /// Byte range inside the text that was parsed.
+    pub at: Range<usize>,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// What the writer may have meant.
+    pub hint: Option<String>,
+}
+
+impl TextError {
+    /// A mistake at `at`.
+    pub fn new(at: Range<usize>, message: impl Into<String>) -> Self {
+        Self { at, message: message.into(), hint: None }
+    }
+
+    /// The same mistake with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same mistake in a text that `by` bytes stand before.
+    #[must_use]
+    pub fn shifted(mut self, by: usize) -> Self {
+        self.at = self.at.start + by..self.at.end + by;
+        self
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// At most 40 characters of a text, for messages that quote what someone pasted.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The candidate most like `word`, if one is close enough to be what was meant.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.chars().count() > 40 {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let allowed = 1 + word.chars().count() / 4;
+    candidates
+        .into_iter()
+        .map(|candidate| (edits(&word, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edit distance in which swapped neighbours count as one edit.
+fn edits(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let width = b.len() + 1;
+    let mut cost = vec![0; (a.len() + 1) * width];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            cost[i * width + j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = usize::from(a[i - 1] != b[j - 1]);
+                let mut best = (cost[(i - 1) * width + j] + 1)
+                    .min(cost[i * width + j - 1] + 1)
+                    .min(cost[(i - 1) * width + j - 1] + change);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(cost[(i - 2) * width + j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    cost[a.len() * width + b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meant_words() {
+        let keys = ["schedule", "timezone", "program", "on"];
+        assert_eq!(did_you_mean("shedule", keys), Some("schedule"));
+        assert_eq!(did_you_mean("timezoen", keys), Some("timezone"));
+        assert_eq!(did_you_mean("PROGRAM", keys), Some("program"));
+        assert_eq!(did_you_mean("zebra", keys), None);
+    }
+}
