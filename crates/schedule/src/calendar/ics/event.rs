@@ -1,0 +1,287 @@
+//! One event of an iCalendar file: what its lines say, checked as a whole and turned into days.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::super::bitmap::Bitmap;
+use super::super::mistakes::Mistakes;
+use super::lines::Property;
+use super::recur::{Steps, TooManySteps, expand};
+use super::rule::Rule;
+use super::value::{Duration, Frame, Moment, Placed};
+use crate::civil::{DAY_SECS, Day, Local};
+use crate::text::{TextError, shortened};
+
+/// An event while its lines are read.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    uid: String,
+    cancelled: bool,
+    start: Option<Placed<Moment>>,
+    end: Option<Placed<Moment>>,
+    duration: Option<Placed<Duration>>,
+    rule: Option<Placed<Rule>>,
+    added: Vec<Placed<Moment>>,
+    excepted: Vec<Placed<Moment>>,
+    /// Which occurrence of another event this one replaces.
+    replaced: Option<Placed<Moment>>,
+    mistakes: Mistakes,
+}
+
+/// An event that is right.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// Where it begins in the file.
+    pub(super) at: Range<usize>,
+    pub(super) uid: String,
+    /// Whether it stands for one occurrence of another event of the same UID.
+    pub(super) replaces: bool,
+    start: Moment,
+    /// How long each occurrence lasts on the wall.
+    secs: i64,
+    rule: Option<Rule>,
+    /// The last day that the rule may give, as `UNTIL` says.
+    until: Option<Day>,
+    added: Vec<Local>,
+    excepted: BTreeSet<Day>,
+}
+
+/// What an event says about another one.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    pub(super) uid: String,
+    pub(super) moment: Placed<Moment>,
+}
+
+const PROPERTIES: &[&str] =
+    &["DTSTART", "DTEND", "DURATION", "RRULE", "EXRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS", "UID"];
+
+impl Draft {
+    /// Takes in a line of the event. Properties that say nothing about its days are passed over.
+    pub(super) fn read(&mut self, property: &Property<'_>) {
+        let Some(name) = property.known(PROPERTIES) else { return };
+        let read = match name {
+            "DTSTART" => once(&mut self.start, name, property, moment),
+            "DTEND" => once(&mut self.end, name, property, moment),
+            "DURATION" => once(&mut self.duration, name, property, |p| Duration::parse(p.value())),
+            "RRULE" => self.rule(property),
+            "RDATE" => moments(property, &mut self.added),
+            "EXDATE" => moments(property, &mut self.excepted),
+            "RECURRENCE-ID" => match property.parameter("RANGE") {
+                Some(range) => Err(unsupported(property, &format!("RANGE={}", shortened(range)))),
+                None => once(&mut self.replaced, name, property, moment),
+            },
+            "STATUS" => {
+                self.cancelled = property.value().eq_ignore_ascii_case("CANCELLED");
+                Ok(())
+            }
+            "UID" => {
+                self.uid = property.value().to_owned();
+                Ok(())
+            }
+            other => Err(unsupported(property, other)),
+        };
+        if let Err(mistake) = read {
+            self.mistakes.push(mistake);
+        }
+    }
+
+    pub(super) fn mistake(&mut self, mistake: TextError) {
+        self.mistakes.push(mistake);
+    }
+
+    fn rule(&mut self, property: &Property<'_>) -> Result<(), TextError> {
+        match Rule::parse(property.value()) {
+            Ok(rule) => once(&mut self.rule, "RRULE", property, |_| Ok(rule)),
+            Err(mistakes) => {
+                for mistake in mistakes {
+                    self.mistakes.push(property.placed(mistake));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What it says about another event, also when it is cancelled itself.
+    pub(super) fn replacement(&self) -> Option<Replacement> {
+        let moment = self.replaced.clone().filter(|_| !self.uid.is_empty())?;
+        Some(Replacement { uid: self.uid.clone(), moment })
+    }
+
+    /// The event, unless it is cancelled. Its mistakes are left in `mistakes`.
+    pub(super) fn finish(mut self, at: Range<usize>, mistakes: &mut Mistakes) -> Option<Event> {
+        if self.cancelled {
+            return None;
+        }
+        if !self.mistakes.is_empty() {
+            mistakes.append(self.mistakes);
+            return None;
+        }
+        let Some(start) = self.start.take() else {
+            mistakes.push(TextError::new(at, "this event has no DTSTART").hint("such as DTSTART;VALUE=DATE:20260101"));
+            return None;
+        };
+        match self.event(start.value, at) {
+            Ok(event) => Some(event),
+            Err(mistake) => {
+                mistakes.push(mistake);
+                None
+            }
+        }
+    }
+
+    fn event(self, start: Moment, at: Range<usize>) -> Result<Event, TextError> {
+        let secs = length(&start, self.end, self.duration)?;
+        let rule = self.rule.map(|rule| rule.value);
+        let until = match rule.as_ref().and_then(|rule| rule.until.as_ref()) {
+            Some(until) => Some(last_day(&start, until).map_err(|zone| unknown_zone(&zone, at.clone()))?),
+            None => None,
+        };
+        let mut added = Vec::with_capacity(self.added.len());
+        for moment in self.added {
+            added.push(on_wall(&moment, &start.frame)?);
+        }
+        let mut excepted = BTreeSet::new();
+        for moment in self.excepted {
+            excepted.insert(on_wall(&moment, &start.frame)?.day());
+        }
+        let replaces = self.replaced.is_some();
+        Ok(Event { at, uid: self.uid, replaces, start, secs, rule, until, added, excepted })
+    }
+}
+
+impl Event {
+    /// Whether its rule goes on for ever.
+    pub(super) fn is_endless(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| !rule.is_bounded())
+    }
+
+    /// Takes out the occurrence that another event replaces.
+    pub(super) fn except(&mut self, replaced: &Placed<Moment>) -> Result<(), TextError> {
+        self.excepted.insert(on_wall(replaced, &self.start.frame)?.day());
+        Ok(())
+    }
+
+    /// Adds its days to `days` and answers with the last of them.
+    pub(super) fn add_to(&self, days: &mut Bitmap, steps: &mut Steps) -> Result<Option<Day>, TooManySteps> {
+        let mut last = None;
+        // Occurrences of a rule come in order and are equally long, so each day is written once only.
+        let mut written = Day(i32::MIN);
+        let time_of_day = i64::from(self.start.local.second_of_day());
+        let mut add = |start: Local, written: Day| {
+            if self.excepted.contains(&start.day()) {
+                return written;
+            }
+            let end = self.last_touched(start);
+            days.insert(start.day().max(written.plus(1)), end);
+            last = last.max(Some(end));
+            end
+        };
+        match &self.rule {
+            Some(rule) => {
+                let until = self.until.unwrap_or(Day(i32::MAX));
+                expand(rule, self.start.local.day(), until, steps, |day| {
+                    written = add(Local(day.midnight().0 + time_of_day), written);
+                })?;
+            }
+            None => {
+                add(self.start.local, written);
+            }
+        }
+        for start in &self.added {
+            add(*start, Day(i32::MIN));
+        }
+        Ok(last)
+    }
+
+    /// The last day that an occurrence touches. One that ends at midnight does not touch the next day.
+    fn last_touched(&self, start: Local) -> Day {
+        let last = Local(start.0.saturating_add(self.secs.saturating_sub(1)));
+        last.day().max(start.day())
+    }
+}
+
+fn moment(property: &Property<'_>) -> Result<Moment, TextError> {
+    Moment::parse(property.value(), property.parameter("TZID"))
+}
+
+/// Reads a comma-separated list of moments.
+fn moments(property: &Property<'_>, list: &mut Vec<Placed<Moment>>) -> Result<(), TextError> {
+    if property.parameter("VALUE").is_some_and(|value| value.eq_ignore_ascii_case("PERIOD")) {
+        return Err(unsupported(property, "VALUE=PERIOD"));
+    }
+    let zone = property.parameter("TZID");
+    let mut at = 0;
+    for item in property.value().split(',') {
+        let value = Moment::parse(item, zone).map_err(|mistake| property.placed(mistake.shifted(at)))?;
+        list.push(Placed { value, at: property.place(at..at + item.len()) });
+        at += item.len() + 1;
+    }
+    Ok(())
+}
+
+/// Reads a property that an event has at most once.
+fn once<T>(
+    slot: &mut Option<Placed<T>>,
+    name: &str,
+    property: &Property<'_>,
+    read: impl FnOnce(&Property<'_>) -> Result<T, TextError>,
+) -> Result<(), TextError> {
+    if slot.is_some() {
+        return Err(TextError::new(property.at(), format!("this event has {name} twice")));
+    }
+    let value = read(property).map_err(|mistake| property.placed(mistake))?;
+    *slot = Some(Placed { value, at: property.place(0..property.value().len()) });
+    Ok(())
+}
+
+fn unsupported(property: &Property<'_>, what: &str) -> TextError {
+    TextError::new(property.at(), format!("{what} is not supported"))
+        .hint("list the days as events of their own, or in a file of dates")
+}
+
+/// How long an event lasts: a whole day when only its date is given, no time when only a time is.
+fn length(start: &Moment, end: Option<Placed<Moment>>, duration: Option<Placed<Duration>>) -> Result<i64, TextError> {
+    let whole_day = start.frame == Frame::Date;
+    let shortest = if whole_day { DAY_SECS } else { 0 };
+    match (end, duration) {
+        (None, None) => Ok(shortest),
+        (Some(_), Some(duration)) => Err(TextError::new(duration.at, "this event has both DTEND and DURATION")),
+        (None, Some(duration)) if whole_day && !duration.value.whole_days => {
+            let message = "an event that begins on a date lasts whole days";
+            Err(TextError::new(duration.at, message).hint("write DURATION in days or weeks, such as P1D"))
+        }
+        (None, Some(duration)) => Ok(duration.value.secs.max(shortest)),
+        (Some(end), None) if (end.value.frame == Frame::Date) != whole_day => {
+            let message = "DTSTART and DTEND must both be dates or both have times";
+            Err(TextError::new(end.at, message))
+        }
+        (Some(end), None) => {
+            let secs = on_wall(&end, &start.frame)?.0 - start.local.0;
+            if secs < 0 {
+                return Err(TextError::new(end.at, "this event ends before it begins"));
+            }
+            Ok(secs.max(shortest))
+        }
+    }
+}
+
+/// The last day on which an occurrence still begins before `UNTIL` or at it.
+fn last_day(start: &Moment, until: &Moment) -> Result<Day, String> {
+    let wall = until.on_wall_of(&start.frame)?;
+    let whole_day = until.frame == Frame::Date || start.frame == Frame::Date;
+    let in_time = whole_day || start.local.second_of_day() <= wall.second_of_day();
+    Ok(if in_time { wall.day() } else { wall.day().plus(-1) })
+}
+
+fn on_wall(moment: &Placed<Moment>, frame: &Frame) -> Result<Local, TextError> {
+    moment.value.on_wall_of(frame).map_err(|zone| unknown_zone(&zone, moment.at.clone()))
+}
+
+fn unknown_zone(zone: &str, at: Range<usize>) -> TextError {
+    TextError::new(
+        at,
+        format!("the zone `{}` is not known, so its times cannot be compared with others", shortened(zone)),
+    )
+    .hint("write all times of the event in one zone, or use a name such as Europe/Berlin")
+}
