@@ -1,0 +1,110 @@
+//! Times of day on the days of a calendar, and any rule kept to the days of a calendar.
+
+use crate::calendar::Calendar;
+use crate::civil::{Day, Local};
+use crate::spec::{Daily, Shift};
+use crate::walk::LocalTimes;
+
+/// Times of day on shifted days of a calendar.
+///
+/// A shift along the calendar leads from one calendar day to another, so that the days of the runs are the calendar's
+/// own, moved by the plain days alone; which calendar day a run belongs to is asked afterwards.
+#[derive(Debug, Clone)]
+pub(crate) struct DailyTimes {
+    /// Seconds since midnight, in order.
+    times: Box<[u32]>,
+    shift: Shift,
+    calendar: Calendar,
+}
+
+impl DailyTimes {
+    pub(crate) fn new(daily: &Daily, calendar: Calendar) -> Self {
+        let mut times: Vec<u32> = daily.times.iter().map(|time| time.0).collect();
+        times.sort_unstable();
+        times.dedup();
+        Self { times: times.into(), shift: daily.shift, calendar }
+    }
+
+    /// The calendar day that a run on `day` belongs to.
+    pub(crate) fn calendar_day(&self, day: Day) -> Option<Day> {
+        self.calendar.shift(day.plus(-self.shift.days), -self.shift.calendar_days)
+    }
+
+    /// The calendar behind it.
+    pub(crate) fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// Its times of day, as seconds since midnight.
+    pub(crate) fn times(&self) -> &[u32] {
+        &self.times
+    }
+
+    fn at(day: Day, second: u32) -> Local {
+        Local(day.midnight().0 + i64::from(second))
+    }
+}
+
+impl LocalTimes for DailyTimes {
+    fn at_or_after(&self, from: Local) -> Option<Local> {
+        let today = from.day();
+        let day = self.calendar.next(today.plus(-self.shift.days))?.plus(self.shift.days);
+        if day > today {
+            return Some(Self::at(day, *self.times.first()?));
+        }
+        if let Some(second) = self.times.iter().find(|second| **second >= from.second_of_day()) {
+            return Some(Self::at(day, *second));
+        }
+        let day = self.calendar.next(today.plus(1 - self.shift.days))?.plus(self.shift.days);
+        Some(Self::at(day, *self.times.first()?))
+    }
+
+    fn at_or_before(&self, until: Local) -> Option<Local> {
+        let today = until.day();
+        let day = self.calendar.prev(today.plus(-self.shift.days))?.plus(self.shift.days);
+        if day < today {
+            return Some(Self::at(day, *self.times.last()?));
+        }
+        if let Some(second) = self.times.iter().rfind(|second| **second <= until.second_of_day()) {
+            return Some(Self::at(day, *second));
+        }
+        let day = self.calendar.prev(today.plus(-1 - self.shift.days))?.plus(self.shift.days);
+        Some(Self::at(day, *self.times.last()?))
+    }
+}
+
+/// The day that a calendar day is shifted to.
+pub(crate) fn shifted(calendar: &Calendar, shift: Shift, day: Day) -> Option<Day> {
+    Some(calendar.shift(day, shift.calendar_days)?.plus(shift.days))
+}
+
+/// Local times of a rule that fall on days of a calendar.
+#[derive(Debug)]
+pub(crate) struct OnDays<'a, T> {
+    pub(crate) times: &'a T,
+    pub(crate) calendar: &'a Calendar,
+}
+
+impl<T: LocalTimes> LocalTimes for OnDays<'_, T> {
+    /// Each round moves on by a day at least, and calendars end with the year 2100: it cannot go on for ever.
+    fn at_or_after(&self, mut from: Local) -> Option<Local> {
+        loop {
+            let hit = self.times.at_or_after(from)?;
+            if self.calendar.contains(hit.day()) {
+                return Some(hit);
+            }
+            from = self.calendar.next(hit.day().plus(1))?.midnight();
+        }
+    }
+
+    fn at_or_before(&self, mut until: Local) -> Option<Local> {
+        loop {
+            let hit = self.times.at_or_before(until)?;
+            if self.calendar.contains(hit.day()) {
+                return Some(hit);
+            }
+            let day = self.calendar.prev(hit.day().plus(-1))?;
+            until = Local(day.plus(1).midnight().0 - 1);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Schedules: rules that yield instants. A schedule answers one question, the first instant
+//! strictly after a given one, and is pure: no clock, no files, no randomness. Time zone data and
+//! calendars come in from outside.
+
+pub mod calendar;
+pub mod civil;
+pub mod cron;
+mod daily;
+mod hash;
+mod instant;
+mod lint;
+mod phrase;
+mod print;
+mod schedule;
+mod span;
+mod spec;
+pub mod text;
+mod walk;
+mod window;
+mod words;
+mod zone;
+
+pub use calendar::CalendarExpr;
+pub use civil::{Day, Local, TimeOfDay};
+pub use instant::Instant;
+pub use lint::{Lint, Past, Warning, lint};
+pub use schedule::{CompileError, Schedule, Surroundings};
+pub use span::Span;
+pub use spec::{Bound, Daily, DailyInterval, Edge, Fold, Gap, Shift, Spec, SpecError, Timing};
+pub use text::TextError;
+pub use zone::{Change, Zone, Zones};

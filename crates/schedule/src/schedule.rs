@@ -1,0 +1,353 @@
+//! A schedule that can be asked: what was written, brought together with its zone, its calendar and the job's id.
+
+use crate::calendar::{Calendar, Calendars};
+use crate::civil::{Day, Local, TimeOfDay};
+use crate::cron::Cron;
+use crate::daily::{DailyTimes, OnDays};
+use crate::hash::StableHash;
+use crate::instant::Instant;
+use crate::span::Span;
+use crate::spec::{Bound, Fold, Gap, Spec, Timing};
+use crate::text::TextError;
+use crate::walk::{self, LocalTimes, Seams};
+use crate::window::{WINDOW_SEAMS, Windows};
+use crate::zone::{FOREVER, Zone, Zones};
+
+/// Local times of fixed hours: one run at the end of a gap, one run for a time that comes twice.
+const FIXED: Seams = Seams { gap: Gap::Next, fold: Fold::First };
+/// Rules for every hour follow elapsed time: what a gap leaves out is left out, what comes twice runs twice.
+const ELAPSED: Seams = Seams { gap: Gap::Skip, fold: Fold::Both };
+/// Runs of a schedule that counts from the previous run are at least this far apart.
+const AFTER_MIN: Span = Span::from_secs(1);
+
+/// What a schedule needs from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Zones that can be named.
+    pub zones: &'a Zones,
+    /// The zone of schedules that name none.
+    pub zone: &'a Zone,
+    /// Calendars that can be named.
+    pub calendars: &'a Calendars,
+    /// The job's id, for `H` and jitter.
+    pub job: &'a str,
+}
+
+/// A schedule that can be asked for its occurrences.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    rule: Rule,
+    zone: Zone,
+    /// What most schedules do not have.
+    limits: Option<Box<Limits>>,
+}
+
+#[derive(Debug, Clone)]
+enum Rule {
+    Cron { bits: Cron, seams: Seams },
+    Every { interval: i64, phase: i64 },
+    After { interval: Span },
+    Daily(Box<(DailyTimes, Seams)>),
+    Windows(Box<Windows>),
+    At(Box<[i64]>),
+    Never,
+}
+
+#[derive(Debug, Clone)]
+struct Limits {
+    /// Nothing before this second.
+    start: i64,
+    /// Nothing after this second.
+    end: i64,
+    jitter: Span,
+    /// Days that occurrences are kept to, for rules that do not know them already.
+    calendar: Option<Calendar>,
+    /// The calendar's text, which runs can take as an argument.
+    calendar_text: Option<String>,
+    /// What jitter is spread by.
+    seed: u64,
+}
+
+/// Why a schedule that reads well cannot be asked: the key and what is wrong with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompileError {
+    /// `timezone`, `calendar` or another key of the schedule.
+    pub key: &'static str,
+    /// What is wrong.
+    pub error: TextError,
+}
+
+impl Schedule {
+    /// Brings together what was written and what it needs.
+    pub fn compile(spec: &Spec, around: Surroundings<'_>) -> Result<Self, CompileError> {
+        spec.check().map_err(|wrong| CompileError { key: wrong.key, error: TextError::new(0..0, wrong.message) })?;
+        let in_key = |key| move |error| CompileError { key, error };
+        let zone = match &spec.zone {
+            Some(name) => around.zones.get(name).map_err(in_key("timezone"))?,
+            None => around.zone.clone(),
+        };
+        let calendar = match &spec.calendar {
+            Some(expr) => Some(around.calendars.compile(expr).map_err(in_key("calendar"))?),
+            None => None,
+        };
+        let seams = |usual: Seams| Seams { gap: spec.gap.unwrap_or(usual.gap), fold: spec.fold.unwrap_or(usual.fold) };
+        let every_day = || calendar.clone().unwrap_or_else(Calendar::all);
+        let cron = |bits: Cron| Rule::Cron { bits, seams: seams(if bits.every_hour() { ELAPSED } else { FIXED }) };
+        let secs = |span: Span| i64::try_from(span.secs()).unwrap_or(i64::MAX);
+        let rule = match &spec.timing {
+            Timing::Cron(expr) => cron(expr.resolve(around.job)),
+            Timing::Fields(fields) => cron(fields.resolve()),
+            Timing::Every { interval, phase } => Rule::Every { interval: secs(*interval), phase: secs(*phase) },
+            Timing::After { interval } => Rule::After { interval: *interval },
+            Timing::Daily(daily) => Rule::Daily(Box::new((DailyTimes::new(daily, every_day()), seams(FIXED)))),
+            Timing::DailyInterval(window) => {
+                Rule::Windows(Box::new(Windows::new(window, every_day(), seams(WINDOW_SEAMS))))
+            }
+            Timing::At(bounds) => Rule::At(instants(bounds, &zone, seams(FIXED))),
+            Timing::Triggered | Timing::Never | Timing::Reboot => Rule::Never,
+        };
+        let knows_days = matches!(rule, Rule::Daily(_) | Rule::Windows(_));
+        let limits = Limits {
+            start: spec.start.map_or(-FOREVER, |bound| first_second(bound, &zone)),
+            end: spec.end.map_or(FOREVER, |bound| last_second(bound, &zone)),
+            jitter: spec.jitter,
+            calendar: calendar.filter(|_| !knows_days),
+            calendar_text: spec.calendar.as_ref().map(ToString::to_string),
+            seed: seed(around.job),
+        };
+        let limited = limits.start > -FOREVER || limits.end < FOREVER;
+        let needed = limited || !limits.jitter.is_zero() || limits.calendar_text.is_some();
+        Ok(Self { rule, zone, limits: needed.then(|| Box::new(limits)) })
+    }
+
+    /// Its zone.
+    pub fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
+    /// Whether it counts from the end of the previous run; then `next` takes that end.
+    pub fn counts_from_previous(&self) -> bool {
+        matches!(self.rule, Rule::After { .. })
+    }
+
+    /// The first occurrence strictly after an instant.
+    pub fn next(&self, after: Instant) -> Option<Instant> {
+        let Some(limits) = &self.limits else {
+            return self.next_second(after.secs(), None).map(Instant::from_secs);
+        };
+        let after = after.secs().max(limits.start - 1);
+        let next = self.next_second(after, limits.calendar.as_ref())?;
+        (next <= limits.end).then(|| Instant::from_secs(next))
+    }
+
+    /// The last occurrence strictly before an instant. A schedule that counts from the previous run has none.
+    pub fn prev(&self, before: Instant) -> Option<Instant> {
+        // What lies within the second of `before` counts as before it.
+        let before = before.micros().div_euclid(1_000_000) + i64::from(before.micros().rem_euclid(1_000_000) != 0);
+        let Some(limits) = &self.limits else {
+            return self.prev_second(before, None).map(Instant::from_secs);
+        };
+        let before = before.min(limits.end.saturating_add(1));
+        let prev = self.prev_second(before, limits.calendar.as_ref())?;
+        (prev >= limits.start).then(|| Instant::from_secs(prev))
+    }
+
+    /// Occurrences strictly after one instant and not after another.
+    pub fn between(&self, after: Instant, until: Instant) -> impl Iterator<Item = Instant> + '_ {
+        std::iter::successors(self.next(after), |at| self.next(*at)).take_while(move |at| *at <= until)
+    }
+
+    /// How much later than nominal the run of an occurrence starts: the same on every node, below the jitter and below
+    /// the distance to the next occurrence.
+    pub fn jitter(&self, occurrence: Instant) -> Span {
+        let Some(limits) = self.limits.as_ref().filter(|limits| !limits.jitter.is_zero()) else {
+            return Span::ZERO;
+        };
+        let distance = self.next(occurrence).map_or(limits.jitter, |next| next.since(occurrence));
+        let mut hash = StableHash::new();
+        hash.number(limits.seed);
+        hash.number(occurrence.micros().cast_unsigned());
+        let below = limits.jitter.min(distance).millis().max(1);
+        Span::from_millis(hash.finish() % below)
+    }
+
+    /// What an occurrence gives to its run: names of args and their values. Those that a job has no param for are dropped.
+    pub fn automatic_args(&self, occurrence: Instant) -> Vec<(&'static str, String)> {
+        let secs = occurrence.secs();
+        let local = self.zone.local(secs);
+        let mut args = vec![
+            ("time", occurrence.to_string()),
+            ("date", self.nominal_day(secs).unwrap_or(local.day()).to_string()),
+            ("sched_date", local.day().to_string()),
+            ("daytime", TimeOfDay(local.second_of_day()).to_string()),
+            ("tz", self.zone.name().to_owned()),
+        ];
+        let calendar = self.limits.as_ref().and_then(|limits| limits.calendar_text.clone());
+        args.extend(calendar.map(|calendar| ("calendar", calendar)));
+        args
+    }
+
+    /// The last day that the files behind its calendar speak of.
+    pub fn calendar_known_until(&self) -> Option<Day> {
+        match (&self.rule, self.limits.as_ref().and_then(|limits| limits.calendar.as_ref())) {
+            (_, Some(calendar)) => calendar.known_until(),
+            (Rule::Daily(daily), None) => daily.0.calendar().known_until(),
+            (Rule::Windows(windows), None) => windows.calendar().known_until(),
+            _ => None,
+        }
+    }
+
+    /// How it treats clock changes, when it speaks of local times.
+    pub fn policy(&self) -> Option<(Gap, Fold)> {
+        match &self.rule {
+            Rule::Cron { seams, .. } => Some((seams.gap, seams.fold)),
+            Rule::Daily(daily) => Some((daily.1.gap, daily.1.fold)),
+            _ => None,
+        }
+    }
+
+    /// The first local time in a range that the rule speaks of, clock changes aside.
+    pub(crate) fn local_between(&self, from: Local, until: Local) -> Option<Local> {
+        let calendar = self.limits.as_ref().and_then(|limits| limits.calendar.as_ref());
+        let hit = match (&self.rule, calendar) {
+            (Rule::Cron { bits, .. }, None) => bits.at_or_after(from),
+            (Rule::Cron { bits, .. }, Some(calendar)) => OnDays { times: bits, calendar }.at_or_after(from),
+            (Rule::Daily(daily), _) => daily.0.at_or_after(from),
+            _ => None,
+        };
+        hit.filter(|hit| *hit < until)
+    }
+
+    /// Its rule in bits, when it is a cron rule.
+    pub(crate) fn cron(&self) -> Option<&Cron> {
+        match &self.rule {
+            Rule::Cron { bits, .. } => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// The calendar day that an occurrence belongs to, for rules that shift days.
+    fn nominal_day(&self, secs: i64) -> Option<Day> {
+        match &self.rule {
+            Rule::Daily(daily) => {
+                let (times, seams) = daily.as_ref();
+                let today = self.zone.local(secs).day();
+                // A gap over midnight moves an occurrence to the day after its own.
+                let own = |day: &Day| {
+                    let locals = times.times().iter().map(|second| day.midnight().0 + i64::from(*second));
+                    locals
+                        .map(Local)
+                        .any(|local| self.zone.instants(local, seams.gap, seams.fold).any(|instant| instant == secs))
+                };
+                let day = [today, today.plus(-1)].into_iter().find(own)?;
+                times.calendar_day(day)
+            }
+            Rule::Windows(windows) => windows.calendar_day(&self.zone, secs),
+            _ => None,
+        }
+    }
+
+    fn next_second(&self, after: i64, calendar: Option<&Calendar>) -> Option<i64> {
+        match &self.rule {
+            Rule::Cron { bits, seams } => match calendar {
+                None => walk::next(bits, &self.zone, *seams, after),
+                Some(calendar) => walk::next(&OnDays { times: bits, calendar }, &self.zone, *seams, after),
+            },
+            Rule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
+            Rule::Windows(windows) => windows.next(&self.zone, after),
+            Rule::Never => None,
+            Rule::After { interval } => Some(Instant::from_secs(after).plus((*interval).max(AFTER_MIN)).secs()),
+            Rule::Every { .. } | Rule::At(_) => self.next_on_days(after, calendar),
+        }
+    }
+
+    fn prev_second(&self, before: i64, calendar: Option<&Calendar>) -> Option<i64> {
+        match &self.rule {
+            Rule::Cron { bits, seams } => match calendar {
+                None => walk::prev(bits, &self.zone, *seams, before),
+                Some(calendar) => walk::prev(&OnDays { times: bits, calendar }, &self.zone, *seams, before),
+            },
+            Rule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
+            Rule::Windows(windows) => windows.prev(&self.zone, before),
+            Rule::Never | Rule::After { .. } => None,
+            Rule::Every { .. } | Rule::At(_) => self.prev_on_days(before, calendar),
+        }
+    }
+
+    /// For rules that know instants only: the next on a day of the calendar. Each round moves on by a day at least.
+    fn next_on_days(&self, mut after: i64, calendar: Option<&Calendar>) -> Option<i64> {
+        loop {
+            let next = match &self.rule {
+                Rule::Every { interval, phase } => phase + ((after - phase).div_euclid(*interval) + 1) * interval,
+                Rule::At(instants) => *instants.get(instants.partition_point(|at| *at <= after))?,
+                _ => return None,
+            };
+            let day = self.zone.local(next).day();
+            match calendar {
+                Some(calendar) if !calendar.contains(day) => {
+                    let from = first_second(Bound::Day(calendar.next(day.plus(1))?), &self.zone);
+                    after = (from - 1).max(next);
+                }
+                _ => return Some(next),
+            }
+        }
+    }
+
+    fn prev_on_days(&self, mut before: i64, calendar: Option<&Calendar>) -> Option<i64> {
+        loop {
+            let prev = match &self.rule {
+                Rule::Every { interval, phase } => phase + (before - 1 - phase).div_euclid(*interval) * interval,
+                Rule::At(instants) => instants[..instants.partition_point(|at| *at < before)].last().copied()?,
+                _ => return None,
+            };
+            let day = self.zone.local(prev).day();
+            match calendar {
+                Some(calendar) if !calendar.contains(day) => {
+                    let until = last_second(Bound::Day(calendar.prev(day.plus(-1))?), &self.zone);
+                    before = (until + 1).min(prev);
+                }
+                _ => return Some(prev),
+            }
+        }
+    }
+}
+
+fn seed(job: &str) -> u64 {
+    let mut hash = StableHash::new();
+    hash.text(job);
+    hash.finish()
+}
+
+fn instants(bounds: &[Bound], zone: &Zone, seams: Seams) -> Box<[i64]> {
+    let mut instants: Vec<i64> = Vec::with_capacity(bounds.len());
+    for bound in bounds {
+        match bound {
+            Bound::Instant(instant) => instants.push(instant.secs()),
+            Bound::Local(local) => instants.extend(zone.instants(*local, seams.gap, seams.fold)),
+            Bound::Day(day) => instants.extend(zone.instants(day.midnight(), seams.gap, seams.fold)),
+        }
+    }
+    instants.sort_unstable();
+    instants.dedup();
+    instants.into()
+}
+
+/// The first second that a bound allows as a start.
+fn first_second(bound: Bound, zone: &Zone) -> i64 {
+    let first = |local| zone.instants(local, Gap::Next, Fold::First).next().unwrap_or(-FOREVER);
+    match bound {
+        Bound::Instant(instant) => instant.secs(),
+        Bound::Local(local) => first(local),
+        Bound::Day(day) => first(day.midnight()),
+    }
+}
+
+/// The last second that a bound allows as an end.
+fn last_second(bound: Bound, zone: &Zone) -> i64 {
+    let last = |local| zone.instants(local, Gap::Next, Fold::Second).last().unwrap_or(FOREVER);
+    match bound {
+        Bound::Instant(instant) => instant.secs(),
+        Bound::Local(local) => last(local),
+        Bound::Day(day) => last(day.plus(1).midnight()) - 1,
+    }
+}

@@ -1,0 +1,133 @@
+//! Steps inside a window on each day of a calendar. Steps count elapsed time from the window's first instant, so that
+//! this works on instants and not on local times.
+
+use crate::calendar::Calendar;
+use crate::civil::{Day, Local};
+use crate::daily::shifted;
+use crate::spec::{DailyInterval, Edge, Fold, Gap};
+use crate::walk::Seams;
+use crate::zone::Zone;
+
+/// A window on each calendar day, in a zone.
+#[derive(Debug, Clone)]
+pub(crate) struct Windows {
+    from: Edge,
+    until: Edge,
+    interval: i64,
+    calendar: Calendar,
+    seams: Seams,
+}
+
+/// One day's window: its first second, and the first second after it.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    day: Day,
+    start: i64,
+    end: i64,
+}
+
+impl Windows {
+    pub(crate) fn new(spec: &DailyInterval, calendar: Calendar, seams: Seams) -> Self {
+        let interval = i64::try_from(spec.interval.secs()).unwrap_or(i64::MAX).max(1);
+        Self { from: spec.from, until: spec.until, interval, calendar, seams }
+    }
+
+    /// The calendar behind it.
+    pub(crate) fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// The first occurrence strictly after a second of Unix time.
+    pub(crate) fn next(&self, zone: &Zone, after: i64) -> Option<i64> {
+        // Two days before any calendar day whose window can reach beyond `after`: offsets and gaps move less than that.
+        let near = zone.local(after).day().plus(-2);
+        let mut day = self.calendar_day_near(self.until, near);
+        let mut best: Option<i64> = None;
+        while let Some(current) = day {
+            if let Some(window) = self.window(zone, current) {
+                if best.is_some_and(|best| window.start >= best) {
+                    break;
+                }
+                best = [best, self.first_after(window, after)].into_iter().flatten().min();
+            }
+            day = self.calendar.next(current.plus(1));
+        }
+        best
+    }
+
+    /// The last occurrence strictly before a second of Unix time.
+    pub(crate) fn prev(&self, zone: &Zone, before: i64) -> Option<i64> {
+        let near = zone.local(before).day().plus(2);
+        let mut day = self.calendar.prev(near.plus(-self.from.shift.days)).and_then(|day| {
+            // Where the shift leads out of the calendar, its last day is the one to start from.
+            self.calendar.shift(day, -self.from.shift.calendar_days).or_else(|| self.calendar.prev(Day(i32::MAX)))
+        });
+        let mut best: Option<i64> = None;
+        while let Some(current) = day {
+            if let Some(window) = self.window(zone, current) {
+                if best.is_some_and(|best| window.end <= best) {
+                    break;
+                }
+                best = best.max(self.last_before(window, before));
+            }
+            day = self.calendar.prev(current.plus(-1));
+        }
+        best
+    }
+
+    /// The calendar day that an occurrence belongs to: of overlapping windows the latest.
+    pub(crate) fn calendar_day(&self, zone: &Zone, at: i64) -> Option<Day> {
+        let mut day = self.calendar_day_near(self.until, zone.local(at).day().plus(-2));
+        let mut found = None;
+        while let Some(current) = day {
+            if let Some(window) = self.window(zone, current) {
+                if window.start > at {
+                    break;
+                }
+                if at < window.end && (at - window.start) % self.interval == 0 {
+                    found = Some(window.day);
+                }
+            }
+            day = self.calendar.next(current.plus(1));
+        }
+        found
+    }
+
+    /// A calendar day whose edge stands near a day, or before.
+    fn calendar_day_near(&self, edge: Edge, near: Day) -> Option<Day> {
+        let on_calendar = self.calendar.prev(near.plus(-edge.shift.days));
+        let day = on_calendar.and_then(|day| self.calendar.shift(day, -edge.shift.calendar_days));
+        day.or_else(|| self.calendar.next(Day(i32::MIN)))
+    }
+
+    /// The window of a calendar day; none where its edges do not exist or leave no room.
+    fn window(&self, zone: &Zone, day: Day) -> Option<Window> {
+        let start = self.edge(zone, self.from, day, matches!(self.seams.fold, Fold::Second))?;
+        let end = self.edge(zone, self.until, day, !matches!(self.seams.fold, Fold::First))?;
+        (start < end).then_some(Window { day, start, end })
+    }
+
+    fn edge(&self, zone: &Zone, edge: Edge, day: Day, second: bool) -> Option<i64> {
+        let day = shifted(&self.calendar, edge.shift, day)?;
+        let local = Local(day.midnight().0 + i64::from(edge.time.0));
+        let mut instants = zone.instants(local, self.seams.gap, if second { Fold::Second } else { Fold::First });
+        instants.next()
+    }
+
+    fn first_after(&self, window: Window, after: i64) -> Option<i64> {
+        let at = if after < window.start {
+            window.start
+        } else {
+            window.start + ((after - window.start) / self.interval + 1).saturating_mul(self.interval)
+        };
+        (at < window.end).then_some(at)
+    }
+
+    fn last_before(&self, window: Window, before: i64) -> Option<i64> {
+        let last = (before - 1).min(window.end - 1);
+        (last >= window.start).then(|| window.start + (last - window.start) / self.interval * self.interval)
+    }
+}
+
+/// Windows keep to the default policy of fixed times: an edge in a gap moves to its end.
+pub(crate) const WINDOW_SEAMS: Seams = Seams { gap: Gap::Next, fold: Fold::First };
