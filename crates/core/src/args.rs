@@ -1,0 +1,290 @@
+//! Arguments of runs: strings by name in one canonical order. A job with its args is what conditions ask about, so
+//! equal args must have equal text; and whatever is wrong with someone's args is said at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::{did_you_mean, shortened};
+use serde::{Deserialize, Serialize};
+
+use crate::job::Param;
+
+/// Longest value of one argument in bytes.
+pub const ARG_MAX: usize = 32 * 1024;
+
+/// Longest name of a param.
+const NAME_MAX: usize = 64;
+
+/// Names that every template knows already and that no param can have.
+pub const RESERVED_NAMES: [&str; 4] = ["attempt", "job", "nominal_time", "run_id"];
+
+/// Arguments in the order of their names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Args(BTreeMap<String, String>);
+
+/// One thing that is wrong with someone's args.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArgError {
+    /// A param without default got no value.
+    #[error("the param `{name}` needs a value{}", choices_hint(.choices))]
+    Missing {
+        /// The param.
+        name: String,
+        /// Values it may have, if they are listed.
+        choices: Vec<String>,
+    },
+    /// There is no such param.
+    #[error("there is no param `{name}`{}", unknown_hint(.meant.as_deref(), .params))]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// What may have been meant.
+        meant: Option<String>,
+        /// Params that there are.
+        params: Vec<String>,
+    },
+    /// The value is not one of the choices.
+    #[error("`{}` is not a choice for `{name}`{}", shortened(.value), meant_hint(.meant.as_deref(), .choices))]
+    NotAChoice {
+        /// The param.
+        name: String,
+        /// The value as given.
+        value: String,
+        /// What may have been meant.
+        meant: Option<String>,
+        /// Values it may have.
+        choices: Vec<String>,
+    },
+    /// The value is too long.
+    #[error("the value of `{name}` has {bytes} bytes; {ARG_MAX} are allowed (pass large values in a file)")]
+    TooLong {
+        /// The param.
+        name: String,
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// Everything that is wrong with someone's args; at least one thing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct ArgErrors(pub Vec<ArgError>);
+
+impl Args {
+    /// No arguments.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The canonical form: JSON without blanks, in the order of names. Equal args have equal text.
+    pub fn canonical(&self) -> String {
+        serde_json::to_string(self).expect("a map of strings is always JSON")
+    }
+
+    /// Binds args to a job's params. What someone gave goes before what the schedule gives by itself, that before
+    /// defaults. A schedule gives the same args to all jobs, so those that are no params are left out; what someone
+    /// gave must be a param.
+    pub fn bind(
+        params: &BTreeMap<String, Param>,
+        given: &BTreeMap<String, String>,
+        automatic: &BTreeMap<String, String>,
+    ) -> Result<Self, ArgErrors> {
+        let mut errors: Vec<ArgError> =
+            given.keys().filter(|name| !params.contains_key(*name)).map(|name| unknown(name, params)).collect();
+        let mut args = BTreeMap::new();
+        for (name, param) in params {
+            let value = given.get(name).or_else(|| automatic.get(name)).or(param.default.as_ref());
+            match value.map(|value| checked(name, param, value)) {
+                Some(Ok(value)) => drop(args.insert(name.clone(), value.to_owned())),
+                Some(Err(error)) => errors.push(error),
+                None => errors.push(ArgError::Missing { name: name.clone(), choices: param.choices.clone() }),
+            }
+        }
+        if errors.is_empty() { Ok(Self(args)) } else { Err(ArgErrors(errors)) }
+    }
+}
+
+impl FromIterator<(String, String)> for Args {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+/// Prints `date=2026-03-29 region=us`; values that would be read otherwise stand in quotes.
+impl fmt::Display for Args {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.iter().enumerate() {
+            let blank = if index == 0 { "" } else { " " };
+            let plain = |sign: char| sign.is_alphanumeric() || "-_.:/,+@%".contains(sign);
+            if !value.is_empty() && value.chars().all(plain) {
+                write!(f, "{blank}{name}={value}")?;
+            } else {
+                write!(f, "{blank}{name}={value:?}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the name of a param: templates and environment variables must be able to hold it.
+pub fn check_param_name(name: &str) -> Result<(), TextError> {
+    let whole = 0..name.len();
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if !first || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(TextError::new(whole, format!("`{}` cannot be the name of a param", shortened(name)))
+            .hint("names are letters, digits and `_`, and do not begin with a digit"));
+    }
+    if name.len() > NAME_MAX {
+        return Err(TextError::new(whole, format!("the name of a param can have at most {NAME_MAX} characters")));
+    }
+    if RESERVED_NAMES.contains(&name) {
+        return Err(TextError::new(whole, format!("`{name}` cannot be the name of a param"))
+            .hint("templates know that name already"));
+    }
+    Ok(())
+}
+
+fn checked<'a>(name: &str, param: &Param, value: &'a str) -> Result<&'a str, ArgError> {
+    if value.len() > ARG_MAX {
+        return Err(ArgError::TooLong { name: name.to_owned(), bytes: value.len() });
+    }
+    if !param.choices.is_empty() && !param.choices.iter().any(|choice| choice == value) {
+        return Err(ArgError::NotAChoice {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            meant: did_you_mean(value, param.choices.iter().map(String::as_str)).map(str::to_owned),
+            choices: param.choices.clone(),
+        });
+    }
+    Ok(value)
+}
+
+fn unknown(name: &str, params: &BTreeMap<String, Param>) -> ArgError {
+    ArgError::Unknown {
+        name: name.to_owned(),
+        meant: did_you_mean(name, params.keys().map(String::as_str)).map(str::to_owned),
+        params: params.keys().cloned().collect(),
+    }
+}
+
+fn unknown_hint(meant: Option<&str>, params: &[String]) -> String {
+    match (meant, params) {
+        (Some(meant), _) => format!(" (did you mean `{meant}`?)"),
+        (None, []) => " (the job has no params)".to_owned(),
+        (None, params) => format!(" (params are {})", params.join(", ")),
+    }
+}
+
+fn meant_hint(meant: Option<&str>, choices: &[String]) -> String {
+    match meant {
+        Some(meant) => format!(" (did you mean `{meant}`?)"),
+        None => choices_hint(choices),
+    }
+}
+
+fn choices_hint(choices: &[String]) -> String {
+    if choices.is_empty() { String::new() } else { format!(" (choices are {})", choices.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn map(text: &str) -> BTreeMap<String, String> {
+        text.split_whitespace()
+            .map(|pair| pair.split_once('=').expect("name=value"))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// `region` with default and choices, `date` required, `kind` with choices only.
+    fn params() -> BTreeMap<String, Param> {
+        let choices = |text: &str| text.split(' ').map(str::to_owned).collect();
+        BTreeMap::from([
+            ("region".to_owned(), Param { default: Some("us".into()), choices: choices("us eu"), ..Param::default() }),
+            ("date".to_owned(), Param::default()),
+            ("kind".to_owned(), Param { choices: choices("full delta"), ..Param::default() }),
+        ])
+    }
+
+    #[test]
+    fn binds() {
+        for (given, automatic, expected) in [
+            ("date=1 kind=full", "", Ok("date=1 kind=full region=us")),
+            ("kind=full", "date=2 tz=UTC", Ok("date=2 kind=full region=us")),
+            ("date=1 kind=delta region=eu", "date=2", Ok("date=1 kind=delta region=eu")),
+            ("kind=full", "", Err("the param `date` needs a value")),
+            ("date=1", "", Err("the param `kind` needs a value (choices are full, delta)")),
+            ("date=1 kind=ful", "", Err("`ful` is not a choice for `kind` (did you mean `full`?)")),
+            ("date=1 kind=zebra", "", Err("`zebra` is not a choice for `kind` (choices are full, delta)")),
+            ("date=1 kind=full", "region=asia", Err("`asia` is not a choice for `region` (choices are us, eu)")),
+            ("date=1 kind=full regoin=eu", "", Err("there is no param `regoin` (did you mean `region`?)")),
+            (
+                "zebra=1 kind=x",
+                "",
+                Err("there is no param `zebra` (params are date, kind, region); the param `date` needs a value; \
+                     `x` is not a choice for `kind` (choices are full, delta)"),
+            ),
+        ] {
+            let bound = Args::bind(&params(), &map(given), &map(automatic));
+            let found = bound.map(|args| args.to_string()).map_err(|errors| errors.to_string());
+            assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned), "{given} / {automatic}");
+        }
+        let long = BTreeMap::from([("a".to_owned(), "x".repeat(ARG_MAX + 1))]);
+        let params = BTreeMap::from([("a".to_owned(), Param::default())]);
+        assert!(Args::bind(&params, &long, &BTreeMap::new()).expect_err("long").to_string().contains("32769 bytes"));
+        let none = Args::bind(&BTreeMap::new(), &map("a=1"), &BTreeMap::new()).expect_err("no params");
+        assert_eq!(none.to_string(), "there is no param `a` (the job has no params)");
+    }
+
+    #[test]
+    fn has_one_canonical_form() {
+        let args: Args =
+            [("b", "2"), ("a", "x \"y\"\n")].map(|(a, b)| (a.to_owned(), b.to_owned())).into_iter().collect();
+        assert_eq!(args.canonical(), r#"{"a":"x \"y\"\n","b":"2"}"#);
+        assert_eq!(args.to_string(), r#"a="x \"y\"\n" b=2"#);
+        assert_eq!(Args::new().canonical(), "{}");
+    }
+
+    #[test]
+    fn checks_names() {
+        assert!(check_param_name("region_2").is_ok());
+        for bad in ["", "2x", "a-b", "a b", "ü", "run_id", &"x".repeat(65)] {
+            assert!(check_param_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_form_reads_back(
+            pairs in proptest::collection::btree_map("\\PC{0,5}", "\\PC{0,5}|[\\x00-\\x20\"\\\\]{0,5}", 0..5),
+        ) {
+            let args: Args = pairs.into_iter().collect();
+            prop_assert_eq!(serde_json::from_str::<Args>(&args.canonical()).expect("JSON"), args);
+        }
+    }
+}

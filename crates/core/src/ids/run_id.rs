@@ -1,0 +1,230 @@
+//! Ids of 128 bits. A run's id is a UUIDv7 that sorts by nominal time. It is derived from what makes the run, so that a
+//! claim that is sent twice is the same run.
+
+use std::fmt;
+
+use cronhold_schedule::text::shortened;
+use cronhold_schedule::{Instant, TextError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// The id of a run.
+///
+/// Invariant: version 7 and variant 2 of RFC 9562.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(u128);
+
+/// What tells a job apart from one with the same id that was removed before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobUid(u128);
+
+/// The identity of a node, kept in its data directory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u128);
+
+/// Bits that hold version and variant.
+const FIXED_BITS: u128 = 0xf << 76 | 0b11 << 62;
+
+/// Version 7, variant 2.
+const FIXED: u128 = 0x7 << 76 | 0b10 << 62;
+
+impl RunId {
+    /// The id of a run that a schedule makes. Every node derives the same one.
+    pub fn derived(job: JobUid, schedule_id: &str, nominal: Instant, attempt: u32) -> Self {
+        let nominal_bytes = nominal.micros().to_be_bytes();
+        let parts = [&job.0.to_be_bytes()[..], schedule_id.as_bytes(), &nominal_bytes, &attempt.to_be_bytes()];
+        Self::hashed(nominal, "occurrence", &parts)
+    }
+
+    /// The id of a run that someone asked for under an idempotency key. The same key at the same nominal time is the
+    /// same run; whoever wants keys apart by job or client puts them into the key.
+    pub fn from_key(nominal: Instant, key: &str) -> Self {
+        Self::hashed(nominal, "key", &[&nominal.micros().to_be_bytes(), key.as_bytes()])
+    }
+
+    /// The id of a run that nothing else tells apart.
+    pub fn from_random(nominal: Instant, random: [u8; 10]) -> Self {
+        Self::assembled(nominal, random)
+    }
+
+    /// Reads an id, with or without dashes.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let bits = parse_hex(text, "a run's id")?;
+        if bits & FIXED_BITS != FIXED {
+            return Err(TextError::new(0..text.len(), "not the id of a run: it is not a UUID of version 7"));
+        }
+        Ok(Self(bits))
+    }
+
+    /// The nominal time it was made for, in whole milliseconds.
+    pub fn time(self) -> Instant {
+        Instant::from_millis(i64::try_from(self.0 >> 80).unwrap_or(i64::MAX))
+    }
+
+    /// All its bits.
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
+    fn hashed(nominal: Instant, kind: &str, parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in [kind.as_bytes()].iter().chain(parts) {
+            // Lengths stand before the parts, so that no two lists of parts look the same.
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let digest = hash.finalize();
+        let mut random = [0; 10];
+        random.copy_from_slice(&digest[..10]);
+        Self::assembled(nominal, random)
+    }
+
+    fn assembled(nominal: Instant, random: [u8; 10]) -> Self {
+        // 48 bits of milliseconds reach to the year 10889; times before 1970 all count as its first moment here.
+        let millis = u128::from(nominal.millis().max(0).cast_unsigned() & 0xffff_ffff_ffff);
+        let random = random.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+        Self(millis << 80 | random & !FIXED_BITS | FIXED)
+    }
+}
+
+macro_rules! hex_id {
+    ($name:ident, $what:literal) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:032x}", self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+macro_rules! plain_hex_id {
+    ($name:ident, $what:literal) => {
+        hex_id!($name, $what);
+
+        impl $name {
+            /// The id with these bits, which come from chance.
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            /// All its bits.
+            pub const fn bits(self) -> u128 {
+                self.0
+            }
+
+            /// Reads an id, with or without dashes.
+            pub fn parse(text: &str) -> Result<Self, TextError> {
+                parse_hex(text, $what).map(Self)
+            }
+        }
+    };
+}
+
+hex_id!(RunId, "a run's id");
+plain_hex_id!(JobUid, "a job's uid");
+plain_hex_id!(NodeId, "a node's id");
+
+/// Whether a text has the form of an id: 32 hex digits, or the same with dashes after 8, 12, 16 and 20 of them.
+pub(super) fn looks_like_id(text: &str) -> bool {
+    let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
+    let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
+    digits == 32 && (dashed || text.len() == 32)
+}
+
+fn parse_hex(text: &str, what: &str) -> Result<u128, TextError> {
+    let wrong = || {
+        TextError::new(0..text.len(), format!("`{}` is not {what}: expected 32 hex digits", shortened(text)))
+            .hint("such as 0199a3c45e7870008f3b6d2a91c4e507, with or without dashes")
+    };
+    if !looks_like_id(text) {
+        return Err(wrong());
+    }
+    u128::from_str_radix(&text.replace('-', ""), 16).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOMINAL: &str = "2026-03-29T01:30:00.123456Z";
+
+    fn nominal() -> Instant {
+        Instant::parse(NOMINAL).expect("valid")
+    }
+
+    /// Stored runs are found by these values: they may never change.
+    #[test]
+    fn derivation_never_changes() {
+        let job = JobUid::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        for (id, golden) in [
+            (RunId::derived(job, "nightly", nominal(), 1), "019d3736523b7d04aff61fb15cf2af56"),
+            (RunId::derived(job, "nightly", nominal(), 2), "019d3736523b7a90ae7fac07265ae7bb"),
+            (RunId::derived(job, "", Instant::EPOCH, 1), "00000000000077dda010ab5ff3c8acf0"),
+            (RunId::from_key(nominal(), "order-17"), "019d3736523b7e72bf615ffe2d200e4c"),
+            (RunId::from_random(nominal(), [0xff; 10]), "019d3736523b7fffbfffffffffffffff"),
+            (RunId::from_random(Instant::from_secs(-5), [0; 10]), "00000000000070008000000000000000"),
+        ] {
+            assert_eq!(id.to_string(), golden);
+        }
+    }
+
+    #[test]
+    fn inputs_cannot_be_confused() {
+        let job = JobUid::from_bits(7);
+        let ids = [
+            RunId::derived(job, "ab", nominal(), 1),
+            RunId::derived(job, "a", nominal(), 1),
+            RunId::derived(JobUid::from_bits(8), "ab", nominal(), 1),
+            RunId::derived(job, "ab", nominal().plus(cronhold_schedule::Span::from_micros(1)), 1),
+            RunId::derived(job, "ab", nominal(), 2),
+            RunId::from_key(nominal(), "ab"),
+        ];
+        for (index, id) in ids.iter().enumerate() {
+            assert!(!ids[..index].contains(id), "{index}");
+            assert_eq!(id.time().millis(), nominal().millis());
+        }
+    }
+
+    #[test]
+    fn sorts_by_time_and_reads_back() {
+        let early = RunId::from_random(nominal(), [0xff; 10]);
+        let late = RunId::from_random(Instant::from_millis(nominal().millis() + 1), [0; 10]);
+        assert!(early < late && early.to_string() < late.to_string());
+        let text = early.to_string();
+        assert_eq!(RunId::parse(&text), Ok(early));
+        let dashed = format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]);
+        assert_eq!(RunId::parse(&dashed.to_uppercase()), Ok(early));
+        assert_eq!(&text[12..13], "7");
+        assert_eq!(serde_json::to_string(&early).expect("a text"), format!("\"{text}\""));
+        assert_eq!(serde_json::from_str::<RunId>(&format!("\"{dashed}\"")).expect("an id"), early);
+    }
+
+    #[test]
+    fn refuses_other_texts() {
+        for text in ["", "42", "0123456789abcdef0123456789abcdeg", "0123456789abcdef-0123456789abcdef"] {
+            assert!(RunId::parse(text).expect_err(text).message.contains("expected 32 hex digits"), "{text}");
+        }
+        let other = RunId::parse("0123456789ab4def8123456789abcdef").expect_err("version 4");
+        assert!(other.message.contains("version 7"));
+        assert!(NodeId::parse("0123456789ab4def8123456789abcdef").is_ok());
+    }
+}

@@ -1,0 +1,97 @@
+//! How people name a run: by its id, as `job#number`, or by the job alone for its latest run.
+
+use std::fmt;
+
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::shortened;
+use serde::{Deserialize, Serialize};
+
+use super::job_id::JobId;
+use super::run_id::{RunId, looks_like_id};
+
+/// The number of a run among the runs of its job; the first is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunNumber(pub u64);
+
+impl fmt::Display for RunNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A run as someone named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunRef {
+    /// By its id.
+    Id(RunId),
+    /// By its job and number.
+    Numbered(JobId, RunNumber),
+    /// The latest run of a job.
+    Latest(JobId),
+}
+
+impl RunRef {
+    /// Reads a name. What has the form of a run's id is one, even if a job had that name.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if looks_like_id(text) {
+            return RunId::parse(text).map(Self::Id);
+        }
+        let Some((job, number)) = text.rsplit_once('#') else {
+            return JobId::parse(text).map(Self::Latest);
+        };
+        let at = job.len() + 1..text.len();
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        let parsed = number.parse().ok().filter(|number| digits && *number > 0).ok_or_else(|| {
+            TextError::new(at, format!("`{}` is not the number of a run", shortened(number)))
+                .hint("write a run as job#number, such as backup#42")
+        })?;
+        Ok(Self::Numbered(JobId::parse(job)?, RunNumber(parsed)))
+    }
+}
+
+impl fmt::Display for RunRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "{id}"),
+            Self::Numbered(job, number) => write!(f, "{job}#{number}"),
+            Self::Latest(job) => write!(f, "{job}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names_of_runs() {
+        for (text, form) in [
+            ("019d376a41fb7fffbfffffffffffffff", "id"),
+            ("backup#42", "numbered"),
+            ("My Reports/a.b#1", "numbered"),
+            ("backup", "latest"),
+            ("019d376a", "latest"),
+        ] {
+            let name = RunRef::parse(text).expect(text);
+            let found = match &name {
+                RunRef::Id(_) => "id",
+                RunRef::Numbered(..) => "numbered",
+                RunRef::Latest(_) => "latest",
+            };
+            assert_eq!((name.to_string().as_str(), found), (text, form));
+        }
+        for (text, at, message) in [
+            ("backup#", 7..7, "`` is not the number"),
+            ("backup#0", 7..8, "`0` is not the number"),
+            ("backup#+1", 7..9, "`+1` is not the number"),
+            ("backup#99999999999999999999", 7..27, "is not the number"),
+            ("a#b#1", 1..2, "`#` cannot be in a job's id"),
+            ("#1", 0..0, "cannot be empty"),
+        ] {
+            let error = RunRef::parse(text).expect_err(text);
+            assert!(error.message.contains(message), "{text}: {error}");
+            assert_eq!(error.at, at, "{text}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The small policies of a job with their defaults. What they mean is decided in `policy`.
+
+use std::collections::BTreeSet;
+
+use cronhold_schedule::{Span, TimeOfDay};
+use serde::Serialize;
+
+use crate::template::Template;
+
+/// Default of `ttl`.
+pub(super) const LOCK_TTL_DEFAULT: Span = Span::from_secs(10);
+
+/// What a job holds alone while it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Lock {
+    /// Nothing.
+    #[default]
+    None,
+    /// A lock named like the job.
+    Job,
+    /// A lock that several jobs may share.
+    Named(String),
+}
+
+/// What happens when a run is due while another run of the job is active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlap {
+    /// Both run.
+    Allow,
+    /// The new one is skipped.
+    #[default]
+    Skip,
+    /// The new one waits, up to this many in a row; more are skipped.
+    Queue {
+        /// How many may wait.
+        limit: u32,
+    },
+    /// The old one is stopped, then the new one starts.
+    Replace,
+}
+
+/// Default length of an overlap queue.
+pub const QUEUE_LIMIT_DEFAULT: u32 = 100;
+
+/// What happens to occurrences that were missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CatchUp {
+    /// Which of them run.
+    pub policy: CatchUpPolicy,
+    /// How old they may be.
+    pub within: Span,
+}
+
+impl Default for CatchUp {
+    fn default() -> Self {
+        Self { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) }
+    }
+}
+
+/// Which missed occurrences run afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CatchUpPolicy {
+    /// None.
+    None,
+    /// The newest.
+    Last,
+    /// Every one.
+    All,
+}
+
+/// Whether and when a run that did not succeed is tried again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retry {
+    /// Attempts in all, the first included; 1 means no retry.
+    pub attempts: u32,
+    /// Wait before the second attempt.
+    pub backoff: Span,
+    /// What the wait is multiplied with each time.
+    pub factor: f64,
+    /// The longest wait.
+    pub most: Span,
+    /// Which outcomes are tried again.
+    pub on: BTreeSet<RetryOn>,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 1,
+            backoff: Span::from_secs(10),
+            factor: 2.0,
+            most: Span::from_secs(600),
+            on: BTreeSet::from([RetryOn::Failure]),
+        }
+    }
+}
+
+/// An outcome that can be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RetryOn {
+    /// The program said no.
+    Failure,
+    /// The machine, the configuration or the node failed.
+    Error,
+}
+
+/// How a run is stopped: a signal, a grace period, then SIGKILL to the whole group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopPolicy {
+    /// Name with `SIG`.
+    pub signal: String,
+    /// Time between the signal and SIGKILL.
+    pub grace: Span,
+}
+
+impl Default for StopPolicy {
+    fn default() -> Self {
+        Self { signal: "SIGTERM".to_owned(), grace: Span::from_secs(60) }
+    }
+}
+
+/// When the runs of one schedule are stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopSchedule {
+    /// That long after the nominal time.
+    After(Span),
+    /// At the next such time of day after the nominal time, in the schedule's zone.
+    At(TimeOfDay),
+}
+
+/// Which nodes may run a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Nodes {
+    /// Any one of them.
+    #[default]
+    Any,
+    /// Any one that has all these labels.
+    Labels(BTreeSet<String>),
+    /// Every node that has all these labels, each with a run of its own.
+    Each(BTreeSet<String>),
+}
+
+/// How many finished runs are kept, each outcome apart, and for how long the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Retain {
+    /// Successful runs.
+    pub success: u32,
+    /// Failed runs.
+    pub failure: u32,
+    /// Runs that ended in error.
+    pub error: u32,
+    /// Skipped runs.
+    pub skipped: u32,
+    /// How long output is kept after its last line.
+    pub output: Span,
+}
+
+impl Default for Retain {
+    fn default() -> Self {
+        Self { success: 1000, failure: 1000, error: 1000, skipped: 200, output: Span::from_secs(86_400) }
+    }
+}
+
+/// What becomes of a run whose node was lost while it was starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLost {
+    /// It ends in error, as nobody knows whether it ran.
+    #[default]
+    Error,
+    /// It is launched again.
+    Retry,
+}
+
+/// Messages that start runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trigger {
+    /// Channel listened to, its children included; begins with `/`.
+    pub channel: String,
+    /// Args of the runs; `message` and `channel` can be used in them.
+    pub args: std::collections::BTreeMap<String, Template>,
+    /// How messages become runs.
+    pub batching: Batching,
+}
+
+/// How pending messages are turned into runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Batching {
+    /// As many of the oldest as allowed in one run.
+    Greedy {
+        /// Runs at once.
+        concurrent: u32,
+        /// Messages in one run at most.
+        most: u32,
+    },
+    /// Batches that grow with the logarithm of the backlog.
+    Logarithmic {
+        /// Runs at once.
+        concurrent: u32,
+        /// Messages in one run at most.
+        most: u32,
+        /// Base of the logarithm, above 1.
+        base: f64,
+    },
+    /// The newest first, one a run; old ones are dropped.
+    Newest {
+        /// Runs at once.
+        concurrent: u32,
+        /// Age from which a message is dropped.
+        timeout: Span,
+    },
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Self::Greedy { concurrent: 1, most: 1000 }
+    }
+}

@@ -1,0 +1,277 @@
+//! Every template of a job with the place it stands at, so that whoever checks or binds a job cannot forget one.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Action, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram,
+};
+use crate::args::RESERVED_NAMES;
+use crate::template::Template;
+
+/// Which names a template can use, by the place it stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// What belongs to a run: its args and the names that every run has.
+    Run,
+    /// What belongs to a run, and `task`, the answer to the start of a remote task.
+    Remote,
+    /// What belongs to a run, and how it stands with it: `number`, `state`, `reason`.
+    Action,
+    /// What belongs to a message: `message` and `channel`. There is no run yet, so there are no args.
+    Trigger,
+}
+
+impl Scope {
+    /// Names that can be used beside args.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let (of_run, more): (&[&str], &[&str]) = match self {
+            Self::Run => (&RESERVED_NAMES, &[]),
+            Self::Remote => (&RESERVED_NAMES, &["task"]),
+            Self::Action => (&RESERVED_NAMES, &["number", "reason", "state"]),
+            Self::Trigger => (&["job"], &["channel", "message"]),
+        };
+        of_run.iter().chain(more).copied()
+    }
+
+    /// Whether the run's args can be used.
+    pub fn has_args(self) -> bool {
+        self != Self::Trigger
+    }
+}
+
+impl Job {
+    /// Calls `f` with each template of the job, a dotted path such as `conditions[0].after.args.date`, and the names
+    /// that can be used there.
+    pub fn each_template(&self, f: &mut dyn FnMut(&str, &Template, Scope)) {
+        each_of_program(&self.program, f);
+        for (index, condition) in self.conditions.iter().enumerate() {
+            each_of_condition(condition, &format!("conditions[{index}]"), f);
+        }
+        for (name, value) in &self.env {
+            if let EnvValue::Text(template) = value {
+                f(&format!("env.{name}"), template, Scope::Run);
+            }
+        }
+        if let Some(cwd) = &self.cwd {
+            f("cwd", cwd, Scope::Run);
+        }
+        for (event, actions) in &self.on {
+            let event = match event {
+                Event::Finished => "finished",
+                Event::State(state) => state.name(),
+            };
+            for (index, action) in actions.iter().enumerate() {
+                each_of_action(action, &format!("on.{event}[{index}]"), f);
+            }
+        }
+        for (index, trigger) in self.triggers.iter().enumerate() {
+            each_of_map(&trigger.args, &format!("triggers[{index}].args"), Scope::Trigger, f);
+        }
+    }
+}
+
+fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    match program {
+        Program::Shell(line) => f("program", line, Scope::Run),
+        Program::Exec(words) => {
+            for (index, word) in words.iter().enumerate() {
+                f(&format!("program[{index}]"), word, Scope::Run);
+            }
+        }
+        Program::Http(http) => each_of_http(http, "program.http", Scope::Run, f),
+        Program::Remote(remote) => {
+            each_of_http(&remote.start, "program.remote.start", Scope::Run, f);
+            each_of_http(&remote.poll, "program.remote.poll", Scope::Remote, f);
+            if let Some(cancel) = &remote.cancel {
+                each_of_http(cancel, "program.remote.cancel", Scope::Remote, f);
+            }
+        }
+        Program::Task(TaskProgram::Queue { inports, .. }) => {
+            each_of_map(inports, "program.task.inports", Scope::Run, f);
+        }
+        Program::Task(TaskProgram::Write { task, value, .. }) => {
+            f("program.task.task", task, Scope::Run);
+            f("program.task.value", value, Scope::Run);
+        }
+        Program::Noop { .. } => {}
+        Program::Plugin { settings, .. } => each_of_map(settings, "program.plugin.settings", Scope::Run, f),
+    }
+}
+
+fn each_of_condition(condition: &Condition, path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    match &condition.requires {
+        Requirement::After { job, args, .. } => {
+            f(&format!("{path}.after.job"), job, Scope::Run);
+            each_of_map(args, &format!("{path}.after.args"), Scope::Run, f);
+        }
+        Requirement::Probe(Probe::File(file)) => f(&format!("{path}.file"), file, Scope::Run),
+        Requirement::Probe(Probe::Http(http)) => each_of_http(http, &format!("{path}.http"), Scope::Run, f),
+        Requirement::Probe(Probe::Command(line)) => f(&format!("{path}.command"), line, Scope::Run),
+        Requirement::All(inner) => each_of_conditions(inner, &format!("{path}.all"), f),
+        Requirement::Any(inner) => each_of_conditions(inner, &format!("{path}.any"), f),
+        Requirement::Not(inner) => each_of_condition(inner, &format!("{path}.not"), f),
+        Requirement::MaxRunning { .. } | Requirement::SkipDuplicate { .. } | Requirement::Window { .. } => {}
+    }
+}
+
+fn each_of_conditions(conditions: &[Condition], path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    for (index, condition) in conditions.iter().enumerate() {
+        each_of_condition(condition, &format!("{path}[{index}]"), f);
+    }
+}
+
+fn each_of_action(action: &Action, path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    match action {
+        Action::Run { job, args } => {
+            f(&format!("{path}.run.job"), job, Scope::Action);
+            each_of_map(args, &format!("{path}.run.args"), Scope::Action, f);
+        }
+        Action::Webhook(HttpTarget { url, headers, body, .. }) => {
+            each_of_request(url, headers, body.as_ref(), &format!("{path}.webhook"), Scope::Action, f);
+        }
+        Action::Email { subject, body, .. } => {
+            each_of_option(subject.as_ref(), &format!("{path}.email.subject"), Scope::Action, f);
+            each_of_option(body.as_ref(), &format!("{path}.email.body"), Scope::Action, f);
+        }
+        Action::Command(line) => f(&format!("{path}.command"), line, Scope::Action),
+        Action::Publish { channel, message } => {
+            f(&format!("{path}.publish.channel"), channel, Scope::Action);
+            each_of_option(message.as_ref(), &format!("{path}.publish.message"), Scope::Action, f);
+        }
+    }
+}
+
+fn each_of_http(http: &HttpProgram, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    each_of_request(&http.url, &http.headers, http.body.as_ref(), path, scope, f);
+}
+
+fn each_of_request(
+    url: &Template,
+    headers: &BTreeMap<String, Template>,
+    body: Option<&Template>,
+    path: &str,
+    scope: Scope,
+    f: &mut dyn FnMut(&str, &Template, Scope),
+) {
+    f(&format!("{path}.url"), url, scope);
+    each_of_map(headers, &format!("{path}.headers"), scope, f);
+    each_of_option(body, &format!("{path}.body"), scope, f);
+}
+
+fn each_of_map(map: &BTreeMap<String, Template>, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    for (name, template) in map {
+        f(&format!("{path}.{name}"), template, scope);
+    }
+}
+
+fn each_of_option(template: Option<&Template>, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    if let Some(template) = template {
+        f(path, template, scope);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::Span;
+
+    use super::super::{Batching, Trigger};
+    use super::*;
+    use crate::run::State;
+
+    fn template(text: &str) -> Template {
+        Template::parse(text).expect(text)
+    }
+
+    fn map(name: &str, text: &str) -> BTreeMap<String, Template> {
+        BTreeMap::from([(name.to_owned(), template(text))])
+    }
+
+    fn http(url: &str) -> HttpProgram {
+        HttpProgram {
+            url: template(url),
+            method: "GET".to_owned(),
+            headers: map("X-Key", "key"),
+            body: Some(template("body")),
+            expect: vec![(200, 299)],
+            timeout: Span::from_secs(60),
+        }
+    }
+
+    fn condition(requires: Requirement) -> Condition {
+        Condition { requires, timeout: None, poll: Span::from_secs(30) }
+    }
+
+    fn paths(job: &Job) -> Vec<String> {
+        let mut found = Vec::new();
+        job.each_template(&mut |path, template, scope| found.push(format!("{path} = {} {scope:?}", template.text())));
+        found
+    }
+
+    #[test]
+    fn names_every_place() {
+        let mut job = Job::new(Program::Exec(vec![template("load"), template("{{ date }}")]));
+        let after = Requirement::After {
+            job: template("feeds"),
+            args: map("date", "{{ date }}"),
+            states: vec![State::Success],
+            within: None,
+            must_exist: false,
+        };
+        let file = condition(Requirement::Not(Box::new(condition(Requirement::Probe(Probe::File(template("f")))))));
+        job.conditions = vec![condition(after), condition(Requirement::Any(vec![file]))];
+        job.env = BTreeMap::from([("A".to_owned(), EnvValue::Text(template("a")))]);
+        job.cwd = Some(template("dir"));
+        let publish = Action::Publish { channel: template("/x"), message: Some(template("m")) };
+        let email = Action::Email { to: vec!["x@y".into()], subject: Some(template("s")), body: None };
+        job.on = BTreeMap::from([
+            (Event::Finished, vec![publish]),
+            (Event::State(State::Failure), vec![Action::Command(template("c")), email]),
+        ]);
+        let args = map("text", "{{ message }}");
+        job.triggers = vec![Trigger { channel: "/x".into(), args, batching: Batching::default() }];
+        let expected = [
+            "program[0] = load Run",
+            "program[1] = {{ date }} Run",
+            "conditions[0].after.job = feeds Run",
+            "conditions[0].after.args.date = {{ date }} Run",
+            "conditions[1].any[0].not.file = f Run",
+            "env.A = a Run",
+            "cwd = dir Run",
+            "on.finished[0].publish.channel = /x Action",
+            "on.finished[0].publish.message = m Action",
+            "on.failure[0].command = c Action",
+            "on.failure[1].email.subject = s Action",
+            "triggers[0].args.text = {{ message }} Trigger",
+        ];
+        assert_eq!(paths(&job), expected);
+    }
+
+    #[test]
+    fn names_the_places_of_requests() {
+        let found = paths(&Job::new(Program::Http(http("u"))));
+        assert_eq!(
+            found,
+            ["program.http.url = u Run", "program.http.headers.X-Key = key Run", "program.http.body = body Run"]
+        );
+        let remote = super::super::RemoteProgram {
+            start: http("s"),
+            poll: http("p"),
+            every: Span::from_secs(10),
+            success: "task.done".into(),
+            failure: "task.failed".into(),
+            cancel: Some(http("c")),
+        };
+        let found = paths(&Job::new(Program::Remote(remote)));
+        let urls: Vec<&str> = found.iter().filter(|line| line.contains("url")).map(String::as_str).collect();
+        assert_eq!(
+            urls,
+            [
+                "program.remote.start.url = s Run",
+                "program.remote.poll.url = p Remote",
+                "program.remote.cancel.url = c Remote",
+            ]
+        );
+        assert!(Scope::Remote.names().any(|name| name == "task") && Scope::Remote.has_args());
+        assert!(!Scope::Trigger.names().any(|name| name == "run_id") && !Scope::Trigger.has_args());
+    }
+}

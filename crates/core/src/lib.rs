@@ -1,0 +1,19 @@
+//! The pure core: jobs and runs as types, the run state table, policies and templates. Nothing here reads a clock, the
+//! environment or a file, and nothing is random: time, zone data, calendars and chance are arguments.
+//!
+//! In reading order: [`job`] is what someone wrote; [`template`] and [`args`] turn it into what one run gets; [`ids`]
+//! name things; [`run`] has the states and the one table of transitions; [`policy`] has the small decisions about runs.
+
+pub mod args;
+pub mod ids;
+pub mod job;
+pub mod policy;
+pub mod run;
+pub mod signal;
+pub mod template;
+
+pub use args::Args;
+pub use ids::{JobId, JobUid, NodeId, RunId, RunNumber, RunRef};
+pub use job::Job;
+pub use run::State;
+pub use template::Template;

@@ -1,0 +1,188 @@
+//! What becomes of occurrences that nobody was there for. Everything older than a minute is decided at once: a part
+//! of it runs beside the live schedule, the rest is one recorded span, so that an outage of any length costs one
+//! commit.
+
+use cronhold_schedule::{Instant, Span};
+
+use crate::job::{CatchUp, CatchUpPolicy};
+
+/// Late by at most this counts as on time.
+pub const GRACE: Span = Span::from_secs(60);
+
+/// Occurrences that are counted one by one; a longer stretch is said to have at least so many.
+pub const COUNT_MAX: u32 = 100_000;
+
+/// A schedule as this decision sees it.
+#[derive(Clone, Copy)]
+pub struct Occurrences<'a> {
+    /// The first one strictly after an instant.
+    pub after: &'a dyn Fn(Instant) -> Option<Instant>,
+    /// The last one strictly before an instant.
+    pub before: &'a dyn Fn(Instant) -> Option<Instant>,
+}
+
+impl std::fmt::Debug for Occurrences<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Occurrences")
+    }
+}
+
+/// Neighbouring occurrences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first.
+    pub from: Instant,
+    /// The last.
+    pub to: Instant,
+    /// How many; `COUNT_MAX` means that many or more.
+    pub count: u32,
+}
+
+/// What becomes of the occurrences that are due.
+///
+/// Invariant: every due occurrence is in exactly one part, and the parts follow each other in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Recorded as missed.
+    pub missed: Option<Stretch>,
+    /// Run beside the live schedule at a limited rate.
+    pub backlog: Option<Stretch>,
+    /// The first one that is still on time; it and those after it belong to the live schedule.
+    pub live: Option<Instant>,
+}
+
+/// Divides the occurrences from `first`, the oldest one not decided yet, to `now`.
+pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurrences<'_>) -> Plan {
+    let at_or_after = |at: Instant| if first >= at { Some(first) } else { (occurrences.after)(just_before(at)) };
+    let live = at_or_after(now.minus(GRACE)).filter(|at| *at <= now);
+    let Some(last_late) = (occurrences.before)(now.minus(GRACE)).filter(|at| *at >= first) else {
+        return Plan { live, ..Plan::default() };
+    };
+    let oldest_wanted = now.minus(catch_up.within);
+    let from = match catch_up.policy {
+        CatchUpPolicy::None => None,
+        // The newest due occurrence is on time: it runs anyway.
+        CatchUpPolicy::Last if live.is_some() => None,
+        CatchUpPolicy::Last => Some(last_late).filter(|at| *at >= oldest_wanted),
+        CatchUpPolicy::All => at_or_after(oldest_wanted).filter(|at| *at <= last_late),
+    };
+    let stretch = |from, to| Stretch { from, to, count: count(from, to, occurrences) };
+    let last_missed = match from {
+        Some(from) => (occurrences.before)(from).filter(|at| *at >= first),
+        None => Some(last_late),
+    };
+    Plan { missed: last_missed.map(|to| stretch(first, to)), backlog: from.map(|from| stretch(from, last_late)), live }
+}
+
+fn just_before(at: Instant) -> Instant {
+    at.minus(Span::from_micros(1))
+}
+
+fn count(from: Instant, to: Instant, occurrences: Occurrences<'_>) -> u32 {
+    let mut count = 1;
+    let mut at = from;
+    while at < to && count < COUNT_MAX {
+        match (occurrences.after)(at) {
+            Some(next) => at = next,
+            None => break,
+        }
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn planned(policy: CatchUpPolicy, within: u64, due: &[i64], now: i64) -> Plan {
+        let due: Vec<Instant> = due.iter().map(|secs| Instant::from_secs(*secs)).collect();
+        let after = |at: Instant| due.iter().copied().find(|one| *one > at);
+        let before = |at: Instant| due.iter().copied().rev().find(|one| *one < at);
+        let catch_up = CatchUp { policy, within: Span::from_secs(within) };
+        plan(catch_up, due[0], Instant::from_secs(now), Occurrences { after: &after, before: &before })
+    }
+
+    fn text(plan: Plan) -> String {
+        let stretch = |name: &str, stretch: Option<Stretch>| {
+            let Stretch { from, to, count } = stretch?;
+            Some(format!("{name} {}–{} ×{count}", from.secs(), to.secs()))
+        };
+        let live = plan.live.map(|at| format!("live {}", at.secs()));
+        let parts = [stretch("missed", plan.missed), stretch("backlog", plan.backlog), live];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn plans() {
+        use CatchUpPolicy::{All, Last, None};
+        for (policy, within, due, now, expected) in [
+            // On time, at the edge of the grace period and just past it.
+            (Last, 3600, &[1000, 2000][..], 1000, "live 1000"),
+            (Last, 3600, &[1000, 2000], 1060, "live 1000"),
+            (Last, 3600, &[1000, 2000], 1061, "backlog 1000–1000 ×1"),
+            (None, 3600, &[1000, 2000], 1061, "missed 1000–1000 ×1"),
+            // Several were missed.
+            (None, 3600, &[1000, 2000, 3000], 3500, "missed 1000–3000 ×3"),
+            (Last, 3600, &[1000, 2000, 3000], 3500, "missed 1000–2000 ×2, backlog 3000–3000 ×1"),
+            (All, 3600, &[1000, 2000, 3000], 3500, "backlog 1000–3000 ×3"),
+            // Too old.
+            (Last, 499, &[1000, 2000, 3000], 3500, "missed 1000–3000 ×3"),
+            (Last, 500, &[1000, 2000, 3000], 3500, "missed 1000–2000 ×2, backlog 3000–3000 ×1"),
+            (All, 1500, &[1000, 2000, 3000], 3500, "missed 1000–1000 ×1, backlog 2000–3000 ×2"),
+            (All, 100, &[1000, 2000, 3000], 3500, "missed 1000–3000 ×3"),
+            // The newest is on time.
+            (None, 3600, &[1000, 2000, 3000], 3010, "missed 1000–2000 ×2, live 3000"),
+            (Last, 3600, &[1000, 2000, 3000], 3010, "missed 1000–2000 ×2, live 3000"),
+            (All, 3600, &[1000, 2000, 3000], 3010, "backlog 1000–2000 ×2, live 3000"),
+            (All, 3600, &[1000, 3005, 3010, 3020], 3010, "backlog 1000–1000 ×1, live 3005"),
+            // A window shorter than the grace period changes nothing for what is on time.
+            (All, 0, &[1000, 1030], 1050, "live 1000"),
+            // Nothing is due.
+            (All, 3600, &[1000], 999, ""),
+        ] {
+            assert_eq!(text(planned(policy, within, due, now)), expected, "{policy:?} {within} {due:?} {now}");
+        }
+    }
+
+    #[test]
+    fn counting_is_bounded() {
+        let after = |at: Instant| Some(Instant::from_secs(at.secs() + 1));
+        let before = |at: Instant| {
+            Some(Instant::from_secs(if at.micros() % 1_000_000 == 0 { at.secs() - 1 } else { at.secs() }))
+        };
+        let catch_up = CatchUp { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) };
+        let now = Instant::from_secs(365 * 86_400);
+        let plan = plan(catch_up, Instant::EPOCH, now, Occurrences { after: &after, before: &before });
+        assert_eq!(plan.missed.map(|missed| missed.count), Some(COUNT_MAX));
+        assert_eq!(plan.live, Some(now.minus(GRACE)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_due_occurrence_is_in_one_part(
+            gaps in proptest::collection::vec(1i64..200, 1..40),
+            within in 0u64..4000,
+            ahead in 0i64..4000,
+            policy in prop_oneof![Just(CatchUpPolicy::None), Just(CatchUpPolicy::Last), Just(CatchUpPolicy::All)],
+        ) {
+            let due: Vec<i64> = gaps.iter().scan(1000, |at, gap| { *at += gap; Some(*at) }).collect();
+            let now = due[0] + ahead;
+            let plan = planned(policy, within, &due, now);
+            let mut counted = 0;
+            let mut end = Instant::EPOCH;
+            for stretch in [plan.missed, plan.backlog].into_iter().flatten() {
+                prop_assert!(end < stretch.from && stretch.from <= stretch.to);
+                end = stretch.to;
+                counted += stretch.count as usize;
+            }
+            if let Some(live) = plan.live {
+                prop_assert!(end < live);
+                counted += due.iter().filter(|at| Instant::from_secs(**at) >= live && **at <= now).count();
+            }
+            prop_assert_eq!(counted, due.iter().filter(|at| **at <= now).count());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! May a run start while others of its job are active, or while someone holds its lock?
+
+use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
+use crate::run::Reason;
+
+/// What stands in a run's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// Other runs of the job that have started and not ended, and retries that wait for their time.
+    pub active: u32,
+    /// Other runs of the job that wait and came before it.
+    pub queued: u32,
+    /// Whether another run holds the lock that it needs.
+    pub lock_is_held: bool,
+}
+
+/// What becomes of a run that is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// It starts.
+    Start,
+    /// It goes on waiting and asks again when something ends.
+    Wait,
+    /// It does not run.
+    Skip(Reason),
+    /// Active runs are stopped and waiting ones skipped as `replaced`; it waits and starts in the commit that sees
+    /// the last of them finished.
+    Replace,
+}
+
+/// Decides about a run that is ready but for the others.
+pub fn admit(overlap: Overlap, standing: Standing) -> Admission {
+    let Standing { active, queued, lock_is_held } = standing;
+    match overlap {
+        Overlap::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
+        Overlap::Allow => Admission::Start,
+        Overlap::Skip if active > 0 => Admission::Skip(Reason::Overlap),
+        Overlap::Skip if lock_is_held => Admission::Skip(Reason::Lock),
+        Overlap::Skip => Admission::Start,
+        Overlap::Queue { limit } if active > 0 || lock_is_held || queued > 0 => wait(queued, limit, Reason::QueueFull),
+        Overlap::Queue { .. } => Admission::Start,
+        Overlap::Replace if active > 0 || queued > 0 => Admission::Replace,
+        // The holder belongs to another job, which nobody asked to replace.
+        Overlap::Replace if lock_is_held => Admission::Wait,
+        Overlap::Replace => Admission::Start,
+    }
+}
+
+/// Decides about the first run in line, once nothing came before it: one that waits is not skipped any more.
+pub fn admit_first(overlap: Overlap, standing: Standing) -> Admission {
+    if standing.lock_is_held || standing.active > 0 && overlap != Overlap::Allow {
+        return Admission::Wait;
+    }
+    Admission::Start
+}
+
+fn wait(queued: u32, limit: u32, reason: Reason) -> Admission {
+    if queued < limit { Admission::Wait } else { Admission::Skip(reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admits() {
+        let queue = Overlap::Queue { limit: 2 };
+        for (overlap, active, queued, lock_is_held, expected) in [
+            (Overlap::Allow, 0, 0, false, "start"),
+            (Overlap::Allow, 5, 5, false, "start"),
+            (Overlap::Allow, 5, 0, true, "wait"),
+            (Overlap::Allow, 5, 99, true, "wait"),
+            (Overlap::Allow, 5, 100, true, "skip: lock"),
+            (Overlap::Skip, 0, 0, false, "start"),
+            (Overlap::Skip, 1, 0, false, "skip: overlap"),
+            (Overlap::Skip, 1, 0, true, "skip: overlap"),
+            (Overlap::Skip, 0, 0, true, "skip: lock"),
+            (queue, 0, 0, false, "start"),
+            (queue, 1, 0, false, "wait"),
+            (queue, 0, 1, false, "wait"),
+            (queue, 1, 1, false, "wait"),
+            (queue, 1, 2, false, "skip: queue full"),
+            (queue, 0, 0, true, "wait"),
+            (queue, 0, 2, true, "skip: queue full"),
+            (Overlap::Replace, 0, 0, false, "start"),
+            (Overlap::Replace, 1, 0, false, "replace"),
+            (Overlap::Replace, 1, 0, true, "replace"),
+            (Overlap::Replace, 0, 1, false, "replace"),
+            (Overlap::Replace, 0, 0, true, "wait"),
+        ] {
+            let admission = admit(overlap, Standing { active, queued, lock_is_held });
+            assert_eq!(text(&admission), expected, "{overlap:?} {active} {queued} {lock_is_held}");
+        }
+    }
+
+    #[test]
+    fn admits_the_first_in_line() {
+        for (overlap, active, lock_is_held, expected) in [
+            (Overlap::Allow, 3, false, "start"),
+            (Overlap::Allow, 0, true, "wait"),
+            (Overlap::Queue { limit: 2 }, 1, false, "wait"),
+            (Overlap::Queue { limit: 2 }, 0, false, "start"),
+            (Overlap::Queue { limit: 0 }, 0, true, "wait"),
+            (Overlap::Replace, 1, true, "wait"),
+            (Overlap::Replace, 0, false, "start"),
+        ] {
+            let admission = admit_first(overlap, Standing { active, queued: 0, lock_is_held });
+            assert_eq!(text(&admission), expected, "{overlap:?} {active} {lock_is_held}");
+        }
+    }
+
+    fn text(admission: &Admission) -> String {
+        match admission {
+            Admission::Start => "start".to_owned(),
+            Admission::Wait => "wait".to_owned(),
+            Admission::Skip(reason) => format!("skip: {reason}"),
+            Admission::Replace => "replace".to_owned(),
+        }
+    }
+}

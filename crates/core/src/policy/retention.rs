@@ -1,0 +1,112 @@
+//! Which finished runs are not kept any longer. Each outcome has its own share, so that a job that fails all night
+//! does not push out its successes.
+
+use crate::ids::RunId;
+use crate::job::Retain;
+use crate::run::State;
+
+/// Runs trimmed in one go; the rest follows next time.
+pub const TRIM_MAX: usize = 1_000;
+
+/// A run as this decision sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which.
+    pub id: RunId,
+    /// Its state.
+    pub state: State,
+    /// Whether something that it caused is still to be done.
+    pub has_undone_actions: bool,
+    /// Whether a retry of it waits for its time.
+    pub has_pending_retry: bool,
+}
+
+/// Runs of one job that can go, oldest first, out of its runs from newest to oldest. A run that must stay counts as
+/// kept.
+///
+/// Invariant: what is not finished, has undone actions or a pending retry is never among them.
+pub fn to_trim(retain: &Retain, newest_first: &[Candidate]) -> Vec<RunId> {
+    let mut kept = [0u32; 4];
+    let mut trimmed = Vec::new();
+    for candidate in newest_first {
+        let (share, limit) = match candidate.state {
+            State::Success => (0, retain.success),
+            State::Failure => (1, retain.failure),
+            State::Error => (2, retain.error),
+            State::Skipped => (3, retain.skipped),
+            _ => continue,
+        };
+        if kept[share] < limit || candidate.has_undone_actions || candidate.has_pending_retry {
+            kept[share] = kept[share].saturating_add(1);
+        } else {
+            trimmed.push(candidate.id);
+        }
+    }
+    trimmed.reverse();
+    trimmed.truncate(TRIM_MAX);
+    trimmed
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::{Instant, Span};
+
+    use super::*;
+
+    /// Runs as letters from newest to oldest: `+` success, `-` failure, `!` error, `/` skipped, `.` unfinished; after
+    /// one of them, `a` is an undone action and `r` a pending retry.
+    fn trimmed(runs: &str) -> Vec<usize> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for letter in runs.chars() {
+            let state = match letter {
+                '+' => State::Success,
+                '-' => State::Failure,
+                '!' => State::Error,
+                '/' => State::Skipped,
+                '.' => State::Running,
+                flag => {
+                    let last = candidates.last_mut().expect("a run before its flag");
+                    last.has_undone_actions |= flag == 'a';
+                    last.has_pending_retry |= flag == 'r';
+                    continue;
+                }
+            };
+            let id = id(candidates.len());
+            candidates.push(Candidate { id, state, has_undone_actions: false, has_pending_retry: false });
+        }
+        let retain = Retain { success: 2, failure: 1, error: 0, skipped: 1, output: Span::ZERO };
+        let position = |id: RunId| candidates.iter().position(|one| one.id == id).expect("one of them");
+        to_trim(&retain, &candidates).into_iter().map(position).collect()
+    }
+
+    fn id(index: usize) -> RunId {
+        RunId::from_key(Instant::EPOCH, &index.to_string())
+    }
+
+    #[test]
+    fn trims() {
+        for (runs, expected) in [
+            ("", &[][..]),
+            ("++", &[]),
+            ("+++", &[2]),
+            ("++++", &[3, 2]),
+            ("+-+-+-", &[5, 4, 3]),
+            ("!", &[0]),
+            ("!a!r", &[]),
+            ("....", &[]),
+            (".+.+.+", &[5]),
+            ("++a+a+", &[3]),
+            ("+++a++r", &[3]),
+            ("///", &[2, 1]),
+        ] {
+            assert_eq!(trimmed(runs), expected, "{runs}");
+        }
+    }
+
+    #[test]
+    fn trims_the_oldest_when_there_are_many() {
+        let runs = "+".repeat(TRIM_MAX + 12);
+        let found = trimmed(&runs);
+        assert_eq!((found.len(), found[0]), (TRIM_MAX, TRIM_MAX + 11));
+    }
+}

@@ -1,0 +1,128 @@
+//! Is a run that did not succeed tried again, and when?
+
+use cronhold_schedule::{Instant, Span};
+
+use crate::job::{OnLost, Retry, RetryOn};
+use crate::run::{Reason, State};
+
+/// Attempts that a job gets at most when its nodes are lost while they start it, whatever `attempts` says.
+pub const LOST_ATTEMPTS_MAX: u32 = 5;
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended<'a> {
+    /// Its state.
+    pub state: State,
+    /// Why.
+    pub reason: Option<&'a Reason>,
+    /// Which attempt it was; the first is 1.
+    pub attempt: u32,
+    /// When it ended.
+    pub at: Instant,
+}
+
+/// When the next attempt starts, if there is one.
+pub fn next_attempt(retry: &Retry, on_lost: OnLost, ended: Ended<'_>) -> Option<Instant> {
+    let most_attempts = if ended.reason == Some(&Reason::StartUnknown) && on_lost == OnLost::Retry {
+        retry.attempts.max(LOST_ATTEMPTS_MAX)
+    } else if is_wanted(retry, ended) {
+        retry.attempts
+    } else {
+        return None;
+    };
+    (ended.attempt < most_attempts).then(|| ended.at.plus(wait_after(retry, ended.attempt)))
+}
+
+/// How long to wait after an attempt: the backoff times the factor for each attempt before it, up to the longest wait.
+pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
+    let factor = if retry.factor.is_finite() && retry.factor > 0.0 { retry.factor } else { 1.0 };
+    let times = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+    // A product beyond all bounds is infinite, and the conversion to an integer saturates.
+    let micros = (retry.backoff.micros() as f64 * factor.powi(times)).round() as u64;
+    Span::from_micros(micros).min(retry.most)
+}
+
+/// Whether such an outcome is tried again. What someone ended on purpose is not.
+fn is_wanted(retry: &Retry, ended: Ended<'_>) -> bool {
+    let on_purpose =
+        matches!(ended.reason, Some(Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_)));
+    !on_purpose
+        && match ended.state {
+            State::Failure => retry.on.contains(&RetryOn::Failure),
+            State::Error => retry.on.contains(&RetryOn::Error),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn retry(attempts: u32, factor: f64, on: &[RetryOn]) -> Retry {
+        let on: BTreeSet<RetryOn> = on.iter().copied().collect();
+        Retry { attempts, backoff: Span::from_secs(10), factor, most: Span::from_secs(600), on }
+    }
+
+    #[test]
+    fn waits() {
+        for (factor, attempt, expected) in [
+            (2.0, 1, "10s"),
+            (2.0, 2, "20s"),
+            (2.0, 6, "5m20s"),
+            (2.0, 7, "10m"),
+            (2.0, u32::MAX, "10m"),
+            (1.0, 50, "10s"),
+            (1.5, 3, "22s500ms"),
+            (0.5, 3, "2s500ms"),
+            (f64::NAN, 3, "10s"),
+            (f64::INFINITY, 3, "10s"),
+            (-2.0, 3, "10s"),
+            (2.0, 0, "10s"),
+        ] {
+            let wait = wait_after(&retry(9, factor, &[]), attempt);
+            assert_eq!(wait.to_string(), expected, "{factor} {attempt}");
+        }
+    }
+
+    #[test]
+    fn tries_again() {
+        use RetryOn::{Error, Failure};
+        let failed = Reason::ExitCode(1);
+        for (attempts, on, lost, state, reason, attempt, expected) in [
+            (3, &[Failure][..], OnLost::Error, State::Failure, &failed, 1, Some(10)),
+            (3, &[Failure], OnLost::Error, State::Failure, &failed, 2, Some(20)),
+            (3, &[Failure], OnLost::Error, State::Failure, &failed, 3, None),
+            (1, &[Failure], OnLost::Error, State::Failure, &failed, 1, None),
+            (3, &[Failure], OnLost::Error, State::Success, &failed, 1, None),
+            (3, &[Failure], OnLost::Error, State::Skipped, &Reason::Overlap, 1, None),
+            (3, &[Failure], OnLost::Error, State::Error, &Reason::KeeperLost, 1, None),
+            (3, &[Failure, Error], OnLost::Error, State::Error, &Reason::KeeperLost, 1, Some(10)),
+            (3, &[Error], OnLost::Error, State::Failure, &failed, 1, None),
+            (3, &[Failure], OnLost::Error, State::Failure, &Reason::Timeout, 1, Some(10)),
+            (3, &[Failure], OnLost::Error, State::Failure, &Reason::Stopped, 1, None),
+            (3, &[Failure], OnLost::Error, State::Failure, &Reason::Killed, 1, None),
+            (3, &[Failure], OnLost::Error, State::Failure, &Reason::ByOperator(String::new()), 1, None),
+            (1, &[Failure], OnLost::Error, State::Error, &Reason::StartUnknown, 1, None),
+            (1, &[Failure], OnLost::Retry, State::Error, &Reason::StartUnknown, 1, Some(10)),
+            (1, &[Failure], OnLost::Retry, State::Error, &Reason::StartUnknown, 5, None),
+            (1, &[Failure], OnLost::Retry, State::Error, &Reason::NodeLost, 1, None),
+        ] {
+            let ended = Ended { state, reason: Some(reason), attempt, at: Instant::EPOCH };
+            let found = next_attempt(&retry(attempts, 2.0, on), lost, ended);
+            assert_eq!(found, expected.map(Instant::from_secs), "{attempts} {on:?} {state} {reason} {attempt}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn waits_stay_within_bounds(factor in any::<f64>(), attempt in any::<u32>(), backoff in any::<u64>()) {
+            let mut retry = retry(9, factor, &[]);
+            retry.backoff = Span::from_micros(backoff);
+            prop_assert!(wait_after(&retry, attempt) <= retry.most);
+        }
+    }
+}

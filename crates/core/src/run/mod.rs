@@ -1,0 +1,111 @@
+//! Runs: their states, the one table that says how they move, and why they ended as they did.
+
+pub mod diagram;
+mod reason;
+mod table;
+
+use std::fmt;
+
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::{did_you_mean, shortened};
+use serde::{Deserialize, Serialize};
+
+pub use reason::Reason;
+pub use table::{Cause, Effect, Operation, Rejection, next};
+
+/// State of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Waits for its time.
+    Scheduled,
+    /// Waits for its conditions.
+    Waiting,
+    /// Its program is being started.
+    Starting,
+    /// Its program runs.
+    Running,
+    /// Its program is being stopped.
+    Stopping,
+    /// The program said yes.
+    Success,
+    /// The program said no.
+    Failure,
+    /// We, the configuration or the machine failed.
+    Error,
+    /// It never started, for a recorded reason.
+    Skipped,
+}
+
+impl State {
+    /// All states in the order a run can go through them.
+    pub const ALL: [Self; 9] = [
+        Self::Scheduled,
+        Self::Waiting,
+        Self::Starting,
+        Self::Running,
+        Self::Stopping,
+        Self::Success,
+        Self::Failure,
+        Self::Error,
+        Self::Skipped,
+    ];
+
+    /// The word that users read and write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Waiting => "waiting",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Error => "error",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Whether the run is over. A finished run changes no more, but by an operator's mark.
+    pub const fn is_finished(self) -> bool {
+        matches!(self, Self::Success | Self::Failure | Self::Error | Self::Skipped)
+    }
+
+    /// Whether a program may be there: the run has an owner node.
+    pub const fn has_program(self) -> bool {
+        matches!(self, Self::Starting | Self::Running | Self::Stopping)
+    }
+
+    /// Reads a state.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        Self::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
+            let error = TextError::new(0..text.len(), format!("`{}` is not a state of a run", shortened(text)));
+            match did_you_mean(text, Self::ALL.map(Self::name)) {
+                Some(meant) => error.hint(format!("did you mean `{meant}`?")),
+                None => error.hint(format!("states are {}", Self::ALL.map(Self::name).join(", "))),
+            }
+        })
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_prints() {
+        for state in State::ALL {
+            assert_eq!(State::parse(&state.to_string()), Ok(state));
+            assert_eq!(serde_json::to_string(&state).expect("a text"), format!("\"{state}\""));
+        }
+        assert_eq!(format!("[{:>9}]", State::Error), "[    error]");
+        assert!(State::parse("sucess").expect_err("misspelt").to_string().contains("did you mean `success`?"));
+        assert!(State::parse("done").expect_err("unknown").to_string().contains("states are scheduled, waiting"));
+    }
+}

@@ -1,0 +1,247 @@
+//! Why a run ended as it did. The set is closed, so that counting, filtering and explaining never have to guess at
+//! texts; the texts are what users see and what stores keep.
+
+use std::fmt;
+
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::shortened;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::State;
+use crate::signal::Signal;
+
+/// Why a run ended in its state.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Another run of the job was active.
+    Overlap,
+    /// So many runs of the job were waiting already.
+    QueueFull,
+    /// A newer run took its place.
+    Replaced,
+    /// The job or everything was paused.
+    Paused,
+    /// Nobody was there at its time, and the catch-up policy did not want it.
+    Missed,
+    /// Its day is not in the calendar.
+    Calendar,
+    /// A run with the same args was on its way.
+    Duplicate,
+    /// Another run held the lock.
+    Lock,
+    /// No node had the labels, or all were draining or full.
+    NoEligibleNode,
+    /// A foreign scheduler ran it, on this host.
+    RanOnCronken(String),
+    /// The job was removed.
+    JobRemoved,
+    /// Someone decided it, and may have said why.
+    ByOperator(String),
+    /// The program ended with this exit code.
+    ExitCode(i32),
+    /// The program was ended by a signal that nobody here sent.
+    Signal(Signal),
+    /// The other side answered with this status code.
+    Status(u16),
+    /// The program, or what it asked, said this.
+    Said(String),
+    /// It was stopped.
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// It took longer than it may.
+    Timeout,
+    /// A condition did not come true in time, or could not be asked.
+    Condition(String),
+    /// Args or templates did not fit.
+    Unbound(String),
+    /// The program could not be started.
+    NotLaunched(String),
+    /// Its node was lost while it was starting: nobody knows whether the program ran.
+    StartUnknown,
+    /// Its node was lost.
+    NodeLost,
+    /// The keeper that owned its program was lost.
+    KeeperLost,
+    /// Its lock could not be renewed.
+    LockLost,
+}
+
+/// Reasons that are one fixed text.
+const FIXED: [(&str, Reason); 17] = [
+    ("overlap", Reason::Overlap),
+    ("queue full", Reason::QueueFull),
+    ("replaced", Reason::Replaced),
+    ("paused", Reason::Paused),
+    ("missed", Reason::Missed),
+    ("calendar", Reason::Calendar),
+    ("duplicate", Reason::Duplicate),
+    ("lock", Reason::Lock),
+    ("no eligible node", Reason::NoEligibleNode),
+    ("job removed", Reason::JobRemoved),
+    ("stopped", Reason::Stopped),
+    ("killed", Reason::Killed),
+    ("timeout", Reason::Timeout),
+    ("start unknown", Reason::StartUnknown),
+    ("node lost", Reason::NodeLost),
+    ("keeper lost", Reason::KeeperLost),
+    ("lock lost", Reason::LockLost),
+];
+
+impl Reason {
+    /// Whether a run can end in this state for this reason. A mark by an operator fits every state; a run that was
+    /// asked to end may still say that it succeeded.
+    pub fn fits(&self, state: State) -> bool {
+        match self {
+            Self::ByOperator(_) => state.is_finished(),
+            Self::Overlap
+            | Self::QueueFull
+            | Self::Paused
+            | Self::Missed
+            | Self::Calendar
+            | Self::Duplicate
+            | Self::Lock
+            | Self::NoEligibleNode
+            | Self::RanOnCronken(_)
+            | Self::JobRemoved => state == State::Skipped,
+            Self::Replaced => matches!(state, State::Skipped | State::Success | State::Failure),
+            Self::Stopped | Self::Killed | Self::Timeout | Self::LockLost => {
+                matches!(state, State::Success | State::Failure)
+            }
+            Self::ExitCode(_) | Self::Status(_) | Self::Said(_) => matches!(state, State::Success | State::Failure),
+            Self::Signal(_) => state == State::Failure,
+            Self::Condition(_)
+            | Self::Unbound(_)
+            | Self::NotLaunched(_)
+            | Self::StartUnknown
+            | Self::NodeLost
+            | Self::KeeperLost => state == State::Error,
+        }
+    }
+
+    /// Reads the text of a reason.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| *fixed == text) {
+            return Ok(reason.clone());
+        }
+        let after = |prefix: &str| text.strip_prefix(prefix);
+        let known = if text == "by operator" {
+            Some(Self::ByOperator(String::new()))
+        } else if let Some(why) = after("by operator: ") {
+            Some(Self::ByOperator(why.to_owned()))
+        } else if let Some(code) = after("exit code ") {
+            code.parse().ok().map(Self::ExitCode)
+        } else if let Some(name) = after("signal ") {
+            Signal::parse(name).ok().map(Self::Signal)
+        } else if let Some(code) = after("status ") {
+            code.parse().ok().map(Self::Status)
+        } else if let Some(host) = after("ran on cronken ") {
+            Some(Self::RanOnCronken(host.to_owned()))
+        } else if let Some(what) = after("said: ") {
+            Some(Self::Said(what.to_owned()))
+        } else if let Some(what) = after("condition: ") {
+            Some(Self::Condition(what.to_owned()))
+        } else if let Some(what) = after("not bound: ") {
+            Some(Self::Unbound(what.to_owned()))
+        } else {
+            after("not launched: ").map(|what| Self::NotLaunched(what.to_owned()))
+        };
+        known.ok_or_else(|| {
+            TextError::new(0..text.len(), format!("`{}` is not a reason of a run", shortened(text)))
+                .hint("such as `overlap`, `paused`, `exit code 3` or `by operator: …`")
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RanOnCronken(host) => write!(f, "ran on cronken {host}"),
+            Self::ByOperator(why) if why.is_empty() => f.write_str("by operator"),
+            Self::ByOperator(why) => write!(f, "by operator: {why}"),
+            Self::ExitCode(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::Status(code) => write!(f, "status {code}"),
+            Self::Said(what) => write!(f, "said: {what}"),
+            Self::Condition(what) => write!(f, "condition: {what}"),
+            Self::Unbound(what) => write!(f, "not bound: {what}"),
+            Self::NotLaunched(what) => write!(f, "not launched: {what}"),
+            fixed => {
+                let text = FIXED.iter().find(|(_, reason)| reason == fixed).map_or("", |(text, _)| text);
+                f.write_str(text)
+            }
+        }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text of each reason and the states it fits, as letters: `+` success, `-` failure, `!` error, `/` skipped.
+    const REASONS: [(&str, &str); 27] = [
+        ("overlap", "/"),
+        ("queue full", "/"),
+        ("replaced", "+-/"),
+        ("paused", "/"),
+        ("missed", "/"),
+        ("calendar", "/"),
+        ("duplicate", "/"),
+        ("lock", "/"),
+        ("no eligible node", "/"),
+        ("ran on cronken web-1", "/"),
+        ("job removed", "/"),
+        ("by operator", "+-!/"),
+        ("by operator: wrong day", "+-!/"),
+        ("exit code 3", "+-"),
+        ("exit code -1", "+-"),
+        ("signal SIGSEGV", "-"),
+        ("status 503", "+-"),
+        ("said: no rows", "+-"),
+        ("stopped", "+-"),
+        ("killed", "+-"),
+        ("timeout", "+-"),
+        ("condition: no answer in 5m", "!"),
+        ("not bound: `x` is not defined", "!"),
+        ("not launched: no such file", "!"),
+        ("start unknown", "!"),
+        ("node lost", "!"),
+        ("keeper lost", "!"),
+    ];
+
+    #[test]
+    fn reads_and_prints() {
+        for (text, states) in REASONS {
+            let reason = Reason::parse(text).expect(text);
+            assert_eq!(reason.to_string(), text);
+            let letter = |state| match state {
+                State::Success => "+",
+                State::Failure => "-",
+                State::Error => "!",
+                State::Skipped => "/",
+                _ => "?",
+            };
+            let fitting: String = State::ALL.into_iter().filter(|state| reason.fits(*state)).map(letter).collect();
+            assert_eq!(fitting, states, "{text}");
+        }
+        for (text, reason) in FIXED {
+            assert_eq!((reason.to_string().as_str(), Reason::parse(text)), (text, Ok(reason)));
+        }
+        for bad in ["", "tired", "exit code x", "signal SIGNOPE", "status 99999", "Overlap"] {
+            assert!(Reason::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! How runs move: every state, every cause, one match. Whatever the match does not name is refused, with the reason in
+//! words for whoever asked. The diagram in the documents is generated from the same match.
+
+use std::fmt;
+
+use super::State;
+
+/// What can move a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// Its time has come.
+    Due,
+    /// All conditions hold and nothing is in its way.
+    Ready,
+    /// A policy decided that it does not run.
+    Withheld,
+    /// Its program has started.
+    Launched,
+    /// It has to end early: a timeout, a stop schedule, a newer run, a lock that cannot be renewed.
+    Curtailed,
+    /// Its program ended and said yes.
+    Succeeded,
+    /// Its program ended and said no.
+    Failed,
+    /// We, the configuration or the machine failed: it could not be bound or started, or its node or keeper was lost.
+    Broke,
+    /// Someone asked for it.
+    By(Operation),
+}
+
+/// What people can do with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Wait no longer: first for its time, then for its conditions.
+    Start,
+    /// Do not run it.
+    Skip,
+    /// End its program: signal, grace period, SIGKILL to the whole process group.
+    Stop,
+    /// Send its program a signal.
+    Signal,
+    /// Send SIGKILL to its process group.
+    Kill,
+    /// Give it another finished state.
+    Mark(State),
+    /// Make a new run like it.
+    Rerun,
+}
+
+/// What a cause does to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// It enters a state.
+    Enter(State),
+    /// It stays in its state; the signal goes to its process group.
+    Send,
+    /// It stays as it is; a new run linked to it is made.
+    Create,
+}
+
+/// Why an operation is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Rejection {
+    /// It is over.
+    #[error("the run is finished ({0})")]
+    Finished(State),
+    /// It is not over yet.
+    #[error("the run is not finished yet ({0})")]
+    Unfinished(State),
+    /// It has no program yet that could be stopped or sent a signal.
+    #[error("the run has not started yet ({0})")]
+    NotStarted(State),
+    /// It has started already.
+    #[error("the run has already started ({0})")]
+    Started(State),
+    /// It is being stopped already.
+    #[error("the run is already being stopped")]
+    Stopping,
+    /// A mark must be a finished state.
+    #[error("a run cannot be marked {0}")]
+    MarkUnfinished(State),
+    /// It has that state already.
+    #[error("the run is already marked {0}")]
+    MarkSame(State),
+    /// A report came too late or twice; nobody is told, and nothing changes.
+    #[error("a run that is {0} cannot be {1}")]
+    OutOfTurn(State, &'static str),
+}
+
+/// What a cause does to a run in a state. This is the whole table.
+pub const fn next(state: State, cause: Cause) -> Result<Effect, Rejection> {
+    use Cause::{Broke, By, Curtailed, Due, Failed, Launched, Ready, Succeeded, Withheld};
+    use Effect::{Create, Enter, Send};
+    use Operation::{Kill, Mark, Rerun, Signal, Skip, Start, Stop};
+    use State::{Error, Failure, Running, Scheduled, Skipped, Starting, Stopping, Success, Waiting};
+    match (state, cause) {
+        // Before the program.
+        (Scheduled, Due | By(Start)) => Ok(Enter(Waiting)),
+        (Waiting, Ready | By(Start)) => Ok(Enter(Starting)),
+        (Scheduled | Waiting, Withheld | By(Skip)) => Ok(Enter(Skipped)),
+
+        // With the program. It may end before anyone saw it run: launch and exit can come in one report, or the
+        // report of the launch is lost, and what the program said counts all the same.
+        (Starting, Launched) => Ok(Enter(Running)),
+        (Starting | Running, Curtailed | By(Stop)) => Ok(Enter(Stopping)),
+        (Starting | Running | Stopping, Succeeded) => Ok(Enter(Success)),
+        (Starting | Running | Stopping, Failed) => Ok(Enter(Failure)),
+        // A stop that came before the launch finds its program only now.
+        (Stopping, Launched) => Ok(Send),
+        (Running | Stopping, By(Signal | Kill)) => Ok(Send),
+
+        // At any time something of ours may fail.
+        (Scheduled | Waiting | Starting | Running | Stopping, Broke) => Ok(Enter(Error)),
+
+        // Afterwards.
+        (Success | Failure | Error | Skipped, By(Rerun)) => Ok(Create),
+        (Success | Failure | Error | Skipped, By(Mark(to))) if !to.is_finished() => Err(Rejection::MarkUnfinished(to)),
+        (Success | Failure | Error | Skipped, By(Mark(to))) if to as u8 == state as u8 => Err(Rejection::MarkSame(to)),
+        (Success | Failure | Error | Skipped, By(Mark(to))) => Ok(Enter(to)),
+
+        // Everything else is refused.
+        (Success | Failure | Error | Skipped, By(_)) => Err(Rejection::Finished(state)),
+        (_, By(Mark(_) | Rerun)) => Err(Rejection::Unfinished(state)),
+        (_, By(Start | Skip)) => Err(Rejection::Started(state)),
+        (Stopping, By(Stop)) => Err(Rejection::Stopping),
+        (_, By(Stop | Signal | Kill)) => Err(Rejection::NotStarted(state)),
+        (_, _) => Err(Rejection::OutOfTurn(state, cause.name())),
+    }
+}
+
+impl Cause {
+    /// Every cause; a mark once for each state.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let automatic = [
+            Self::Due,
+            Self::Ready,
+            Self::Withheld,
+            Self::Launched,
+            Self::Curtailed,
+            Self::Succeeded,
+            Self::Failed,
+            Self::Broke,
+        ];
+        automatic.into_iter().chain(Operation::all().map(Self::By))
+    }
+
+    /// One word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Ready => "ready",
+            Self::Withheld => "withheld",
+            Self::Launched => "launched",
+            Self::Curtailed => "curtailed",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Broke => "broken",
+            Self::By(operation) => operation.name(),
+        }
+    }
+}
+
+impl Operation {
+    /// Every operation; a mark once for each state.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = [Self::Start, Self::Skip, Self::Stop, Self::Signal, Self::Kill, Self::Rerun];
+        plain.into_iter().chain(State::ALL.into_iter().map(Self::Mark))
+    }
+
+    /// The word that users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Skip => "skip",
+            Self::Stop => "stop",
+            Self::Signal => "signal",
+            Self::Kill => "kill",
+            Self::Mark(_) => "mark",
+            Self::Rerun => "rerun",
+        }
+    }
+}
+
+impl Rejection {
+    /// What can be done instead.
+    pub const fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::Finished(_) => Some("`rerun` makes a new run like it, `mark` gives it another finished state"),
+            Self::Unfinished(State::Scheduled | State::Waiting) => Some("`skip` finishes it without running"),
+            Self::Unfinished(State::Stopping) => Some("wait until it ends, or `kill` it"),
+            Self::Unfinished(_) => Some("wait until it ends, or `stop` it"),
+            Self::NotStarted(State::Starting) => Some("its program is just being started: `stop` ends it in any case"),
+            Self::NotStarted(_) => Some("`skip` keeps it from starting"),
+            Self::Stopping | Self::Started(State::Stopping) => Some("`kill` ends it at once"),
+            Self::Started(_) => Some("`stop` ends it"),
+            Self::MarkUnfinished(_) => Some("marks are success, failure, error and skipped"),
+            Self::MarkSame(_) | Self::OutOfTurn(..) => None,
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mark(to) => write!(f, "mark {to}"),
+            plain => f.write_str(plain.name()),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(operation) => write!(f, "{operation}"),
+            plain => f.write_str(plain.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The whole table once more in words, so that no change of the match goes unseen.
+    const ALLOWED: &str = "
+        scheduled: due → waiting, withheld → skipped, broken → error, start → waiting, skip → skipped
+        waiting: ready → starting, withheld → skipped, broken → error, start → starting, skip → skipped
+        starting: launched → running, curtailed → stopping, succeeded → success, failed → failure, broken → error
+        starting: stop → stopping
+        running: curtailed → stopping, succeeded → success, failed → failure, broken → error
+        running: stop → stopping, signal → (send), kill → (send)
+        stopping: launched → (send), succeeded → success, failed → failure, broken → error
+        stopping: signal → (send), kill → (send)
+        success: rerun → (create), mark failure → failure, mark error → error, mark skipped → skipped
+        failure: rerun → (create), mark success → success, mark error → error, mark skipped → skipped
+        error: rerun → (create), mark success → success, mark failure → failure, mark skipped → skipped
+        skipped: rerun → (create), mark success → success, mark failure → failure, mark error → error";
+
+    fn allowed() -> BTreeMap<(String, String), String> {
+        let mut table = BTreeMap::new();
+        for line in ALLOWED.lines().filter(|line| !line.trim().is_empty()) {
+            let (state, moves) = line.trim().split_once(": ").expect("a state");
+            for one in moves.split(", ") {
+                let (cause, effect) = one.split_once(" → ").expect("a move");
+                assert_eq!(table.insert((state.to_owned(), cause.to_owned()), effect.to_owned()), None, "{one}");
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn exactly_these_moves_are_allowed() {
+        let mut left = allowed();
+        for state in State::ALL {
+            for cause in Cause::all() {
+                let found = next(state, cause).ok().map(|effect| match effect {
+                    Effect::Enter(to) => to.to_string(),
+                    Effect::Send => "(send)".to_owned(),
+                    Effect::Create => "(create)".to_owned(),
+                });
+                let expected = left.remove(&(state.to_string(), cause.to_string()));
+                assert_eq!(found, expected, "{state}: {cause}");
+            }
+        }
+        assert_eq!(left, BTreeMap::new(), "no such state or cause");
+    }
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        use Operation::{Kill, Mark, Rerun, Signal, Skip, Start, Stop};
+        for (state, operation, message, hint) in [
+            (State::Success, Stop, "the run is finished (success)", "`rerun` makes"),
+            (State::Skipped, Start, "the run is finished (skipped)", "`rerun` makes"),
+            (State::Running, Rerun, "the run is not finished yet (running)", "`stop` it"),
+            (State::Waiting, Mark(State::Success), "the run is not finished yet (waiting)", "`skip` finishes"),
+            (State::Waiting, Stop, "the run has not started yet (waiting)", "`skip` keeps"),
+            (State::Starting, Kill, "the run has not started yet (starting)", "`stop` ends it in any case"),
+            (State::Scheduled, Signal, "the run has not started yet (scheduled)", "`skip` keeps"),
+            (State::Running, Start, "the run has already started (running)", "`stop` ends it"),
+            (State::Stopping, Skip, "the run has already started (stopping)", "`kill` ends it"),
+            (State::Stopping, Stop, "the run is already being stopped", "`kill` ends it"),
+            (State::Error, Mark(State::Running), "a run cannot be marked running", "marks are success"),
+            (State::Error, Mark(State::Error), "the run is already marked error", ""),
+        ] {
+            let rejection = next(state, Cause::By(operation)).expect_err(message);
+            assert_eq!(rejection.to_string(), message);
+            assert!(rejection.hint().unwrap_or("").contains(hint), "{message}: {:?}", rejection.hint());
+        }
+        let stale = next(State::Success, Cause::Launched).expect_err("finished");
+        assert_eq!(stale.to_string(), "a run that is success cannot be launched");
+    }
+
+    #[test]
+    fn finished_is_left_by_mark_alone() {
+        for state in State::ALL.into_iter().filter(|state| state.is_finished()) {
+            for cause in Cause::all() {
+                if let Ok(Effect::Enter(_)) = next(state, cause) {
+                    assert!(matches!(cause, Cause::By(Operation::Mark(_))), "{state}: {cause}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_unfinished_state_can_end() {
+        for state in State::ALL.into_iter().filter(|state| !state.is_finished()) {
+            assert_eq!(next(state, Cause::Broke), Ok(Effect::Enter(State::Error)));
+            let by_people = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
+            assert!(by_people > 0, "nobody can do anything about a run that is {state}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a template is bound to: values by name, and the parts of the world that its functions may ask.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use cronhold_schedule::Zones;
+use cronhold_schedule::calendar::Calendars;
+use minijinja::Value;
+use minijinja::value::Object;
+
+/// Key under which functions find the world; no template can write such a name.
+pub(super) const WORLD: &str = "the world";
+
+/// Values by name with zones and calendars. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Bindings {
+    scope: Arc<Scope>,
+}
+
+/// A value that a name is bound to. Args are texts; answers of remote services can be anything that JSON can be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bound {
+    /// Nothing.
+    Null,
+    /// Yes or no.
+    Bool(bool),
+    /// A whole number.
+    Number(i64),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// Values in order.
+    List(Vec<Bound>),
+    /// Values by name.
+    Map(BTreeMap<String, Bound>),
+}
+
+impl Bindings {
+    /// Bindings without any name, in a world of zones and calendars.
+    pub fn new(zones: Arc<Zones>, calendars: Arc<Calendars>) -> Self {
+        let world = Value::from_object(World { zones, calendars });
+        Self { scope: Arc::new(Scope { values: BTreeMap::new(), bytes: 0, world }) }
+    }
+
+    /// The same bindings with one name more; a name bound before is bound anew.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Bound>) -> Self {
+        let value = value.into();
+        let scope = Arc::make_mut(&mut self.scope);
+        let bytes = value.size();
+        let before = scope.values.insert(name.into(), (bytes, value.into_value()));
+        scope.bytes = scope.bytes.saturating_sub(before.map_or(0, |(bytes, _)| bytes)).saturating_add(bytes);
+        self
+    }
+
+    /// Names that are bound.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.scope.values.keys().map(String::as_str)
+    }
+
+    /// Whether a name is bound.
+    pub fn has(&self, name: &str) -> bool {
+        self.scope.values.contains_key(name)
+    }
+
+    /// Bytes of all values together.
+    pub(super) fn bytes(&self) -> usize {
+        self.scope.bytes
+    }
+
+    pub(super) fn value(&self) -> Value {
+        Value::from_dyn_object(Arc::clone(&self.scope))
+    }
+}
+
+impl Bound {
+    /// About how many bytes it is when written.
+    fn size(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Float(_) => 24,
+            Self::Text(text) => text.len(),
+            Self::List(items) => items.iter().map(|item| item.size() + 2).sum(),
+            Self::Map(entries) => entries.iter().map(|(name, value)| name.len() + value.size() + 6).sum(),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Null => Value::from(()),
+            Self::Bool(value) => Value::from(value),
+            Self::Number(value) => Value::from(value),
+            Self::Float(value) => Value::from(value),
+            Self::Text(text) => Value::from(text),
+            Self::List(items) => items.into_iter().map(Self::into_value).collect(),
+            Self::Map(entries) => {
+                Value::from_pairs(entries.into_iter().map(|(name, value)| (name, value.into_value())))
+            }
+        }
+    }
+}
+
+impl From<&str> for Bound {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Bound {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Bound {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Bound {
+    fn from(number: u32) -> Self {
+        Self::Number(i64::from(number))
+    }
+}
+
+/// What the engine looks names up in.
+#[derive(Debug, Clone)]
+struct Scope {
+    /// Each with its size in bytes.
+    values: BTreeMap<String, (usize, Value)>,
+    bytes: usize,
+    world: Value,
+}
+
+impl Object for Scope {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if key == WORLD { Some(self.world.clone()) } else { self.values.get(key).map(|(_, value)| value.clone()) }
+    }
+}
+
+/// What functions may ask.
+pub(super) struct World {
+    pub(super) zones: Arc<Zones>,
+    pub(super) calendars: Arc<Calendars>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("World")
+    }
+}
+
+impl Object for World {}
