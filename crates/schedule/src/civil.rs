@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::text::{TextError, shortened};
+use crate::text::{TextError, not_a};
 
 /// Seconds in a day.
 pub const DAY_SECS: i64 = 86_400;
@@ -101,10 +101,7 @@ impl Day {
 
     /// Reads `2026-03-29`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let wrong = || {
-            TextError::new(0..text.len(), format!("`{}` is not a date", shortened(text)))
-                .hint("write year-month-day, such as 2026-03-29")
-        };
+        let wrong = || not_a(text, "a date").hint("write year-month-day, such as 2026-03-29");
         let mut parts = text.splitn(3, '-');
         let mut part = |len: usize| {
             let digits = parts.next().filter(|part| part.len() == len && part.bytes().all(|b| b.is_ascii_digit()))?;
@@ -186,10 +183,7 @@ pub struct TimeOfDay(pub u32);
 impl TimeOfDay {
     /// Reads `18:00` or `18:00:30`.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let wrong = || {
-            TextError::new(0..text.len(), format!("`{}` is not a time of day", shortened(text)))
-                .hint("write hours and minutes, such as 18:00 or 18:00:30")
-        };
+        let wrong = || not_a(text, "a time of day").hint("write hours and minutes, such as 18:00 or 18:00:30");
         let parts: Vec<&str> = text.split(':').collect();
         if !(2..=3).contains(&parts.len()) {
             return Err(wrong());

@@ -6,7 +6,7 @@ use crate::cron::CronExpr;
 use crate::instant::Instant;
 use crate::span::Span;
 use crate::spec::{Bound, Fold, Gap, Spec, Timing};
-use crate::text::{TextError, did_you_mean, shortened};
+use crate::text::{TextError, did_you_mean, not_a, shortened};
 
 /// The @-words that stand for cron expressions.
 const WORDS: [(&str, &str); 8] = [
@@ -19,6 +19,11 @@ const WORDS: [(&str, &str); 8] = [
     ("@hourly", "0 * * * *"),
     ("@minutely", "* * * * *"),
 ];
+
+/// A phrase of more words than this is none of ours.
+const WORDS_MAX: usize = 16;
+/// No zone has a longer name.
+const ZONE_MAX: usize = 64;
 
 impl Spec {
     /// Reads a schedule that is written as one text.
@@ -44,6 +49,10 @@ impl Spec {
             )
             .hint(format!("such as `{prefix}Europe/Berlin 0 18 * * *`")));
         }
+        if zone.len() > ZONE_MAX {
+            let at = start + prefix.len()..start + zone_end;
+            return Err(TextError::new(at, format!("there is no time zone `{}`", shortened(zone))));
+        }
         let mut spec = Self::new(timing(rest).map_err(|error| error.shifted(rest_at))?);
         spec.zone = Some(zone.to_owned());
         Ok(spec)
@@ -61,12 +70,12 @@ fn timing(text: &str) -> Result<Timing, TextError> {
     if text.starts_with('@') {
         return at_word(text);
     }
-    let words: Vec<&str> = text.splitn(9, char::is_whitespace).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text.split_whitespace().take(WORDS_MAX).collect();
     match words.as_slice() {
         ["continuously"] => Ok(Timing::After { interval: Span::ZERO }),
         ["triggered"] => Ok(Timing::Triggered),
-        ["with", span @ .., "interval"] if !span.is_empty() => {
-            let at = text.find(span[0]).unwrap_or(0);
+        ["with", span @ .., "interval"] if !span.is_empty() && words.len() < WORDS_MAX => {
+            let at = "with".len() + text["with".len()..].find(span[0]).unwrap_or(0);
             let span = text[at..].trim_end_matches("interval").trim_end();
             Ok(Timing::After { interval: Span::parse(span).map_err(|error| error.shifted(at))? })
         }
@@ -115,8 +124,8 @@ fn unknown_word(word: &str) -> TextError {
 
 impl Bound {
     /// Reads a date, a local date and time, or an instant with an offset.
-    pub fn parse(text: &str) -> Result<Self, TextError> {
-        let text = text.trim();
+    pub fn parse(whole: &str) -> Result<Self, TextError> {
+        let text = whole.trim();
         if let Ok(day) = Day::parse(text) {
             return Ok(Self::Day(day));
         }
@@ -128,8 +137,9 @@ impl Bound {
             Some(Local(Day::parse(day).ok()?.midnight().0 + i64::from(time.0)))
         });
         local.map(Self::Local).ok_or_else(|| {
-            TextError::new(0..text.len(), format!("`{}` is not a point in time", shortened(text)))
+            not_a(text, "a point in time")
                 .hint("write 2026-03-29, 2026-03-29T18:00 or 2026-03-29T18:00:00+02:00")
+                .shifted(whole.len() - whole.trim_start().len())
         })
     }
 }
@@ -191,7 +201,7 @@ impl Fold {
 }
 
 fn not_one_of(text: &str, what: &str, known: &[&'static str]) -> TextError {
-    let error = TextError::new(0..text.len(), format!("`{}` is not a {what} policy", shortened(text)));
+    let error = not_a(text, &format!("a {what} policy"));
     match did_you_mean(text, known.iter().copied()) {
         Some(meant) => error.hint(format!("did you mean `{meant}`?")),
         None => error.hint(known.join(" or ")),

@@ -132,12 +132,15 @@ impl Schedule {
 
     /// The first occurrence strictly after an instant.
     pub fn next(&self, after: Instant) -> Option<Instant> {
-        let Some(limits) = &self.limits else {
-            return self.next_second(after.secs(), None).map(Instant::from_secs);
+        let next = match &self.limits {
+            None => self.next_second(after.secs(), None)?,
+            Some(limits) => {
+                let from = after.secs().max(limits.start - 1);
+                self.next_second(from, limits.calendar.as_ref()).filter(|next| *next <= limits.end)?
+            }
         };
-        let after = after.secs().max(limits.start - 1);
-        let next = self.next_second(after, limits.calendar.as_ref())?;
-        (next <= limits.end).then(|| Instant::from_secs(next))
+        // At the far end of what an instant can hold, adding stops short.
+        Some(Instant::from_secs(next)).filter(|next| *next > after)
     }
 
     /// The last occurrence strictly before an instant. A schedule that counts from the previous run has none.
@@ -286,7 +289,9 @@ impl Schedule {
             match calendar {
                 Some(calendar) if !calendar.contains(day) => {
                     let from = first_second(Bound::Day(calendar.next(day.plus(1))?), &self.zone);
-                    after = (from - 1).max(next);
+                    // A clock that is set back can bring back a day; it does so at the end of a segment.
+                    let seam = self.zone.segment(self.zone.segment_at(next)).end;
+                    after = (from.min(seam) - 1).max(next);
                 }
                 _ => return Some(next),
             }
@@ -304,7 +309,8 @@ impl Schedule {
             match calendar {
                 Some(calendar) if !calendar.contains(day) => {
                     let until = last_second(Bound::Day(calendar.prev(day.plus(-1))?), &self.zone);
-                    before = (until + 1).min(prev);
+                    let seam = self.zone.segment(self.zone.segment_at(prev)).start;
+                    before = (until + 1).max(seam).min(prev);
                 }
                 _ => return Some(prev),
             }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::text::TextError;
+use crate::text::{TextError, shortened};
 
 /// A length of time that is not negative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -91,12 +91,15 @@ impl Span {
                 "" if parts == 0 && after.is_empty() => 1_000_000,
                 "" => return Err(expected(text, unit_at)),
                 _ => unit_micros(unit).ok_or_else(|| {
-                    TextError::new(unit_at..unit_at + unit.len(), format!("`{unit}` is not a unit of time"))
-                        .hint("units are w, d, h, m, s, ms")
+                    TextError::new(
+                        unit_at..unit_at + unit.len(),
+                        format!("`{}` is not a unit of time", shortened(unit)),
+                    )
+                    .hint("units are w, d, h, m, s, ms")
                 })?,
             };
             let part = scaled(number, micros_each).ok_or_else(|| {
-                TextError::new(at..at + number_len, format!("`{number}` is not a number of that size"))
+                TextError::new(at..at + number_len, format!("`{}` is not a number of that size", shortened(number)))
             })?;
             total = total.saturating_add(part);
             parts += 1;

@@ -59,7 +59,8 @@ impl Spec {
                 return wrong("daily_interval", "an interval must be whole seconds, at least one");
             }
             Timing::DailyInterval(DailyInterval { from, until, .. })
-                if from.shift == until.shift && from.time >= until.time =>
+                if from.shift.calendar_days == until.shift.calendar_days
+                    && (from.shift.days, from.time) >= (until.shift.days, until.time) =>
             {
                 return wrong(
                     "daily_interval",

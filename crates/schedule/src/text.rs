@@ -48,6 +48,15 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
+/// The mistake of a text that is not what it should be, or is not there at all.
+pub(crate) fn not_a(text: &str, what: &str) -> TextError {
+    let message = match text.trim() {
+        "" => format!("expected {what}"),
+        _ => format!("`{}` is not {what}", shortened(text)),
+    };
+    TextError::new(0..text.len(), message)
+}
+
 /// At most 40 characters of a text, for messages that quote what someone pasted.
 pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {

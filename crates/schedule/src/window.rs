@@ -8,6 +8,9 @@ use crate::spec::{DailyInterval, Edge, Fold, Gap};
 use crate::walk::Seams;
 use crate::zone::Zone;
 
+/// So many days in a row whose windows end before they begin, and none will have room.
+const ROOMLESS_MAX: u32 = 400;
+
 /// A window on each calendar day, in a zone.
 #[derive(Debug, Clone)]
 pub(crate) struct Windows {
@@ -40,17 +43,13 @@ impl Windows {
     /// The first occurrence strictly after a second of Unix time.
     pub(crate) fn next(&self, zone: &Zone, after: i64) -> Option<i64> {
         // Two days before any calendar day whose window can reach beyond `after`: offsets and gaps move less than that.
-        let near = zone.local(after).day().plus(-2);
-        let mut day = self.calendar_day_near(self.until, near);
+        let first = self.calendar_day_near(self.until, zone.local(after).day().plus(-2));
         let mut best: Option<i64> = None;
-        while let Some(current) = day {
-            if let Some(window) = self.window(zone, current) {
-                if best.is_some_and(|best| window.start >= best) {
-                    break;
-                }
-                best = [best, self.first_after(window, after)].into_iter().flatten().min();
+        for window in self.windows(zone, first, day_after) {
+            if best.is_some_and(|best| window.start >= best) {
+                break;
             }
-            day = self.calendar.next(current.plus(1));
+            best = [best, self.first_after(window, after)].into_iter().flatten().min();
         }
         best
     }
@@ -58,39 +57,43 @@ impl Windows {
     /// The last occurrence strictly before a second of Unix time.
     pub(crate) fn prev(&self, zone: &Zone, before: i64) -> Option<i64> {
         let near = zone.local(before).day().plus(2);
-        let mut day = self.calendar.prev(near.plus(-self.from.shift.days)).and_then(|day| {
+        let last = self.calendar.prev(near.plus(-self.from.shift.days)).and_then(|day| {
             // Where the shift leads out of the calendar, its last day is the one to start from.
             self.calendar.shift(day, -self.from.shift.calendar_days).or_else(|| self.calendar.prev(Day(i32::MAX)))
         });
         let mut best: Option<i64> = None;
-        while let Some(current) = day {
-            if let Some(window) = self.window(zone, current) {
-                if best.is_some_and(|best| window.end <= best) {
-                    break;
-                }
-                best = best.max(self.last_before(window, before));
+        for window in self.windows(zone, last, day_before) {
+            if best.is_some_and(|best| window.end <= best) {
+                break;
             }
-            day = self.calendar.prev(current.plus(-1));
+            best = best.max(self.last_before(window, before));
         }
         best
     }
 
     /// The calendar day that an occurrence belongs to: of overlapping windows the latest.
     pub(crate) fn calendar_day(&self, zone: &Zone, at: i64) -> Option<Day> {
-        let mut day = self.calendar_day_near(self.until, zone.local(at).day().plus(-2));
-        let mut found = None;
-        while let Some(current) = day {
-            if let Some(window) = self.window(zone, current) {
-                if window.start > at {
-                    break;
-                }
-                if at < window.end && (at - window.start) % self.interval == 0 {
-                    found = Some(window.day);
-                }
-            }
-            day = self.calendar.next(current.plus(1));
-        }
-        found
+        let first = self.calendar_day_near(self.until, zone.local(at).day().plus(-2));
+        let until_then = self.windows(zone, first, day_after).take_while(|window| window.start <= at);
+        let own = until_then.filter(|window| at < window.end && (at - window.start) % self.interval == 0);
+        own.last().map(|window| window.day)
+    }
+
+    /// Windows from a calendar day on. It ends after many days in a row that leave no room for one.
+    fn windows<'a>(
+        &'a self,
+        zone: &'a Zone,
+        first: Option<Day>,
+        step: fn(&Calendar, Day) -> Option<Day>,
+    ) -> impl Iterator<Item = Window> + 'a {
+        let mut roomless = 0;
+        std::iter::successors(first, move |day| step(&self.calendar, *day))
+            .map(|day| self.window(zone, day))
+            .take_while(move |window| {
+                roomless = if window.is_some() { 0 } else { roomless + 1 };
+                roomless <= ROOMLESS_MAX
+            })
+            .flatten()
     }
 
     /// A calendar day whose edge stands near a day, or before.
@@ -127,6 +130,14 @@ impl Windows {
         let last = (before - 1).min(window.end - 1);
         (last >= window.start).then(|| window.start + (last - window.start) / self.interval * self.interval)
     }
+}
+
+fn day_after(calendar: &Calendar, day: Day) -> Option<Day> {
+    calendar.next(day.plus(1))
+}
+
+fn day_before(calendar: &Calendar, day: Day) -> Option<Day> {
+    calendar.prev(day.plus(-1))
 }
 
 /// Windows keep to the default policy of fixed times: an edge in a gap moves to its end.

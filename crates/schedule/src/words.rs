@@ -12,10 +12,14 @@ const NTH_WORDS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 impl Spec {
     /// The schedule as a sentence. The job's id decides what `H` stands for.
     pub fn words(&self, job: &str) -> String {
-        let mut parts = vec![timing_words(&self.timing, job)];
+        let mut rule = timing_words(&self.timing, job);
         if let Some(calendar) = &self.calendar {
-            parts.push(format!("on days of the calendar `{calendar}`"));
+            // The calendar takes the place of every day.
+            let end = rule.trim_end_matches(" every day").len();
+            rule.truncate(end);
+            rule += &format!(" on days of the calendar `{calendar}`");
         }
+        let mut parts = vec![rule];
         let local = !matches!(self.timing, Timing::After { .. } | Timing::Triggered | Timing::Never | Timing::Reboot);
         if let Some(zone) = self.zone.as_ref().filter(|_| local) {
             parts.push(format!("{zone} time"));
@@ -46,7 +50,10 @@ fn timing_words(timing: &Timing, job: &str) -> String {
         Timing::After { interval } => format!("{} after the previous run has ended", long_span(*interval)),
         Timing::Daily(daily) => {
             let times: Vec<String> = daily.times.iter().map(ToString::to_string).collect();
-            format!("every day at {}{}", joined(&times), shift_words(daily.shift))
+            match shift_words(daily.shift) {
+                shift if shift.is_empty() => format!("at {} every day", joined(&times)),
+                shift => format!("at {}{shift}", joined(&times)),
+            }
         }
         Timing::DailyInterval(window) => window_words(window),
         Timing::At(instants) if instants.len() == 1 => format!("once at {}", instants[0]),

@@ -13,17 +13,19 @@ use crate::text::TextError;
 /// No expression is longer, not even one that lists every second and minute.
 const TEXT_MAX: usize = 1024;
 
-const SECOND: FieldKind = FieldKind { name: "second", min: 0, max: 59, value_max: 59, names: &[] };
-const MINUTE: FieldKind = FieldKind { name: "minute", min: 0, max: 59, value_max: 59, names: &[] };
-const HOUR: FieldKind = FieldKind { name: "hour", min: 0, max: 23, value_max: 23, names: &[] };
-const DAY: FieldKind = FieldKind { name: "day of month", min: 1, max: 31, value_max: 31, names: &[] };
-const MONTH: FieldKind = FieldKind { name: "month", min: 1, max: 12, value_max: 12, names: &MONTHS };
-const WEEKDAY: FieldKind = FieldKind { name: "day of week", min: 0, max: 6, value_max: 7, names: &WEEKDAYS };
+const SECOND: FieldKind = FieldKind { name: "second", min: 0, max: 59, value_max: 59, star: true, names: &[] };
+const MINUTE: FieldKind = FieldKind { name: "minute", min: 0, max: 59, value_max: 59, star: true, names: &[] };
+const HOUR: FieldKind = FieldKind { name: "hour", min: 0, max: 23, value_max: 23, star: true, names: &[] };
+const DAY: FieldKind = FieldKind { name: "day of month", min: 1, max: 31, value_max: 31, star: true, names: &[] };
+const MONTH: FieldKind = FieldKind { name: "month", min: 1, max: 12, value_max: 12, star: true, names: &MONTHS };
+const WEEKDAY: FieldKind =
+    FieldKind { name: "day of week", min: 0, max: 6, value_max: 7, star: true, names: &WEEKDAYS };
 const YEAR: FieldKind = FieldKind {
     name: "year",
     min: YEAR_MIN.cast_unsigned(),
     max: YEAR_MAX.cast_unsigned(),
     value_max: YEAR_MAX.cast_unsigned(),
+    star: true,
     names: &[],
 };
 
@@ -113,7 +115,8 @@ impl CronExpr {
                 "hour" => bits.hours = values as u32,
                 "day of month" => bits.days = values as u32,
                 "month" => bits.months = values as u16,
-                _ => bits.weekdays = values as u8,
+                // 7 is another Sunday.
+                _ => bits.weekdays = (values | values >> 7) as u8 & 0x7f,
             }
         }
         bits
@@ -166,7 +169,8 @@ impl CronExpr {
                 self.bits.traits.last_working_day = true;
             } else if upper.starts_with("L-") {
                 let back = Piece { text: &entry.text[2..], at: entry.at + 2 };
-                let kind = FieldKind { name: "days before the last", min: 1, max: 30, value_max: 30, names: &[] };
+                let kind =
+                    FieldKind { name: "days before the last", min: 1, max: 30, value_max: 30, star: false, names: &[] };
                 self.bits.from_end |= 1 << item::value(back, kind)?;
             } else if upper.len() > 1 && upper.ends_with('W') {
                 self.bits.nearest |= 1 << item::value(entry.part(0, entry.text.len() - 1), DAY)?;
@@ -176,6 +180,11 @@ impl CronExpr {
                 // `*` inside a list restricts nothing.
                 self.bits.traits.days_restricted &= !(item.star && item.step == 1);
             }
+        }
+        if !self.bits.traits.days_restricted {
+            // What else the list says makes no difference, so that equal rules are equal.
+            (self.bits.nearest, self.bits.from_end, self.bits.days) = (0, 0, DAY.all() as u32);
+            self.bits.traits.last_working_day = false;
         }
         Ok(())
     }
@@ -189,7 +198,8 @@ impl CronExpr {
         for entry in piece.entries() {
             if let Some(hash) = entry.text.find('#') {
                 let weekday = item::value(entry.part(0, hash), WEEKDAY)? % 7;
-                let kind = FieldKind { name: "the number after `#`", min: 1, max: 5, value_max: 5, names: &[] };
+                let kind =
+                    FieldKind { name: "the number after `#`", min: 1, max: 5, value_max: 5, star: false, names: &[] };
                 let nth = item::value(entry.part(hash + 1, entry.text.len()), kind)?;
                 self.bits.nth |= 1 << (weekday * NTH_PER_WEEKDAY + nth - 1);
             } else if entry.text.eq_ignore_ascii_case("L") {
@@ -203,6 +213,9 @@ impl CronExpr {
                 self.bits.weekdays |= week(item);
                 self.bits.traits.weekdays_restricted &= !(item.star && item.step == 1);
             }
+        }
+        if !self.bits.traits.weekdays_restricted {
+            (self.bits.nth, self.bits.weekdays) = (0, WEEKDAY.all() as u8);
         }
         Ok(())
     }
@@ -236,12 +249,31 @@ fn wrong_count(text: &str, pieces: &[Piece<'_>]) -> TextError {
 }
 
 fn parse_item(entry: Piece<'_>, kind: FieldKind) -> Result<Item, TextError> {
-    let item = item::parse(entry, kind, |_, _| kind.max)?;
+    let item = item::parse(entry, kind, |_, _| kind.max).map_err(|error| match misplaced(entry.text, kind) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })?;
     let wraps = kind.name == WEEKDAY.name;
     if item.first > item.last && !wraps {
         return Err(item::reversed(entry, kind, item));
     }
     Ok(item)
+}
+
+/// What to say of an entry that would be right in another place.
+fn misplaced(text: &str, kind: FieldKind) -> Option<&'static str> {
+    let upper = text.to_ascii_uppercase();
+    let number = upper.trim_end_matches(['L', 'W']).parse::<u8>().is_ok();
+    match kind.name {
+        "year" if upper.starts_with('H') => Some("the year cannot be given as H"),
+        _ if upper.starts_with('H') => Some("H stands alone in its field"),
+        "day of month" if number && upper.ends_with('L') => {
+            Some("5L, the last Friday, belongs in the day-of-week field")
+        }
+        "day of month" if upper == "W" => Some("write 15W for the working day nearest to the 15th"),
+        "day of week" if upper.ends_with('W') => Some("15W and LW belong in the day-of-month field"),
+        _ => None,
+    }
 }
 
 /// The weekdays of an entry; a range may go over the end of the week, and 7 is Sunday.
@@ -275,13 +307,13 @@ fn parse_hashed(piece: Piece<'_>, kind: FieldKind) -> Result<Option<Hashed>, Tex
         if item.step != 1 || item.star || item.first > item.last {
             return Err(inside.error("expected a range such as 0-29"));
         }
-        (hashed.first, hashed.last) = (item.first, item.last.min(kind.max));
+        (hashed.first, hashed.last) = (item.first, item.last);
         at = close + 1;
     }
     if text[at..].starts_with('/') {
         let step = piece.part(at + 1, text.len());
         let most = hashed.last - hashed.first + 1;
-        let steps = FieldKind { name: "a step", min: 1, max: most, value_max: most, names: &[] };
+        let steps = FieldKind { name: "a step", min: 1, max: most, value_max: most, star: false, names: &[] };
         hashed.step = Some(item::value(step, steps)?);
         at = text.len();
     }

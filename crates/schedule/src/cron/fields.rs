@@ -23,15 +23,16 @@ const KINDS: [FieldKind; 8] = [
         min: YEAR_MIN.cast_unsigned(),
         max: YEAR_MAX.cast_unsigned(),
         value_max: YEAR_MAX.cast_unsigned(),
+        star: true,
         names: &[],
     },
-    FieldKind { name: "month", min: 1, max: 12, value_max: 12, names: &MONTHS },
-    FieldKind { name: "day", min: 1, max: 31, value_max: 31, names: &[] },
-    FieldKind { name: "week", min: 1, max: 53, value_max: 53, names: &[] },
-    FieldKind { name: "day_of_week", min: 0, max: 6, value_max: 6, names: &FROM_MONDAY },
-    FieldKind { name: "hour", min: 0, max: 23, value_max: 23, names: &[] },
-    FieldKind { name: "minute", min: 0, max: 59, value_max: 59, names: &[] },
-    FieldKind { name: "second", min: 0, max: 59, value_max: 59, names: &[] },
+    FieldKind { name: "month", min: 1, max: 12, value_max: 12, star: true, names: &MONTHS },
+    FieldKind { name: "day", min: 1, max: 31, value_max: 31, star: true, names: &[] },
+    FieldKind { name: "week", min: 1, max: 53, value_max: 53, star: true, names: &[] },
+    FieldKind { name: "day_of_week", min: 0, max: 6, value_max: 6, star: true, names: &FROM_MONDAY },
+    FieldKind { name: "hour", min: 0, max: 23, value_max: 23, star: true, names: &[] },
+    FieldKind { name: "minute", min: 0, max: 59, value_max: 59, star: true, names: &[] },
+    FieldKind { name: "second", min: 0, max: 59, value_max: 59, star: true, names: &[] },
 ];
 const YEAR: usize = 0;
 const MONTH: usize = 1;

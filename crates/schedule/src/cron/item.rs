@@ -45,11 +45,6 @@ impl<'a> Piece<'a> {
 
 /// Reads an entry. `step_max` tells how large a step may be for given ends.
 pub(super) fn parse(piece: Piece<'_>, kind: FieldKind, step_max: impl Fn(u32, u32) -> u32) -> Result<Item, TextError> {
-    if piece.text.is_empty() {
-        return Err(piece
-            .error(format!("expected a value for {}", kind.name))
-            .hint("a comma stands between two values"));
-    }
     let (base, step) = match piece.text.find('/') {
         Some(slash) => (piece.part(0, slash), Some(piece.part(slash + 1, piece.text.len()))),
         None => (piece, None),
@@ -72,10 +67,15 @@ pub(super) fn parse(piece: Piece<'_>, kind: FieldKind, step_max: impl Fn(u32, u3
 
 /// The mistake of a range that goes down.
 pub(super) fn reversed(piece: Piece<'_>, kind: FieldKind, item: Item) -> TextError {
-    let Item { first, last, .. } = item;
-    piece
-        .error(format!("the range {first}-{last} goes down"))
-        .hint(format!("write {first}-{},{}-{last} to go over the end", kind.max, kind.min))
+    let range = piece.text.split('/').next().unwrap_or_default();
+    let (first, last) = range.split_once('-').unwrap_or((range, ""));
+    let upper = kind.written_like(kind.max, first);
+    let lower = match kind.written_like(kind.min, last) {
+        lower if item.last == kind.min => lower,
+        lower => format!("{lower}-{last}"),
+    };
+    let error = piece.error(format!("the range {} goes down", shortened(range)));
+    error.hint(format!("write {first}-{upper},{lower} to go over the end"))
 }
 
 /// Reads one value, a number or a name.
@@ -92,10 +92,10 @@ pub(super) fn value(piece: Piece<'_>, kind: FieldKind) -> Result<u32, TextError>
         } else {
             format!("`{}` is not a value for {}", shortened(text), kind.name)
         });
-        match did_you_mean(text, kind.names.iter().copied()) {
+        let short_names = kind.names.iter().map(|name| &name[..3]);
+        match did_you_mean(text, kind.names.iter().copied().chain(short_names)) {
             Some(meant) if !text.is_empty() => error.hint(format!("did you mean `{meant}`?")),
-            _ if kind.names.is_empty() => error.hint(format!("a number from {}, or *", kind.range())),
-            _ => error.hint(format!("a number from {}, a name such as {}, or *", kind.range(), &kind.names[0][..3])),
+            _ => error.hint(kind.choices()),
         }
     })
 }

@@ -11,6 +11,8 @@ pub(super) struct FieldKind {
     pub(super) max: u32,
     /// The largest number that may be written: 7 is another Sunday.
     pub(super) value_max: u32,
+    /// Whether `*` may stand for all values.
+    pub(super) star: bool,
     /// Names of values from `min` on, when there are any.
     pub(super) names: &'static [&'static str],
 }
@@ -27,6 +29,20 @@ impl FieldKind {
             word.eq_ignore_ascii_case(name) || (word.len() == 3 && word.eq_ignore_ascii_case(&name[..3]))
         })?;
         u32::try_from(index).ok().map(|index| self.min + index)
+    }
+
+    /// A value in the way that another one was written: by its name or as a number.
+    pub(super) fn written_like(self, value: u32, other: &str) -> String {
+        let by_name = other.starts_with(|c: char| c.is_ascii_alphabetic());
+        let name = self.names.get((value - self.min) as usize).filter(|_| by_name);
+        name.map_or_else(|| value.to_string(), |name| name[..3].to_lowercase())
+    }
+
+    /// What may be written, for messages.
+    pub(super) fn choices(self) -> String {
+        let name = self.names.first().map(|name| format!(", a name such as {}", &name[..3])).unwrap_or_default();
+        let star = if self.star { ", or *" } else { "" };
+        format!("a number from {}{name}{star}", self.range())
     }
 
     /// `0–59`, for messages.

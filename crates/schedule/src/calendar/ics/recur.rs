@@ -259,6 +259,8 @@ mod tests {
             // The last Monday of the year, and a day in every month of it.
             ("2026-12-28", "FREQ=YEARLY;BYDAY=-1MO", "2026-12-28 2027-12-27 2028-12-25 …"),
             ("2026-01-13", "FREQ=YEARLY;BYMONTHDAY=13;COUNT=3", "2026-01-13 02-13 03-13"),
+            // Every Monday and the first Friday.
+            ("2026-02-02", "FREQ=MONTHLY;BYDAY=MO,1FR;COUNT=7", "2026-02-02 06 09 16 23 03-02 06"),
             // The start counts although the rule does not match it.
             ("2026-01-01", "FREQ=YEARLY;BYMONTH=11;BYDAY=4TH;COUNT=2", "2026-01-01 11-26"),
             ("1601-01-01", "FREQ=YEARLY;INTERVAL=400;BYMONTH=1;BYMONTHDAY=1", "1601-01-01 2001-01-01"),
