@@ -93,9 +93,20 @@ impl Day {
 
     /// Number of its ISO 8601 week, 1–53.
     pub const fn iso_week(self) -> u32 {
-        let weekday_from_monday = (self.weekday() + 6) % 7;
-        let thursday = self.plus(3 - weekday_from_monday.cast_signed());
-        let new_year = Self::from_ymd(thursday.ymd().year, 1, 1);
+        self.iso_week_in(self.ymd().year)
+    }
+
+    /// The same for a day whose year is known.
+    pub(crate) const fn iso_week_in(self, year: i32) -> u32 {
+        let weekday_from_monday = ((self.weekday() + 6) % 7).cast_signed();
+        // A week belongs to the year that its Thursday lies in.
+        let thursday = self.plus(3 - weekday_from_monday);
+        let mut new_year = Self::from_ymd(year, 1, 1);
+        if thursday.0 < new_year.0 {
+            new_year = Self::from_ymd(year - 1, 1, 1);
+        } else if self.0 - new_year.0 > 360 && thursday.0 >= Self::from_ymd(year + 1, 1, 1).0 {
+            new_year = Self::from_ymd(year + 1, 1, 1);
+        }
         ((thursday.0 - new_year.0) / 7 + 1).cast_unsigned()
     }
 
@@ -149,6 +160,15 @@ pub const fn month_len(year: i32, month: u32) -> u32 {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
+}
+
+/// The days of a month on weekdays of a mask (bit 0 is Sunday), as bits from 1 on; bits past the month's end mean
+/// nothing.
+pub(crate) const fn weekdays_of_month(weekdays: u8, first_weekday: u32) -> u32 {
+    // The week turned so that it begins with the first of the month.
+    let turned = (weekdays as u64 | (weekdays as u64) << 7) >> first_weekday & 0x7f;
+    // That week five times over.
+    ((turned * 0x1020_4081) << 1) as u32
 }
 
 impl fmt::Display for Day {

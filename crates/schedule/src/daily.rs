@@ -1,4 +1,4 @@
-//! Times of day on the days of a calendar, and any rule kept to the days of a calendar.
+//! Times of day on the days of a calendar.
 
 use crate::calendar::Calendar;
 use crate::civil::{Day, Local};
@@ -76,35 +76,4 @@ impl LocalTimes for DailyTimes {
 /// The day that a calendar day is shifted to.
 pub(crate) fn shifted(calendar: &Calendar, shift: Shift, day: Day) -> Option<Day> {
     Some(calendar.shift(day, shift.calendar_days)?.plus(shift.days))
-}
-
-/// Local times of a rule that fall on days of a calendar.
-#[derive(Debug)]
-pub(crate) struct OnDays<'a, T> {
-    pub(crate) times: &'a T,
-    pub(crate) calendar: &'a Calendar,
-}
-
-impl<T: LocalTimes> LocalTimes for OnDays<'_, T> {
-    /// Each round moves on by a day at least, and calendars end with the year 2100: it cannot go on for ever.
-    fn at_or_after(&self, mut from: Local) -> Option<Local> {
-        loop {
-            let hit = self.times.at_or_after(from)?;
-            if self.calendar.contains(hit.day()) {
-                return Some(hit);
-            }
-            from = self.calendar.next(hit.day().plus(1))?.midnight();
-        }
-    }
-
-    fn at_or_before(&self, mut until: Local) -> Option<Local> {
-        loop {
-            let hit = self.times.at_or_before(until)?;
-            if self.calendar.contains(hit.day()) {
-                return Some(hit);
-            }
-            let day = self.calendar.prev(hit.day().plus(-1))?;
-            until = Local(day.plus(1).midnight().0 - 1);
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use crate::calendar::{Calendar, Calendars};
 use crate::civil::{Day, Local, TimeOfDay};
-use crate::cron::Cron;
-use crate::daily::{DailyTimes, OnDays};
+use crate::cron::{Cron, CronTimes};
+use crate::daily::DailyTimes;
 use crate::hash::StableHash;
 use crate::instant::Instant;
 use crate::span::Span;
@@ -212,10 +212,9 @@ impl Schedule {
     /// The first local time in a range that the rule speaks of, clock changes aside.
     pub(crate) fn local_between(&self, from: Local, until: Local) -> Option<Local> {
         let calendar = self.limits.as_ref().and_then(|limits| limits.calendar.as_ref());
-        let hit = match (&self.rule, calendar) {
-            (Rule::Cron { bits, .. }, None) => bits.at_or_after(from),
-            (Rule::Cron { bits, .. }, Some(calendar)) => OnDays { times: bits, calendar }.at_or_after(from),
-            (Rule::Daily(daily), _) => daily.0.at_or_after(from),
+        let hit = match &self.rule {
+            Rule::Cron { bits, .. } => CronTimes { cron: bits, calendar }.at_or_after(from),
+            Rule::Daily(daily) => daily.0.at_or_after(from),
             _ => None,
         };
         hit.filter(|hit| *hit < until)
@@ -252,10 +251,7 @@ impl Schedule {
 
     fn next_second(&self, after: i64, calendar: Option<&Calendar>) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => match calendar {
-                None => walk::next(bits, &self.zone, *seams, after),
-                Some(calendar) => walk::next(&OnDays { times: bits, calendar }, &self.zone, *seams, after),
-            },
+            Rule::Cron { bits, seams } => walk::next(&CronTimes { cron: bits, calendar }, &self.zone, *seams, after),
             Rule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
             Rule::Windows(windows) => windows.next(&self.zone, after),
             Rule::Never => None,
@@ -266,10 +262,7 @@ impl Schedule {
 
     fn prev_second(&self, before: i64, calendar: Option<&Calendar>) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => match calendar {
-                None => walk::prev(bits, &self.zone, *seams, before),
-                Some(calendar) => walk::prev(&OnDays { times: bits, calendar }, &self.zone, *seams, before),
-            },
+            Rule::Cron { bits, seams } => walk::prev(&CronTimes { cron: bits, calendar }, &self.zone, *seams, before),
             Rule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
             Rule::Windows(windows) => windows.prev(&self.zone, before),
             Rule::Never | Rule::After { .. } => None,

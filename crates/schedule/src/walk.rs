@@ -138,7 +138,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::cron::{Cron, CronExpr};
+    use crate::cron::{Cron, CronExpr, CronTimes};
     use crate::zone::Zones;
 
     /// Counts how often the rule is asked.
@@ -150,12 +150,12 @@ mod tests {
     impl LocalTimes for Counted {
         fn at_or_after(&self, from: Local) -> Option<Local> {
             self.asked.set(self.asked.get() + 1);
-            self.cron.at_or_after(from)
+            CronTimes { cron: &self.cron, calendar: None }.at_or_after(from)
         }
 
         fn at_or_before(&self, until: Local) -> Option<Local> {
             self.asked.set(self.asked.get() + 1);
-            self.cron.at_or_before(until)
+            CronTimes { cron: &self.cron, calendar: None }.at_or_before(until)
         }
     }
 

@@ -68,6 +68,14 @@ impl Bitmap {
         self.words[word] >> bit & 1 == 1
     }
 
+    /// The 31 days from `first` on, which must be between `FIRST_DAY` and `LAST_DAY`, as bits 1–31.
+    pub(super) fn month_days(&self, first: Day) -> u32 {
+        let Place { word, bit } = place(first);
+        let next = self.words.get(word + 1).copied().unwrap_or(0);
+        let both = u128::from(next) << 64 | u128::from(self.words[word]);
+        ((both >> bit) << 1) as u32
+    }
+
     /// The `n`-th day of the set after `day`, which itself does not count. `n` is at least 1.
     pub(super) fn nth_after(&self, day: Day, mut n: u32) -> Option<Day> {
         let from = day.plus(1).max(FIRST_DAY);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bitmap::{Bitmap, FIRST_DAY, LAST_DAY};
 use super::weekdays::WEEK;
-use crate::civil::Day;
+use crate::civil::{Day, weekdays_of_month};
 
 /// A set of days between `FIRST_DAY` and `LAST_DAY`.
 #[derive(Clone)]
@@ -46,6 +46,15 @@ impl Days {
         match self {
             Self::Weekdays(mask) => (FIRST_DAY..=LAST_DAY).contains(&day) && mask >> day.weekday() & 1 == 1,
             Self::Listed(bitmap) => bitmap.contains(day),
+        }
+    }
+
+    /// The days of the month that begins with `first`, as bits from 1 on.
+    pub(super) fn month_days(&self, first: Day) -> u32 {
+        match self {
+            _ if first < FIRST_DAY || first > LAST_DAY => 0,
+            Self::Weekdays(mask) => weekdays_of_month(*mask, first.weekday()),
+            Self::Listed(bitmap) => bitmap.month_days(first),
         }
     }
 

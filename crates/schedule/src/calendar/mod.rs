@@ -67,6 +67,11 @@ impl Calendar {
         self.days.contains(day)
     }
 
+    /// The days of the month that begins with `first`, as bits from 1 on; bits past the month's end mean nothing.
+    pub(crate) fn month_days(&self, first: Day) -> u32 {
+        self.days.month_days(first)
+    }
+
     /// The first day of the calendar at or after `day`.
     pub fn next(&self, day: Day) -> Option<Day> {
         self.days.nth_after(day.plus(-1), 1)

@@ -1,8 +1,7 @@
 //! The one internal form behind all cron dialects: sets of seconds, minutes, hours, days, months
 //! and years as bits, and the search for the next local time that is in all of them.
 
-use crate::civil::{DAY_SECS, Day, Local, Ymd, month_len};
-use crate::walk::LocalTimes;
+use crate::civil::{Day, month_len, weekdays_of_month};
 
 /// First year that can be named.
 pub(crate) const YEAR_MIN: i32 = 1970;
@@ -128,14 +127,8 @@ impl Cron {
         self.traits.days_restricted && !self.either_day_matches() && !elsewhere && numbered & !late == 0
     }
 
-    /// Whether a day is one of the days that it speaks of.
-    pub(crate) fn matches_day(&self, day: Day) -> bool {
-        let Ymd { year, month, day } = day.ymd();
-        self.years.contains(year) && self.months >> month & 1 == 1 && self.month_days(year, month) >> day & 1 == 1
-    }
-
     /// The matching days of a month as bits 1–31.
-    fn month_days(&self, year: i32, month: u32) -> u32 {
+    pub(super) fn month_days(&self, year: i32, month: u32) -> u32 {
         let len = month_len(year, month);
         let all = (u32::MAX >> (31 - len)) & !1;
         let first_weekday = Day::from_ymd(year, month, 1).weekday();
@@ -143,11 +136,8 @@ impl Cron {
         let by_weekday = if self.traits.weekdays_restricted { self.days_by_weekday(len, first_weekday) } else { all };
         let either = self.traits.days_restricted && self.traits.weekdays_restricted && !self.traits.both_must_match;
         let mut days = all & if either { by_day | by_weekday } else { by_day & by_weekday };
-        if self.weeks != ALL_WEEKS {
-            for day in 1..=len {
-                let week = Day::from_ymd(year, month, day).iso_week();
-                days &= !(u32::from(self.weeks >> week & 1 == 0) << day);
-            }
+        if self.weeks != ALL_WEEKS && days != 0 {
+            days &= self.days_by_week(year, month, len);
         }
         days
     }
@@ -183,12 +173,31 @@ impl Cron {
 
     /// Days given by their weekday.
     fn days_by_weekday(&self, len: u32, first_weekday: u32) -> u32 {
-        // Bit n of the week that starts at the first of the month.
-        let turned = (u32::from(self.weekdays) | u32::from(self.weekdays) << 7) >> first_weekday & 0x7f;
-        // That week five times over; day 1 is bit 1.
-        let days = (u64::from(turned) * 0x1020_4081) << 1;
-        let days = (days & u64::from(u32::MAX)) as u32;
+        let days = weekdays_of_month(self.weekdays, first_weekday);
         if self.traits.both_must_match { days } else { days | self.nth_days(len, first_weekday) }
+    }
+
+    /// Days given by their ISO week.
+    fn days_by_week(&self, year: i32, month: u32, len: u32) -> u32 {
+        let first = Day::from_ymd(year, month, 1);
+        let mut week = first.iso_week_in(year);
+        // A month touches six weeks at most; those of most months are in one row.
+        if week < 48 && self.weeks >> week & 0x3f == 0 {
+            return 0;
+        }
+        let mut days = 0;
+        let mut day = 1;
+        while day <= len {
+            // The first week of the month may begin before it.
+            let monday = day + 7 - (first.plus(day.cast_signed() - 1).weekday() + 6) % 7;
+            if self.weeks >> week & 1 == 1 {
+                days |= (u32::MAX << day) & (u32::MAX >> (31 - (monday - 1).min(31)));
+            }
+            day = monday;
+            // Weeks count up, but for the turn of a year.
+            week = if week < 52 { week + 1 } else { first.plus(day.cast_signed() - 1).iso_week() };
+        }
+        days
     }
 
     /// Days such as the third Friday.
@@ -209,116 +218,6 @@ impl Cron {
         }
         days
     }
-
-    /// The first matching second of a day at or after one.
-    fn time_at_or_after(&self, second: u32) -> Option<u32> {
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let first_second = self.seconds.trailing_zeros();
-        if self.hours >> hour & 1 == 1 {
-            if self.minutes >> minute & 1 == 1
-                && let Some(second) = bit_at_or_after(self.seconds, second)
-            {
-                return Some(hour * 3600 + minute * 60 + second);
-            }
-            if let Some(minute) = bit_at_or_after(self.minutes, minute + 1) {
-                return Some(hour * 3600 + minute * 60 + first_second);
-            }
-        }
-        let hour = bit_at_or_after(u64::from(self.hours), hour + 1)?;
-        Some(hour * 3600 + self.minutes.trailing_zeros() * 60 + first_second)
-    }
-
-    /// The last matching second of a day at or before one.
-    fn time_at_or_before(&self, second: u32) -> Option<u32> {
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let last_second = 63 - self.seconds.leading_zeros();
-        if self.hours >> hour & 1 == 1 {
-            if self.minutes >> minute & 1 == 1
-                && let Some(second) = bit_at_or_before(self.seconds, second)
-            {
-                return Some(hour * 3600 + minute * 60 + second);
-            }
-            if let Some(minute) = minute.checked_sub(1).and_then(|most| bit_at_or_before(self.minutes, most)) {
-                return Some(hour * 3600 + minute * 60 + last_second);
-            }
-        }
-        let hour = bit_at_or_before(u64::from(self.hours), hour.checked_sub(1)?)?;
-        Some(hour * 3600 + (63 - self.minutes.leading_zeros()) * 60 + last_second)
-    }
-
-    /// The first matching day at or after one.
-    fn day_at_or_after(&self, from: Day) -> Option<Day> {
-        let Ymd { mut year, mut month, mut day } = from.ymd();
-        if year < YEAR_MIN {
-            (year, month, day) = (YEAR_MIN, 1, 1);
-        }
-        while year <= YEAR_MAX {
-            if self.years.contains(year) {
-                while let Some(candidate) = bit_at_or_after(u64::from(self.months), month) {
-                    if candidate > month {
-                        day = 1;
-                    }
-                    if let Some(day) = bit_at_or_after(u64::from(self.month_days(year, candidate)), day) {
-                        return Some(Day::from_ymd(year, candidate, day));
-                    }
-                    month = candidate + 1;
-                    day = 1;
-                }
-            }
-            (year, month, day) = (year + 1, 1, 1);
-        }
-        None
-    }
-
-    /// The last matching day at or before one.
-    fn day_at_or_before(&self, until: Day) -> Option<Day> {
-        let Ymd { mut year, mut month, mut day } = until.ymd();
-        if year > YEAR_MAX {
-            (year, month, day) = (YEAR_MAX, 12, 31);
-        }
-        while year >= YEAR_MIN {
-            if self.years.contains(year) {
-                while let Some(candidate) = bit_at_or_before(u64::from(self.months), month) {
-                    if candidate < month {
-                        day = 31;
-                    }
-                    if let Some(day) = bit_at_or_before(u64::from(self.month_days(year, candidate)), day) {
-                        return Some(Day::from_ymd(year, candidate, day));
-                    }
-                    month = candidate - 1;
-                    day = 31;
-                }
-            }
-            (year, month, day) = (year - 1, 12, 31);
-        }
-        None
-    }
-}
-
-impl LocalTimes for Cron {
-    fn at_or_after(&self, from: Local) -> Option<Local> {
-        let today = from.day();
-        if self.matches_day(today)
-            && let Some(second) = self.time_at_or_after(from.second_of_day())
-        {
-            return Some(Local(today.midnight().0 + i64::from(second)));
-        }
-        let first = self.time_at_or_after(0)?;
-        let day = self.day_at_or_after(today.plus(1))?;
-        Some(Local(day.midnight().0 + i64::from(first)))
-    }
-
-    fn at_or_before(&self, until: Local) -> Option<Local> {
-        let today = until.day();
-        if self.matches_day(today)
-            && let Some(second) = self.time_at_or_before(until.second_of_day())
-        {
-            return Some(Local(today.midnight().0 + i64::from(second)));
-        }
-        let last = self.time_at_or_before((DAY_SECS - 1) as u32)?;
-        let day = self.day_at_or_before(today.plus(-1))?;
-        Some(Local(day.midnight().0 + i64::from(last)))
-    }
 }
 
 /// The working day nearest to a day without leaving the month.
@@ -330,14 +229,4 @@ fn nearest_working_day(day: u32, weekday: u32, len: u32) -> u32 {
         0 => day + 1,
         _ => day,
     }
-}
-
-fn bit_at_or_after(bits: u64, from: u32) -> Option<u32> {
-    let left = bits.checked_shr(from)?;
-    if left == 0 { None } else { Some(from + left.trailing_zeros()) }
-}
-
-fn bit_at_or_before(bits: u64, until: u32) -> Option<u32> {
-    let left = bits & (u64::MAX >> (63 - until.min(63)));
-    if left == 0 { None } else { Some(63 - left.leading_zeros()) }
 }

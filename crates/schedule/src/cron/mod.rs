@@ -4,8 +4,10 @@ mod bits;
 mod expression;
 mod fields;
 mod item;
+mod search;
 mod set;
 
 pub(crate) use bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
 pub use expression::CronExpr;
 pub use fields::FieldsExpr;
+pub(crate) use search::CronTimes;
