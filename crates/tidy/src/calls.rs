@@ -1,0 +1,184 @@
+//! Calls that some rooms may not make. Clippy bans many of them by type (`clippy.toml`); this rule
+//! bans them by room, reads as one table, and sees what a lint attribute would hide.
+
+use crate::rust::has_word;
+use crate::{Finding, RustFile};
+
+const RULE: &str = "banned calls";
+
+/// Rooms whose results are a function of their arguments alone.
+const PURE: &[&str] = &["schedule", "core"];
+
+/// Rooms that wait on their ports only.
+const TIMELESS: &[&str] = &["schedule", "core", "engine", "sim"];
+
+/// A text that code may not hold.
+#[derive(Debug)]
+struct Ban {
+    words: &'static [&'static str],
+    scope: Scope,
+    remedy: &'static str,
+}
+
+/// Where a ban holds. Tests, benchmarks and examples are meant only where it says so.
+#[derive(Debug)]
+enum Scope {
+    /// In the product code of these rooms.
+    Rooms(&'static [&'static str]),
+    /// In all product code but that of files whose paths begin like this.
+    AllBut(&'static [&'static str]),
+    /// In every line of code, tests included.
+    Everywhere,
+}
+
+const BANS: &[Ban] = &[
+    Ban {
+        words: &[
+            "SystemTime::now",
+            "Instant::now",
+            "Timestamp::now",
+            "Zoned::now",
+            "TimeZone::system",
+            "CLOCK_REALTIME",
+        ],
+        scope: Scope::Rooms(TIMELESS),
+        remedy: "take the time as an argument; only intake reads the clock",
+    },
+    Ban {
+        words: &["thread::sleep", "park_timeout", "recv_timeout"],
+        scope: Scope::Rooms(TIMELESS),
+        remedy: "take the time as an argument, and answer with the instant to wake at",
+    },
+    Ban {
+        words: &["std::fs", "std::net", "std::process", "File::open", "TcpStream", "UnixStream", "std::io::stdin"],
+        scope: Scope::Rooms(PURE),
+        remedy: "take what was read as an argument; pure rooms do no I/O",
+    },
+    Ban {
+        words: &["tokio::", "async fn", ".await", "std::thread"],
+        scope: Scope::Rooms(PURE),
+        remedy: "decide here, wait in the engine; pure rooms are synchronous",
+    },
+    Ban {
+        words: &["rand::", "getrandom", "RandomState", "thread_rng", "new_v4"],
+        scope: Scope::Rooms(TIMELESS),
+        remedy: "take the random bits as an argument",
+    },
+    Ban {
+        words: &["HashMap", "HashSet"],
+        scope: Scope::Rooms(TIMELESS),
+        remedy: "use BTreeMap or BTreeSet; the order of a hash map differs from run to run",
+    },
+    Ban {
+        words: &["tokio::", "tracing::", "log::", "axum::", "hyper::"],
+        scope: Scope::Rooms(&["engine", "core", "schedule"]),
+        remedy: "answer with a value; the rooms around this one talk to the outside",
+    },
+    Ban {
+        words: &["env::var", "env::var_os", "env::vars", "env::vars_os", "env::set_var", "env::current_dir"],
+        scope: Scope::AllBut(&["crates/cronhold/"]),
+        remedy: "take the setting as an argument; only the binary reads the environment",
+    },
+    Ban {
+        words: &["println!", "print!", "eprintln!", "eprint!"],
+        scope: Scope::AllBut(&["crates/cli/src/render/", "crates/cronhold/src/main.rs"]),
+        remedy: "return the text and let `render/` print it",
+    },
+    Ban {
+        words: &[".unwrap()"],
+        scope: Scope::AllBut(&[]),
+        remedy: "return an error, or write `expect(\"why it holds\")`",
+    },
+    Ban { words: &["dbg!"], scope: Scope::Everywhere, remedy: "take the line out" },
+    Ban {
+        words: &["todo!", "unimplemented!"],
+        scope: Scope::Everywhere,
+        remedy: "finish it, or return a rejection that says so",
+    },
+    Ban {
+        words: &["#[ignore"],
+        scope: Scope::Everywhere,
+        remedy: "repair the test or remove it; a test that does not run shows nothing",
+    },
+];
+
+/// Banned calls in a file.
+pub fn check(file: &RustFile) -> Vec<Finding> {
+    BANS.iter().flat_map(|ban| check_ban(file, ban)).collect()
+}
+
+fn check_ban(file: &RustFile, ban: &Ban) -> Vec<Finding> {
+    let Some(room) = file.room() else { return Vec::new() };
+    let everywhere = matches!(ban.scope, Scope::Everywhere);
+    let holds = match ban.scope {
+        Scope::Rooms(rooms) => rooms.contains(&room),
+        Scope::AllBut(prefixes) => !prefixes.iter().any(|prefix| file.path.starts_with(prefix)),
+        Scope::Everywhere => true,
+    };
+    if !holds {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for (index, (line, is_test)) in file.code.iter().zip(&file.is_test).enumerate() {
+        if *is_test && !everywhere {
+            continue;
+        }
+        if let Some(word) = ban.words.iter().find(|word| has_word(line, word)) {
+            findings.push(Finding::at(&file.path, index + 1, RULE, format!("`{word}`: {}", ban.remedy)));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TextFile;
+
+    #[test]
+    fn each_room_has_its_bans() {
+        for (path, line, banned) in [
+            ("crates/schedule/src/a.rs", "let now = Timestamp::now();", true),
+            ("crates/core/src/a.rs", "let now = SystemTime::now();", true),
+            ("crates/keeper/src/a.rs", "let now = SystemTime::now();", false),
+            ("crates/core/src/a.rs", "use std::collections::HashMap;", true),
+            ("crates/jobfile/src/a.rs", "use std::collections::HashMap;", false),
+            ("crates/schedule/src/a.rs", "let a = std::fs::read(b);", true),
+            ("crates/schedule/tests/a.rs", "let a = std::fs::read(b);", false),
+            ("crates/jobfile/src/a.rs", "let a = std::env::var(b);", true),
+            ("crates/cronhold/src/a.rs", "let a = std::env::var(b);", false),
+            ("crates/cli/src/verbs/a.rs", "println!();", true),
+            ("crates/cli/src/render/a.rs", "println!();", false),
+            ("crates/core/examples/a.rs", "println!();", false),
+            ("crates/cli/src/a.rs", "a.unwrap();", true),
+            ("crates/cli/src/a.rs", "a.unwrap_or(1);", false),
+            ("crates/cli/src/a.rs", "// a.unwrap();", false),
+            ("crates/cli/tests/a.rs", "a.unwrap();", false),
+            ("crates/cli/tests/a.rs", "#[ignore]", true),
+            ("crates/cli/src/a.rs", "todo!()", true),
+            ("crates/engine/src/a.rs", "tokio::spawn(a);", true),
+            ("crates/core/src/a.rs", "let a = rand::random();", true),
+        ] {
+            let file = RustFile::new(&TextFile { path: path.to_owned(), text: line.to_owned() });
+            assert_eq!(!check(&file).is_empty(), banned, "{path}: {line}");
+        }
+    }
+
+    #[test]
+    fn tests_beside_the_code_may_unwrap() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n        c.unwrap();\n    }\n}\n".to_owned();
+        let file = RustFile::new(&TextFile { path: "crates/x/src/a.rs".to_owned(), text });
+        assert_eq!(check(&file), []);
+    }
+
+    #[test]
+    fn says_where_and_what_to_do() {
+        let text = "//! A.\nfn a() { std::thread::sleep(b) }\n".to_owned();
+        let file = RustFile::new(&TextFile { path: "crates/core/src/a.rs".to_owned(), text });
+        let report = crate::report(&check(&file));
+        assert!(
+            report.starts_with("crates/core/src/a.rs:2: `thread::sleep`: take the time as an argument"),
+            "{report}"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! What `cargo metadata` says of our packages and of everything they use.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// How one package uses another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// In the product.
+    Normal,
+    /// To build it.
+    Build,
+    /// In tests, benchmarks and examples.
+    Dev,
+}
+
+/// A package of the graph.
+#[derive(Debug, Clone, Default)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// SPDX expression, if it has one.
+    pub licence: Option<String>,
+    /// Where it comes from; nothing for our own.
+    pub source: Option<String>,
+    /// What it uses.
+    pub uses: Vec<Dependency>,
+}
+
+/// One use of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// Key of the used package.
+    pub id: String,
+    /// How it is used.
+    pub kind: Kind,
+}
+
+/// The graph of packages by id.
+#[derive(Debug, Default)]
+pub struct Metadata {
+    /// All packages.
+    pub packages: BTreeMap<String, Package>,
+    /// Ids of our own.
+    pub members: Vec<String>,
+}
+
+impl Metadata {
+    /// Asks cargo about the workspace at `root`.
+    pub fn read(root: &Path) -> Result<Self, String> {
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version", "1"])
+            .current_dir(root)
+            .output()
+            .map_err(|error| format!("cargo metadata could not be started: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let json: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+        Ok(Self::from_json(&json))
+    }
+
+    /// Takes cargo's answer apart.
+    pub fn from_json(json: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut packages = BTreeMap::new();
+        for package in list(&json["packages"]) {
+            packages.insert(
+                text(&package["id"]),
+                Package {
+                    name: text(&package["name"]),
+                    version: text(&package["version"]),
+                    licence: package["license"].as_str().map(str::to_owned),
+                    source: package["source"].as_str().map(str::to_owned),
+                    uses: Vec::new(),
+                },
+            );
+        }
+        for node in list(&json["resolve"]["nodes"]) {
+            let Some(package) = packages.get_mut(&text(&node["id"])) else { continue };
+            for used in list(&node["deps"]) {
+                let kinds: BTreeSet<Kind> =
+                    list(&used["dep_kinds"]).iter().map(|kind| read_kind(&kind["kind"])).collect();
+                let id = text(&used["pkg"]);
+                package.uses.extend(kinds.into_iter().map(|kind| Dependency { id: id.clone(), kind }));
+            }
+        }
+        let members = list(&json["workspace_members"]).iter().map(text).collect();
+        Self { packages, members }
+    }
+
+    /// Our own packages.
+    pub fn ours(&self) -> impl Iterator<Item = &Package> {
+        self.members.iter().filter_map(|id| self.packages.get(id))
+    }
+
+    /// What ends up in the product or is needed to build it: all that members reach without dev-dependencies.
+    pub fn shipped(&self) -> Vec<&Package> {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut open: Vec<&str> = self.members.iter().map(String::as_str).collect();
+        while let Some(id) = open.pop() {
+            let Some(package) = self.packages.get(id).filter(|_| seen.insert(id)) else { continue };
+            open.extend(package.uses.iter().filter(|used| used.kind != Kind::Dev).map(|used| used.id.as_str()));
+        }
+        seen.into_iter().filter_map(|id| self.packages.get(id)).collect()
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn read_kind(value: &Value) -> Kind {
+    match value.as_str() {
+        Some("dev") => Kind::Dev,
+        Some("build") => Kind::Build,
+        _ => Kind::Normal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_shipped_from_test_packages() {
+        let json = serde_json::json!({
+            "packages": [
+                {"id": "a", "name": "a", "version": "1.0.0", "license": "MIT", "source": null},
+                {"id": "b", "name": "b", "version": "2.0.0", "license": null, "source": "registry+x"},
+                {"id": "c", "name": "c", "version": "3.0.0", "license": "MIT", "source": "registry+x"},
+            ],
+            "workspace_members": ["a"],
+            "resolve": {"nodes": [
+                {"id": "a", "deps": [
+                    {"pkg": "b", "dep_kinds": [{"kind": null}, {"kind": "dev"}]},
+                    {"pkg": "c", "dep_kinds": [{"kind": "dev"}]},
+                ]},
+            ]},
+        });
+        let metadata = Metadata::from_json(&json);
+        let names: Vec<&str> = metadata.shipped().iter().map(|package| package.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(metadata.packages["a"].uses.len(), 3);
+        assert_eq!(metadata.packages["b"].licence, None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Which of our crates may use which. Arrows point down; any other edge is a finding. Rooms that are
+//! planned stand here already, so that they are built into their place.
+
+use crate::{Finding, Kind, Metadata};
+
+const RULE: &str = "rooms";
+
+/// A crate and those of ours that it may use.
+#[derive(Debug)]
+pub struct Room {
+    /// Folder below `crates/`.
+    pub name: &'static str,
+    /// Folders of the rooms it may use.
+    pub may_use: &'static [&'static str],
+}
+
+/// All rooms, from the ground up. A room's tests may use any room that stands above it in this list.
+pub const ROOMS: &[Room] = &[
+    Room { name: "schedule", may_use: &[] },
+    Room { name: "core", may_use: &["schedule"] },
+    Room { name: "jobfile", may_use: &["schedule", "core"] },
+    Room { name: "store", may_use: &["core"] },
+    Room { name: "store-sqlite", may_use: &["core", "store", "jobfile"] },
+    Room { name: "store-redis", may_use: &["core", "store", "jobfile"] },
+    Room { name: "store-zookeeper", may_use: &["core", "store", "jobfile"] },
+    Room { name: "store-postgres", may_use: &["core", "store", "jobfile"] },
+    Room { name: "keeper", may_use: &[] },
+    Room { name: "programs", may_use: &["core", "keeper"] },
+    Room { name: "engine", may_use: &["core", "store"] },
+    Room { name: "api", may_use: &["core"] },
+    Room { name: "worker", may_use: &["core", "store", "api"] },
+    Room { name: "server", may_use: &["core", "store", "engine", "api"] },
+    Room { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
+    Room { name: "wiring", may_use: &["store", "store-sqlite", "store-redis", "store-zookeeper", "store-postgres"] },
+    Room { name: "sim", may_use: &["core", "store", "engine"] },
+    Room { name: "tidy", may_use: &[] },
+    Room { name: "cronhold", may_use: &EVERY_ROOM_BELOW_THE_BINARY },
+];
+
+/// The binary puts everything together.
+const EVERY_ROOM_BELOW_THE_BINARY: [&str; 16] = [
+    "schedule",
+    "core",
+    "jobfile",
+    "store",
+    "store-sqlite",
+    "store-redis",
+    "store-zookeeper",
+    "store-postgres",
+    "keeper",
+    "programs",
+    "engine",
+    "api",
+    "worker",
+    "server",
+    "cli",
+    "wiring",
+];
+
+/// Edges between our crates that the list does not allow.
+pub fn check(metadata: &Metadata) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in metadata.ours() {
+        let Some(position) = position(&package.name) else {
+            let message = "is no room; add it to ROOMS in crates/tidy/src/rooms.rs and to ARCHITECTURE.md";
+            findings.push(Finding::whole(&package.name, RULE, message));
+            continue;
+        };
+        for used in &package.uses {
+            // A use of somebody else's package is no edge of the house.
+            let Some(below) = metadata.packages.get(&used.id).filter(|_| metadata.members.contains(&used.id)) else {
+                continue;
+            };
+            if !is_allowed(position, &below.name, used.kind) {
+                let message = format!("may not use {}; move what is shared to a room that both may use", below.name);
+                findings.push(Finding::whole(&package.name, RULE, message));
+            }
+        }
+    }
+    findings
+}
+
+fn is_allowed(position: usize, below: &str, kind: Kind) -> bool {
+    let allowed = ROOMS[position].may_use.contains(&room_name(below));
+    let is_above = self::position(below).is_some_and(|other| other < position);
+    allowed || (kind == Kind::Dev && is_above)
+}
+
+fn position(package: &str) -> Option<usize> {
+    ROOMS.iter().position(|room| room.name == room_name(package))
+}
+
+/// Packages are called `cronhold-<folder>`, but for the binary and `sim`.
+fn room_name(package: &str) -> &str {
+    package.strip_prefix("cronhold-").unwrap_or(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dependency, Package};
+
+    fn workspace(from: &str, to: &str, kind: Kind) -> Metadata {
+        let mut metadata = Metadata { members: vec![from.to_owned(), to.to_owned()], ..Metadata::default() };
+        for name in [from, to] {
+            let package = Package { name: name.to_owned(), ..Package::default() };
+            metadata.packages.insert(name.to_owned(), package);
+        }
+        let uses = &mut metadata.packages.get_mut(from).expect("was inserted").uses;
+        uses.push(Dependency { id: to.to_owned(), kind });
+        metadata
+    }
+
+    #[test]
+    fn arrows_point_down() {
+        for (from, to, kind, is_fine) in [
+            ("cronhold-core", "cronhold-schedule", Kind::Normal, true),
+            ("cronhold-schedule", "cronhold-core", Kind::Normal, false),
+            ("cronhold-schedule", "cronhold-core", Kind::Dev, false),
+            ("cronhold-engine", "cronhold-store-redis", Kind::Normal, false),
+            ("cronhold-engine", "cronhold-store-redis", Kind::Dev, true),
+            ("cronhold-engine", "cronhold-jobfile", Kind::Build, false),
+            ("cronhold-cli", "cronhold-server", Kind::Normal, false),
+            ("cronhold", "cronhold-wiring", Kind::Normal, true),
+            ("sim", "cronhold-engine", Kind::Normal, true),
+            ("cronhold-kitchen", "cronhold-core", Kind::Normal, false),
+        ] {
+            let findings = check(&workspace(from, to, kind));
+            assert_eq!(findings.is_empty(), is_fine, "{from} -> {to} ({kind:?}): {findings:?}");
+        }
+    }
+
+    #[test]
+    fn the_list_itself_points_down() {
+        for (index, room) in ROOMS.iter().enumerate() {
+            for below in room.may_use {
+                let place = ROOMS.iter().position(|other| other.name == *below);
+                assert!(place.is_some_and(|place| place < index), "{} uses {below}", room.name);
+            }
+        }
+    }
+}
