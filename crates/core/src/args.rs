@@ -8,16 +8,13 @@ use cronhold_schedule::TextError;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
 
-use crate::job::Param;
+use crate::job::{Param, Scope};
 
 /// Longest value of one argument in bytes.
 pub const ARG_MAX: usize = 32 * 1024;
 
 /// Longest name of a param.
 const NAME_MAX: usize = 64;
-
-/// Names that every template knows already and that no param can have.
-pub const RESERVED_NAMES: [&str; 4] = ["attempt", "job", "nominal_time", "run_id"];
 
 /// Arguments in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -148,20 +145,26 @@ impl fmt::Display for Args {
     }
 }
 
-/// Checks the name of a param: templates and environment variables must be able to hold it.
+/// Whether a text can be a name in templates and environments: letters, digits and `_`, no digit first.
+pub fn is_identifier(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
+}
+
+/// Checks the name of a param: templates and environment variables must be able to hold it, and it cannot be one that
+/// every run has already.
 pub fn check_param_name(name: &str) -> Result<(), TextError> {
     let whole = 0..name.len();
-    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    if !first || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+    if !is_identifier(name) {
         return Err(TextError::new(whole, format!("`{}` cannot be the name of a param", shortened(name)))
             .hint("names are letters, digits and `_`, and do not begin with a digit"));
     }
     if name.len() > NAME_MAX {
         return Err(TextError::new(whole, format!("the name of a param can have at most {NAME_MAX} characters")));
     }
-    if RESERVED_NAMES.contains(&name) {
+    if Scope::Run.has(name) {
         return Err(TextError::new(whole, format!("`{name}` cannot be the name of a param"))
-            .hint("templates know that name already"));
+            .hint("every run has that name already"));
     }
     Ok(())
 }

@@ -79,8 +79,8 @@ impl Signal {
         }
         let error = TextError::new(0..text.len(), format!("`{}` is not a signal", shortened(text)));
         Err(match did_you_mean(bare, NAMES.iter().map(|name| &name[3..])) {
-            Some(meant) if !digits => error.hint(format!("did you mean SIG{meant}?")),
-            _ => error.hint("write a name such as SIGTERM or SIGINT"),
+            Some(meant) if !digits => error.hint(format!("did you mean `SIG{meant}`?")),
+            _ => error.hint("write a name such as `SIGTERM` or `SIGINT`"),
         })
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         }
         assert_eq!((Signal::TERM.to_string(), Signal::KILL.to_string()), ("SIGTERM".into(), "SIGKILL".into()));
         for (text, hint) in [
-            ("SIGTREM", "did you mean SIGTERM?"),
+            ("SIGTREM", "did you mean `SIGTERM`?"),
             ("0", "write a name"),
             ("65", "write a name"),
             ("", "write a name"),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::did_you_mean;
 use serde::Serialize;
 
 use crate::run::State;
@@ -16,6 +18,38 @@ pub enum Event {
     /// The run entered this state.
     #[serde(untagged)]
     State(State),
+}
+
+impl Event {
+    /// The word of any finished state.
+    const FINISHED: &'static str = "finished";
+
+    /// All words, in the order a run can go through them.
+    pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+        State::NAMES.into_iter().chain([Self::FINISHED])
+    }
+
+    /// The word that users read and write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Finished => Self::FINISHED,
+            Self::State(state) => state.name(),
+        }
+    }
+
+    /// Reads an event.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text == Self::FINISHED {
+            return Ok(Self::Finished);
+        }
+        State::parse(text).map(Self::State).map_err(|error| {
+            let hint = match did_you_mean(text, Self::names()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("it can be {}", Self::names().collect::<Vec<_>>().join(", ")),
+            };
+            error.hint(hint)
+        })
+    }
 }
 
 /// What is done.
@@ -61,4 +95,28 @@ pub struct HttpTarget {
     pub headers: BTreeMap<String, Template>,
     /// Body; the run's summary as JSON by default.
     pub body: Option<Template>,
+}
+
+impl HttpTarget {
+    /// A `POST` of the run's summary.
+    pub fn new(url: Template) -> Self {
+        Self { url, method: "POST".to_owned(), headers: BTreeMap::new(), body: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_prints_events() {
+        for name in Event::names() {
+            let event = Event::parse(name).expect(name);
+            assert_eq!(event.name(), name);
+            assert_eq!(serde_json::to_string(&event).expect("a text"), format!("\"{name}\""));
+        }
+        let message = |text| Event::parse(text).expect_err(text).to_string();
+        assert_eq!(message("finish"), "`finish` is not a state of a run (did you mean `finished`?)");
+        assert!(message("zebra").ends_with("stopping, success, failure, error, skipped, finished)"));
+    }
 }

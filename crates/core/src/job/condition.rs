@@ -19,6 +19,11 @@ pub struct Condition {
     pub poll: Span,
 }
 
+impl Condition {
+    /// Time between two looks, unless a job says otherwise.
+    pub const POLL_DEFAULT: Span = Span::from_secs(30);
+}
+
 /// What a condition requires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requirement {
@@ -68,13 +73,18 @@ pub enum Requirement {
     Not(Box<Condition>),
 }
 
+impl Requirement {
+    /// States in which another run makes this one a duplicate, unless a job says otherwise.
+    pub const DUPLICATE_STATES_DEFAULT: [State; 4] = [State::Waiting, State::Starting, State::Running, State::Stopping];
+}
+
 /// A look at the outside.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Probe {
     /// A file is there.
     File(Template),
     /// A request is answered as expected.
-    Http(HttpProgram),
+    Http(Box<HttpProgram>),
     /// A shell command ends with 0.
     Command(Template),
 }

@@ -5,6 +5,7 @@ mod action;
 mod condition;
 mod policies;
 mod program;
+mod scope;
 mod templates;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ pub use policies::{
     StopPolicy, StopSchedule, Trigger,
 };
 pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
-pub use templates::Scope;
+pub use scope::{NAMES, Name, Scope};
 
 use crate::template::Template;
 
@@ -146,4 +147,16 @@ pub enum EnvValue {
     File(String),
     /// A secret: a variable of the daemon's own environment, masked everywhere.
     Env(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node keeps all jobs in memory, and there may be a million.
+    #[test]
+    fn stays_small() {
+        assert!(size_of::<Program>() <= 56, "{}", size_of::<Program>());
+        assert!(size_of::<Job>() <= 600, "{}", size_of::<Job>());
+    }
 }

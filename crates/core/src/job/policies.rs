@@ -1,10 +1,11 @@
 //! The small policies of a job with their defaults. What they mean is decided in `policy`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_schedule::{Span, TimeOfDay};
 use serde::Serialize;
 
+use crate::signal::Signal;
 use crate::template::Template;
 
 /// Default of `ttl`.
@@ -109,15 +110,15 @@ pub enum RetryOn {
 /// How a run is stopped: a signal, a grace period, then SIGKILL to the whole group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopPolicy {
-    /// Name with `SIG`.
-    pub signal: String,
+    /// The first signal; SIGTERM by default.
+    pub signal: Signal,
     /// Time between the signal and SIGKILL.
     pub grace: Span,
 }
 
 impl Default for StopPolicy {
     fn default() -> Self {
-        Self { signal: "SIGTERM".to_owned(), grace: Span::from_secs(60) }
+        Self { signal: Signal::TERM, grace: Span::from_secs(60) }
     }
 }
 
@@ -179,8 +180,8 @@ pub enum OnLost {
 pub struct Trigger {
     /// Channel listened to, its children included; begins with `/`.
     pub channel: String,
-    /// Args of the runs; `message` and `channel` can be used in them.
-    pub args: std::collections::BTreeMap<String, Template>,
+    /// Args of the runs.
+    pub args: BTreeMap<String, Template>,
     /// How messages become runs.
     pub batching: Batching,
 }
@@ -213,8 +214,15 @@ pub enum Batching {
     },
 }
 
+impl Batching {
+    /// Messages in one run at most, unless a job says otherwise.
+    pub const MOST_DEFAULT: u32 = 1000;
+    /// Age from which `newest` drops a message, unless a job says otherwise.
+    pub const TIMEOUT_DEFAULT: Span = Span::from_secs(7 * 86_400);
+}
+
 impl Default for Batching {
     fn default() -> Self {
-        Self::Greedy { concurrent: 1, most: 1000 }
+        Self::Greedy { concurrent: 1, most: Self::MOST_DEFAULT }
     }
 }

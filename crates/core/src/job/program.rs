@@ -5,22 +5,21 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::Span;
 
-use crate::template::Template;
+use crate::template::{Expression, Template};
 
-/// What a run executes.
+/// What a run executes. Most are a command; larger kinds stand in boxes, so that a job with a command stays small.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a job has one program, and is itself much larger")]
 pub enum Program {
     /// A command line for the job's shell.
     Shell(Template),
     /// A program and its arguments, without a shell; never empty.
     Exec(Vec<Template>),
     /// One HTTP request.
-    Http(HttpProgram),
+    Http(Box<HttpProgram>),
     /// A remote task: started, polled and cancelled by HTTP.
-    Remote(RemoteProgram),
+    Remote(Box<RemoteProgram>),
     /// A durable task that is queued or fed.
-    Task(TaskProgram),
+    Task(Box<TaskProgram>),
     /// Nothing, for as long as it says.
     Noop {
         /// How long it takes.
@@ -52,21 +51,45 @@ pub struct HttpProgram {
     pub timeout: Span,
 }
 
+impl HttpProgram {
+    /// Status codes that mean success, unless a job says otherwise.
+    pub const EXPECT_DEFAULT: (u16, u16) = (200, 299);
+    /// After which a request fails, unless a job says otherwise.
+    pub const TIMEOUT_DEFAULT: Span = Span::from_secs(60);
+
+    /// A `GET` with all defaults.
+    pub fn new(url: Template) -> Self {
+        Self {
+            url,
+            method: "GET".to_owned(),
+            headers: BTreeMap::new(),
+            body: None,
+            expect: vec![Self::EXPECT_DEFAULT],
+            timeout: Self::TIMEOUT_DEFAULT,
+        }
+    }
+}
+
 /// A remote task in the shape of Swarming-like services.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteProgram {
-    /// Starts it; the answer's JSON is the value `task` in the other two.
+    /// Starts it; the JSON of its answer is `task` in all that follows.
     pub start: HttpProgram,
-    /// Asks how it is doing.
+    /// Asks how it is doing; the JSON of its answer is `answer` in `success` and `failure`.
     pub poll: HttpProgram,
     /// Time between questions; 10 s by default.
     pub every: Span,
-    /// Expression over the poll's answer that says it succeeded.
-    pub success: String,
-    /// Expression over the poll's answer that says it failed.
-    pub failure: String,
+    /// Says of the poll's answer that it succeeded.
+    pub success: Expression,
+    /// Says of the poll's answer that it failed.
+    pub failure: Expression,
     /// Stops it.
     pub cancel: Option<HttpProgram>,
+}
+
+impl RemoteProgram {
+    /// Time between questions, unless a job says otherwise.
+    pub const EVERY_DEFAULT: Span = Span::from_secs(10);
 }
 
 /// Work handed to a durable task.

@@ -3,45 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Action, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram,
+    Action, Condition, EnvValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, Scope, TaskProgram,
 };
-use crate::args::RESERVED_NAMES;
 use crate::template::Template;
 
-/// Which names a template can use, by the place it stands at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// What belongs to a run: its args and the names that every run has.
-    Run,
-    /// What belongs to a run, and `task`, the answer to the start of a remote task.
-    Remote,
-    /// What belongs to a run, and how it stands with it: `number`, `state`, `reason`.
-    Action,
-    /// What belongs to a message: `message` and `channel`. There is no run yet, so there are no args.
-    Trigger,
-}
-
-impl Scope {
-    /// Names that can be used beside args.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        let (of_run, more): (&[&str], &[&str]) = match self {
-            Self::Run => (&RESERVED_NAMES, &[]),
-            Self::Remote => (&RESERVED_NAMES, &["task"]),
-            Self::Action => (&RESERVED_NAMES, &["number", "reason", "state"]),
-            Self::Trigger => (&["job"], &["channel", "message"]),
-        };
-        of_run.iter().chain(more).copied()
-    }
-
-    /// Whether the run's args can be used.
-    pub fn has_args(self) -> bool {
-        self != Self::Trigger
-    }
-}
-
 impl Job {
-    /// Calls `f` with each template of the job, a dotted path such as `conditions[0].after.args.date`, and the names
-    /// that can be used there.
+    /// Calls `f` with a dotted path such as `conditions[0].after.args.date` for each template of the job, the template,
+    /// and the names that can be used there.
     pub fn each_template(&self, f: &mut dyn FnMut(&str, &Template, Scope)) {
         each_of_program(&self.program, f);
         for (index, condition) in self.conditions.iter().enumerate() {
@@ -56,10 +24,7 @@ impl Job {
             f("cwd", cwd, Scope::Run);
         }
         for (event, actions) in &self.on {
-            let event = match event {
-                Event::Finished => "finished",
-                Event::State(state) => state.name(),
-            };
+            let event = event.name();
             for (index, action) in actions.iter().enumerate() {
                 each_of_action(action, &format!("on.{event}[{index}]"), f);
             }
@@ -86,13 +51,13 @@ fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, Scope))
                 each_of_http(cancel, "program.remote.cancel", Scope::Remote, f);
             }
         }
-        Program::Task(TaskProgram::Queue { inports, .. }) => {
-            each_of_map(inports, "program.task.inports", Scope::Run, f);
-        }
-        Program::Task(TaskProgram::Write { task, value, .. }) => {
-            f("program.task.task", task, Scope::Run);
-            f("program.task.value", value, Scope::Run);
-        }
+        Program::Task(task) => match &**task {
+            TaskProgram::Queue { inports, .. } => each_of_map(inports, "program.task.inports", Scope::Run, f),
+            TaskProgram::Write { task, value, .. } => {
+                f("program.task.task", task, Scope::Run);
+                f("program.task.value", value, Scope::Run);
+            }
+        },
         Program::Noop { .. } => {}
         Program::Plugin { settings, .. } => each_of_map(settings, "program.plugin.settings", Scope::Run, f),
     }
@@ -174,9 +139,10 @@ fn each_of_option(template: Option<&Template>, path: &str, scope: Scope, f: &mut
 mod tests {
     use cronhold_schedule::Span;
 
-    use super::super::{Batching, Trigger};
+    use super::super::{Batching, Event, RemoteProgram, Trigger};
     use super::*;
     use crate::run::State;
+    use crate::template::Expression;
 
     fn template(text: &str) -> Template {
         Template::parse(text).expect(text)
@@ -248,20 +214,21 @@ mod tests {
 
     #[test]
     fn names_the_places_of_requests() {
-        let found = paths(&Job::new(Program::Http(http("u"))));
+        let found = paths(&Job::new(Program::Http(Box::new(http("u")))));
         assert_eq!(
             found,
             ["program.http.url = u Run", "program.http.headers.X-Key = key Run", "program.http.body = body Run"]
         );
-        let remote = super::super::RemoteProgram {
+        let expression = |text| Expression::parse(text).expect(text);
+        let remote = RemoteProgram {
             start: http("s"),
             poll: http("p"),
             every: Span::from_secs(10),
-            success: "task.done".into(),
-            failure: "task.failed".into(),
+            success: expression("answer.done"),
+            failure: expression("answer.failed"),
             cancel: Some(http("c")),
         };
-        let found = paths(&Job::new(Program::Remote(remote)));
+        let found = paths(&Job::new(Program::Remote(Box::new(remote))));
         let urls: Vec<&str> = found.iter().filter(|line| line.contains("url")).map(String::as_str).collect();
         assert_eq!(
             urls,
@@ -271,7 +238,5 @@ mod tests {
                 "program.remote.cancel.url = c Remote",
             ]
         );
-        assert!(Scope::Remote.names().any(|name| name == "task") && Scope::Remote.has_args());
-        assert!(!Scope::Trigger.names().any(|name| name == "run_id") && !Scope::Trigger.has_args());
     }
 }

@@ -51,6 +51,17 @@ impl State {
         Self::Skipped,
     ];
 
+    /// Their words in the same order.
+    pub const NAMES: [&'static str; 9] = {
+        let mut names = [""; 9];
+        let mut index = 0;
+        while index < names.len() {
+            names[index] = Self::ALL[index].name();
+            index += 1;
+        }
+        names
+    };
+
     /// The word that users read and write.
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,9 +91,9 @@ impl State {
     pub fn parse(text: &str) -> Result<Self, TextError> {
         Self::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
             let error = TextError::new(0..text.len(), format!("`{}` is not a state of a run", shortened(text)));
-            match did_you_mean(text, Self::ALL.map(Self::name)) {
+            match did_you_mean(text, Self::NAMES) {
                 Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-                None => error.hint(format!("states are {}", Self::ALL.map(Self::name).join(", "))),
+                None => error.hint(format!("states are {}", Self::NAMES.join(", "))),
             }
         })
     }

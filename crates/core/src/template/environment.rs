@@ -10,7 +10,7 @@ use super::bindings::{WORLD, World};
 use super::{calendars, dates, texts};
 
 /// Instructions that one template may take.
-const FUEL: u64 = 5_000;
+pub(super) const FUEL: u64 = 5_000;
 
 /// Depth of nested calls inside one template.
 const RECURSION_MAX: usize = 20;

@@ -7,20 +7,28 @@ mod bindings;
 mod calendars;
 mod dates;
 mod environment;
+mod errors;
+mod expression;
+mod names;
 mod shape;
 mod texts;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::io;
+use std::ops::Range;
+use std::sync::Arc;
 
 use cronhold_schedule::TextError;
-use cronhold_schedule::text::{did_you_mean, shortened};
-use minijinja::{Error, ErrorKind};
 use serde::{Serialize, Serializer};
 
 pub use bindings::{Bindings, Bound};
-use environment::{FUNCTIONS, environment};
+use environment::environment;
+use errors::{TEMPLATE_HINT, bind_error, check_length, check_values, syntax_error};
+pub use expression::Expression;
+use names::Names;
 
 /// Longest text of a template in bytes, when it holds expressions.
 pub const TEXT_MAX: usize = 64 * 1024;
@@ -31,12 +39,22 @@ pub const VALUES_MAX: usize = 64 * 1024;
 /// Longest result in bytes.
 pub const RESULT_MAX: usize = 1024 * 1024;
 
-/// A text that may hold expressions.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Template {
-    text: String,
-    /// Invariant: only true for a text that was checked.
-    live: bool,
+/// A text that may hold expressions. Two are equal when their texts are and both are live or both are not.
+#[derive(Clone)]
+pub struct Template(Form);
+
+/// A job has many templates, most without any expression: those cost no more than their text.
+#[derive(Clone)]
+enum Form {
+    /// Stands for itself.
+    Literal(Box<str>),
+    /// Invariant: the text was checked, and the names are those it uses.
+    Live(Arc<Live>),
+}
+
+struct Live {
+    text: Box<str>,
+    names: Names,
 }
 
 impl Template {
@@ -45,80 +63,115 @@ impl Template {
         if !shape::has_expressions(text) {
             return Ok(Self::literal(text));
         }
-        if text.len() > TEXT_MAX {
-            let message = format!("a template can have at most {TEXT_MAX} bytes, this one has {}", text.len());
-            return Err(TextError::new(0..text.len(), message));
-        }
-        environment().template_from_str(text).map_err(|error| syntax_error(text, &error))?;
-        shape::check(text)?;
-        Ok(Self { text: text.to_owned(), live: true })
+        check_length("a template", text)?;
+        let parsed = environment().template_from_str(text);
+        let parsed = parsed.map_err(|error| syntax_error("template", text, &error, TEMPLATE_HINT))?;
+        let shape = shape::check(text)?;
+        let names = Names::new(parsed.undeclared_variables(false), &shape);
+        Ok(Self(Form::Live(Arc::new(Live { text: text.into(), names }))))
     }
 
     /// A text that stands for itself, even if it looks like a template.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self { text: text.into(), live: false }
+        Self(Form::Literal(text.into().into_boxed_str()))
     }
 
     /// The text as written.
     pub fn text(&self) -> &str {
-        &self.text
+        match &self.0 {
+            Form::Literal(text) => text,
+            Form::Live(live) => &live.text,
+        }
     }
 
     /// Whether it is the same for all runs.
     pub fn is_literal(&self) -> bool {
-        !self.live
+        matches!(self.0, Form::Literal(_))
     }
 
     /// Names that it uses, other than functions and its own loop variables.
-    pub fn names(&self) -> BTreeSet<String> {
-        if !self.live {
-            return BTreeSet::new();
-        }
-        let Ok(parsed) = environment().template_from_str(&self.text) else {
-            return BTreeSet::new();
-        };
-        let shape = shape::check(&self.text).unwrap_or_default();
-        let value = |name: &String| shape.plain.contains(name) || !FUNCTIONS.contains(&name.as_str());
-        parsed.undeclared_variables(false).into_iter().filter(value).collect()
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.live().map(|live| live.names.all()).unwrap_or_default()
     }
 
     /// Names that must be bound: those it uses without saying what to do when they are not there.
-    pub fn required_names(&self) -> BTreeSet<String> {
-        let optional = if self.live { shape::check(&self.text).unwrap_or_default().optional } else { BTreeSet::new() };
-        self.names().into_iter().filter(|name| !optional.contains(name)).collect()
+    pub fn required_names(&self) -> BTreeSet<&str> {
+        self.live().map(|live| live.names.required()).unwrap_or_default()
+    }
+
+    /// Where one of its names stands first in the text.
+    pub fn place_of(&self, name: &str) -> Option<Range<usize>> {
+        self.live().and_then(|live| live.names.place_of(name))
     }
 
     /// The text with all expressions replaced by their values.
     pub fn bind(&self, bindings: &Bindings) -> Result<String, TextError> {
-        if !self.live {
-            return Ok(self.text.clone());
+        let text = self.text();
+        if self.is_literal() {
+            return Ok(text.to_owned());
         }
-        let whole = 0..self.text.len();
-        if bindings.bytes() > VALUES_MAX {
-            let message = format!("the values bound to a template can have at most {VALUES_MAX} bytes together");
-            return Err(TextError::new(whole, message).hint("pass large values in a file"));
-        }
-        let parsed = environment().template_from_str(&self.text).map_err(|error| syntax_error(&self.text, &error))?;
+        check_values(text, bindings)?;
+        let parsed = environment().template_from_str(text);
+        let parsed = parsed.map_err(|error| syntax_error("template", text, &error, TEMPLATE_HINT))?;
         let mut result = Limited::default();
+        let whole = 0..text.len();
         match parsed.render_captured_to(bindings.value(), &mut result) {
             Ok(_) => String::from_utf8(result.bytes).map_err(|_| TextError::new(whole, "the result is not UTF-8")),
             Err(_) if result.is_over => {
                 Err(TextError::new(whole, format!("the result has more than {RESULT_MAX} bytes")))
             }
-            Err(error) => Err(bind_error(&self.text, &error, bindings)),
+            Err(error) => Err(bind_error(text, &error, bindings)),
         }
+    }
+
+    fn live(&self) -> Option<&Live> {
+        match &self.0 {
+            Form::Literal(_) => None,
+            Form::Live(live) => Some(live),
+        }
+    }
+
+    /// What tells templates apart: names follow from the text.
+    fn key(&self) -> (&str, bool) {
+        (self.text(), self.is_literal())
+    }
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Template {}
+
+impl PartialOrd for Template {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Template {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for Template {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
     }
 }
 
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, f)
+        fmt::Debug::fmt(self.text(), f)
     }
 }
 
 impl Serialize for Template {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        serializer.serialize_str(self.text())
     }
 }
 
@@ -144,37 +197,7 @@ impl io::Write for Limited {
     }
 }
 
-fn place(text: &str, error: &Error) -> std::ops::Range<usize> {
-    let whole = 0..text.len();
-    error.range().filter(|at| at.start <= at.end && text.get(at.clone()).is_some()).unwrap_or(whole)
-}
-
-fn syntax_error(text: &str, error: &Error) -> TextError {
-    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-    TextError::new(place(text, error), format!("template: {detail}"))
-        .hint("expressions look like {{ name }}; {% raw %} … {% endraw %} keeps braces as they are")
-}
-
-fn bind_error(text: &str, error: &Error, bindings: &Bindings) -> TextError {
-    let at = place(text, error);
-    match error.kind() {
-        ErrorKind::UndefinedError => undefined(text, at, bindings),
-        ErrorKind::OutOfFuel => TextError::new(0..text.len(), "the template takes too long").hint("use shorter loops"),
-        kind => {
-            let detail = error.detail().map_or_else(|| kind.to_string(), str::to_owned);
-            TextError::new(at, detail)
-        }
-    }
-}
-
-fn undefined(text: &str, at: std::ops::Range<usize>, bindings: &Bindings) -> TextError {
-    let expression = &text[at.clone()];
-    let error = TextError::new(at, format!("`{}` is not defined", shortened(expression)));
-    match did_you_mean(expression, bindings.names()) {
-        Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-        None => error.hint(format!("names are {}", bindings.names().collect::<Vec<_>>().join(", "))),
-    }
-}
-
+#[cfg(test)]
+mod guide;
 #[cfg(test)]
 mod tests;

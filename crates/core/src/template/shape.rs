@@ -4,7 +4,7 @@
 //! of places that join values. So no value is larger than `JOINS_MAX + 1` times what was bound or what a filter may
 //! give back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use cronhold_schedule::TextError;
@@ -24,9 +24,9 @@ const KEYWORDS: [&str; 7] = ["and", "elif", "else", "if", "in", "not", "or"];
 /// What the scan of a template found.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// Names used as values rather than called. Words of the language are among them: the engine lets them be names
-    /// too.
-    pub(super) plain: BTreeSet<String>,
+    /// Names used as values rather than called, with the place where each stands first. Words of the language are among
+    /// them: the engine lets them be names too.
+    pub(super) plain: BTreeMap<String, usize>,
     /// Names that the template says what to do without: `x | default(…)`, `x is defined`.
     pub(super) optional: BTreeSet<String>,
 }
@@ -41,7 +41,8 @@ pub(super) fn check(text: &str) -> Result<Shape, TextError> {
             at = text[start..].find("#}").map_or(text.len(), |end| start + end + 2);
             continue;
         }
-        let (tokens, end) = tokens(text, start, kind);
+        let closing = if kind == Opening::Statement { "%}" } else { "}}" };
+        let (tokens, end) = tokens(text, start, Some(closing));
         at = end;
         if kind == Opening::Statement {
             check_statement(text, &tokens)?;
@@ -49,20 +50,16 @@ pub(super) fn check(text: &str) -> Result<Shape, TextError> {
                 at = end_of_raw(text, end);
             }
         }
-        let mut joins = 0;
-        for (index, token) in tokens.iter().enumerate() {
-            match &text[token.clone()] {
-                "~" | "+" | "," => joins += 1,
-                "*" => return Err(no_repeat(token.clone())),
-                "{" => return Err(no_maps(token.clone())),
-                _ => note_word(text, &tokens, index, &mut shape)?,
-            }
-            if joins > JOINS_MAX {
-                let message = format!("more than {JOINS_MAX} of `~`, `+` and `,` in one expression");
-                return Err(TextError::new(token.clone(), message).hint("divide it into several expressions"));
-            }
-        }
+        check_tokens(text, &tokens, &mut shape)?;
     }
+    Ok(shape)
+}
+
+/// The same for a text that is one expression, without braces around it.
+pub(super) fn check_expression(text: &str) -> Result<Shape, TextError> {
+    let mut shape = Shape::default();
+    let (tokens, _) = tokens(text, 0, None);
+    check_tokens(text, &tokens, &mut shape)?;
     Ok(shape)
 }
 
@@ -89,16 +86,17 @@ fn next_opening(text: &str, from: usize) -> Option<(Opening, usize)> {
     })
 }
 
-/// Tokens of one expression or statement (names, numbers, texts, single signs), and the place after its end.
-fn tokens(text: &str, start: usize, kind: Opening) -> (Vec<Range<usize>>, usize) {
+/// Tokens of one expression or statement (names, numbers, texts, single signs), and the place after its end. Without a
+/// closing it reaches to the end of the text.
+fn tokens(text: &str, start: usize, closing: Option<&str>) -> (Vec<Range<usize>>, usize) {
     let bytes = text.as_bytes();
-    let closing: &[u8] = if kind == Opening::Statement { b"%}" } else { b"}}" };
     let mut tokens = Vec::new();
     // A sign right after the opening says what happens to blanks before it.
-    let mut at = start + usize::from(matches!(bytes.get(start), Some(b'-' | b'+')));
+    let is_sign = closing.is_some() && matches!(bytes.get(start), Some(b'-' | b'+'));
+    let mut at = start + usize::from(is_sign);
     while at < bytes.len() {
-        if bytes[at..].starts_with(closing) {
-            return (tokens, at + 2);
+        if let Some(closing) = closing.filter(|closing| bytes[at..].starts_with(closing.as_bytes())) {
+            return (tokens, at + closing.len());
         }
         let end = match bytes[at] {
             b'\'' | b'"' => end_of_text(bytes, at),
@@ -111,6 +109,24 @@ fn tokens(text: &str, start: usize, kind: Opening) -> (Vec<Range<usize>>, usize)
         at = end;
     }
     (tokens, at)
+}
+
+/// Bounds what the tokens of one expression or statement can build, and notes their names.
+fn check_tokens(text: &str, tokens: &[Range<usize>], shape: &mut Shape) -> Result<(), TextError> {
+    let mut joins = 0;
+    for (index, token) in tokens.iter().enumerate() {
+        match &text[token.clone()] {
+            "~" | "+" | "," => joins += 1,
+            "*" => return Err(no_repeat(token.clone())),
+            "{" | "}" => return Err(no_maps(text, token.clone())),
+            _ => note_word(text, tokens, index, shape)?,
+        }
+        if joins > JOINS_MAX {
+            let message = format!("more than {JOINS_MAX} of `~`, `+` and `,` in one expression");
+            return Err(TextError::new(token.clone(), message).hint("divide it into several expressions"));
+        }
+    }
+    Ok(())
 }
 
 fn is_word(byte: u8) -> bool {
@@ -203,7 +219,7 @@ fn note_word(text: &str, tokens: &[Range<usize>], index: usize, shape: &mut Shap
         _ if after(1) == "(" && !KEYWORDS.contains(&name) => return known("function", &FUNCTIONS),
         _ => {}
     }
-    shape.plain.insert(name.to_owned());
+    shape.plain.entry(name.to_owned()).or_insert(tokens[index].start);
     let given_default = after(1) == "|" && matches!(after(2), "default" | "d");
     let asked_of = if after(2) == "not" { after(3) } else { after(2) };
     if given_default || after(1) == "is" && matches!(asked_of, "defined" | "undefined") {
@@ -227,8 +243,9 @@ fn no_repeat(at: Range<usize>) -> TextError {
     TextError::new(at, "`*` cannot be used in a template").hint("compute it in the program")
 }
 
-fn no_maps(at: Range<usize>) -> TextError {
-    TextError::new(at, "`{` cannot be used inside an expression").hint("templates have no maps")
+fn no_maps(text: &str, at: Range<usize>) -> TextError {
+    let message = format!("`{}` cannot be used inside an expression", &text[at.clone()]);
+    TextError::new(at, message).hint("templates have no maps")
 }
 
 #[cfg(test)]
@@ -254,7 +271,7 @@ mod tests {
             let shape = check(text).expect(text);
             let language = ["and", "if", "is", "endif", "raw", "endraw"];
             let names: Vec<String> =
-                shape.plain.into_iter().filter(|name| !language.contains(&name.as_str())).collect();
+                shape.plain.into_keys().filter(|name| !language.contains(&name.as_str())).collect();
             assert_eq!(names.join(" "), plain, "{text}");
             assert_eq!(shape.optional, optional.split_whitespace().map(str::to_owned).collect(), "{text}");
         }

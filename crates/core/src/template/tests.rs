@@ -7,6 +7,7 @@ use cronhold_schedule::{CalendarExpr, Zones};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::environment::FUNCTIONS;
 use super::*;
 
 fn bindings() -> Bindings {
@@ -130,10 +131,12 @@ fn tells_its_names() {
         ("{% for x in xs | split %}{{ x }}{{ loop.index }}{% endfor %}", "xs", "xs"),
     ] {
         let template = Template::parse(text).expect(text);
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
-        assert_eq!(template.names(), words(names), "{text}");
-        assert_eq!(template.required_names(), words(required), "{text}");
+        assert_eq!(template.names(), names.split_whitespace().collect(), "{text}");
+        assert_eq!(template.required_names(), required.split_whitespace().collect(), "{text}");
     }
+    let template = Template::parse("date {{ 'date' ~ dated }} {{ date }}").expect("valid");
+    assert_eq!(template.place_of("date"), Some(29..33));
+    assert_eq!(template.place_of("other"), None);
 }
 
 #[test]
@@ -143,6 +146,17 @@ fn literals_stand_for_themselves() {
     assert_eq!(literal.bind(&bindings()).as_deref(), Ok("docker ps --format {{.Names}}"));
     assert!(literal.names().is_empty());
     assert_eq!(Template::parse("a"), Ok(Template::literal("a")));
+}
+
+#[test]
+fn text_and_liveness_tell_templates_apart() {
+    let live = |text| Template::parse(text).expect(text);
+    assert_eq!(live("{{ a }}"), live("{{ a }}"));
+    assert_ne!(live("{{ a }}"), Template::literal("{{ a }}"));
+    assert_ne!(live("{{ a }}"), live("{{a}}"));
+    assert!(live("{{ a }}") < live("{{ b }}") && live("{{ b }}") > Template::literal("a"));
+    // A million jobs have some ten million of them.
+    assert_eq!(size_of::<Template>(), 16);
 }
 
 /// Pieces that random templates are made of.
@@ -220,7 +234,7 @@ proptest! {
     fn the_check_sees_all_that_the_engine_sees(text in random_template()) {
         if let (Ok(parsed), Ok(shape)) = (environment().template_from_str(&text), shape::check(&text)) {
             for name in parsed.undeclared_variables(false) {
-                prop_assert!(shape.plain.contains(&name) || FUNCTIONS.contains(&name.as_str()), "{name} in {text}");
+                prop_assert!(shape.plain.contains_key(&name) || FUNCTIONS.contains(&name.as_str()), "{name} in {text}");
             }
         }
     }

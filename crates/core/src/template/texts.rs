@@ -11,7 +11,7 @@ use super::environment::refused;
 const FILTERED_MAX: usize = 1 << 20;
 
 /// Numbers that `range` may give back.
-const RANGE_MAX: usize = 1_000;
+pub(super) const RANGE_MAX: usize = 1_000;
 
 /// `list | join(', ')`.
 pub(super) fn join(value: &Value, between: Option<&str>) -> Result<String, Error> {

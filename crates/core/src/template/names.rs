@@ -1,0 +1,48 @@
+//! Which names a template or an expression uses: found once, when it is read, and kept small, as every job keeps them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::environment::FUNCTIONS;
+use super::shape::Shape;
+
+/// Names in order, each once.
+#[derive(Debug, Clone)]
+pub(super) struct Names(Box<[Name]>);
+
+#[derive(Debug, Clone)]
+struct Name {
+    text: Box<str>,
+    /// Where it stands first.
+    at: usize,
+    /// Whether nothing is said about what to do without it.
+    is_required: bool,
+}
+
+impl Names {
+    /// Puts together what the engine says of a text and what the scan of its shape found.
+    pub(super) fn new(undeclared: impl IntoIterator<Item = String>, shape: &Shape) -> Self {
+        let is_value = |name: &String| shape.plain.contains_key(name) || !FUNCTIONS.contains(&name.as_str());
+        let sorted: BTreeSet<String> = undeclared.into_iter().filter(is_value).collect();
+        let name = |name: String| Name {
+            at: shape.plain.get(&name).copied().unwrap_or_default(),
+            is_required: !shape.optional.contains(&name),
+            text: name.into_boxed_str(),
+        };
+        Self(sorted.into_iter().map(name).collect())
+    }
+
+    pub(super) fn all(&self) -> BTreeSet<&str> {
+        self.0.iter().map(|name| &*name.text).collect()
+    }
+
+    pub(super) fn required(&self) -> BTreeSet<&str> {
+        self.0.iter().filter(|name| name.is_required).map(|name| &*name.text).collect()
+    }
+
+    /// Where a name stands first.
+    pub(super) fn place_of(&self, name: &str) -> Option<Range<usize>> {
+        let found = self.0.iter().find(|known| &*known.text == name)?;
+        Some(found.at..found.at + name.len())
+    }
+}
