@@ -1,0 +1,117 @@
+//! A sample run of each schedule: its calendar is there, every param gets a value, and every template can be bound.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use cronhold_core::args::{ArgError, Args};
+use cronhold_core::job::Scope;
+use cronhold_core::template::Bindings;
+use cronhold_schedule::{CompileError, Instant, Schedule, Spec, Surroundings, Timing};
+
+use super::Checking;
+
+/// Templates are bound for so many schedules of a job at most; schedules beyond differ in their args alone.
+const SAMPLES_MAX: usize = 16;
+
+/// A run id for samples.
+const SAMPLE_RUN: &str = "00000000000070008000000000000000";
+
+impl Checking<'_> {
+    pub(super) fn samples(&mut self) {
+        let mut samples = 0;
+        let mut failed = BTreeSet::new();
+        for (index, schedule) in self.job().schedules.iter().enumerate() {
+            let around = self.set.around;
+            let compiled = match Schedule::compile(&schedule.spec, surroundings(self)) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    let at = self.place_of(index, &error);
+                    self.report(at, error.error.message, error.error.hint);
+                    continue;
+                }
+            };
+            let Some(occurrence) = sample(&schedule.spec, &compiled, around.now) else { continue };
+            let automatic = compiled.automatic_args(occurrence).into_iter();
+            let automatic: BTreeMap<String, String> = automatic.map(|(name, value)| (name.to_owned(), value)).collect();
+            match Args::bind(&self.job().params, &schedule.args, &automatic) {
+                Ok(args) if samples < SAMPLES_MAX => {
+                    samples += 1;
+                    self.bind(&args, occurrence, &mut failed);
+                }
+                Ok(_) => {}
+                Err(errors) => errors.0.into_iter().for_each(|error| self.wrong_arg(index, error)),
+            }
+        }
+    }
+
+    /// Where the part of a schedule stands that could not be compiled.
+    fn place_of(&self, index: usize, error: &CompileError) -> Range<usize> {
+        let places = &self.loaded.places;
+        let schedule = format!("schedule[{index}]");
+        let paths = ["", "daily.", "daily_interval."].map(|kind| format!("{schedule}.{kind}{}", error.key));
+        let path = paths.iter().find(|path| places.key(path).is_some()).unwrap_or(&schedule);
+        places.get(path)
+    }
+
+    fn wrong_arg(&mut self, index: usize, error: ArgError) {
+        let at = self.loaded.places.get(&format!("schedule[{index}].args"));
+        match error {
+            ArgError::Missing { name, choices } => {
+                let message = format!("runs of this schedule have no value for the param `{name}`");
+                let value = choices.first().map_or("…", String::as_str);
+                let hint = format!("write `args: {{{name}: {value}}}` here, or give the param a default");
+                self.report(at, message, Some(hint));
+            }
+            other => self.report(at, other.to_string(), None),
+        }
+    }
+
+    /// Binds every template of the job that speaks of a run alone; answers and messages are not known before.
+    fn bind(&mut self, args: &Args, occurrence: Instant, failed: &mut BTreeSet<String>) {
+        let run = self.run_bindings(args, occurrence);
+        let mut found = Vec::new();
+        self.job().each_template(&mut |path, template, scope| {
+            if template.is_literal() || failed.contains(path) || !self.may_bind() {
+                return;
+            }
+            let bound = match scope {
+                Scope::Run => template.bind(&run),
+                Scope::Action => template.bind(&action_bindings(&run, path)),
+                Scope::Remote | Scope::Answer | Scope::Trigger => return,
+            };
+            found.extend(bound.err().map(|error| (path.to_owned(), error)));
+        });
+        for (path, error) in found {
+            let message = format!("for the run of {occurrence}: {}", error.message);
+            self.report(self.loaded.places.get(&path), message, error.hint);
+            failed.insert(path);
+        }
+    }
+
+    fn run_bindings(&self, args: &Args, occurrence: Instant) -> Bindings {
+        let run = self.set.world.clone();
+        let run = run.with("run_id", SAMPLE_RUN).with("job", self.id.as_str());
+        let run = run.with("nominal_time", occurrence.to_string()).with("attempt", 1u32);
+        args.iter().fold(run, |run, (name, value)| run.with(name, value))
+    }
+}
+
+/// What an action's templates know besides: the state is the one that the action waits for.
+fn action_bindings(run: &Bindings, path: &str) -> Bindings {
+    let event = path.strip_prefix("on.").and_then(|path| path.split('[').next()).unwrap_or_default();
+    let state = if event == "finished" { "success" } else { event };
+    run.clone().with("number", 1u32).with("state", state).with("reason", "")
+}
+
+fn surroundings<'a>(checking: &Checking<'a>) -> Surroundings<'a> {
+    let around = checking.set.around;
+    Surroundings { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
+}
+
+/// An occurrence to try with: the next one, else the last one there was.
+fn sample(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Instant> {
+    match spec.timing {
+        Timing::Reboot => Some(now),
+        _ => schedule.next(now).or_else(|| schedule.prev(now)),
+    }
+}

@@ -1,0 +1,64 @@
+//! A whole directory of jobs and calendars: every file read, every mistake found, and the checks that no file shows
+//! alone. The only part of the crate that touches a disk, apart from the checks themselves, which are pure.
+
+mod check;
+mod load;
+mod parallel;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::{Job, JobId};
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Instant, Zone, Zones};
+
+pub use check::{Around, check};
+pub use load::{load, load_calendars};
+
+use crate::mistake::Mistake;
+use crate::read::Places;
+
+/// What loading depends on besides the files.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// Zones that can be named.
+    pub zones: &'a Arc<Zones>,
+    /// The zone of schedules that name none.
+    pub zone: &'a Zone,
+    /// From when on a sample occurrence of each schedule is taken, to see whether its run would get all it needs.
+    pub now: Instant,
+}
+
+/// What a directory holds.
+#[derive(Debug, Default)]
+pub struct Directory {
+    /// Jobs without a mistake.
+    pub jobs: BTreeMap<JobId, LoadedJob>,
+    /// Ids of jobs that have a mistake. They exist, so that naming them elsewhere is no mistake.
+    pub broken: BTreeSet<JobId>,
+    /// Calendars without a mistake. A job may name one that is missing here because its file has mistakes.
+    pub calendars: Calendars,
+    /// All mistakes, by file and place.
+    pub mistakes: Vec<Mistake>,
+    /// Texts of files that have mistakes, by the name that the mistakes use. A file that could not be read has none.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// A job and where it comes from.
+#[derive(Debug, Clone)]
+pub struct LoadedJob {
+    /// The job.
+    pub job: Job,
+    /// The file as mistakes call it.
+    pub file: String,
+    /// Where its parts stand in the file.
+    pub places: Places,
+}
+
+impl Directory {
+    /// The text that a mistake points into; empty for a file that could not be read.
+    pub fn text_of(&self, mistake: &Mistake) -> &str {
+        self.texts.get(&mistake.file).map(String::as_str).unwrap_or_default()
+    }
+}

@@ -1,0 +1,265 @@
+//! castle-cron's form of a job: its Job struct as JSON with the struct's own field names.
+//!
+//! It has no pause. `HasError` means "do not run", so that a paused job is written with it and read back from it.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::job::{Program, Schedule};
+use cronhold_core::template::Template;
+use cronhold_core::{Job, JobId};
+use cronhold_schedule::{Instant, Spec, Timing};
+use serde_json::{Value, json};
+
+use super::object::{Mistakes, differences, optional};
+use super::{FieldMistake, Form, Written};
+
+/// Go's zero time, which stands for no next time.
+const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
+/// The command of a job that castle-cron cannot run: `HasError` does not stop each of its versions.
+const ELSEWHERE: &str = "false";
+
+/// What came of reading one form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CastleRead {
+    /// Its name, if it is one.
+    pub id: Option<JobId>,
+    /// The job. Invariant: it is there exactly when there is no mistake.
+    pub job: Option<Job>,
+    /// When castle-cron thinks that it runs next.
+    pub next: Option<Instant>,
+    /// All mistakes.
+    pub mistakes: Vec<FieldMistake>,
+    /// The form as it was found, which writing starts from.
+    pub form: Form,
+}
+
+/// Reads the JSON of one job.
+pub fn read(text: &str) -> CastleRead {
+    match Form::parse(text) {
+        Ok(form) => read_form(&form),
+        Err(mistake) => CastleRead { id: None, job: None, next: None, mistakes: vec![mistake], form: Form::default() },
+    }
+}
+
+/// Reads a form.
+pub fn read_form(form: &Form) -> CastleRead {
+    let mut mistakes = Mistakes::default();
+    let mut text = |key: &'static str, hint: &str| {
+        let field = mistakes.required(&form.0, "", key, hint)?;
+        mistakes.some_text(field, hint)
+    };
+    let name = text("Name", "write the name of the job");
+    let cmd = text("Cmd", "write the program that the job runs");
+    let schedule = text("Schedule", "such as `0 3 * * *`");
+    let id = name.and_then(|name| mistakes.parsed("Name".to_owned(), JobId::parse(name)));
+    let spec = schedule.and_then(|text| mistakes.parsed("Schedule".to_owned(), Spec::parse(text)));
+    let args = args(form, &mut mistakes);
+    let paused = optional(&form.0, "", "HasError").map_or(Some(false), |field| mistakes.bool(field));
+    let next = optional(&form.0, "", "NextRuntime").and_then(|field| {
+        let text = mistakes.text(field, ZERO_TIME)?;
+        mistakes.parsed(field.path(), Instant::parse(text))
+    });
+    let next = next.filter(|next| Instant::parse(ZERO_TIME) != Ok(*next));
+    let job = match (cmd, spec, args, paused) {
+        (Some(cmd), Some(spec), Some(args), Some(paused)) if mistakes.0.is_empty() => {
+            // castle-cron has neither a shell nor templates: all words stand for themselves.
+            let words = std::iter::once(cmd).chain(args).map(Template::literal).collect();
+            let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            Some(Job { schedules: vec![schedule], paused, ..Job::new(Program::Exec(words)) })
+        }
+        _ => None,
+    };
+    CastleRead { id, job, next, mistakes: mistakes.0, form: form.clone() }
+}
+
+/// Writes a job that runs `next`. `found` is the form that stands there now; what we do not know in it is kept.
+pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Form>) -> Written {
+    let mut form = found.cloned().unwrap_or_default();
+    let before = found.and_then(|form| read_form(form).job);
+    let same_schedule = before.is_some_and(|before| before.schedules == job.schedules);
+    let mut put = |key: &str, value: Value| drop(form.0.insert(key.to_owned(), value));
+    put("Name", json!(id.as_str()));
+    let words = words(&job.program);
+    put("Cmd", json!(words.first().copied().unwrap_or(ELSEWHERE)));
+    put("Args", json!(words.get(1..).unwrap_or_default()));
+    if !same_schedule {
+        let text = job.schedules.first().map_or_else(|| "@never".to_owned(), |schedule| schedule.spec.to_string());
+        put("Schedule", json!(text));
+    }
+    put("NextRuntime", json!(next.map_or_else(|| ZERO_TIME.to_owned(), |next| next.to_string())));
+    put("HasError", json!(job.paused));
+    let mut unexpressed = match read_form(&form).job {
+        Some(read) => differences(job, &read),
+        None => vec!["program".to_owned()],
+    };
+    if !unexpressed.iter().any(|key| key == "schedule") && !job.schedules.iter().all(|schedule| runs(&schedule.spec)) {
+        unexpressed.push("schedule".to_owned());
+        unexpressed.sort();
+    }
+    if !unexpressed.is_empty() {
+        form.0.insert("HasError".to_owned(), json!(true));
+    }
+    Written { form, unexpressed }
+}
+
+/// `Args`, which Go writes as `null` when there are none.
+fn args<'f>(form: &'f Form, mistakes: &mut Mistakes) -> Option<Vec<&'f str>> {
+    let Some(field) = optional(&form.0, "", "Args") else { return Some(Vec::new()) };
+    let Value::Array(items) = field.value else {
+        return mistakes.wrong(field, "a list of texts", "such as [\"--keep\", \"14\"]");
+    };
+    let before = mistakes.0.len();
+    let mut args = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        match item {
+            Value::String(text) => args.push(text.as_str()),
+            other => {
+                let message = format!("an arg must be a text, but is {}", super::object::found(other));
+                mistakes.report::<()>(format!("Args[{index}]"), message, "write it in quotes");
+            }
+        }
+    }
+    (mistakes.0.len() == before).then_some(args)
+}
+
+/// Program and args, if they are the same for all runs.
+fn words(program: &Program) -> Vec<&str> {
+    match program {
+        Program::Exec(words) if words.iter().all(Template::is_literal) => words.iter().map(Template::text).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether castle-cron itself understands a schedule: a cron expression without our own additions.
+fn runs(spec: &Spec) -> bool {
+    let Timing::Cron(expr) = &spec.timing else { return false };
+    let additions = expr.depends_on_job() || expr.to_string().contains("L-");
+    *spec == Spec::new(spec.timing.clone()) && !additions
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(text: &str) -> JobId {
+        JobId::parse(text).expect(text)
+    }
+
+    fn job_of(text: &str) -> Job {
+        crate::read_job("job.yaml", text, &crate::Options::default()).job.expect(text)
+    }
+
+    fn value(schedule: &str) -> Value {
+        json!({
+            "Name": "rotate", "Cmd": "echo", "Args": ["{{ x }}", "$HOME"], "HasError": false,
+            "NextRuntime": "2026-03-29T03:00:00+02:00", "Schedule": schedule,
+        })
+    }
+
+    #[test]
+    fn reads_the_struct() {
+        let read = read(&value("0 0 3 * * * 2026-2030").to_string());
+        assert_eq!(read.mistakes, []);
+        assert_eq!(read.id, Some(id("rotate")));
+        assert_eq!(read.next, Instant::parse("2026-03-29T01:00:00Z").ok());
+        let job = read.job.expect("a job");
+        assert_eq!(job.program, Program::Exec(["echo", "{{ x }}", "$HOME"].map(Template::literal).to_vec()));
+        assert_eq!(job.schedules[0].spec.to_string(), "0 3 * * * 2026-2030");
+        let bare = json!({"Name": "a", "Cmd": "b", "Args": null, "NextRuntime": ZERO_TIME, "Schedule": "@daily"});
+        let read = super::read(&bare.to_string());
+        assert_eq!((read.mistakes, read.next), (Vec::new(), None));
+    }
+
+    #[test]
+    fn says_all_that_is_wrong() {
+        let eight = read(&value("0 0 3 * * * 2026 7").to_string());
+        assert!(eight.job.is_none());
+        assert!(
+            eight.mistakes[0].to_string().starts_with("Schedule: a cron expression has 5, 6 or 7 fields, this has 8")
+        );
+        let wrong = json!({"Name": "a//b", "Cmd": "", "Args": ["x", 1], "HasError": "no", "NextRuntime": "soon"});
+        let read = read(&wrong.to_string());
+        let found: Vec<String> = read.mistakes.iter().map(ToString::to_string).collect();
+        let expected = [
+            "Cmd: `Cmd` is empty (write the program that the job runs)",
+            "Schedule: `Schedule` is missing (such as `0 3 * * *`)",
+            "Name: a job's id has an empty part (parts are separated by one `/`, with none at the beginning or end)",
+            "Args[1]: an arg must be a text, but is the number 1 (write it in quotes)",
+            "HasError: `HasError` must be true or false, but is the text `no`",
+            "NextRuntime: `soon` is not an instant (write date, time and offset, such as 2026-03-29T01:30:00Z)",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(super::read("7").mistakes[0].to_string(), "a job must be a JSON object, but is the number 7");
+    }
+
+    #[test]
+    fn writes_what_castle_cron_can_say() {
+        for (yaml, schedule, unexpressed) in [
+            ("{program: [x, y], schedule: '0 3 * * *'}", "0 3 * * *", ""),
+            ("{program: [x, y], schedule: '0 0 3 * * 5#2 2030'}", "0 3 * * 5#2 2030", ""),
+            ("{program: [x, y], schedule: '*/5 0 3 LW * * *'}", "*/5 0 3 LW * * *", ""),
+            ("{program: [x, y], schedule: '@every 90s'}", "@every 1m30s", "schedule"),
+            ("{program: [x, y], schedule: '0 3 L-2 * *'}", "0 3 L-2 * *", "schedule"),
+            ("{program: [x, y], schedule: 'H 3 * * *'}", "H 3 * * *", "schedule"),
+            ("{program: [x, y], schedule: {cron: '0 3 * * *', timezone: UTC}}", "CRON_TZ=UTC 0 3 * * *", "schedule"),
+            ("{program: [x, y], lock: true}", "@never", "lock schedule"),
+            ("{program: x y, schedule: '0 3 * * *'}", "0 3 * * *", "program"),
+            ("{program: [x, '{{ job }}'], schedule: '0 3 * * *'}", "0 3 * * *", "program"),
+        ] {
+            let job = job_of(yaml);
+            let next = Instant::parse("2026-03-29T01:00:00Z").ok();
+            let written = write(&id("a"), &job, next, None);
+            assert_eq!(written.unexpressed.join(" "), unexpressed, "{yaml}");
+            let value = written.form.to_value();
+            let stopped = !unexpressed.is_empty();
+            let (cmd, args) = if unexpressed == "program" { ("false", json!([])) } else { ("x", json!(["y"])) };
+            let expected = json!({
+                "Name": "a", "Cmd": cmd, "Args": args, "HasError": stopped,
+                "NextRuntime": "2026-03-29T01:00:00Z", "Schedule": schedule,
+            });
+            assert_eq!(value, expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn keeps_what_others_wrote() {
+        let mut found = value("@daily");
+        found["Owner"] = json!("ops");
+        found["NextRuntime"] = json!("2026-03-29T01:00:00Z");
+        let form = Form::parse(&found.to_string()).expect("an object");
+        let CastleRead { id, job, next, .. } = read_form(&form);
+        let (id, job) = (id.expect("a name"), job.expect("a job"));
+        assert_eq!(write(&id, &job, next, Some(&form)), Written { form: form.clone(), unexpressed: Vec::new() });
+        let paused = Job { paused: true, ..job };
+        let written = write(&id, &paused, None, Some(&form)).form.to_value();
+        assert_eq!((&written["HasError"], &written["NextRuntime"]), (&json!(true), &json!(ZERO_TIME)));
+        assert_eq!((&written["Schedule"], &written["Owner"]), (&json!("@daily"), &json!("ops")));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_expressed_reads_back(
+            words in proptest::collection::vec("\\PC{1,8}", 1..4),
+            cron in "([0-9] |\\*/[1-9] )[1-9] (\\*|L|[1-9]W|L-2) (\\*|[1-9]) (\\*|[0-6]L|[1-5])( 20[3-9]0)?",
+            secs in 0..4_000_000_000i64,
+            paused: bool,
+        ) {
+            let schedule = job_of("{program: x, schedule: '@daily'}").schedules.remove(0);
+            let spec = Spec::parse(&cron).expect("a cron text");
+            let program = Program::Exec(words.iter().map(Template::literal).collect());
+            let job = Job { schedules: vec![Schedule { spec, ..schedule }], paused, ..Job::new(program) };
+            let next = Some(Instant::from_secs(secs));
+            let written = write(&id("a/b"), &job, next, None);
+            let read = read(&written.form.to_string());
+            prop_assert_eq!(read.next, next);
+            if written.unexpressed.is_empty() {
+                prop_assert_eq!(read.job, Some(job));
+            } else {
+                prop_assert_eq!(&written.form.to_value()["HasError"], true);
+            }
+        }
+    }
+}

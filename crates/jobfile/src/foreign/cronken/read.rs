@@ -1,0 +1,90 @@
+//! From Cronken's form to the job. `cron_args` are read in `timing`.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::Job;
+use cronhold_core::job::{Lock, Program, Schedule};
+use cronhold_core::template::Template;
+use cronhold_schedule::Span;
+use serde_json::Value;
+
+use super::timing::Timings;
+use super::{CRON_ARGS, CronkenRead, JOB_ARGS, JOB_STATE, Options};
+use crate::foreign::Form;
+use crate::foreign::object::{Field, Mistakes, found, optional, path};
+
+/// The longest `ttl`, a day: a lock that outlives its holder for longer helps nobody.
+const TTL_MAX_SECS: u64 = 86_400;
+
+/// Reads the JSON of one job.
+pub fn read(text: &str, options: &Options<'_>) -> CronkenRead {
+    match Form::parse(text) {
+        Ok(form) => read_form(&form, options),
+        Err(mistake) => CronkenRead {
+            job: None,
+            mistakes: vec![mistake],
+            notes: Vec::new(),
+            validation_errors: None,
+            form: Form::default(),
+        },
+    }
+}
+
+/// Reads a form.
+pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
+    let mut mistakes = Mistakes::default();
+    let mut notes = Vec::new();
+    let cron_args = mistakes.required(&form.0, "", CRON_ARGS, "write {\"cronstring\": \"0 3 * * *\"}");
+    let cron_args = cron_args.and_then(|field| mistakes.object(field));
+    let spec = cron_args.and_then(|map| Timings { map, options, mistakes: &mut mistakes, notes: &mut notes }.read());
+    let job_args = mistakes.required(&form.0, "", JOB_ARGS, "write {\"cmd\": \"…\", \"lock\": true, \"ttl\": 10}");
+    let job_args = job_args.and_then(|field| mistakes.object(field));
+    let program = job_args.and_then(|map| {
+        let field = mistakes.required(map, JOB_ARGS, "cmd", "write the command that the job runs")?;
+        let cmd = mistakes.some_text(field, "write the command that the job runs")?;
+        // Cronken has no templates: braces in a command are the command's own.
+        Some(Program::Shell(Template::literal(cmd)))
+    });
+    let lock = job_args.and_then(|map| {
+        let field = mistakes.required(map, JOB_ARGS, "lock", "write true, false or the name of a lock")?;
+        lock(field, &mut mistakes)
+    });
+    let ttl = job_args.and_then(|map| {
+        let field = mistakes.required(map, JOB_ARGS, "ttl", "write seconds such as 10")?;
+        mistakes.seconds(field, 1, TTL_MAX_SECS).map(Span::from_secs)
+    });
+    let state = optional(&form.0, "", JOB_STATE).and_then(|field| mistakes.object(field));
+    let paused = state.and_then(|map| optional(map, JOB_STATE, "paused")).and_then(|field| mistakes.bool(field));
+    let validation_errors = state.and_then(|map| map.get("validation_errors")).and_then(shown);
+    let job = match (program, spec, lock, ttl) {
+        (Some(program), Some(spec), Some(lock), Some(ttl)) if mistakes.0.is_empty() => {
+            let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            Some(Job { schedules: vec![schedule], lock, ttl, paused: paused.unwrap_or(false), ..Job::new(program) })
+        }
+        _ => None,
+    };
+    CronkenRead { job, mistakes: mistakes.0, notes, validation_errors, form: form.clone() }
+}
+
+fn lock(field: Field<'_>, mistakes: &mut Mistakes) -> Option<Lock> {
+    match field.value {
+        Value::Bool(true) => Some(Lock::Job),
+        // Cronken takes an empty name for no lock.
+        Value::Bool(false) => Some(Lock::None),
+        Value::String(name) if name.is_empty() => Some(Lock::None),
+        Value::String(name) => Some(Lock::Named(name.clone())),
+        other => {
+            let message = format!("`lock` must be true, false or a name, but is {}", found(other));
+            mistakes.report(path(JOB_ARGS, "lock"), message, "write true for a lock named like the job")
+        }
+    }
+}
+
+/// What a validation said: a text, or whatever else its writer left there.
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,191 @@
+//! `cron_args`: a `cronstring`, or cron fields as APScheduler has them. Also what Cronken's own nodes make of the same
+//! text, because a job that fires on Monday there and on Sunday here must not surprise anybody.
+
+use cronhold_schedule::cron::{CronExpr, FieldsExpr};
+use cronhold_schedule::text::{did_you_mean, shortened};
+use cronhold_schedule::{Bound, Span, Spec, TextError, Timing};
+use serde_json::{Map, Value};
+
+use super::{CRON_ARGS, Dialect, MORE_CRON_ARGS, Options, WORDS};
+use crate::foreign::Note;
+use crate::foreign::object::{Field, Mistakes, optional, path};
+
+/// The longest jitter, a day.
+const JITTER_MAX_SECS: u64 = 86_400;
+
+/// The fields of a `cronstring` in order.
+const CRONSTRING_FIELDS: [&str; 5] = ["minute", "hour", "day", "month", "day_of_week"];
+
+/// One reading of `cron_args`.
+pub(super) struct Timings<'a> {
+    pub(super) map: &'a Map<String, Value>,
+    pub(super) options: &'a Options<'a>,
+    pub(super) mistakes: &'a mut Mistakes,
+    pub(super) notes: &'a mut Vec<Note>,
+}
+
+impl<'a> Timings<'a> {
+    pub(super) fn read(mut self) -> Option<Spec> {
+        self.note_unknown_keys();
+        match optional(self.map, CRON_ARGS, "cronstring") {
+            Some(field) => self.cronstring(field),
+            None => self.fields(),
+        }
+    }
+
+    /// A key that is nearly a field is more likely a mistake than somebody's own.
+    fn note_unknown_keys(&mut self) {
+        let known = || FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS);
+        for key in self.map.keys().filter(|key| !known().any(|known| known == *key)) {
+            let meant = did_you_mean(key, known()).map(|meant| format!("; did you mean `{meant}`?"));
+            let message = format!("there is no such field and it has no effect{}", meant.unwrap_or_default());
+            self.notes.push(Note { path: path(CRON_ARGS, &shortened(key)), message });
+        }
+    }
+
+    fn cronstring(&mut self, field: Field<'_>) -> Option<Spec> {
+        let text = self.mistakes.some_text(field, "such as `0 3 * * *` or @daily")?.trim();
+        let beside = FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS);
+        for key in beside.filter(|key| *key != "cronstring" && optional(self.map, CRON_ARGS, key).is_some()) {
+            let message = "it has no effect beside a `cronstring`, in Cronken as well".to_owned();
+            self.notes.push(Note { path: path(CRON_ARGS, key), message });
+        }
+        let expression = match WORDS.iter().find(|(word, _)| *word == text) {
+            Some((_, None)) => return Some(Spec::new(Timing::Never)),
+            Some((_, Some(expression))) => expression,
+            None if text.starts_with('@') => return self.unknown_word(field, text),
+            None => text,
+        };
+        let fields: Vec<&str> = expression.split_whitespace().collect();
+        if fields.len() != CRONSTRING_FIELDS.len() {
+            let message = format!("a cronstring has 5 fields, this has {}", fields.len());
+            let hint = "minute hour day-of-month month day-of-week; `second` and `year` are fields beside it";
+            return self.mistakes.report(field.path(), message, hint);
+        }
+        let timing = match self.options.dialect {
+            Dialect::Cronken => as_cronken(expression).map(Timing::Fields),
+            Dialect::Cron => {
+                let expr = CronExpr::parse(expression);
+                if expr.is_ok() {
+                    let messages = surprises(expression).into_iter();
+                    self.notes.extend(messages.map(|message| Note { path: field.path(), message }));
+                }
+                expr.map(Timing::Cron)
+            }
+        };
+        self.mistakes.parsed(field.path(), timing).map(Spec::new)
+    }
+
+    fn unknown_word<T>(&mut self, field: Field<'_>, text: &str) -> Option<T> {
+        let words = WORDS.map(|(word, _)| word);
+        let hint = match did_you_mean(text, words) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => words.join(", "),
+        };
+        self.mistakes.report(field.path(), format!("`{}` is not a word that Cronken knows", shortened(text)), &hint)
+    }
+
+    fn fields(&mut self) -> Option<Spec> {
+        let mut texts: Vec<(&str, String)> = Vec::new();
+        let mut all_read = true;
+        for name in FieldsExpr::NAMES {
+            let Some(field) = optional(self.map, CRON_ARGS, name) else { continue };
+            let text = match field.value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => {
+                    self.mistakes.wrong::<()>(field, "a text or a number", "such as \"*/15\" or 14");
+                    all_read = false;
+                    continue;
+                }
+            };
+            // Each field alone, so that a mistake in one does not hide those in the others.
+            let alone = FieldsExpr::parse(&[(name, &text)]).map_err(|(_, error)| error);
+            all_read &= self.mistakes.parsed(field.path(), alone).is_some();
+            texts.push((name, text));
+        }
+        if texts.is_empty() && all_read {
+            let hint = format!("write `cronstring`, or one of {}", FieldsExpr::NAMES.join(", "));
+            return self.mistakes.report(CRON_ARGS.to_owned(), "it says no time", &hint);
+        }
+        let timing = if all_read {
+            let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            let expr = FieldsExpr::parse(&texts).map_err(|(_, error)| error);
+            self.mistakes.parsed(CRON_ARGS.to_owned(), expr).map(Timing::Fields)
+        } else {
+            None
+        };
+        self.bounds(timing)
+    }
+
+    /// Zone, bounds and jitter.
+    fn bounds(&mut self, timing: Option<Timing>) -> Option<Spec> {
+        let before = self.mistakes.0.len();
+        let zone = self.text_of("timezone", "such as Europe/Berlin").and_then(|(field, text)| {
+            let zone = self.options.zones.get(text);
+            self.mistakes.parsed(field.path(), zone).map(|zone| zone.name().to_owned())
+        });
+        let start = self.bound("start_date");
+        // In APScheduler a date alone is its first moment, as an end too.
+        let end = self.bound("end_date").map(|bound| match bound {
+            Bound::Day(day) => Bound::Local(day.midnight()),
+            other => other,
+        });
+        let jitter = optional(self.map, CRON_ARGS, "jitter")
+            .and_then(|field| self.mistakes.seconds(field, 0, JITTER_MAX_SECS))
+            .map_or(Span::ZERO, Span::from_secs);
+        let spec = Spec { zone, start, end, jitter, ..Spec::new(timing?) };
+        if let Err(error) = spec.check() {
+            let key = if error.key == "end" { "end_date" } else { error.key };
+            return self.mistakes.report(path(CRON_ARGS, key), error.message, "");
+        }
+        (self.mistakes.0.len() == before).then_some(spec)
+    }
+
+    fn bound(&mut self, key: &'static str) -> Option<Bound> {
+        let (field, text) = self.text_of(key, "such as 2026-03-29 18:00:00")?;
+        self.mistakes.parsed(field.path(), Bound::parse(text))
+    }
+
+    fn text_of(&mut self, key: &'static str, hint: &str) -> Option<(Field<'a>, &'a str)> {
+        let field = optional(self.map, CRON_ARGS, key)?;
+        Some((field, self.mistakes.some_text(field, hint)?))
+    }
+}
+
+/// A `cronstring` of five fields as Cronken's own nodes read it.
+pub(super) fn as_cronken(text: &str) -> Result<FieldsExpr, TextError> {
+    let fields: Vec<(&str, &str)> = CRONSTRING_FIELDS.into_iter().zip(text.split_whitespace()).collect();
+    FieldsExpr::parse(&fields).map_err(|(_, error)| error)
+}
+
+/// Where Cronken's own nodes would understand a `cronstring` of five fields otherwise than cron does.
+pub(super) fn surprises(text: &str) -> Vec<String> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let [_, _, day, _, weekday] = fields[..] else { return Vec::new() };
+    if let Err(error) = as_cronken(text) {
+        return vec![format!("Cronken itself cannot read it: {error}")];
+    }
+    let mut found = Vec::new();
+    if has_numbers(weekday) {
+        found.push(
+            "weekday 0 is Sunday here, as in cron, but Monday in Cronken itself; write names such as sun or mon-fri"
+                .to_owned(),
+        );
+    }
+    if day != "*" && weekday != "*" {
+        found.push(
+            "a day counts when day or weekday match, as in cron, but Cronken itself wants both; use two jobs or fields"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+/// Whether a weekday field names weekdays by number. The number of a step is none, but a step of `*` counts from 0.
+fn has_numbers(weekday: &str) -> bool {
+    weekday.split(',').any(|entry| {
+        let values = entry.split('/').next().unwrap_or(entry);
+        entry.starts_with("*/") || values.bytes().any(|byte| byte.is_ascii_digit())
+    })
+}

@@ -1,0 +1,154 @@
+//! From the job to Cronken's form. What stands in the form already and says the same stays as it is, down to its spelling.
+
+use cronhold_core::Job;
+use cronhold_core::job::{Lock, Program, Schedule};
+use cronhold_schedule::civil::WEEKDAYS;
+use cronhold_schedule::cron::FieldsExpr;
+use cronhold_schedule::{Span, Spec, Timing};
+use serde_json::{Map, Value, json};
+
+use super::timing::surprises;
+use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, MORE_CRON_ARGS, NEVER, Options, read_form};
+use crate::foreign::object::differences;
+use crate::foreign::{Form, Written};
+
+/// The command of a job that Cronken cannot run: its nodes may be told to, whatever its schedule says.
+const ELSEWHERE: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
+
+/// Writes a job. `found` is the form that stands there now; what we do not know in it is kept.
+///
+/// A cron expression is written with weekdays by name, which both dialects read as the same occurrences.
+pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written {
+    let mut form = found.cloned().unwrap_or_default();
+    let before = found.and_then(|form| read_form(form, options).job);
+    let before = before.as_ref();
+    let same_schedule = before.is_some_and(|before| before.schedules == job.schedules);
+    let mut schedule = same_schedule.then(|| form.object(CRON_ARGS).clone());
+    schedule = schedule.or_else(|| only_spec(job).and_then(cron_args));
+    if before.is_none_or(|before| before.program != job.program) {
+        let cmd = literal(&job.program).unwrap_or(ELSEWHERE);
+        form.object(JOB_ARGS).insert("cmd".to_owned(), json!(cmd));
+    }
+    if before.is_none_or(|before| before.lock != job.lock) {
+        form.object(JOB_ARGS).insert("lock".to_owned(), lock(&job.lock));
+    }
+    if before.is_none_or(|before| before.ttl != job.ttl) {
+        form.object(JOB_ARGS).insert("ttl".to_owned(), json!(job.ttl.secs().max(1)));
+    }
+    if before.map_or(job.paused, |before| before.paused != job.paused) {
+        form.object(JOB_STATE).insert("paused".to_owned(), json!(job.paused));
+    }
+    // What a validation said of another definition is no longer true.
+    if before != Some(job)
+        && let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
+    {
+        state.remove("validation_errors");
+    }
+    let mut unexpressed = other_differences(job, &form, options);
+    if schedule.is_none() {
+        unexpressed.push("schedule".to_owned());
+        unexpressed.sort();
+    }
+    match schedule.filter(|_| unexpressed.is_empty()) {
+        Some(_) if same_schedule => {}
+        schedule => replace_cron_args(&mut form, schedule.unwrap_or_else(never)),
+    }
+    Written { form, unexpressed }
+}
+
+/// What the form cannot say beside the schedule.
+fn other_differences(job: &Job, form: &Form, options: &Options<'_>) -> Vec<String> {
+    let mut probe = form.clone();
+    replace_cron_args(&mut probe, never());
+    let Some(read) = read_form(&probe, options).job else {
+        return vec!["program".to_owned()];
+    };
+    differences(&Job { schedules: Vec::new(), ..job.clone() }, &Job { schedules: Vec::new(), ..read })
+}
+
+/// The timing of a job whose schedule says nothing else.
+fn only_spec(job: &Job) -> Option<&Spec> {
+    match job.schedules.as_slice() {
+        [Schedule { name: None, spec, args, enabled: true, stop: None }] if args.is_empty() => Some(spec),
+        _ => None,
+    }
+}
+
+fn cron_args(spec: &Spec) -> Option<Map<String, Value>> {
+    if spec.calendar.is_some() || spec.gap.is_some() || spec.fold.is_some() {
+        return None;
+    }
+    let plain = *spec == Spec::new(spec.timing.clone());
+    match &spec.timing {
+        Timing::Never if plain => Some(never()),
+        Timing::Cron(expr) if plain => {
+            let text = named_weekdays(&expr.to_string())?;
+            surprises(&text).is_empty().then(|| cronstring(&text))
+        }
+        Timing::Fields(fields) => with_bounds(spec, fields),
+        _ => None,
+    }
+}
+
+/// Named fields with zone, bounds and jitter.
+fn with_bounds(spec: &Spec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
+    let entries = fields.entries().into_iter();
+    let mut map: Map<String, Value> = entries.map(|(name, text)| (name.to_owned(), json!(text))).collect();
+    let mut put = |key: &str, value: Option<Value>| map.extend(value.map(|value| (key.to_owned(), value)));
+    put("timezone", spec.zone.as_ref().map(|zone| json!(zone)));
+    put("start_date", spec.start.map(|bound| json!(bound.to_string())));
+    put("end_date", spec.end.map(|bound| json!(bound.to_string())));
+    put("jitter", (spec.jitter != Span::ZERO).then(|| json!(spec.jitter.secs())));
+    // A date as an end means its last moment to us and its first to Cronken, and jitter has whole seconds there.
+    let says_it = !matches!(spec.end, Some(cronhold_schedule::Bound::Day(_))) && spec.jitter.is_whole_secs();
+    says_it.then_some(map)
+}
+
+/// An expression of five fields with weekdays by name, which mean the same to cron and to Cronken.
+fn named_weekdays(text: &str) -> Option<String> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else { return None };
+    if weekday == "*" {
+        return Some(text.to_owned());
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for entry in weekday.split(',') {
+        let (range, step) = entry.split_once('/').unwrap_or((entry, "1"));
+        let (first, last) = if range == "*" { ("0", "6") } else { range.split_once('-').unwrap_or((range, range)) };
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        let days = (first..=last.min(6)).step_by(step.parse().ok().filter(|step| *step > 0)?);
+        names.extend(days.map(|day| &WEEKDAYS[day][..3]));
+    }
+    let weekday = names.join(",").to_lowercase();
+    Some(format!("{minute} {hour} {day} {month} {weekday}"))
+}
+
+/// Replaces what says the time and keeps what others put beside it.
+fn replace_cron_args(form: &mut Form, new: Map<String, Value>) {
+    let map = form.object(CRON_ARGS);
+    map.retain(|key, _| !FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS).any(|known| known == key));
+    map.extend(new);
+}
+
+fn cronstring(text: &str) -> Map<String, Value> {
+    Map::from_iter([("cronstring".to_owned(), json!(text))])
+}
+
+fn never() -> Map<String, Value> {
+    cronstring(NEVER)
+}
+
+fn literal(program: &Program) -> Option<&str> {
+    match program {
+        Program::Shell(line) if line.is_literal() && !line.text().trim().is_empty() => Some(line.text()),
+        _ => None,
+    }
+}
+
+fn lock(lock: &Lock) -> Value {
+    match lock {
+        Lock::None => json!(false),
+        Lock::Job => json!(true),
+        Lock::Named(name) => json!(name),
+    }
+}

@@ -1,0 +1,63 @@
+//! Jobs in the forms of other systems, read into the one job type and written back. Nothing that a form holds is lost:
+//! what we do not know stays where its writer put it, and what a form cannot say is named.
+
+pub mod castle;
+pub mod cronken;
+mod object;
+
+use std::fmt;
+
+pub use object::Form;
+
+/// A mistake in a foreign form, by the path of the field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldMistake {
+    /// Path such as `cron_args.hour`; empty for the form as a whole.
+    pub path: String,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+}
+
+/// Something that is allowed and still likely to surprise, for lint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Path such as `cron_args.cronstring`.
+    pub path: String,
+    /// What may surprise, and how to write it without a doubt.
+    pub message: String,
+}
+
+/// A job in a foreign form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The form.
+    pub form: Form,
+    /// Keys of our job file that the form cannot say, in order. While there are any, the form says that the job must not
+    /// be run from it.
+    ///
+    /// Invariant: when there are none, the form reads back to the same job.
+    pub unexpressed: Vec<String>,
+}
+
+impl fmt::Display for FieldMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for FieldMistake {}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}

@@ -1,0 +1,212 @@
+//! Every key that a job file can have, in one table per map: its name, what may stand behind it,
+//! what it means and what holds without it. Unknown keys, the JSON Schema and the reference are all
+//! made of these tables, so they cannot disagree.
+
+mod job;
+mod schedule;
+mod work;
+
+pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
+pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
+pub use work::{
+    ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, METHODS, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN,
+    SKIP_DUPLICATE, TASK_QUEUE, TASK_WRITE, WEBHOOK, WINDOW,
+};
+
+/// All tables, in reading order.
+pub static TABLES: &[&Table] = &[
+    &JOB,
+    &PARAM,
+    &SCHEDULE,
+    &DAILY,
+    &DAILY_INTERVAL,
+    &EDGE,
+    &STOP_SCHEDULE,
+    &APSIS_TYPED,
+    &APSIS_PAIR,
+    &APSIS_STOP,
+    &PROGRAM,
+    &HTTP,
+    &REMOTE,
+    &TASK_QUEUE,
+    &TASK_WRITE,
+    &NOOP,
+    &PLUGIN,
+    &CONDITION,
+    &AFTER,
+    &MAX_RUNNING,
+    &SKIP_DUPLICATE,
+    &WINDOW,
+    &ACTION,
+    &RUN,
+    &WEBHOOK,
+    &EMAIL,
+    &PUBLISH,
+    &OVERLAP,
+    &QUEUE,
+    &CATCH_UP,
+    &RETRY,
+    &STOP,
+    &ENV_SOURCE,
+    &EACH,
+    &TRIGGER,
+    &BATCHING,
+    &RETAIN,
+];
+
+/// The keys of one map.
+#[derive(Debug)]
+pub struct Table {
+    /// Name in the schema, such as `schedule`.
+    pub name: &'static str,
+    /// What it is called in messages, such as `a schedule`.
+    pub noun: &'static str,
+    /// What it describes.
+    pub doc: &'static str,
+    /// Its keys in the order people write them.
+    pub keys: &'static [Key],
+    /// Exactly one of these groups must be there, each with one or more of its keys; no rule when empty.
+    pub one_of: &'static [&'static [&'static str]],
+}
+
+impl Table {
+    /// A key by its name or one of its other names.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name || key.aliases.contains(&name))
+    }
+
+    /// All names that can be written, canonical ones first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let names = self.keys.iter().map(|key| key.name);
+        names.chain(self.keys.iter().flat_map(|key| key.aliases.iter().copied()))
+    }
+}
+
+/// One key.
+#[derive(Debug)]
+pub struct Key {
+    /// Canonical name.
+    pub name: &'static str,
+    /// Other names that are read as well.
+    pub aliases: &'static [&'static str],
+    /// What may stand behind it.
+    pub shape: Shape,
+    /// What it means, in one sentence.
+    pub doc: &'static str,
+    /// What holds without it, for people.
+    pub default: Option<&'static str>,
+    /// Whether it must be there.
+    pub required: bool,
+}
+
+impl Key {
+    const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
+        Self { name, aliases: &[], shape, doc, default: None, required: false }
+    }
+
+    const fn default(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+}
+
+/// What may stand behind a key.
+#[derive(Debug)]
+pub enum Shape {
+    /// A text; a number is taken as its text.
+    Text,
+    /// A text, number or boolean, taken as its text.
+    Value,
+    /// Like `Value`, with template expressions.
+    Template,
+    /// An expression as templates have them between `{{` and `}}`.
+    Expression,
+    /// `true` or `false`.
+    Bool,
+    /// Only `true`.
+    True,
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Whole {
+        /// The smallest.
+        least: i64,
+        /// The largest.
+        most: i64,
+    },
+    /// A number.
+    Number {
+        /// The smallest.
+        least: f64,
+    },
+    /// A span of time.
+    Span,
+    /// A time of day.
+    Time,
+    /// A date, a local date and time, or an instant.
+    Moment,
+    /// A text that a regular expression describes.
+    Pattern {
+        /// The expression.
+        regex: &'static str,
+        /// What it is called.
+        noun: &'static str,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list.
+    List(&'static Shape),
+    /// A list with at least one item.
+    Some(&'static Shape),
+    /// A map with the keys of a table.
+    Map(&'static Table),
+    /// A map with keys of the writer's choice.
+    Names {
+        /// What the names must look like; anything when empty.
+        regex: &'static str,
+        /// What stands behind each.
+        value: &'static Shape,
+    },
+    /// Any of these.
+    Either(&'static [Shape]),
+}
+
+/// Names of params, args and settings.
+pub(crate) const IDENTIFIER: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+/// Channels.
+pub(crate) const CHANNEL: Shape = Shape::Pattern { regex: "^/", noun: "a channel, which begins with `/`" };
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_sentences_end() {
+        let tables: BTreeSet<&str> = TABLES.iter().map(|table| table.name).collect();
+        assert_eq!(tables.len(), TABLES.len());
+        for table in TABLES {
+            let mut seen = BTreeSet::new();
+            assert!(table.doc.ends_with('.'), "{}", table.name);
+            for name in table.names() {
+                assert!(seen.insert(name), "{}: {name} stands twice", table.name);
+            }
+            for key in table.keys {
+                assert!(key.doc.ends_with('.'), "{}.{}", table.name, key.name);
+            }
+            for name in table.one_of.iter().flat_map(|group| group.iter()) {
+                assert!(table.key(name).is_some(), "{}: one_of names {name}", table.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Job files: YAML read into the one job type, with every mistake of a file at its place, and the
+//! job written back in the same keys. Only `directory` touches a disk; whoever holds a text can read it.
+
+pub mod directory;
+pub mod foreign;
+pub mod keys;
+mod mistake;
+mod read;
+pub mod reference;
+mod render;
+mod write;
+mod yaml;
+
+pub use mistake::{Mistake, line_column};
+pub use read::{JobRead, Options, Places, read_job, read_schedule};
+pub use render::{Style, render, render_line};
+pub use write::write_job;

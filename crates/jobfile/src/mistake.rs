@@ -1,0 +1,64 @@
+//! A mistake in a job file: where, what, and what to write instead. Everything that reads job
+//! files answers with it, and only `render` makes text of it.
+
+use std::ops::Range;
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file as its reader called it.
+    pub file: String,
+    /// Byte range in the file.
+    pub at: Range<usize>,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+    /// Another place that has to do with it, and how.
+    pub related: Option<(Range<usize>, String)>,
+}
+
+impl Mistake {
+    /// A mistake without a hint.
+    pub fn new(file: impl Into<String>, at: Range<usize>, message: impl Into<String>) -> Self {
+        Self { file: file.into(), at, message: message.into(), hint: None, related: None }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with another place that has to do with it.
+    #[must_use]
+    pub fn related(mut self, at: Range<usize>, label: impl Into<String>) -> Self {
+        self.related = Some((at, label.into()));
+        self
+    }
+}
+
+/// Line and column of a byte offset, both counted from 1, columns in characters. Offsets past the end are the end's.
+pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let mut end = offset.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &text[..end];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters() {
+        let text = "a: ä\nbö: x\n";
+        for (offset, expected) in [(0, (1, 1)), (3, (1, 4)), (4, (1, 4)), (6, (2, 1)), (9, (2, 3)), (99, (3, 1))] {
+            assert_eq!(line_column(text, offset), expected, "{offset}");
+        }
+    }
+}

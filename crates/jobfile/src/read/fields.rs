@@ -1,0 +1,116 @@
+//! A map whose keys stand in a table: unknown, missing and clashing keys are reported when it is
+//! opened, so that the readers of its values need not.
+
+use cronhold_schedule::text::{did_you_mean, shortened};
+
+use super::reader::{Item, Reader};
+use crate::keys::{Key, Table};
+use crate::yaml::{Entry, Node, Value};
+
+/// An opened map.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'n> {
+    table: &'static Table,
+    entries: &'n [Entry],
+    pub(crate) node: &'n Node,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key, by its canonical name or another one.
+    pub(crate) fn get(&self, name: &'static str) -> Option<Item<'n>> {
+        self.entry(name).map(Item::entry)
+    }
+
+    fn entry(&self, name: &'static str) -> Option<&'n Entry> {
+        debug_assert!(
+            self.table.key(name).is_some_and(|key| key.name == name),
+            "{name} is no key of {}",
+            self.table.name
+        );
+        let key = self.table.key(name)?;
+        self.entries.iter().find(|entry| entry.key == key.name || key.aliases.contains(&entry.key.as_str()))
+    }
+
+    /// The one key of those of which exactly one must be there, under its canonical name.
+    pub(crate) fn kind(&self) -> Option<(&'static str, Item<'n>)> {
+        let names = self.table.one_of.iter().flat_map(|group| group.iter());
+        names.copied().find_map(|name| Some((name, self.get(name)?)))
+    }
+}
+
+impl Reader<'_> {
+    /// Opens a map with the keys of a table.
+    pub(crate) fn fields<'n>(&mut self, item: Item<'n>, table: &'static Table) -> Option<Fields<'n>> {
+        let Value::Map(entries) = &item.node.value else {
+            let first = table.keys.iter().find(|key| key.required).or(table.keys.first()).map_or("", |key| key.name);
+            return self.wrong(item, "a map", &format!("{{{first}: …}}"));
+        };
+        let fields = Fields { table, entries, node: item.node };
+        let known: Vec<Option<&Key>> = entries.iter().map(|entry| table.key(&entry.key)).collect();
+        for (entry, _) in entries.iter().zip(&known).filter(|(_, key)| key.is_none()) {
+            self.unknown(table, entry);
+        }
+        for key in table.keys {
+            let is_key = |found: &Option<&Key>| found.is_some_and(|found| std::ptr::eq(found, key));
+            let mut given = entries.iter().zip(&known).filter(|(_, found)| is_key(found)).map(|(entry, _)| entry);
+            let first = given.next();
+            if let (Some(first), Some(second)) = (first, given.next()) {
+                let message = format!("`{}` and `{}` are two names of the same key", first.key, second.key);
+                let mistake = self.mistake(&second.key_span, message);
+                self.report(mistake.hint("keep one of them").related(first.key_span.clone(), "first here"));
+            }
+            if key.required && first.is_none() {
+                let message = format!("{} needs the key `{}`", table.noun, key.name);
+                let mistake = self.mistake(&item.node.span, message).hint(format!("`{}`: {}", key.name, key.doc));
+                self.report(mistake);
+            }
+        }
+        self.exactly_one(&fields);
+        Some(fields)
+    }
+
+    fn unknown(&mut self, table: &'static Table, entry: &Entry) {
+        if self.is_full() {
+            return;
+        }
+        let message = format!("{} has no key `{}`", table.noun, shortened(&entry.key));
+        let names: Vec<&str> = table.names().collect();
+        let hint = match did_you_mean(&entry.key, names.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("its keys are {}", table.keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+        };
+        let mistake = self.mistake(&entry.key_span, message).hint(hint);
+        self.report(mistake);
+    }
+
+    fn exactly_one(&mut self, fields: &Fields<'_>) {
+        let table = fields.table;
+        let mut found = table.one_of.iter().filter_map(|group| group.iter().find_map(|name| fields.entry(name)));
+        let (first, second) = (found.next(), found.next());
+        match (first, second) {
+            (Some(first), Some(second)) => {
+                let (first, second) =
+                    if first.key_span.start <= second.key_span.start { (first, second) } else { (second, first) };
+                let message = format!("`{}` cannot stand beside `{}`", second.key, first.key);
+                let mistake = self.mistake(&second.key_span, message).related(first.key_span.clone(), "first here");
+                self.report(mistake.hint(format!("{} says one of them", table.noun)));
+            }
+            (None, _) if !table.one_of.is_empty() => {
+                let names: Vec<String> = table
+                    .one_of
+                    .iter()
+                    .map(|group| group.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+                    .collect();
+                let message = format!(
+                    "{} needs {}{}",
+                    table.noun,
+                    if names.len() > 1 { "one of " } else { "" },
+                    names.join(", ")
+                );
+                let mistake = self.mistake(&fields.node.span, message);
+                self.report(mistake);
+            }
+            _ => {}
+        }
+    }
+}

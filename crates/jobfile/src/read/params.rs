@@ -1,0 +1,92 @@
+//! Params of a job, and the args that schedules give to them.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::job::Param;
+use cronhold_schedule::text::did_you_mean;
+
+use super::reader::{Item, Reader};
+use super::{names, quoted};
+use crate::keys;
+use crate::yaml::Value;
+
+impl Reader<'_> {
+    /// Reads `params` and makes their names known to templates.
+    pub(super) fn params(&mut self, item: Item<'_>) -> BTreeMap<String, Param> {
+        if let Value::List(nodes) = &item.node.value {
+            return nodes.iter().filter_map(|node| self.bare_param(item.item(node))).collect();
+        }
+        let entries = self.names(item, names::param, "{region: {default: us}}").unwrap_or_default();
+        // Names are known before values are read, so that a mistake in one param is one mistake.
+        let known = entries.iter().map(|entry| &entry.key).filter(|name| names::param(name).is_ok());
+        self.params.extend(known.cloned());
+        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.param(Item::entry(entry))?))).collect()
+    }
+
+    fn bare_param(&mut self, item: Item<'_>) -> Option<(String, Param)> {
+        let name = self.text(item)?;
+        self.parsed(item, names::param(name))?;
+        self.params.insert(name.to_owned());
+        Some((name.to_owned(), Param::default()))
+    }
+
+    fn param(&mut self, item: Item<'_>) -> Option<Param> {
+        match &item.node.value {
+            Value::Null => return Some(Param::default()),
+            Value::Scalar(scalar) => {
+                let message = format!("the param `{}` must be a map, but is {}", item.name, item.node.found());
+                return self.refuse(item, message, format!("write `{{default: {}}}`", scalar.text));
+            }
+            _ => {}
+        }
+        let fields = self.fields(item, &keys::PARAM)?;
+        let default = fields.get("default").and_then(|item| self.value(item)).map(str::to_owned);
+        let choices: Vec<String> = match fields.get("choices") {
+            Some(item) => {
+                let nodes = self.some(item, "[us, eu]").unwrap_or_default();
+                nodes.iter().filter_map(|node| self.value(item.item(node)).map(str::to_owned)).collect()
+            }
+            None => Vec::new(),
+        };
+        if let (Some(default), Some(given)) = (&default, fields.get("default"))
+            && !choices.is_empty()
+            && !choices.contains(default)
+        {
+            let message = format!("the default {} of `{}` is not one of its choices", quoted(default), item.name);
+            self.refuse::<()>(given, message, format!("choices are {}", choices.join(", ")));
+        }
+        let description = fields.get("description").and_then(|item| self.text(item)).unwrap_or_default().to_owned();
+        Some(Param { default, choices, description })
+    }
+
+    /// Args of schedules name params and take their choices.
+    pub(super) fn check_args(&mut self, item: Item<'_>, params: &BTreeMap<String, Param>) {
+        let nodes = match &item.node.value {
+            Value::List(nodes) => nodes.as_slice(),
+            _ => std::slice::from_ref(item.node),
+        };
+        for node in nodes {
+            let args = node.get("args").or_else(|| node.get("start").and_then(|start| start.get("args")));
+            for entry in args.map(|args| args.entries()).unwrap_or_default() {
+                let Some(param) = params.get(&entry.key) else {
+                    let hint = match did_you_mean(&entry.key, params.keys().map(String::as_str)) {
+                        Some(meant) => format!("did you mean `{meant}`?"),
+                        None if params.is_empty() => format!("add `params: {{{}: {{}}}}`", entry.key),
+                        None => format!("its params are {}", params.keys().cloned().collect::<Vec<_>>().join(", ")),
+                    };
+                    let message = format!("the job has no param {}", quoted(&entry.key));
+                    let mistake = self.mistake(&entry.key_span, message).hint(hint);
+                    self.report(mistake);
+                    continue;
+                };
+                if let Value::Scalar(scalar) = &entry.value.value
+                    && !param.choices.is_empty()
+                    && !param.choices.contains(&scalar.text)
+                {
+                    let message = format!("{} is not one of the choices of `{}`", quoted(&scalar.text), entry.key);
+                    self.refuse::<()>(Item::entry(entry), message, format!("choices are {}", param.choices.join(", ")));
+                }
+            }
+        }
+    }
+}

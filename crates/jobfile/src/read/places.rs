@@ -1,0 +1,91 @@
+//! Where the parts of a job stand in its file, for those who find mistakes that one file alone
+//! does not show: an unknown job in a condition, a cycle.
+
+use std::ops::Range;
+
+#[cfg(test)]
+use crate::yaml;
+use crate::yaml::{Node, Value};
+
+/// The places of one file, by dotted path such as `conditions[0].after.job` or `on.success[0].run`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Places {
+    root: Option<Node>,
+    first_lines: Vec<usize>,
+}
+
+impl Places {
+    pub(super) fn new(root: Option<Node>, text: &str) -> Self {
+        let first_lines = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { root, first_lines }
+    }
+
+    /// The bytes of a path; of the nearest part above it that is there, where a short form was written
+    /// (`after: feeds/x` has no `job` of its own, a single schedule no `[0]`).
+    pub fn get(&self, path: &str) -> Range<usize> {
+        let Some(root) = &self.root else { return 0..0 };
+        let mut node = root;
+        for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+            let next = match (&node.value, step.strip_suffix(']')) {
+                (Value::List(items), Some(index)) => index.parse::<usize>().ok().and_then(|index| items.get(index)),
+                (Value::Map(_), None) => node.get(step),
+                // The one item of a list that was written without being a list.
+                (_, Some("0")) => Some(node),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            node = next;
+        }
+        self.first_line(node)
+    }
+
+    /// Where a key itself stands, if the path leads to a key.
+    pub fn key(&self, path: &str) -> Option<Range<usize>> {
+        let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let mut node = self.root.as_ref()?;
+        for step in parent.split(['.', '[']).filter(|step| !step.is_empty()) {
+            node = match (&node.value, step.strip_suffix(']')) {
+                (Value::List(items), Some(index)) => items.get(index.parse::<usize>().ok()?)?,
+                (_, Some(_)) => node,
+                _ => node.get(step)?,
+            };
+        }
+        node.entries().iter().find(|entry| entry.key == key).map(|entry| entry.key_span.clone())
+    }
+
+    fn first_line(&self, node: &Node) -> Range<usize> {
+        let Range { start, end } = node.span;
+        let newline = self.first_lines.partition_point(|at| *at < start);
+        start..self.first_lines.get(newline).map_or(end, |at| end.min(*at))
+    }
+}
+
+/// Places of a text that is read for its places alone.
+#[cfg(test)]
+fn places(text: &str) -> Places {
+    Places::new(yaml::parse("x.yaml", text).0, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_places() {
+        let text = "schedule: {every: 1m}\nconditions:\n  - after: feeds/x\n  - after:\n      job: feeds/y\n      args: {a: b}\n";
+        let places = places(text);
+        for (path, expected) in [
+            ("schedule", "{every: 1m}"),
+            ("schedule[0]", "{every: 1m}"),
+            ("schedule[0].every", "1m"),
+            ("conditions[0].after.job", "feeds/x"),
+            ("conditions[1].after.job", "feeds/y"),
+            ("conditions[1].after", "job: feeds/y"),
+            ("conditions[1].after.args.a", "b"),
+        ] {
+            assert_eq!(&text[places.get(path)], expected, "{path}");
+        }
+        assert_eq!(places.key("conditions[1].after.args").map(|at| &text[at]), Some("args"));
+        assert_eq!(places.key("program"), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! What all readers share: the file, the mistakes found so far, and how a node becomes a text, a
+//! number, a word or a list, or a mistake that says what was found and what is expected.
+//!
+//! Readers answer `None` after a mistake and go on with the next key, so that one reading finds
+//! them all. Invariant: whoever answers `None` has reported why.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use cronhold_core::job::Scope;
+use cronhold_schedule::text::{did_you_mean, shortened};
+use cronhold_schedule::{TextError, Zones};
+
+use crate::mistake::Mistake;
+use crate::yaml::{self, Entry, Kind, Node, Scalar, Value};
+
+/// One reading of one file.
+pub(crate) struct Reader<'t> {
+    file: &'t str,
+    text: &'t str,
+    pub(super) zones: &'t Zones,
+    /// Names of the job's params, which templates may use.
+    pub(super) params: BTreeSet<String>,
+    /// The place that is being read, which decides what templates may use besides.
+    pub(super) scope: Scope,
+    mistakes: Vec<Mistake>,
+}
+
+/// A value and what it is called in messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item<'n> {
+    /// Its key, or the key of the list it stands in.
+    pub(crate) name: &'n str,
+    /// The value.
+    pub(crate) node: &'n Node,
+}
+
+impl<'n> Item<'n> {
+    /// One item of this list.
+    pub(crate) fn item(self, node: &'n Node) -> Self {
+        Self { name: self.name, node }
+    }
+
+    /// The value of one entry.
+    pub(crate) fn entry(entry: &'n Entry) -> Self {
+        Self { name: &entry.key, node: &entry.value }
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(file: &'t str, text: &'t str, zones: &'t Zones, mistakes: Vec<Mistake>) -> Self {
+        Self { file, text, zones, params: BTreeSet::new(), scope: Scope::Run, mistakes }
+    }
+
+    /// All mistakes in the order of the file.
+    pub(crate) fn into_mistakes(mut self) -> Vec<Mistake> {
+        self.mistakes.sort_by_key(|mistake| (mistake.at.start, mistake.at.end));
+        self.mistakes
+    }
+
+    /// A mistake at a place of this file.
+    pub(crate) fn mistake(&self, at: &Range<usize>, message: impl Into<String>) -> Mistake {
+        Mistake::new(self.file, yaml::first_line(self.text, at), message)
+    }
+
+    /// Whether so many mistakes were found that nobody wants more. Readers whose mistakes cost time stop then.
+    pub(crate) fn is_full(&self) -> bool {
+        self.mistakes.len() >= yaml::MISTAKES_MAX
+    }
+
+    pub(crate) fn report(&mut self, mistake: Mistake) {
+        if !self.is_full() && !self.mistakes.contains(&mistake) {
+            self.mistakes.push(mistake);
+        }
+    }
+
+    /// The value is not what was expected.
+    pub(crate) fn wrong<T>(&mut self, item: Item<'_>, expected: &str, example: &str) -> Option<T> {
+        let Item { name, node } = item;
+        let message = match node.value {
+            Value::Broken => return None,
+            Value::Null => format!("`{name}` has no value, but must be {expected}"),
+            _ => format!("`{name}` must be {expected}, but is {}", node.found()),
+        };
+        let mistake = self.mistake(&node.span, message).hint(format!("write for example `{example}`"));
+        self.report(mistake);
+        None
+    }
+
+    /// The value itself is wrong, though its type is right.
+    pub(crate) fn refuse<T>(
+        &mut self,
+        item: Item<'_>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Option<T> {
+        let mistake = self.mistake(&item.node.span, message).hint(hint);
+        self.report(mistake);
+        None
+    }
+
+    /// A value that a parser of texts made, or its mistake at the place in the file.
+    pub(crate) fn parsed<T>(&mut self, item: Item<'_>, parsed: Result<T, TextError>) -> Option<T> {
+        match parsed {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let at = self.inside(item, &error.at);
+                let mistake = Mistake { hint: error.hint, ..Mistake::new(self.file, at, error.message) };
+                self.report(mistake);
+                None
+            }
+        }
+    }
+
+    /// The place in the file of a part of a value's text.
+    pub(crate) fn inside(&self, item: Item<'_>, at: &Range<usize>) -> Range<usize> {
+        match &item.node.value {
+            Value::Scalar(scalar) => yaml::inside(self.text, &item.node.span, scalar, at),
+            _ => yaml::first_line(self.text, &item.node.span),
+        }
+    }
+
+    /// A text; a number is taken as its text, but a boolean is more likely a slip.
+    pub(crate) fn text<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+        match &item.node.value {
+            Value::Scalar(scalar) => match scalar.kind() {
+                Kind::Bool(value) => self.refuse(
+                    item,
+                    format!("`{}` must be a text, but is `{value}`", item.name),
+                    format!("quote it if the word is meant: \"{value}\""),
+                ),
+                _ => self.not_empty(item, scalar),
+            },
+            _ => self.wrong(item, "a text", "\"some words\""),
+        }
+    }
+
+    /// Any text, number or boolean, as it was written.
+    pub(crate) fn value<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+        match &item.node.value {
+            Value::Scalar(scalar) => Some(&scalar.text),
+            _ => self.wrong(item, "a text", "\"some words\""),
+        }
+    }
+
+    fn not_empty<'n>(&mut self, item: Item<'n>, scalar: &'n Scalar) -> Option<&'n str> {
+        if scalar.text.trim().is_empty() && item.name != "description" {
+            return self.refuse(item, format!("`{}` is empty", item.name), "leave the key out if nothing is meant");
+        }
+        Some(&scalar.text)
+    }
+
+    pub(crate) fn bool(&mut self, item: Item<'_>) -> Option<bool> {
+        if let Value::Scalar(scalar) = &item.node.value {
+            if let Kind::Bool(value) = scalar.kind() {
+                return Some(value);
+            }
+            let meant = match scalar.text.to_lowercase().as_str() {
+                "yes" | "on" | "y" | "true" | "1" => Some("true"),
+                "no" | "off" | "n" | "false" | "0" => Some("false"),
+                _ => None,
+            };
+            if let Some(meant) = meant {
+                let message = format!("`{}` must be `true` or `false`, but is {}", item.name, item.node.found());
+                return self.refuse(item, message, format!("write `{meant}` without quotes"));
+            }
+        }
+        self.wrong(item, "`true` or `false`", "true")
+    }
+
+    /// A key that can only say `true`.
+    pub(crate) fn only_true(&mut self, item: Item<'_>) -> Option<()> {
+        match self.bool(item)? {
+            true => Some(()),
+            false => {
+                let message = format!("`{}` can only be `true`", item.name);
+                self.refuse(item, message, "leave the key out instead")
+            }
+        }
+    }
+
+    /// A whole number within bounds.
+    pub(crate) fn whole(&mut self, item: Item<'_>, least: i64, most: i64) -> Option<i64> {
+        let Value::Scalar(scalar) = &item.node.value else {
+            return self.wrong(item, "a whole number", &least.to_string());
+        };
+        let Some(number) = yaml::integer(&scalar.text).filter(|_| scalar.kind() == Kind::Integer) else {
+            let trimmed = scalar.text.trim_start_matches('0');
+            if trimmed.len() < scalar.text.len() && yaml::integer(trimmed).is_some() {
+                let message = format!("`{}` is not a number, as it begins with a zero", scalar.text);
+                return self.refuse(item, message, format!("write `{trimmed}`, or `0o{trimmed}` if it is octal"));
+            }
+            return self.wrong(item, "a whole number", &least.max(1).to_string());
+        };
+        if (least..=most).contains(&number) {
+            return Some(number);
+        }
+        let bounds =
+            if most >= i64::from(u32::MAX) { format!("at least {least}") } else { format!("from {least} to {most}") };
+        self.refuse(
+            item,
+            format!("`{}` must be {bounds}, but is {number}", item.name),
+            format!("write for example `{}`", least.max(1).min(most)),
+        )
+    }
+
+    /// A count that fits the job's types.
+    pub(crate) fn count(&mut self, item: Item<'_>, least: u32) -> Option<u32> {
+        self.whole(item, i64::from(least), i64::from(u32::MAX)).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// A number, whole or not.
+    pub(crate) fn number(&mut self, item: Item<'_>, least: f64) -> Option<f64> {
+        let number = match &item.node.value {
+            Value::Scalar(scalar) if matches!(scalar.kind(), Kind::Integer | Kind::Float) => scalar.text.parse().ok(),
+            _ => None,
+        };
+        match number {
+            Some(number) if number >= least => Some(number),
+            Some(number) => {
+                let message = format!("`{}` must be at least {least}, but is {number}", item.name);
+                self.refuse(item, message, format!("write for example `{}`", least.ceil() + 1.0))
+            }
+            None => self.wrong(item, "a number", "2"),
+        }
+    }
+
+    /// One of some words.
+    pub(crate) fn word<'w>(&mut self, item: Item<'_>, words: &'w [&'w str]) -> Option<&'w str> {
+        let listed = || words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let Value::Scalar(scalar) = &item.node.value else {
+            return self.wrong(item, &format!("one of {}", listed()), words.first().copied().unwrap_or_default());
+        };
+        if let Some(word) = words.iter().find(|word| **word == scalar.text) {
+            return Some(word);
+        }
+        let message = format!("`{}` cannot be `{}`", item.name, shortened(&scalar.text));
+        let hint = match did_you_mean(&scalar.text, words.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`? It can be {}", listed()),
+            None => format!("it can be {}", listed()),
+        };
+        self.refuse(item, message, hint)
+    }
+
+    /// Items of a list.
+    pub(crate) fn list<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+        match &item.node.value {
+            Value::List(items) => Some(items),
+            _ => self.wrong(item, "a list", example),
+        }
+    }
+
+    /// Items of a list that has some.
+    pub(crate) fn some<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+        let items = self.list(item, example)?;
+        if items.is_empty() {
+            let message = format!("`{}` is an empty list, but needs at least one item", item.name);
+            return self.refuse(item, message, format!("write for example `{example}`"));
+        }
+        Some(items)
+    }
+
+    /// One value, or a list of them.
+    pub(crate) fn one_or_some<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+        match &item.node.value {
+            Value::Scalar(_) => Some(std::slice::from_ref(item.node)),
+            _ => self.some(item, example),
+        }
+    }
+
+    /// Texts of a list.
+    pub(crate) fn texts(&mut self, item: Item<'_>, example: &str) -> Option<Vec<String>> {
+        let nodes = self.list(item, example)?;
+        let texts = nodes.iter().filter_map(|node| self.text(item.item(node)).map(str::to_owned)).collect();
+        Some(texts)
+    }
+}

@@ -1,0 +1,164 @@
+//! Schedules of a job: a text, a map or a list of them. What all kinds share is read here, the
+//! kinds themselves in `timing`, the forms of Apsis in `apsis`.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::job::{Schedule, StopSchedule};
+use cronhold_schedule::{Fold, Gap, Spec, Timing};
+
+use super::fields::Fields;
+use super::reader::{Item, Reader};
+use super::{names, quoted};
+use crate::keys;
+use crate::yaml::{Node, Value};
+
+impl Reader<'_> {
+    /// One schedule or a list of them. No two may have the same id, as a cursor belongs to an id.
+    pub(super) fn schedules(&mut self, item: Item<'_>) -> Vec<Schedule> {
+        let nodes = match &item.node.value {
+            Value::List(nodes) => nodes.as_slice(),
+            _ => std::slice::from_ref(item.node),
+        };
+        let mut seen: BTreeMap<String, &Node> = BTreeMap::new();
+        let mut schedules = Vec::new();
+        for node in nodes {
+            let Some(schedule) = self.schedule(item.item(node)) else { continue };
+            let id = schedule.name.clone().unwrap_or_else(|| schedule.spec.digest(&schedule.args));
+            if let Some(first) = seen.get(&id) {
+                let (message, hint) = match &schedule.name {
+                    Some(name) => (format!("two schedules have the name {}", quoted(name)), "rename one of them"),
+                    None => ("two schedules are the same".to_owned(), "remove one, or give it other args or a `name`"),
+                };
+                let mistake = self.mistake(&node.span, message).hint(hint);
+                let first = self.mistake(&first.span, "").at;
+                self.report(mistake.related(first, "first here"));
+            }
+            seen.entry(id).or_insert(node);
+            schedules.push(schedule);
+        }
+        schedules
+    }
+
+    fn schedule(&mut self, item: Item<'_>) -> Option<Schedule> {
+        match &item.node.value {
+            Value::Scalar(_) => {
+                let spec = self.schedule_text(item)?;
+                Some(Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+            }
+            Value::Map(_) if item.node.get("type").is_some() => self.apsis_typed(item),
+            Value::Map(_) if item.node.get("start").is_some_and(|start| matches!(start.value, Value::Map(_))) => {
+                self.apsis_pair(item)
+            }
+            Value::Map(_) => self.own_schedule(item),
+            _ => self.wrong(item, "a schedule", "{cron: \"0 18 * * Mon-Fri\"}"),
+        }
+    }
+
+    /// A schedule as one text: cron, an @-word or a phrase.
+    pub(super) fn schedule_text(&mut self, item: Item<'_>) -> Option<Spec> {
+        let text = self.value(item)?;
+        let mut spec = self.parsed(item, Spec::parse(text))?;
+        if let Some(zone) = spec.zone.take()
+            && !self.is_full()
+        {
+            let by = Spec::zone_place(text).start;
+            let zone = self.zones.get(&zone).map_err(|error| error.shifted(by));
+            spec.zone = Some(self.parsed(item, zone)?.name().to_owned());
+        }
+        Some(spec)
+    }
+
+    fn own_schedule(&mut self, item: Item<'_>) -> Option<Schedule> {
+        let fields = self.fields(item, &keys::SCHEDULE)?;
+        let timing = self.timing(&fields);
+        let has_timing = timing.is_some();
+        // What stands beside a wrong kind is read all the same, for its mistakes.
+        let spec = self.shared(&fields, timing.unwrap_or(Spec::new(Timing::Never))).filter(|_| has_timing);
+        let schedule = Schedule {
+            name: self.schedule_name(&fields),
+            args: self.args(&fields),
+            enabled: fields.get("enabled").and_then(|item| self.bool(item)).unwrap_or(true),
+            stop: fields.get("stop").and_then(|item| self.stop_schedule(item, spec.as_ref())),
+            spec: spec?,
+        };
+        self.check_spec(&fields, &schedule.spec)?;
+        Some(schedule)
+    }
+
+    /// Zone, bounds, jitter, calendar and clock change policies.
+    fn shared(&mut self, fields: &Fields<'_>, mut spec: Spec) -> Option<Spec> {
+        if let Some(item) = fields.get("timezone") {
+            self.once(item, spec.zone.is_some())?;
+            spec.zone = Some(self.zone(item)?);
+        }
+        if let Some(item) = fields.get("calendar") {
+            self.once(item, spec.calendar.is_some())?;
+            spec.calendar = Some(self.calendar(item)?);
+        }
+        for (key, kind) in [("phase", "every"), ("date_shift", "daily"), ("calendar_shift", "daily")] {
+            if let Some(item) = fields.get(key)
+                && fields.get(kind).is_none()
+            {
+                let message = format!("`{key}` only has a meaning beside `{kind}`");
+                return self.refuse(item, message, "leave it out");
+            }
+        }
+        spec.start = fields.get("start").and_then(|item| self.moment(item));
+        spec.end = fields.get("end").and_then(|item| self.moment(item));
+        spec.jitter = fields.get("jitter").and_then(|item| self.span(item)).unwrap_or_default();
+        spec.gap = match fields.get("gap").and_then(|item| self.word(item, &Gap::NAMES)) {
+            Some("next") => Some(Gap::Next),
+            Some(_) => Some(Gap::Skip),
+            None => None,
+        };
+        spec.fold = match fields.get("fold").and_then(|item| self.word(item, &Fold::NAMES)) {
+            Some("first") => Some(Fold::First),
+            Some("second") => Some(Fold::Second),
+            Some(_) => Some(Fold::Both),
+            None => None,
+        };
+        Some(spec)
+    }
+
+    /// What can stand inside a kind and beside it must stand in one place.
+    fn once(&mut self, item: Item<'_>, given: bool) -> Option<()> {
+        if given {
+            let message = format!("`{}` is given twice, here and inside the kind of schedule", item.name);
+            return self.refuse(item, message, "keep one of them");
+        }
+        Some(())
+    }
+
+    /// What the parts do not say alone, such as a phase longer than its interval.
+    pub(super) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
+        let Err(error) = spec.check() else { return Some(()) };
+        let entry = fields.node.entries().iter().find(|entry| entry.key == error.key);
+        let at = entry.map_or(&fields.node.span, |entry| &entry.value.span);
+        let mistake = self.mistake(at, error.message);
+        self.report(mistake);
+        None
+    }
+
+    pub(super) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
+        fields.get("name").and_then(|item| self.text(item)).map(str::to_owned)
+    }
+
+    pub(super) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
+        let Some(item) = fields.get("args") else { return BTreeMap::new() };
+        let entries = self.names(item, names::param, "{region: us}").unwrap_or_default();
+        let value = |entry| Some((Item::entry(entry).name.to_owned(), self.value(Item::entry(entry))?.to_owned()));
+        entries.iter().filter_map(value).collect()
+    }
+
+    /// When the runs of a schedule are stopped, in our form or with `type`.
+    pub(super) fn stop_schedule(&mut self, item: Item<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+        if item.node.get("type").is_some() {
+            return self.apsis_stop(item, spec);
+        }
+        let fields = self.fields(item, &keys::STOP_SCHEDULE)?;
+        match fields.kind()? {
+            ("after", item) => self.some_span(item).map(StopSchedule::After),
+            (_, item) => self.time(item).map(StopSchedule::At),
+        }
+    }
+}

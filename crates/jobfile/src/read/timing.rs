@@ -1,0 +1,115 @@
+//! The kinds of schedules in our own form, each under the key that names it.
+
+use cronhold_schedule::cron::FieldsExpr;
+use cronhold_schedule::{Daily, DailyInterval, Edge, Shift, Span, Spec, Timing};
+
+use super::fields::Fields;
+use super::reader::{Item, Reader};
+use crate::keys;
+use crate::yaml::Value;
+
+impl Reader<'_> {
+    /// The kind of a schedule, with the zone and the calendar that stand inside it.
+    pub(super) fn timing(&mut self, fields: &Fields<'_>) -> Option<Spec> {
+        let (kind, item) = fields.kind()?;
+        let timing = match kind {
+            "cron" => return self.schedule_text(item),
+            "every" => {
+                let phase = fields.get("phase").and_then(|item| self.span(item)).unwrap_or(Span::ZERO);
+                Timing::Every { interval: self.some_span(item)?, phase }
+            }
+            "after" => Timing::After { interval: self.span(item)? },
+            "daily" => return self.daily(item, fields),
+            "daily_interval" => return self.daily_interval(item),
+            "at" => self.moments(item)?,
+            "triggered" => self.only_true(item).map(|()| Timing::Triggered)?,
+            "never" => self.only_true(item).map(|()| Timing::Never)?,
+            "reboot" => self.only_true(item).map(|()| Timing::Reboot)?,
+            _ => self.cron_fields(fields)?,
+        };
+        Some(Spec::new(timing))
+    }
+
+    /// Explicit instants, one or a list.
+    pub(super) fn moments(&mut self, item: Item<'_>) -> Option<Timing> {
+        let nodes = self.one_or_some(item, "[2026-03-29T01:30:00Z]")?;
+        let moments: Vec<_> = nodes.iter().filter_map(|node| self.moment(item.item(node))).collect();
+        (moments.len() == nodes.len()).then_some(Timing::At(moments))
+    }
+
+    fn cron_fields(&mut self, fields: &Fields<'_>) -> Option<Timing> {
+        let given: Vec<Item<'_>> = FieldsExpr::NAMES.iter().filter_map(|name| fields.get(name)).collect();
+        let texts: Vec<(&str, &str)> = given.iter().filter_map(|item| Some((item.name, self.value(*item)?))).collect();
+        if texts.len() < given.len() {
+            return None;
+        }
+        match FieldsExpr::parse(&texts) {
+            Ok(expr) => Some(Timing::Fields(expr)),
+            Err((index, error)) => self.parsed(given[index.min(given.len() - 1)], Err(error)),
+        }
+    }
+
+    /// Times of day alone, or a map of them; the shifts may stand inside the map or beside `daily`.
+    fn daily(&mut self, item: Item<'_>, beside: &Fields<'_>) -> Option<Spec> {
+        let shift_beside = self.shift(beside);
+        if !matches!(item.node.value, Value::Map(_)) {
+            let times = self.times(item)?;
+            return Some(Spec::new(Timing::Daily(Daily { times, shift: shift_beside })));
+        }
+        let fields = self.fields(item, &keys::DAILY)?;
+        let times = fields.get("times").and_then(|item| self.times(item));
+        let inside = fields.get("date_shift").or(fields.get("calendar_shift")).is_some();
+        let shift = if inside { self.shift(&fields) } else { shift_beside };
+        let spec = Spec::new(Timing::Daily(Daily { times: times?, shift }));
+        self.zone_and_calendar(&fields, spec)
+    }
+
+    /// Times of day, in order and without repeats.
+    pub(super) fn times(&mut self, item: Item<'_>) -> Option<Vec<cronhold_schedule::TimeOfDay>> {
+        let nodes = self.one_or_some(item, "[\"08:00\", \"18:00\"]")?;
+        let mut times: Vec<_> = nodes.iter().filter_map(|node| self.time(item.item(node))).collect();
+        if times.len() < nodes.len() {
+            return None;
+        }
+        times.sort();
+        times.dedup();
+        Some(times)
+    }
+
+    fn daily_interval(&mut self, item: Item<'_>) -> Option<Spec> {
+        let fields = self.fields(item, &keys::DAILY_INTERVAL)?;
+        let from = fields.get("from").and_then(|item| self.edge(item));
+        let until = fields.get("until").and_then(|item| self.edge(item));
+        let interval = fields.get("every").and_then(|item| self.some_span(item));
+        let window = DailyInterval { from: from?, until: until?, interval: interval? };
+        self.zone_and_calendar(&fields, Spec::new(Timing::DailyInterval(window)))
+    }
+
+    pub(super) fn edge(&mut self, item: Item<'_>) -> Option<Edge> {
+        if !matches!(item.node.value, Value::Map(_)) {
+            return Some(Edge { time: self.time(item)?, shift: Shift::default() });
+        }
+        let fields = self.fields(item, &keys::EDGE)?;
+        let time = fields.get("time").and_then(|item| self.time(item));
+        let shift = self.shift(&fields);
+        Some(Edge { time: time?, shift })
+    }
+
+    pub(super) fn shift(&mut self, fields: &Fields<'_>) -> Shift {
+        let mut days = |name| {
+            let days = fields.get(name).and_then(|item| self.whole(item, -366, 366)).unwrap_or(0);
+            i32::try_from(days).unwrap_or(0)
+        };
+        Shift { calendar_days: days("calendar_shift"), days: days("date_shift") }
+    }
+
+    fn zone_and_calendar(&mut self, fields: &Fields<'_>, mut spec: Spec) -> Option<Spec> {
+        if let Some(item) = fields.get("timezone") {
+            spec.zone = Some(self.zone(item)?);
+        }
+        if let Some(item) = fields.get("calendar") {
+            spec.calendar = Some(self.calendar(item)?);
+        }
+        Some(spec)
+    }
+}

@@ -1,0 +1,70 @@
+//! The reference of all keys for people, as Markdown.
+
+use std::fmt::Write;
+
+use crate::keys::{Key, Shape, TABLES, Table};
+
+/// What the reference says before the tables.
+const OPENING: &str = "\
+# Keys of a job file
+
+<!-- Made by `cargo run -p cronhold-jobfile --example reference -- markdown`; change the tables in `keys/` instead. -->
+
+A job is one YAML file. Unknown keys, wrong types, keys that stand twice and templates with unknown names are
+mistakes, shown with line, column and a hint. Only `true` and `false` are booleans; a number that begins with a zero
+is a text. A text that begins with `{{`, or has it inside `[…]` or `{…}`, needs quotes.
+
+Spans of time are written `90s`, `15m`, `1h30m`, `2d`, or as a number of seconds; times of day `18:00` or `18:00:30`.
+";
+
+/// The reference.
+pub fn markdown() -> String {
+    let mut text = OPENING.to_owned();
+    for table in TABLES {
+        section(&mut text, table);
+    }
+    text
+}
+
+fn section(text: &mut String, table: &Table) {
+    let name = table.name;
+    let _ = write!(text, "\n## {name}\n\n{}", table.doc);
+    if table.one_of.len() > 1 {
+        let kinds: Vec<String> = table.one_of.iter().map(|group| format!("`{}`", group.join("`/`"))).collect();
+        let _ = write!(text, " Exactly one of {}.", kinds.join(", "));
+    }
+    text.push_str("\n\n| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in table.keys {
+        row(text, key);
+    }
+}
+
+fn row(text: &mut String, key: &Key) {
+    let aliases: String = key.aliases.iter().map(|alias| format!(", also `{alias}`")).collect();
+    let default = if key.required { "needed" } else { key.default.unwrap_or("") };
+    let _ = writeln!(text, "| `{}`{aliases} | {} | {default} | {} |", key.name, shape(&key.shape), key.doc);
+}
+
+fn shape(of: &Shape) -> String {
+    match of {
+        Shape::Text => "text".to_owned(),
+        Shape::Value => "text, number or boolean".to_owned(),
+        Shape::Template => "template".to_owned(),
+        Shape::Expression => "expression".to_owned(),
+        Shape::Bool => "`true` or `false`".to_owned(),
+        Shape::True => "`true`".to_owned(),
+        Shape::Null => "nothing".to_owned(),
+        Shape::Whole { least, most } if *most >= i64::from(u32::MAX) => format!("whole number from {least}"),
+        Shape::Whole { least, most } => format!("whole number, {least} to {most}"),
+        Shape::Number { least } => format!("number from {least}"),
+        Shape::Span => "span".to_owned(),
+        Shape::Time => "time of day".to_owned(),
+        Shape::Moment => "date or instant".to_owned(),
+        Shape::Pattern { noun, .. } => (*noun).to_owned(),
+        Shape::Word(words) => format!("`{}`", words.join("`, `")),
+        Shape::List(items) | Shape::Some(items) => format!("list of ({})", shape(items)),
+        Shape::Map(table) => format!("[{0}](#{0})", table.name),
+        Shape::Names { value, .. } => format!("map of name to ({})", shape(value)),
+        Shape::Either(shapes) => shapes.iter().map(shape).collect::<Vec<_>>().join(" or "),
+    }
+}

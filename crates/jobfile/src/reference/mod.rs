@@ -1,0 +1,10 @@
+//! Documents made of the tables of keys: a JSON Schema for editors and a reference for people.
+
+mod markdown;
+mod schema;
+
+#[cfg(test)]
+mod tests;
+
+pub use markdown::markdown;
+pub use schema::schema;

@@ -1,0 +1,86 @@
+//! The JSON Schema of a job file (draft 2020-12), for editors that complete and check while one
+//! types. It knows less than the reader: what a cron text means, or whether a template binds.
+
+use serde_json::{Map, Value, json};
+
+use crate::keys::{JOB, Key, Shape, TABLES, Table};
+
+/// The schema.
+pub fn schema() -> Value {
+    let definitions: Map<String, Value> =
+        TABLES.iter().skip(1).map(|table| (table.name.to_owned(), object(table))).collect();
+    let mut root = object(&JOB);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Cronhold job");
+    root["$defs"] = Value::Object(definitions);
+    root
+}
+
+fn object(table: &Table) -> Value {
+    let mut properties = Map::new();
+    for key in table.keys {
+        properties.insert(key.name.to_owned(), property(key));
+        for alias in key.aliases {
+            let mut value = property(key);
+            value["description"] = json!(format!("Another name of `{}`.", key.name));
+            properties.insert((*alias).to_owned(), value);
+        }
+    }
+    let mut object = json!({
+        "type": "object",
+        "description": table.doc,
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    let mut rules: Vec<Value> =
+        table.keys.iter().filter(|key| key.required).map(|key| any_required(std::iter::once(key))).collect();
+    if !table.one_of.is_empty() {
+        let groups = table.one_of.iter().map(|group| any_required(group.iter().filter_map(|name| table.key(name))));
+        rules.push(json!({"oneOf": groups.collect::<Vec<_>>()}));
+    }
+    if !rules.is_empty() {
+        object["allOf"] = json!(rules);
+    }
+    object
+}
+
+/// One of the names of some keys is there.
+fn any_required<'k>(keys: impl Iterator<Item = &'k Key>) -> Value {
+    let names = keys.flat_map(|key| std::iter::once(&key.name).chain(key.aliases));
+    let mut rules: Vec<Value> = names.map(|name| json!({"required": [name]})).collect();
+    if rules.len() == 1 { rules.remove(0) } else { json!({"anyOf": rules}) }
+}
+
+fn property(key: &Key) -> Value {
+    let mut value = shape(&key.shape);
+    let default = key.default.map(|default| format!(" Default: {default}.")).unwrap_or_default();
+    value["description"] = json!(format!("{}{default}", key.doc));
+    value
+}
+
+fn shape(shape_: &Shape) -> Value {
+    match shape_ {
+        Shape::Text | Shape::Moment | Shape::Expression => json!({"type": ["string", "number"]}),
+        Shape::Value | Shape::Template => json!({"type": ["string", "number", "boolean"]}),
+        Shape::Bool => json!({"type": "boolean"}),
+        Shape::True => json!({"const": true}),
+        Shape::Null => json!({"type": "null"}),
+        Shape::Whole { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Shape::Number { least } => json!({"type": "number", "minimum": least}),
+        Shape::Span => json!({"anyOf": [
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-zµ]*(\s*[0-9.]+\s*[A-Za-zµ]+)*\s*$"},
+        ]}),
+        Shape::Time => json!({"type": "string", "pattern": r"^[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2})?$"}),
+        Shape::Pattern { regex, .. } => json!({"type": "string", "pattern": regex}),
+        Shape::Word(words) => json!({"enum": words}),
+        Shape::List(items) => json!({"type": "array", "items": shape(items)}),
+        Shape::Some(items) => json!({"type": "array", "items": shape(items), "minItems": 1}),
+        Shape::Map(table) => json!({"$ref": format!("#/$defs/{}", table.name)}),
+        Shape::Names { regex: "", value } => json!({"type": "object", "additionalProperties": shape(value)}),
+        Shape::Names { regex, value } => {
+            json!({"type": "object", "propertyNames": {"pattern": regex}, "additionalProperties": shape(value)})
+        }
+        Shape::Either(shapes) => json!({"anyOf": shapes.iter().map(shape).collect::<Vec<_>>()}),
+    }
+}

@@ -1,0 +1,107 @@
+//! The committed documents are the generated ones, and the schema agrees with the reader wherever
+//! a schema can know.
+
+use std::fs;
+use std::path::Path;
+
+use jsonschema::Validator;
+
+use super::{markdown, schema};
+use crate::read::{Options, read_job};
+use crate::write::write_job;
+use crate::yaml;
+
+fn validator() -> Validator {
+    jsonschema::draft202012::new(&schema()).expect("the schema is a schema")
+}
+
+fn folder(name: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+    let entries = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| (path.display().to_string(), fs::read_to_string(path).expect("a text"))).collect()
+}
+
+#[test]
+fn committed_documents_are_up_to_date() {
+    for (name, what, generated) in
+        [("job.schema.json", "schema", format!("{:#}\n", schema())), ("jobfile.md", "markdown", markdown())]
+    {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+        let committed = fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            committed == generated,
+            "docs/reference/{name} is out of date; make it anew with \
+             `cargo run -p cronhold-jobfile --example reference -- {what} > docs/reference/{name}`"
+        );
+    }
+}
+
+#[test]
+fn good_files_fit_the_schema() {
+    let validator = validator();
+    for (name, text) in folder("good") {
+        let json = yaml::parse(&name, &text).0.expect("a tree").to_json();
+        let wrong: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        let job = read_job(&name, &text, &Options::default()).job.expect(&name);
+        let written = write_job(&job);
+        assert!(validator.is_valid(&written), "{name}: {written:#}");
+    }
+}
+
+#[test]
+fn schema_and_reader_refuse_the_same() {
+    let validator = validator();
+    for text in [
+        "{}",
+        "[]",
+        "program: []",
+        "program: {}",
+        "program: true",
+        "program: {shell: a, exec: [b]}",
+        "program: {http: example.org}",
+        "program: {http: {method: GET}}",
+        "program: {http: {url: 'https://x', method: FETCH}}",
+        "program: {http: {url: 'https://x', expect: 600}}",
+        "{program: x, colour: red}",
+        "{program: x, labels: eod}",
+        "{program: x, params: {2nd: {}}}",
+        "{program: x, params: {a: {choices: []}}}",
+        "{program: x, schedule: {}}",
+        "{program: x, schedule: {every: 1m, cron: '* * * * *'}}",
+        "{program: x, schedule: {every: 1m, interval: 1m}, paused: 1}",
+        "{program: x, schedule: {triggered: false}}",
+        "{program: x, schedule: {daily: noon}}",
+        "{program: x, schedule: {every: 1m, gap: both}}",
+        "{program: x, schedule: {type: weekly}}",
+        "{program: x, schedule: {daily_interval: {from: '09:00'}}}",
+        "{program: x, overlap: wait}",
+        "{program: x, overlap: {queue: {limit: 0}}}",
+        "{program: x, catch_up: newest}",
+        "{program: x, retry: 0}",
+        "{program: x, retry: {factor: 0.5}}",
+        "{program: x, retry: {on: []}}",
+        "{program: x, success_codes: [256]}",
+        "{program: x, success_codes: []}",
+        "{program: x, umask: '888'}",
+        "{program: x, nodes: every}",
+        "{program: x, env: {A-B: x}}",
+        "{program: x, env: {A: {file: a, env: B}}}",
+        "{program: x, conditions: [{timeout: 1m}]}",
+        "{program: x, conditions: [{after: {}}]}",
+        "{program: x, conditions: [{after: {job: a, states: [done]}}]}",
+        "{program: x, conditions: [{max_running: 0}]}",
+        "{program: x, conditions: [{all: []}]}",
+        "{program: x, on: {done: []}}",
+        "{program: x, on: {success: [{publish: alerts}]}}",
+        "{program: x, on: {success: [{email: {to: []}}]}}",
+        "{program: x, triggers: [alerts]}",
+        "{program: x, retain: {success: -1}}",
+        "{program: x, timeout: -5}",
+        "{program: x, paused: yes}",
+    ] {
+        let (node, _) = yaml::parse("x.yaml", text);
+        assert!(!validator.is_valid(&node.expect("a tree").to_json()), "the schema accepts {text}");
+        assert!(!read_job("x.yaml", text, &Options::default()).mistakes.is_empty(), "the reader accepts {text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Mistakes as text: as compilers show them, with the lines of the file, or one line each for
+//! editors and logs. The only place that knows how a mistake looks.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use crate::mistake::{Mistake, line_column};
+
+/// Whether colours may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Text alone.
+    Plain,
+    /// With colours for a terminal.
+    Coloured,
+}
+
+/// Lines of the file shown before and after a mistake are found within so many bytes, so that one
+/// mistake in a large file does not cost its whole length.
+const CONTEXT_BYTES: usize = 4096;
+
+/// A mistake with the lines it stands in; `text` is the file's whole text.
+pub fn render(mistake: &Mistake, text: &str, style: Style) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Coloured => Renderer::styled(),
+    };
+    let at = bounded(text, &mistake.at);
+    let related = mistake.related.as_ref().map(|(range, label)| (bounded(text, range), label.as_str()));
+    let shown = window(text, &at, related.as_ref().map(|(range, _)| range));
+    let (first_line, _) = line_column(text, shown.start);
+    let inside = |range: &Range<usize>| range.start - shown.start..range.end - shown.start;
+    let mut snippet = Snippet::source(&text[shown.clone()])
+        .line_start(first_line)
+        .path(mistake.file.as_str())
+        .annotation(AnnotationKind::Primary.span(inside(&at)));
+    if let Some((range, label)) = &related {
+        snippet = snippet.annotation(AnnotationKind::Context.span(inside(range)).label(*label));
+    }
+    let mut group = Level::ERROR.primary_title(mistake.message.as_str()).element(snippet);
+    if let Some(hint) = &mistake.hint {
+        group = group.element(Level::HELP.message(hint.as_str()));
+    }
+    renderer.render(&[group])
+}
+
+/// A mistake on one line: `file:line:column: message (hint)`.
+pub fn render_line(mistake: &Mistake, text: &str) -> String {
+    let (line, column) = line_column(text, mistake.at.start);
+    let hint = mistake.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{}:{line}:{column}: {}{hint}", mistake.file, mistake.message)
+}
+
+/// A range that lies inside the text and on the boundaries of characters.
+fn bounded(text: &str, range: &Range<usize>) -> Range<usize> {
+    let start = floor(text, range.start);
+    let end = floor(text, range.end.max(start));
+    start..end.max(start)
+}
+
+fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// Whole lines around the places.
+fn window(text: &str, at: &Range<usize>, related: Option<&Range<usize>>) -> Range<usize> {
+    let first = related.map_or(at.start, |range| range.start.min(at.start));
+    let last = related.map_or(at.end, |range| range.end.max(at.end));
+    let from = floor(text, first.saturating_sub(CONTEXT_BYTES));
+    let until = floor(text, last.saturating_add(CONTEXT_BYTES));
+    let start = if from == 0 { 0 } else { text[..first].rfind('\n').map_or(0, |newline| newline + 1) };
+    let end = if until == text.len() { until } else { text[last..].find('\n').map_or(text.len(), |at| last + at) };
+    start..end
+}

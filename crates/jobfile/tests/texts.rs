@@ -1,0 +1,114 @@
+//! Schedules from a command line, and texts that nobody would write.
+
+use cronhold_jobfile::{Options, Style, read_job, read_schedule, render, render_line};
+use proptest::prelude::*;
+
+#[test]
+fn schedules_of_a_command_line() {
+    for (text, canonical) in [
+        ("0 18 * * Mon-Fri", "0 18 * * 1-5"),
+        ("*/5 * * * *", "*/5 * * * *"),
+        ("@hourly", "0 * * * *"),
+        ("@every 90s", "@every 1m30s"),
+        ("with 10m interval", "with 10m interval"),
+        ("continuously", "continuously"),
+        ("CRON_TZ=Europe/Berlin 0 6 * * *", "CRON_TZ=Europe/Berlin 0 6 * * *"),
+        ("{hour: 14, day: last}", r#"{day: "last", hour: "14"}"#),
+        ("hour: 14\nday: last", r#"{day: "last", hour: "14"}"#),
+        ("every: 15m", "@every 15m"),
+        ("'@daily'", "0 0 * * *"),
+    ] {
+        let schedules = read_schedule(text).expect(text);
+        assert_eq!(schedules.len(), 1, "{text}");
+        assert_eq!(schedules[0].spec.to_string(), canonical, "{text}");
+        assert_eq!(read_schedule(canonical).as_ref(), Ok(&schedules), "{canonical}");
+    }
+    assert_eq!(read_schedule("[{every: 15m}, '@daily']").expect("a list").len(), 2);
+    assert_eq!(read_schedule("- every: 15m\n- '@daily'").expect("a list").len(), 2);
+    // Args need no job here.
+    assert_eq!(read_schedule("{every: 1h, args: {region: us}}").expect("a map")[0].args.len(), 1);
+}
+
+#[test]
+fn mistakes_in_schedules_point() {
+    for (text, expected) in [
+        ("0 25 * * *", "schedule:1:3: hour must be 0–23, not 25"),
+        ("", "schedule:1:1: expected a schedule (such as `0 18 * * Mon-Fri`"),
+        ("{evry: 15m}", "schedule:1:2: a schedule has no key `evry` (did you mean `every`?)"),
+        ("CRON_TZ=Berlin 0 6 * * *", "schedule:1:9: there is no time zone `Berlin` (did you mean `Europe/Berlin`?)"),
+        ("{daily: 18:00, timezone: Mars}", "schedule:1:26: there is no time zone `Mars`"),
+    ] {
+        let mistakes = read_schedule(text).expect_err(text);
+        let lines: Vec<String> = mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
+        assert!(lines.iter().any(|line| line.starts_with(expected)), "{text}: {lines:#?}");
+    }
+}
+
+#[test]
+fn a_file_of_mistakes_alone_is_cut_short() {
+    let schedules = "  - {every: 1h, timezone: Nowhere, colour: red}\n".repeat(10_000);
+    let text = format!("program: echo\nschedule:\n{schedules}");
+    assert_eq!(read_job("x.yaml", &text, &Options::default()).mistakes.len(), 100);
+}
+
+/// Pieces that make texts look like job files often enough to reach the readers.
+const PIECES: [&str; 32] = [
+    "program: ",
+    "schedule: ",
+    "params: ",
+    "on: ",
+    "conditions:\n",
+    "  - ",
+    "- ",
+    "\n",
+    "\n  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ": ",
+    ", ",
+    "'",
+    "\"",
+    "|\n  ",
+    ">",
+    "&a ",
+    "*a",
+    "<<: ",
+    "{{ x }}",
+    "every: 15m",
+    "cron: 0 6 * * *",
+    "daily: 6:00",
+    "after: ",
+    "true",
+    "retry: 3",
+    "# ",
+    "ä",
+    "\t",
+];
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+        check(&text);
+    }
+
+    #[test]
+    fn no_mix_of_pieces_makes_it_panic(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40)) {
+        check(&pieces.concat());
+    }
+}
+
+/// Reads, renders all mistakes, and asks that there is a job exactly when there is no mistake.
+fn check(text: &str) {
+    let read = read_job("x.yaml", text, &Options::default());
+    assert_eq!(read.job.is_some(), read.mistakes.is_empty());
+    for mistake in &read.mistakes {
+        assert!(text.get(mistake.at.clone()).is_some(), "{mistake:?} is outside {text:?}");
+        assert!(!render(mistake, text, Style::Plain).is_empty());
+    }
+    let _ = read.places.get("schedule[0].every");
+    for mistake in read_schedule(text).err().unwrap_or_default() {
+        assert!(!render_line(&mistake, text).is_empty());
+    }
+}
