@@ -1,0 +1,63 @@
+//! Why a verb did not do what it was asked: one closed set, each with what to do about it.
+
+use std::io;
+
+use cronhold_jobfile::Mistake;
+
+use crate::Exit;
+
+/// Why a verb gave no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was given on the command line does not make sense.
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to write instead.
+        hint: Option<String>,
+    },
+    /// What was asked for cannot be had.
+    Refused {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A text that was given has mistakes.
+    Mistakes {
+        /// The mistakes.
+        mistakes: Vec<Mistake>,
+        /// The text they point into.
+        text: String,
+        /// Whether the text came from the command line itself.
+        typed: bool,
+    },
+    /// The answer could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// A wrong command line.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// A refusal.
+    pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// What the process exits with.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } | Self::Mistakes { typed: true, .. } => Exit::Usage,
+            Self::Refused { .. } | Self::Mistakes { typed: false, .. } | Self::Output(_) => Exit::Refused,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}

@@ -1,0 +1,84 @@
+//! A schedule in words, with its canonical text, its treatment of clock changes and the nearest occurrences.
+
+use std::io::{self, Write};
+
+use cronhold_schedule::{Fold, Gap, Instant};
+use serde_json::{Value, json};
+
+use super::{json as write_json, local};
+use crate::input::Asked;
+
+/// How many coming occurrences are shown.
+const COMING: usize = 3;
+
+pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Result<()> {
+    if asked.is_empty() {
+        return writeln!(out, "no schedule: it runs only when someone or something starts it");
+    }
+    for (index, asked) in asked.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}", asked.words())?;
+        writeln!(out, "  canonical  {}", asked.spec)?;
+        writeln!(out, "  id         {}", id(asked))?;
+        writeln!(out, "  zone       {}", asked.schedule.zone().name())?;
+        if let Some((gap, fold)) = asked.schedule.policy().filter(|_| changes_clocks(asked, now)) {
+            writeln!(out, "  gap        {}", gap_words(gap))?;
+            writeln!(out, "  fold       {}", fold_words(fold))?;
+        }
+        if let Some(prev) = asked.schedule.prev(now) {
+            writeln!(out, "  last       {}", local(&asked.schedule, prev))?;
+        }
+        for (index, at) in coming(asked, now).into_iter().enumerate() {
+            let label = if index == 0 { "next" } else { "" };
+            writeln!(out, "  {label:<9}  {}", local(&asked.schedule, at))?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Result<()> {
+    let schedules = asked.iter().map(|asked| {
+        let policy = asked.schedule.policy();
+        json!({
+            "words": asked.words(),
+            "canonical": asked.spec.to_string(),
+            "id": id(asked),
+            "timezone": asked.schedule.zone().name(),
+            "gap": policy.map(|(gap, _)| gap.name()),
+            "fold": policy.map(|(_, fold)| fold.name()),
+            "previous": asked.schedule.prev(now).map(|at| local(&asked.schedule, at)),
+            "next": coming(asked, now).into_iter().map(|at| local(&asked.schedule, at)).collect::<Vec<_>>(),
+        })
+    });
+    write_json(&Value::Array(schedules.collect()), out)
+}
+
+/// Whether the zone's clocks will change at all; otherwise nobody needs to know what happens then.
+fn changes_clocks(asked: &Asked, now: Instant) -> bool {
+    asked.schedule.zone().changes(now.secs(), i64::MAX).next().is_some()
+}
+
+fn id(asked: &Asked) -> String {
+    asked.name.clone().unwrap_or_else(|| asked.spec.digest(&asked.args))
+}
+
+fn coming(asked: &Asked, now: Instant) -> Vec<Instant> {
+    std::iter::successors(asked.schedule.next(now), |at| asked.schedule.next(*at)).take(COMING).collect()
+}
+
+fn gap_words(gap: Gap) -> &'static str {
+    match gap {
+        Gap::Next => "next: times that a clock change leaves out run together once, at the end of the gap",
+        Gap::Skip => "skip: times that a clock change leaves out do not run",
+    }
+}
+
+fn fold_words(fold: Fold) -> &'static str {
+    match fold {
+        Fold::First => "first: times that come twice run the first time only",
+        Fold::Second => "second: times that come twice run the second time only",
+        Fold::Both => "both: times that come twice run both times",
+    }
+}

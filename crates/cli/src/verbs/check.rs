@@ -1,0 +1,46 @@
+//! `cronhold check`: every mistake of a directory of job files, without a daemon.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use cronhold_jobfile::directory;
+use cronhold_schedule::Zone;
+
+use crate::render::{self, Format};
+use crate::{Exit, Failure, Session};
+
+/// Check a directory of job files and show every mistake
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exits with 1 when there is a mistake.
+
+Example:
+  cronhold check jobs/")]
+pub(crate) struct Check {
+    /// Directory of job files
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// How to show mistakes
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+}
+
+impl Check {
+    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let shown = self.dir.display();
+        if !self.dir.is_dir() {
+            let hint =
+                if self.dir.is_file() { "give the directory that the file is in" } else { "look for a typing mistake" };
+            return Err(Failure::refused(format!("there is no directory {shown}"), hint));
+        }
+        let zone = Zone::utc();
+        let options = directory::Options { zones: session.zones, zone: &zone, now: session.now };
+        let directory = directory::load(&self.dir, &options);
+        match self.output {
+            Format::Table => render::check::text(&directory, &self.dir, session.colours, out)?,
+            Format::Json => render::check::json(&directory, out)?,
+        }
+        Ok(if directory.mistakes.is_empty() { Exit::Done } else { Exit::Refused })
+    }
+}

@@ -1,0 +1,6 @@
+//! One file per verb: its arguments, its help, and what it does.
+
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod lint;
+pub(crate) mod next;
