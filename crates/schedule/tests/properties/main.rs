@@ -1,0 +1,81 @@
+//! Properties of schedules over all zones and all of 1970–2100, proved against an oracle that tries every local time.
+//! Seeds are fixed: the same cases on every run.
+
+mod dice;
+mod entries;
+mod expression;
+mod kinds;
+mod named;
+mod oracle;
+mod transitions;
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Zone, Zones};
+
+/// A schedule in a zone.
+fn compile(spec: &Spec, zones: &Zones, zone: &Zone) -> Schedule {
+    let calendars = Calendars::new();
+    let around = Surroundings { zones, zone, calendars: &calendars, job: "properties" };
+    Schedule::compile(spec, around).unwrap_or_else(|error| panic!("{spec}: {error:?}"))
+}
+
+/// What a schedule says forwards, with the promise that it only goes forwards. Stops at more than `most`.
+fn forwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i64> {
+    let mut last = after;
+    let occurrences = schedule.between(Instant::from_secs(after), Instant::from_secs(until)).take(most + 1);
+    occurrences
+        .map(|at| {
+            assert!(at.secs() > last, "{at:?} is not after {:?}", Instant::from_secs(last));
+            assert_eq!(at.micros() % 1_000_000, 0, "occurrences are whole seconds");
+            last = at.secs();
+            last
+        })
+        .collect()
+}
+
+/// What a schedule says backwards, turned round.
+fn backwards(schedule: &Schedule, after: i64, until: i64, most: usize) -> Vec<i64> {
+    let from = schedule.prev(Instant::from_secs(until + 1));
+    let mut found: Vec<i64> = std::iter::successors(from, |at| {
+        let before = schedule.prev(*at);
+        assert!(before.is_none_or(|before| before < *at), "{before:?} is not before {at:?}");
+        before
+    })
+    .map(Instant::secs)
+    .take_while(|at| *at > after)
+    .take(most + 1)
+    .collect();
+    found.reverse();
+    found
+}
+
+/// With S the set of occurrences, `next(t)` is the least of S above t and `prev(t)` the greatest below. It follows that
+/// nothing lies between t and `next(t)`, and that each undoes the other.
+fn check_mirror(schedule: &Schedule, at: i64) {
+    let at = Instant::from_secs(at);
+    if let Some(next) = schedule.next(at) {
+        let before = schedule.prev(next);
+        assert!(before.is_none_or(|before| before <= at), "prev({next:?}) = {before:?} is after {at:?}");
+        if let Some(before) = before {
+            assert_eq!(schedule.next(before), Some(next), "next(prev({next:?}))");
+        }
+        assert_eq!(schedule.prev(Instant::from_micros(next.micros() + 1)), Some(next), "just after {next:?}");
+        assert_eq!(schedule.next(Instant::from_micros(next.micros() - 1)), Some(next), "just before {next:?}");
+    }
+    if let Some(prev) = schedule.prev(at) {
+        let after = schedule.next(prev);
+        assert!(after.is_none_or(|after| after >= at), "next({prev:?}) = {after:?} is before {at:?}");
+        if let Some(after) = after {
+            assert_eq!(schedule.prev(after), Some(prev), "prev(next({prev:?}))");
+        }
+    }
+}
+
+/// Lists of seconds that differ, as a person wants to see them.
+fn show_difference(found: &[i64], expected: &[i64]) -> String {
+    let text = |all: &[i64], other: &[i64]| {
+        let only = all.iter().filter(|at| !other.contains(at)).take(5);
+        only.map(|at| Instant::from_secs(*at).to_string()).collect::<Vec<_>>().join(" ")
+    };
+    format!("too many: [{}], missing: [{}]", text(found, expected), text(expected, found))
+}

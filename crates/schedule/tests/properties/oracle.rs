@@ -1,0 +1,132 @@
+//! The other way to find occurrences: try every local time of every day, and ask the time library what each stands for.
+//! It shares neither the zone table nor the search with the code under test, and is slow and plain on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cronhold_schedule::{Fold, Gap};
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+
+/// A rule for local times that can be tried on each.
+pub(crate) trait LocalRule {
+    fn on_day(&self, date: Date) -> bool;
+    fn hours(&self) -> &BTreeSet<u32>;
+    fn minutes(&self) -> &BTreeSet<u32>;
+    fn seconds(&self) -> &BTreeSet<u32>;
+    /// The hour is `*` or `*/n`, so that the rule follows elapsed time unless told otherwise.
+    fn every_hour(&self) -> bool;
+
+    /// What happens at clock changes when nothing is said.
+    fn usual_policy(&self) -> (Gap, Fold) {
+        if self.every_hour() { (Gap::Skip, Fold::Both) } else { (Gap::Next, Fold::First) }
+    }
+}
+
+/// A zone with its changes of offset between 1970 and 2100.
+#[derive(Debug, Clone)]
+pub(crate) struct ZoneCase {
+    pub(crate) name: String,
+    pub(crate) zone: TimeZone,
+    /// Seconds of Unix time.
+    pub(crate) changes: Vec<i64>,
+}
+
+/// What a local time stands for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shown {
+    Once(i64),
+    Twice(i64, i64),
+    /// Never; the end of its gap.
+    Never(i64),
+}
+
+/// Every zone of the library's own database, those with the same changes once.
+pub(crate) fn zones() -> Vec<ZoneCase> {
+    let database = TimeZoneDatabase::bundled();
+    let mut cases = BTreeMap::new();
+    let mut names: Vec<String> = database.available().map(|name| name.as_str().to_owned()).collect();
+    names.sort();
+    assert!(names.len() > 400, "the database has only {} zones", names.len());
+    for name in names {
+        let zone = database.get(&name).expect("a zone that the database lists");
+        let (changes, key) = changes(&zone);
+        cases.entry(key).or_insert(ZoneCase { name, zone, changes });
+    }
+    cases.into_values().collect()
+}
+
+fn changes(zone: &TimeZone) -> (Vec<i64>, Vec<(i64, i32)>) {
+    let mut offset = zone.to_offset(Timestamp::UNIX_EPOCH).seconds();
+    let mut key = vec![(0, offset)];
+    let end: Timestamp = "2100-12-31T00:00:00Z".parse().expect("a timestamp");
+    for change in zone.following(Timestamp::UNIX_EPOCH).take_while(|change| change.timestamp() < end) {
+        if change.offset().seconds() != offset {
+            offset = change.offset().seconds();
+            key.push((change.timestamp().as_second(), offset));
+        }
+    }
+    (key[1..].iter().map(|(at, _)| *at).collect(), key)
+}
+
+/// What the wall shows at a second.
+pub(crate) fn wall(zone: &TimeZone, secs: i64) -> DateTime {
+    zone.to_datetime(Timestamp::from_second(secs).expect("within the library's range"))
+}
+
+/// What a local time stands for.
+pub(crate) fn shown(zone: &TimeZone, local: DateTime) -> Shown {
+    let at = |offset: jiff::tz::Offset| offset.to_timestamp(local).expect("within the library's range").as_second();
+    match zone.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Unambiguous { offset } => Shown::Once(at(offset)),
+        AmbiguousOffset::Fold { before, after } => Shown::Twice(at(before), at(after)),
+        AmbiguousOffset::Gap { after, .. } => {
+            let inside = after.to_timestamp(local).expect("within the library's range");
+            let mut following = zone.following(inside);
+            let end = following.find(|change| change.offset() == after).expect("a gap has an end");
+            Shown::Never(end.timestamp().as_second())
+        }
+    }
+}
+
+impl Shown {
+    /// The seconds that it stands for under a policy.
+    pub(crate) fn instants(self, gap: Gap, fold: Fold) -> Vec<i64> {
+        match (self, gap, fold) {
+            (Self::Once(at), ..)
+            | (Self::Never(at), Gap::Next, _)
+            | (Self::Twice(at, _), _, Fold::First)
+            | (Self::Twice(_, at), _, Fold::Second) => vec![at],
+            (Self::Twice(first, second), _, Fold::Both) => vec![first, second],
+            (Self::Never(_), Gap::Skip, _) => vec![],
+        }
+    }
+}
+
+/// What every matching local time around a window of seconds stands for.
+pub(crate) fn matches(rule: &impl LocalRule, zone: &TimeZone, after: i64, until: i64) -> Vec<Shown> {
+    let mut found = Vec::new();
+    for date in dates(zone, after, until).filter(|date| rule.on_day(*date)) {
+        for hour in (0..24).filter(|hour| rule.hours().contains(hour)) {
+            for minute in (0..60).filter(|minute| rule.minutes().contains(minute)) {
+                for second in (0..60).filter(|second| rule.seconds().contains(second)) {
+                    found.push(shown(zone, date.at(hour as i8, minute as i8, second as i8, 0)));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The days that a window can have to do with.
+pub(crate) fn dates(zone: &TimeZone, after: i64, until: i64) -> impl Iterator<Item = Date> {
+    let first = wall(zone, after).date().yesterday().expect("within the library's range");
+    let last = wall(zone, until).date().tomorrow().expect("within the library's range");
+    std::iter::successors(Some(first), |date| date.tomorrow().ok()).take_while(move |date| *date <= last)
+}
+
+/// The occurrences after one second and not after another.
+pub(crate) fn occurrences(matches: &[Shown], gap: Gap, fold: Fold, after: i64, until: i64) -> Vec<i64> {
+    let set: BTreeSet<i64> = matches.iter().flat_map(|shown| shown.instants(gap, fold)).collect();
+    set.into_iter().filter(|at| *at > after && *at <= until).collect()
+}

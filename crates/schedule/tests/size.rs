@@ -1,0 +1,58 @@
+//! How much a schedule weighs. A node holds a hundred thousand jobs, so that a plain cron schedule is one small value and a
+//! share of its zone. Its own binary, because it counts what the whole program allocates.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Zones};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+#[expect(unsafe_code, reason = "an allocator cannot be written without; it only counts and passes on")]
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are the system's conditions.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the system's conditions.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test, because others at its side would be counted as well.
+#[test]
+fn a_plain_cron_schedule_is_one_small_value() {
+    assert!(size_of::<Schedule>() <= 128, "{} bytes", size_of::<Schedule>());
+    let zones = Zones::bundled();
+    let calendars = Calendars::new();
+    let berlin = zones.get("Europe/Berlin").expect("known");
+    let around = Surroundings { zones: &zones, zone: &berlin, calendars: &calendars, job: "reports/prices" };
+    for text in ["* * * * *", "0 18 * * Mon-Fri", "30 0 0 31W,LW,L-3 1-12/2 5L,7#2 2026-2030/2", "H H(0-7) * * *"] {
+        let spec = Spec::parse(text).expect(text);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let schedule = Schedule::compile(&spec, around).expect(text);
+        let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(made, 0, "{text} allocates beside itself");
+        let mut at = Instant::EPOCH;
+        for _ in 0..100 {
+            at = schedule.next(at).unwrap_or(Instant::EPOCH);
+            schedule.prev(at);
+        }
+        let asked = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        assert_eq!(asked, 0, "{text} allocates when asked");
+    }
+    // What the count would miss if it were broken.
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let spec = Spec::parse("CRON_TZ=UTC @daily").expect("a good schedule");
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > before, "{spec} is counted");
+}
