@@ -1,0 +1,83 @@
+//! What the fuzz targets share: a schedule's promises, checked from any instant, and the shape of a good mistake.
+
+use std::sync::OnceLock;
+
+use cronhold_schedule::calendar::{Calendar, Calendars};
+use cronhold_schedule::{CompileError, Instant, Schedule, Spec, Surroundings, TextError, Zone, Zones};
+
+/// Messages are for people; none is longer, whatever was pasted.
+const MESSAGE_MAX: usize = 600;
+/// How many occurrences are followed from one instant.
+const STEPS: usize = 4;
+
+/// The zones, made once.
+pub fn zones() -> &'static Zones {
+    static ZONES: OnceLock<Zones> = OnceLock::new();
+    ZONES.get_or_init(Zones::bundled)
+}
+
+/// One of all zones.
+pub fn zone(index: u16) -> Zone {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| zones().names());
+    zones().get(&names[usize::from(index) % names.len()]).expect("listed")
+}
+
+/// Calendars that expressions can name.
+pub fn calendars() -> &'static Calendars {
+    static CALENDARS: OnceLock<Calendars> = OnceLock::new();
+    CALENDARS.get_or_init(|| {
+        let mut calendars = Calendars::new();
+        let dates = "STOP 2030-01-01\n2026-01-01\n2026-05-01\n2026-12-25\n2028-02-29\n";
+        calendars.insert("holidays", Calendar::from_dates(dates).expect("a good file"));
+        calendars.insert("business", Calendar::weekdays(0b011_1110));
+        calendars.insert("none-at-all", Calendar::none());
+        calendars
+    })
+}
+
+/// A schedule in a zone.
+pub fn compile(spec: &Spec, zone: &Zone) -> Result<Schedule, CompileError> {
+    Schedule::compile(spec, Surroundings { zones: zones(), zone, calendars: calendars(), job: "fuzz/job" })
+}
+
+/// A mistake points into its text, at whole characters, and says something short.
+pub fn check_mistake(text: &str, error: &TextError) {
+    assert!(error.at.start <= error.at.end && error.at.end <= text.len(), "{error:?}");
+    assert!(text.is_char_boundary(error.at.start) && text.is_char_boundary(error.at.end), "{error:?}");
+    assert!(!error.message.is_empty());
+    assert!(error.to_string().chars().count() <= MESSAGE_MAX, "{error}");
+}
+
+/// What every schedule promises, from one instant: `next` is the least occurrence after it, `prev` the greatest before.
+pub fn check_schedule(schedule: &Schedule, at: Instant) {
+    if schedule.counts_from_previous() {
+        assert!(schedule.next(at).is_none_or(|next| next > at));
+        assert_eq!(schedule.prev(at), None);
+        return;
+    }
+    let mut now = at;
+    for _ in 0..STEPS {
+        let Some(next) = schedule.next(now) else { break };
+        assert!(next > now, "next({now}) is {next}");
+        let back = schedule.prev(next);
+        assert!(back.is_none_or(|back| back <= now), "prev({next}) is {back:?}, after {now}");
+        assert!(back.is_none_or(|back| schedule.next(back) == Some(next)), "next(prev({next}))");
+        assert!(
+            schedule.prev(Instant::from_micros(next.micros() + 1)) == Some(next),
+            "{next} is no occurrence backwards"
+        );
+        let later = schedule.jitter(next);
+        assert!(schedule.next(next).is_none_or(|after| next.plus(later) < after), "jitter {later} of {next}");
+        assert!(!schedule.automatic_args(next).is_empty());
+        now = next;
+    }
+    let mut now = at;
+    for _ in 0..STEPS {
+        let Some(prev) = schedule.prev(now) else { break };
+        assert!(prev < now, "prev({now}) is {prev}");
+        let forth = schedule.next(prev);
+        assert!(forth.is_none_or(|forth| forth >= now), "next({prev}) is {forth:?}, before {now}");
+        now = prev;
+    }
+}
