@@ -218,6 +218,13 @@ impl TimeOfDay {
     }
 }
 
+impl TimeOfDay {
+    /// `18:00:00`, also where the seconds are zero.
+    pub fn with_seconds(self) -> String {
+        format!("{:02}:{:02}:{:02}", self.0 / 3600, self.0 / 60 % 60, self.0 % 60)
+    }
+}
+
 impl fmt::Display for TimeOfDay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02}:{:02}", self.0 / 3600, self.0 / 60 % 60)?;

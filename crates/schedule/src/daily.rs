@@ -30,6 +30,11 @@ impl DailyTimes {
         self.calendar.shift(day.plus(-self.shift.days), -self.shift.calendar_days)
     }
 
+    /// Whether it runs on a day.
+    pub(crate) fn runs_on(&self, day: Day) -> bool {
+        self.calendar.contains(day.plus(-self.shift.days))
+    }
+
     /// The calendar behind it.
     pub(crate) fn calendar(&self) -> &Calendar {
         &self.calendar

@@ -78,9 +78,11 @@ impl Instant {
         Ok(Self { micros: parsed.as_microsecond() })
     }
 
-    /// RFC 3339 with the given offset from UTC in seconds.
+    /// RFC 3339 with the given offset from UTC in seconds. The form has no seconds in offsets: old ones that have are
+    /// rounded to minutes, and the time with them, so that the instant stays the same.
     pub fn with_offset(self, offset_secs: i32) -> String {
-        let offset = Offset::from_seconds(offset_secs).unwrap_or(Offset::UTC);
+        let minutes = (offset_secs + 30).div_euclid(60);
+        let offset = Offset::from_seconds(minutes * 60).unwrap_or(Offset::UTC);
         self.timestamp().display_with_offset(offset).to_string()
     }
 
@@ -124,6 +126,7 @@ mod tests {
         let at = Instant::parse("2026-03-29T01:30:00+01:00").expect("valid");
         assert_eq!(at.to_string(), "2026-03-29T00:30:00Z");
         assert_eq!(at.with_offset(3600), "2026-03-29T01:30:00+01:00");
+        assert_eq!(at.with_offset(-2670), "2026-03-28T23:46:00-00:44");
         assert_eq!(at.with_offset(0), "2026-03-29T00:30:00+00:00");
         assert_eq!(at.plus(Span::from_millis(5)).to_string(), "2026-03-29T00:30:00.005Z");
         assert!(Instant::parse("2026-03-29T01:30:00").is_err());

@@ -26,6 +26,6 @@ pub use instant::Instant;
 pub use lint::{Lint, Past, Warning, lint};
 pub use schedule::{CompileError, Schedule, Surroundings};
 pub use span::Span;
-pub use spec::{Bound, Daily, DailyInterval, Edge, Fold, Gap, Shift, Spec, SpecError, Timing};
+pub use spec::{Bound, Daily, DailyInterval, Edge, Fold, Gap, SHIFT_MAX, Shift, Spec, SpecError, Timing};
 pub use text::TextError;
 pub use zone::{Change, Zone, Zones};

@@ -77,7 +77,14 @@ fn timing(text: &str) -> Result<Timing, TextError> {
         ["with", span @ .., "interval"] if !span.is_empty() && words.len() < WORDS_MAX => {
             let at = "with".len() + text["with".len()..].find(span[0]).unwrap_or(0);
             let span = text[at..].trim_end_matches("interval").trim_end();
-            Ok(Timing::After { interval: Span::parse(span).map_err(|error| error.shifted(at))? })
+            let interval = Span::parse(span).map_err(|error| error.shifted(at))?;
+            if !interval.is_whole_secs() {
+                return Err(TextError::new(at..at + span.len(), "an interval must be whole seconds"));
+            }
+            Ok(Timing::After { interval })
+        }
+        ["every", span] if Span::parse(span).is_ok() => {
+            Err(TextError::new(0..text.len(), "expected `@every`").hint(format!("did you mean `@every {span}`?")))
         }
         ["with", ..] => Err(TextError::new(0..text.len(), "expected `with SPAN interval`")
             .hint("such as `with 10m interval`: ten minutes after the previous run ended")),

@@ -49,7 +49,7 @@ enum Rule {
     After { interval: Span },
     Daily(Box<(DailyTimes, Seams)>),
     Windows(Box<Windows>),
-    At(Box<[i64]>),
+    At { instants: Box<[i64]>, seams: Seams },
     Never,
 }
 
@@ -103,7 +103,7 @@ impl Schedule {
             Timing::DailyInterval(window) => {
                 Rule::Windows(Box::new(Windows::new(window, every_day(), seams(WINDOW_SEAMS))))
             }
-            Timing::At(bounds) => Rule::At(instants(bounds, &zone, seams(FIXED))),
+            Timing::At(bounds) => Rule::At { instants: instants(bounds, &zone, seams(FIXED)), seams: seams(FIXED) },
             Timing::Triggered | Timing::Never | Timing::Reboot => Rule::Never,
         };
         let knows_days = matches!(rule, Rule::Daily(_) | Rule::Windows(_));
@@ -125,12 +125,40 @@ impl Schedule {
         &self.zone
     }
 
-    /// Whether it counts from the end of the previous run; then `next` takes that end.
+    /// Whether it counts from the end of the previous run. Then it has no occurrences of its own: `after_run` answers.
     pub fn counts_from_previous(&self) -> bool {
         matches!(self.rule, Rule::After { .. })
     }
 
-    /// The first occurrence strictly after an instant.
+    /// When the run after one that ended at `end` is due, for a schedule that counts from the previous run.
+    pub fn after_run(&self, end: Instant) -> Option<Instant> {
+        let Rule::After { interval } = self.rule else {
+            return None;
+        };
+        let due = end.plus(interval.max(AFTER_MIN)).micros();
+        let mut due = due.div_euclid(1_000_000) + i64::from(due.rem_euclid(1_000_000) != 0);
+        if let Some(limits) = &self.limits {
+            due = due.max(limits.start);
+            if let Some(calendar) = &limits.calendar
+                && !calendar.contains(self.zone.local(due).day())
+            {
+                due = first_second(Bound::Day(calendar.next(self.zone.local(due).day())?), &self.zone);
+            }
+            if due > limits.end {
+                return None;
+            }
+        }
+        Some(Instant::from_secs(due)).filter(|due| *due > end)
+    }
+
+    /// What comes after an instant, in order. A schedule that counts from the previous run is followed as if one ended
+    /// then and each later one ended at once.
+    pub fn coming(&self, after: Instant) -> impl Iterator<Item = Instant> + '_ {
+        let step = if self.counts_from_previous() { Self::after_run } else { Self::next };
+        std::iter::successors(step(self, after), move |at| step(self, *at))
+    }
+
+    /// The first occurrence strictly after an instant; none for a schedule that counts from the previous run.
     pub fn next(&self, after: Instant) -> Option<Instant> {
         let next = match &self.limits {
             None => self.next_second(after.secs(), None)?,
@@ -157,7 +185,7 @@ impl Schedule {
 
     /// Occurrences strictly after one instant and not after another.
     pub fn between(&self, after: Instant, until: Instant) -> impl Iterator<Item = Instant> + '_ {
-        std::iter::successors(self.next(after), |at| self.next(*at)).take_while(move |at| *at <= until)
+        self.coming(after).take_while(move |at| *at <= until)
     }
 
     /// How much later than nominal the run of an occurrence starts: the same on every node, below the jitter and below
@@ -182,7 +210,7 @@ impl Schedule {
             ("time", occurrence.to_string()),
             ("date", self.nominal_day(secs).unwrap_or(local.day()).to_string()),
             ("sched_date", local.day().to_string()),
-            ("daytime", TimeOfDay(local.second_of_day()).to_string()),
+            ("daytime", TimeOfDay(local.second_of_day()).with_seconds()),
             ("tz", self.zone.name().to_owned()),
         ];
         let calendar = self.limits.as_ref().and_then(|limits| limits.calendar_text.clone());
@@ -205,6 +233,8 @@ impl Schedule {
         match &self.rule {
             Rule::Cron { seams, .. } => Some((seams.gap, seams.fold)),
             Rule::Daily(daily) => Some((daily.1.gap, daily.1.fold)),
+            Rule::Windows(windows) => Some((windows.seams().gap, windows.seams().fold)),
+            Rule::At { seams, .. } => Some((seams.gap, seams.fold)),
             _ => None,
         }
     }
@@ -236,6 +266,9 @@ impl Schedule {
                 let today = self.zone.local(secs).day();
                 // A gap over midnight moves an occurrence to the day after its own.
                 let own = |day: &Day| {
+                    if !times.runs_on(*day) {
+                        return false;
+                    }
                     let locals = times.times().iter().map(|second| day.midnight().0 + i64::from(*second));
                     locals
                         .map(Local)
@@ -254,9 +287,8 @@ impl Schedule {
             Rule::Cron { bits, seams } => walk::next(&CronTimes { cron: bits, calendar }, &self.zone, *seams, after),
             Rule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
             Rule::Windows(windows) => windows.next(&self.zone, after),
-            Rule::Never => None,
-            Rule::After { interval } => Some(Instant::from_secs(after).plus((*interval).max(AFTER_MIN)).secs()),
-            Rule::Every { .. } | Rule::At(_) => self.next_on_days(after, calendar),
+            Rule::Never | Rule::After { .. } => None,
+            Rule::Every { .. } | Rule::At { .. } => self.next_on_days(after, calendar),
         }
     }
 
@@ -266,7 +298,7 @@ impl Schedule {
             Rule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
             Rule::Windows(windows) => windows.prev(&self.zone, before),
             Rule::Never | Rule::After { .. } => None,
-            Rule::Every { .. } | Rule::At(_) => self.prev_on_days(before, calendar),
+            Rule::Every { .. } | Rule::At { .. } => self.prev_on_days(before, calendar),
         }
     }
 
@@ -275,7 +307,7 @@ impl Schedule {
         loop {
             let next = match &self.rule {
                 Rule::Every { interval, phase } => phase + ((after - phase).div_euclid(*interval) + 1) * interval,
-                Rule::At(instants) => *instants.get(instants.partition_point(|at| *at <= after))?,
+                Rule::At { instants, .. } => *instants.get(instants.partition_point(|at| *at <= after))?,
                 _ => return None,
             };
             let day = self.zone.local(next).day();
@@ -295,7 +327,7 @@ impl Schedule {
         loop {
             let prev = match &self.rule {
                 Rule::Every { interval, phase } => phase + (before - 1 - phase).div_euclid(*interval) * interval,
-                Rule::At(instants) => instants[..instants.partition_point(|at| *at < before)].last().copied()?,
+                Rule::At { instants, .. } => instants[..instants.partition_point(|at| *at < before)].last().copied()?,
                 _ => return None,
             };
             let day = self.zone.local(prev).day();
@@ -343,10 +375,15 @@ fn first_second(bound: Bound, zone: &Zone) -> i64 {
 
 /// The last second that a bound allows as an end.
 fn last_second(bound: Bound, zone: &Zone) -> i64 {
-    let last = |local| zone.instants(local, Gap::Next, Fold::Second).last().unwrap_or(FOREVER);
     match bound {
         Bound::Instant(instant) => instant.secs(),
-        Bound::Local(local) => last(local),
-        Bound::Day(day) => last(day.plus(1).midnight()) - 1,
+        // A local time that comes twice is the first, as everywhere.
+        Bound::Local(local) => zone.instants(local, Gap::Next, Fold::First).last().unwrap_or(FOREVER),
+        // Where midnight comes twice, the day ends at the last one that it lies before.
+        Bound::Day(day) => {
+            let midnights = zone.instants(day.plus(1).midnight(), Gap::Next, Fold::Both);
+            let own = midnights.filter(|at| zone.local(at - 1).day() <= day);
+            own.last().map_or(FOREVER, |at| at - 1)
+        }
     }
 }

@@ -121,8 +121,9 @@ fn expected(text: &str, at: usize) -> TextError {
 }
 
 fn unit_micros(unit: &str) -> Option<u64> {
-    let lower = unit.to_lowercase();
-    UNITS.iter().find(|(names, _)| names.contains(&lower.as_str())).map(|(_, micros)| *micros)
+    // One letter in upper case means something else to many: M is a month.
+    let known = if unit.len() < 3 { unit.to_owned() } else { unit.to_lowercase() };
+    UNITS.iter().find(|(names, _)| names.contains(&known.as_str())).map(|(_, micros)| *micros)
 }
 
 /// `number` (digits with at most one point) times `each`, exactly, or nothing when it is no such number.
@@ -208,6 +209,7 @@ mod tests {
             ("", 0..0, "expected a span"),
             ("ten", 0..3, "expected a span"),
             ("10x", 2..3, "`x` is not a unit"),
+            ("1M", 1..2, "`M` is not a unit"),
             ("1h30", 4..4, "expected a span"),
             ("1..5s", 0..4, "not a number"),
             ("-5m", 0..3, "expected a span"),

@@ -7,6 +7,14 @@ use crate::cron::{CronExpr, FieldsExpr};
 use crate::instant::Instant;
 use crate::span::Span;
 
+/// No day is shifted further.
+pub const SHIFT_MAX: u32 = 366;
+const SHIFT_TOO_FAR: &str = "a day can be shifted by at most 366 days";
+/// A time of day for each minute is enough.
+const TIMES_MAX: usize = 1440;
+/// More instants are better told by a rule.
+const INSTANTS_MAX: usize = 10_000;
+
 /// A schedule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
@@ -36,56 +44,31 @@ impl Spec {
 
     /// What its parts do not say alone: the first mistake, with the key it belongs to.
     pub fn check(&self) -> Result<(), SpecError> {
-        let whole = |span: Span| span >= Span::from_secs(1) && span.is_whole_secs();
-        let local = matches!(
-            self.timing,
-            Timing::Cron(_) | Timing::Fields(_) | Timing::Daily(_) | Timing::DailyInterval(_) | Timing::At(_)
-        );
-        let wrong = |key, message: &str| Err(SpecError { key, message: message.to_owned() });
-        match &self.timing {
-            Timing::Every { interval, .. } if !whole(*interval) => {
-                return wrong("every", "an interval must be whole seconds, at least one");
-            }
-            Timing::Every { interval, phase } if phase >= interval || !phase.is_whole_secs() => {
-                return wrong("phase", "a phase must be whole seconds and shorter than the interval");
-            }
-            Timing::After { interval } if !interval.is_whole_secs() => {
-                return wrong("after", "an interval must be whole seconds");
-            }
-            Timing::Daily(daily) if daily.times.is_empty() => {
-                return wrong("daily", "expected at least one time of day");
-            }
-            Timing::DailyInterval(window) if !whole(window.interval) => {
-                return wrong("daily_interval", "an interval must be whole seconds, at least one");
-            }
-            Timing::DailyInterval(DailyInterval { from, until, .. })
-                if from.shift.calendar_days == until.shift.calendar_days
-                    && (from.shift.days, from.time) >= (until.shift.days, until.time) =>
-            {
-                return wrong(
-                    "daily_interval",
-                    "the window ends before it begins; give its end `date_shift: 1` to go over midnight",
-                );
-            }
-            Timing::At(instants) if instants.is_empty() => return wrong("at", "expected at least one instant"),
-            _ => {}
-        }
+        self.timing.check()?;
+        let by_time = !matches!(self.timing, Timing::Triggered | Timing::Never | Timing::Reboot);
+        let local = by_time && !matches!(self.timing, Timing::Every { .. } | Timing::After { .. });
+        let without_seams = if by_time {
+            "this kind of schedule follows elapsed time: clock changes leave out and repeat nothing"
+        } else {
+            "this schedule is never due by time"
+        };
         if !local && self.gap.is_some() {
-            return wrong(
-                "gap",
-                "this kind of schedule follows elapsed time, so that clock changes leave no gap in it",
-            );
+            return wrong("gap", without_seams);
         }
         if !local && self.fold.is_some() {
-            return wrong("fold", "this kind of schedule follows elapsed time, so that clock changes repeat nothing");
+            return wrong("fold", without_seams);
         }
-        if let (Some(start), Some(end)) = (self.start, self.end)
-            && start.earliest() > end.latest()
-        {
-            return wrong("end", "the schedule ends before it starts");
+        match (self.start, self.end) {
+            (Some(start), Some(end)) if start.is_surely_after(end) => {
+                wrong("end", "the schedule ends before it starts")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
+}
+
+fn wrong(key: &'static str, message: &str) -> Result<(), SpecError> {
+    Err(SpecError { key, message: message.to_owned() })
 }
 
 /// Parts of a schedule that do not fit together.
@@ -168,7 +151,7 @@ pub struct Shift {
     pub days: i32,
 }
 
-/// A point in time that may wait for its zone.
+/// A point in time that may wait for its zone. The order of two is that of their normal form, not of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound {
     /// Given with an offset.
@@ -180,21 +163,82 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// The earliest second of Unix time it can stand for in any zone.
-    fn earliest(self) -> i64 {
-        match self {
-            Self::Instant(instant) => instant.secs(),
-            Self::Local(local) => local.0 - DAY_SECS,
-            Self::Day(day) => day.midnight().0 - DAY_SECS,
-        }
+    /// Whether it is after another one in every zone. A date is its first moment here, and as an end its last.
+    fn is_surely_after(self, end: Self) -> bool {
+        let (start_local, start) = self.seconds();
+        let (end_local, end_first) = end.seconds();
+        let end = if let Self::Day(_) = end { end_first + DAY_SECS - 1 } else { end_first };
+        // No zone is a whole day away from UTC.
+        let slack = if start_local == end_local { 0 } else { DAY_SECS };
+        start > end + slack
     }
 
-    /// The latest second of Unix time it can stand for in any zone.
-    fn latest(self) -> i64 {
+    /// Whether it is local, and its seconds since 1970 there or in UTC.
+    fn seconds(self) -> (bool, i64) {
         match self {
-            Self::Instant(instant) => instant.secs(),
-            Self::Local(local) => local.0 + DAY_SECS,
-            Self::Day(day) => day.plus(1).midnight().0 + DAY_SECS,
+            Self::Instant(instant) => (false, instant.secs()),
+            Self::Local(local) => (true, local.0),
+            Self::Day(day) => (true, day.midnight().0),
+        }
+    }
+}
+
+impl Shift {
+    fn is_bounded(self) -> bool {
+        self.days.unsigned_abs() <= SHIFT_MAX && self.calendar_days.unsigned_abs() <= SHIFT_MAX
+    }
+}
+
+impl Timing {
+    /// Times of day in their normal form: in order, without repeats.
+    pub fn daily(mut times: Vec<TimeOfDay>, shift: Shift) -> Self {
+        times.sort_unstable();
+        times.dedup();
+        Self::Daily(Daily { times, shift })
+    }
+
+    /// Instants in their normal form: in order, without repeats.
+    pub fn at(mut instants: Vec<Bound>) -> Self {
+        instants.sort_unstable();
+        instants.dedup();
+        Self::At(instants)
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let whole = |span: Span| span >= Span::from_secs(1) && span.is_whole_secs();
+        match self {
+            Self::Every { interval, .. } if !whole(*interval) => {
+                wrong("every", "an interval must be whole seconds, at least one")
+            }
+            Self::Every { interval, phase } if phase >= interval || !phase.is_whole_secs() => {
+                wrong("phase", "a phase must be whole seconds and shorter than the interval")
+            }
+            Self::After { interval } if !interval.is_whole_secs() => {
+                wrong("after", "an interval must be whole seconds")
+            }
+            Self::Daily(daily) if daily.times.is_empty() || daily.times.len() > TIMES_MAX => {
+                wrong("daily", "expected 1 to 1440 times of day")
+            }
+            Self::Daily(daily) if !daily.shift.is_bounded() => wrong("daily", SHIFT_TOO_FAR),
+            Self::DailyInterval(window) if !window.from.shift.is_bounded() || !window.until.shift.is_bounded() => {
+                wrong("daily_interval", SHIFT_TOO_FAR)
+            }
+            Self::DailyInterval(window) if !whole(window.interval) => {
+                wrong("daily_interval", "an interval must be whole seconds, at least one")
+            }
+            Self::DailyInterval(DailyInterval { from, until, .. })
+                if from.shift.calendar_days == until.shift.calendar_days
+                    && (from.shift.days, from.time) >= (until.shift.days, until.time) =>
+            {
+                wrong(
+                    "daily_interval",
+                    "the window ends before it begins; give its end `date_shift: 1` to go over midnight",
+                )
+            }
+            Self::At(instants) if instants.is_empty() || instants.len() > INSTANTS_MAX => {
+                wrong("at", "expected 1 to 10000 instants")
+            }
+            _ => Ok(()),
         }
     }
 }

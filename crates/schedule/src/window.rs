@@ -35,6 +35,11 @@ impl Windows {
         Self { from: spec.from, until: spec.until, interval, calendar, seams }
     }
 
+    /// How its edges pass clock changes.
+    pub(crate) fn seams(&self) -> Seams {
+        self.seams
+    }
+
     /// The calendar behind it.
     pub(crate) fn calendar(&self) -> &Calendar {
         &self.calendar
@@ -105,16 +110,19 @@ impl Windows {
 
     /// The window of a calendar day; none where its edges do not exist or leave no room.
     fn window(&self, zone: &Zone, day: Day) -> Option<Window> {
-        let start = self.edge(zone, self.from, day, matches!(self.seams.fold, Fold::Second))?;
-        let end = self.edge(zone, self.until, day, !matches!(self.seams.fold, Fold::First))?;
-        (start < end).then_some(Window { day, start, end })
+        let from = self.edge(self.from, day)?;
+        let until = self.edge(self.until, day)?;
+        let instant = |local, fold| zone.instants(local, self.seams.gap, fold).next();
+        let start = instant(from, if self.seams.fold == Fold::Second { Fold::Second } else { Fold::First })?;
+        let end = instant(until, if self.seams.fold == Fold::First { Fold::First } else { Fold::Second })?;
+        // A window that a gap swallows whole runs once at its end, as a time of day would.
+        let swallowed = start == end && from < until;
+        (start < end || swallowed).then_some(Window { day, start, end: end.max(start + 1) })
     }
 
-    fn edge(&self, zone: &Zone, edge: Edge, day: Day, second: bool) -> Option<i64> {
+    fn edge(&self, edge: Edge, day: Day) -> Option<Local> {
         let day = shifted(&self.calendar, edge.shift, day)?;
-        let local = Local(day.midnight().0 + i64::from(edge.time.0));
-        let mut instants = zone.instants(local, self.seams.gap, if second { Fold::Second } else { Fold::First });
-        instants.next()
+        Some(Local(day.midnight().0 + i64::from(edge.time.0)))
     }
 
     fn first_after(&self, window: Window, after: i64) -> Option<i64> {

@@ -231,6 +231,12 @@ impl Zones {
 
     fn unknown(&self, name: &str) -> TextError {
         let error = TextError::new(0..name.len(), format!("there is no time zone `{}`", shortened(name)));
+        let utc_offset =
+            name.get(..3).is_some_and(|start| ["GMT", "UTC"].contains(&start.to_ascii_uppercase().as_str()));
+        if utc_offset && name.len() > 3 {
+            return error
+                .hint("name a place, such as Europe/Berlin; a fixed offset is written Etc/GMT-1 for one hour ahead");
+        }
         let names = self.names();
         // Someone may have written the city alone.
         let city = |full: &&String| full.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(name));

@@ -39,13 +39,13 @@ const VALUES: &[Row] = &[
     (
         "* * * * * 1969",
         10..14,
-        "year must be 1970–2099, not 1969",
+        "year must be 1970–2100, not 1969",
         "six fields end in the year; with seconds there are seven",
     ),
     (
-        "* * * * * 2100",
+        "* * * * * 2101",
         10..14,
-        "year must be 1970–2099, not 2100",
+        "year must be 1970–2100, not 2101",
         "six fields end in the year; with seconds there are seven",
     ),
     ("60 * * * * * *", 0..2, "second must be 0–59, not 60", ""),
@@ -117,6 +117,14 @@ const MARKS: &[Row] = &[
 
 /// Schedules that are not cron expressions, and zones before them.
 const PHRASES: &[Row] = &[
+    (
+        "*/5 * * * * root /bin/x",
+        12..16,
+        "`root` is not a value for day of week",
+        "give the schedule alone: what to run stands in the job's `program`",
+    ),
+    ("every 10m", 0..9, "expected `@every`", "did you mean `@every 10m`?"),
+    ("with 500ms interval", 5..10, "an interval must be whole seconds", ""),
     ("@dayly", 0..6, "`@dayly` is not a schedule", "did you mean `@daily`?"),
     ("@every", 6..6, "expected a span of time such as `15m`, `1h30m` or `90s`", ""),
     ("@every 0s", 7..9, "an interval must be whole seconds, at least one", ""),
@@ -188,8 +196,8 @@ const FIELDS: &[NamedRow] = &[
     ("day_of_week", "moh-fri", 0..3, "`moh` is not a value for day_of_week", "did you mean `Mon`?"),
     ("month", "13", 0..2, "month must be 1–12, not 13", ""),
     ("month", "febr", 0..4, "`febr` is not a value for month", "did you mean `Feb`?"),
-    ("year", "1969", 0..4, "year must be 1970–2099, not 1969", ""),
-    ("year", "2009-fault", 5..10, "`fault` is not a value for year", "a number from 1970–2099, or *"),
+    ("year", "1969", 0..4, "year must be 1970–2100, not 1969", ""),
+    ("year", "2009-fault", 5..10, "`fault` is not a value for year", "a number from 1970–2100, or *"),
     ("minute", "", 0..0, "expected a value for minute here", "a number from 0–59, or *"),
     ("minute", " 5, x", 4..5, "`x` is not a value for minute", "a number from 0–59, or *"),
     ("second", "60", 0..2, "second must be 0–59, not 60", ""),

@@ -138,6 +138,15 @@ pub struct Schedule {
     pub stop: Option<StopSchedule>,
 }
 
+impl Schedule {
+    /// Its id: its name, else a digest of its timing and args. A cursor belongs to an id.
+    ///
+    /// The zone of a schedule that names none is not part of it; whoever stores a job writes the zone into it first.
+    pub fn id(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.spec.digest(&self.args))
+    }
+}
+
 /// Where the value of an environment variable comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EnvValue {

@@ -6,7 +6,9 @@ use crate::civil::{Day, month_len, weekdays_of_month};
 /// First year that can be named.
 pub(crate) const YEAR_MIN: i32 = 1970;
 /// Last year that can be named.
-pub(crate) const YEAR_MAX: i32 = 2099;
+pub(crate) const YEAR_MAX: i32 = 2100;
+/// All months of a year, bits 1–12.
+pub(crate) const ALL_MONTHS: u16 = 0x1ffe;
 /// All weeks of a year, bits 1–53.
 pub(crate) const ALL_WEEKS: u64 = ((1 << 54) - 1) & !1;
 /// `nth` holds six bits a weekday: first to fifth, then last.
@@ -114,17 +116,30 @@ impl Cron {
         self.hours == 0xff_ffff
     }
 
+    /// Whether no day of a year is left out.
+    pub(crate) fn runs_all_days(&self) -> bool {
+        let traits = self.traits;
+        let restricted = traits.days_restricted || traits.weekdays_restricted;
+        !restricted && self.months == ALL_MONTHS && self.weeks == ALL_WEEKS
+    }
+
     /// Whether both days are restricted and either is enough.
     pub(crate) fn either_day_matches(&self) -> bool {
         self.traits.days_restricted && self.traits.weekdays_restricted && !self.traits.both_must_match
     }
 
-    /// Whether all its days are such that some months do not have them.
-    pub(crate) fn only_late_days(&self) -> bool {
-        let late = !0 << 29;
-        let numbered = self.days | self.nearest;
+    /// The first day of the month it names, when all that decides its days are numbers counted from the first.
+    pub(crate) fn first_numbered_day(&self) -> Option<u32> {
         let elsewhere = self.from_end != 0 || self.traits.last_working_day || self.nth != 0;
-        self.traits.days_restricted && !self.either_day_matches() && !elsewhere && numbered & !late == 0
+        let numbered = self.days | self.nearest;
+        let only = self.traits.days_restricted && !self.either_day_matches() && !elsewhere && numbered != 0;
+        only.then(|| numbered.trailing_zeros())
+    }
+
+    /// Its months that have none of its numbered days in a year.
+    pub(crate) fn months_without_its_days(&self, year: i32) -> Vec<u32> {
+        let first = self.first_numbered_day().unwrap_or(0);
+        (1..=12).filter(|month| self.months >> month & 1 == 1 && first > month_len(year, *month)).collect()
     }
 
     /// The matching days of a month as bits 1–31.
@@ -134,8 +149,7 @@ impl Cron {
         let first_weekday = Day::from_ymd(year, month, 1).weekday();
         let by_day = if self.traits.days_restricted { self.days_by_number(len, first_weekday) } else { all };
         let by_weekday = if self.traits.weekdays_restricted { self.days_by_weekday(len, first_weekday) } else { all };
-        let either = self.traits.days_restricted && self.traits.weekdays_restricted && !self.traits.both_must_match;
-        let mut days = all & if either { by_day | by_weekday } else { by_day & by_weekday };
+        let mut days = all & if self.either_day_matches() { by_day | by_weekday } else { by_day & by_weekday };
         if self.weeks != ALL_WEEKS && days != 0 {
             days &= self.days_by_week(year, month, len);
         }

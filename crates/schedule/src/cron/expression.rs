@@ -4,14 +4,14 @@
 use std::fmt;
 
 use super::bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+use super::hashed::Hashed;
 use super::item::{self, Item, Piece};
 use super::set::{self, FieldKind};
 use crate::civil::{MONTHS, WEEKDAYS};
-use crate::hash::StableHash;
 use crate::text::TextError;
 
 /// No expression is longer, not even one that lists every second and minute.
-const TEXT_MAX: usize = 1024;
+const TEXT_MAX: usize = 2048;
 
 const SECOND: FieldKind = FieldKind { name: "second", min: 0, max: 59, value_max: 59, star: true, names: &[] };
 const MINUTE: FieldKind = FieldKind { name: "minute", min: 0, max: 59, value_max: 59, star: true, names: &[] };
@@ -48,14 +48,6 @@ impl PartialEq for CronExpr {
 
 impl Eq for CronExpr {}
 
-/// `H`, `H/step`, `H(first-last)` or `H(first-last)/step`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Hashed {
-    first: u32,
-    last: u32,
-    step: Option<u32>,
-}
-
 impl CronExpr {
     /// Reads an expression.
     pub fn parse(text: &str) -> Result<Self, TextError> {
@@ -76,6 +68,7 @@ impl CronExpr {
         full[skipped..skipped + pieces.len()].copy_from_slice(&pieces);
         let fields = pieces.len() as u8;
         Self::from_fields(full, fields).map_err(|error| match &error.hint {
+            _ if pieces[5..].iter().any(is_command) => error.hint(COMMAND_HINT),
             // Elsewhere six fields start with the second; that is the likely mistake.
             None if fields == 6 => error.hint("six fields end in the year; with seconds there are seven"),
             _ => error,
@@ -89,9 +82,8 @@ impl CronExpr {
         expr.bits.minutes = expr.plain(1, minute, MINUTE)?.0;
         let (hours, hour_star) = expr.plain(2, hour, HOUR)?;
         expr.bits.hours = hours as u32;
-        expr.bits.traits.every_hour = hour_star
-            || hours == HOUR.all()
-            || expr.hashed[2].is_some_and(|hashed| hashed.step.is_some() && hashed.first == 0 && hashed.last == 23);
+        let hashed_step = expr.hashed[2].is_some_and(|hashed| hashed.is_step_over(HOUR));
+        expr.bits.traits.every_hour = hour_star || hashed_step;
         expr.days(day)?;
         expr.bits.months = expr.plain(4, month, MONTH)?.0 as u16;
         expr.weekdays(weekday)?;
@@ -102,19 +94,15 @@ impl CronExpr {
     /// The rule in bits for a job: its id decides what `H` stands for.
     pub(crate) fn resolve(&self, job: &str) -> Cron {
         let mut bits = self.bits;
-        let kinds = [SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY];
-        for (kind, hashed) in kinds.into_iter().zip(self.hashed) {
+        for (index, hashed) in self.hashed.into_iter().enumerate() {
             let Some(hashed) = hashed else { continue };
-            let mut hash = StableHash::new();
-            hash.text(job);
-            hash.text(kind.name);
-            let values = hashed.values(hash.finish());
-            match kind.name {
-                "second" => bits.seconds = values,
-                "minute" => bits.minutes = values,
-                "hour" => bits.hours = values as u32,
-                "day of month" => bits.days = values as u32,
-                "month" => bits.months = values as u16,
+            let values = hashed.values(job, index);
+            match index {
+                0 => bits.seconds = values,
+                1 => bits.minutes = values,
+                2 => bits.hours = values as u32,
+                3 => bits.days = values as u32,
+                4 => bits.months = values as u16,
                 // 7 is another Sunday.
                 _ => bits.weekdays = (values | values >> 7) as u8 & 0x7f,
             }
@@ -139,7 +127,7 @@ impl CronExpr {
 
     /// A field without special entries: its values, and whether it is `*` or `*/n` as a whole.
     fn plain(&mut self, index: usize, piece: Piece<'_>, kind: FieldKind) -> Result<(u64, bool), TextError> {
-        if let Some(hashed) = parse_hashed(piece, kind)? {
+        if let Some(hashed) = Hashed::parse(piece, kind)? {
             self.hashed[index] = Some(hashed);
             return Ok((0, false));
         }
@@ -157,7 +145,7 @@ impl CronExpr {
 
     fn days(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
         self.bits.traits.days_restricted = !matches!(piece.text, "*" | "?");
-        if let Some(hashed) = parse_hashed(piece, DAY)? {
+        if let Some(hashed) = Hashed::parse(piece, DAY)? {
             self.hashed[3] = Some(hashed);
             return Ok(());
         }
@@ -191,7 +179,7 @@ impl CronExpr {
 
     fn weekdays(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
         self.bits.traits.weekdays_restricted = !matches!(piece.text, "*" | "?");
-        if let Some(hashed) = parse_hashed(piece, WEEKDAY)? {
+        if let Some(hashed) = Hashed::parse(piece, WEEKDAY)? {
             self.hashed[5] = Some(hashed);
             return Ok(());
         }
@@ -239,11 +227,23 @@ fn fields_of(text: &str) -> Vec<Piece<'_>> {
         .collect()
 }
 
+const COMMAND_HINT: &str = "give the schedule alone: what to run stands in the job's `program`";
+
+/// Whether a piece looks as if a line of a crontab was pasted, with its command, its user or a comment.
+fn is_command(piece: &Piece<'_>) -> bool {
+    let word = piece.text.len() > 1 && piece.text.bytes().all(|byte| byte.is_ascii_lowercase());
+    word || piece.text.starts_with(['/', '#', '.', '~', '[', '-'])
+}
+
 fn wrong_count(text: &str, pieces: &[Piece<'_>]) -> TextError {
     let at = pieces.get(7).map_or(0..text.len(), |extra| extra.at..text.len());
     let count = pieces.len();
     let fields = if count == 1 { "field" } else { "fields" };
-    TextError::new(at, format!("a cron expression has 5, 6 or 7 fields, this has {count} {fields}")).hint(
+    let error = TextError::new(at, format!("a cron expression has 5, 6 or 7 fields, this has {count} {fields}"));
+    if pieces.iter().skip(5).any(is_command) {
+        return error.hint(COMMAND_HINT);
+    }
+    error.hint(
         "minute hour day-of-month month day-of-week; a sixth field is the year; with seven the first is the second",
     )
 }
@@ -289,63 +289,6 @@ fn last_weekday(entry: Piece<'_>) -> Option<Result<u32, TextError>> {
     let is_last = len > 1 && entry.text.is_char_boundary(len - 1) && entry.text[len - 1..].eq_ignore_ascii_case("l");
     // No name of a weekday ends in an l, so a trailing one is always the mark.
     is_last.then(|| item::value(entry.part(0, len - 1), WEEKDAY))
-}
-
-fn parse_hashed(piece: Piece<'_>, kind: FieldKind) -> Result<Option<Hashed>, TextError> {
-    let text = piece.text;
-    if !text.starts_with(['H', 'h']) {
-        return Ok(None);
-    }
-    // The month has 28 days that always exist.
-    let usual_last = if kind.name == DAY.name { 28 } else { kind.max };
-    let mut hashed = Hashed { first: kind.min, last: usual_last, step: None };
-    let mut at = 1;
-    if text[at..].starts_with('(') {
-        let close = text.find(')').ok_or_else(|| piece.error("expected `)`").hint("write H(0-29)"))?;
-        let inside = piece.part(at + 1, close);
-        let item = parse_item(inside, kind)?;
-        if item.step != 1 || item.star || item.first > item.last {
-            return Err(inside.error("expected a range such as 0-29"));
-        }
-        (hashed.first, hashed.last) = (item.first, item.last);
-        at = close + 1;
-    }
-    if text[at..].starts_with('/') {
-        let step = piece.part(at + 1, text.len());
-        let most = hashed.last - hashed.first + 1;
-        let steps = FieldKind { name: "a step", min: 1, max: most, value_max: most, star: false, names: &[] };
-        hashed.step = Some(item::value(step, steps)?);
-        at = text.len();
-    }
-    if at < text.len() {
-        return Err(piece
-            .part(at, text.len())
-            .error("expected nothing more after `H`")
-            .hint("write H, H/15 or H(0-29)"));
-    }
-    Ok(Some(hashed))
-}
-
-impl Hashed {
-    fn values(self, hash: u64) -> u64 {
-        let choices = self.step.unwrap_or(self.last - self.first + 1);
-        let first = self.first + (hash % u64::from(choices)) as u32;
-        match self.step {
-            Some(step) => set::stepped(first, self.last, step),
-            None => 1 << first,
-        }
-    }
-
-    fn text(self, kind: FieldKind) -> String {
-        let usual_last = if kind.name == DAY.name { 28 } else { kind.max };
-        let range = if (self.first, self.last) == (kind.min, usual_last) {
-            String::new()
-        } else {
-            format!("({}-{})", self.first, self.last)
-        };
-        let step = self.step.map(|step| format!("/{step}")).unwrap_or_default();
-        format!("H{range}{step}")
-    }
 }
 
 impl fmt::Display for CronExpr {

@@ -124,6 +124,10 @@ impl FieldsExpr {
             DAY => {
                 self.bits.days = values as u32;
                 self.bits.traits.days_restricted = restricted;
+                if !restricted {
+                    // What else the list says makes no difference, so that equal rules are equal.
+                    (self.bits.nth, self.bits.from_end) = (0, 0);
+                }
             }
             WEEK => self.bits.weeks = values,
             WEEKDAY => {
@@ -132,7 +136,7 @@ impl FieldsExpr {
             }
             HOUR => {
                 self.bits.hours = values as u32;
-                self.bits.traits.every_hour = !restricted || star && entries == 1;
+                self.bits.traits.every_hour = star && entries == 1;
             }
             MINUTE => self.bits.minutes = values,
             _ => self.bits.seconds = values,
@@ -186,7 +190,7 @@ impl FieldsExpr {
             DAY => self.day_text(),
             WEEK if bits.weeks == ALL_WEEKS => "*".to_owned(),
             WEEK => set::text(bits.weeks, kind, true),
-            WEEKDAY => set::text(monday_first(bits.weekdays), kind, true),
+            WEEKDAY => set::text(set::monday_first(bits.weekdays), kind, true),
             HOUR => match set::values(u64::from(bits.hours)).as_slice() {
                 [_, second] if bits.traits.every_hour => format!("*/{second}"),
                 _ => set::text(u64::from(bits.hours), kind, bits.traits.every_hour),
@@ -255,11 +259,6 @@ fn leading_blanks(text: &str) -> usize {
 /// From Monday = 0 to Sunday = 0.
 fn sunday_first(days: u64) -> u8 {
     ((days << 1 | days >> 6) & 0x7f) as u8
-}
-
-/// From Sunday = 0 to Monday = 0.
-fn monday_first(days: u8) -> u64 {
-    u64::from((days >> 1 | days << 6) & 0x7f)
 }
 
 impl fmt::Display for FieldsExpr {

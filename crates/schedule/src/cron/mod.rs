@@ -3,6 +3,7 @@
 mod bits;
 mod expression;
 mod fields;
+mod hashed;
 mod item;
 mod search;
 mod set;
@@ -11,3 +12,4 @@ pub(crate) use bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years
 pub use expression::CronExpr;
 pub use fields::FieldsExpr;
 pub(crate) use search::CronTimes;
+pub(crate) use set::{distance, monday_first, runs, values};

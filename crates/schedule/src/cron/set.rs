@@ -1,4 +1,5 @@
-//! The set of values of one cron field, and its shortest text. Both dialects are printed from here.
+//! The set of values of one cron field: its values, runs and steps, and its shortest text. Both dialects are printed from
+//! here, and words and lint ask the same questions.
 
 use std::fmt::Write;
 
@@ -63,8 +64,31 @@ pub(super) fn stepped(first: u32, last: u32, step: u32) -> u64 {
 }
 
 /// Values of a set in order.
-pub(super) fn values(bits: u64) -> Vec<u32> {
+pub(crate) fn values(bits: u64) -> Vec<u32> {
     (0..64).filter(|value| bits >> value & 1 == 1).collect()
+}
+
+/// Neighbours taken together: the first and the last value of each run.
+pub(crate) fn runs(values: &[u32]) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for value in values {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *value => *last = *value,
+            _ => runs.push((*value, *value)),
+        }
+    }
+    runs
+}
+
+/// The distance between neighbours, when there are two values or more and it is the same for all.
+pub(crate) fn distance(values: &[u32]) -> Option<u32> {
+    let distance = values.get(1)? - values[0];
+    values.windows(2).all(|pair| pair[1] - pair[0] == distance).then_some(distance)
+}
+
+/// Weekdays as bits with Monday first; cron's own count begins with Sunday.
+pub(crate) fn monday_first(weekdays: u8) -> u64 {
+    u64::from((weekdays >> 1 | weekdays << 6) & 0x7f)
 }
 
 /// The shortest usual text of a set: `*` when it is all, `*/n` when it is that and `star` allows it, else ranges
@@ -84,25 +108,18 @@ pub(super) fn list_text(values: &[u32], min: u32, max: u32, star: bool) -> Strin
         return if whole { format!("*/{step}") } else { format!("{first}-{last}/{step}") };
     }
     let mut text = String::new();
-    let mut rest = values;
-    while let Some(first) = rest.first() {
-        let run = rest.iter().zip(*first..).take_while(|(value, expected)| *value == expected).count();
+    for (first, last) in runs(values) {
         let separator = if text.is_empty() { "" } else { "," };
-        let taken = if run >= 3 {
-            let _ = write!(text, "{separator}{first}-{}", rest[run - 1]);
-            run
-        } else {
-            let _ = write!(text, "{separator}{first}");
-            1
+        let _ = match last - first {
+            0 => write!(text, "{separator}{first}"),
+            1 => write!(text, "{separator}{first},{last}"),
+            _ => write!(text, "{separator}{first}-{last}"),
         };
-        rest = &rest[taken..];
     }
     text
 }
 
-/// The distance between neighbours, when there are three or more values and it is the same and above one.
+/// The step that is worth writing as one: between three or more values, and above one.
 fn even_step(values: &[u32]) -> Option<u32> {
-    let step = values.get(1)? - values[0];
-    let even = values.len() >= 3 && step > 1 && values.windows(2).all(|pair| pair[1] - pair[0] == step);
-    even.then_some(step)
+    distance(values).filter(|step| values.len() >= 3 && *step > 1)
 }

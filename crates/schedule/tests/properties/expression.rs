@@ -29,7 +29,7 @@ const HOUR: Shape = Shape::plain(0, 23);
 const DAY: Shape = Shape::plain(1, 31);
 const MONTH: Shape = Shape { min: 1, max: 12, names: &MONTHS, short_steps: false };
 const WEEKDAY: Shape = Shape { min: 0, max: 6, names: &WEEKDAYS, short_steps: false };
-const YEAR: Shape = Shape::plain(1970, 2099);
+const YEAR: Shape = Shape::plain(1970, 2100);
 
 /// An expression and what it means.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl LocalRule for Expression {
     }
 
     fn every_hour(&self) -> bool {
-        self.hours.star || self.hours.values.len() == 24
+        self.hours.star
     }
 }
 

@@ -12,7 +12,7 @@ use crate::oracle::LocalRule;
 const FROM_MONDAY: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const NAMES: [&str; 8] = ["year", "month", "day", "week", "day_of_week", "hour", "minute", "second"];
 const SHAPES: [Shape; 8] = [
-    Shape { short_steps: true, ..Shape::plain(1970, 2099) },
+    Shape { short_steps: true, ..Shape::plain(1970, 2100) },
     Shape { min: 1, max: 12, names: &MONTHS, short_steps: true },
     Shape { short_steps: true, ..Shape::plain(1, 31) },
     Shape { short_steps: true, ..Shape::plain(1, 53) },
@@ -113,7 +113,7 @@ impl LocalRule for Named {
     }
 
     fn every_hour(&self) -> bool {
-        self.values[5].star || self.values[5].values.len() == 24
+        self.values[5].star
     }
 }
 

@@ -82,13 +82,17 @@ fn counting_from_the_previous_run() {
     let end = instant("2026-03-29T00:59:30Z");
     let ten_minutes = compile(&parse("with 10m interval"), "Europe/Berlin");
     assert!(ten_minutes.counts_from_previous());
-    assert_eq!(ten_minutes.next(end), Some(instant("2026-03-29T01:09:30Z")));
-    assert_eq!(ten_minutes.prev(end), None);
+    assert_eq!(ten_minutes.after_run(end), Some(instant("2026-03-29T01:09:30Z")));
+    assert_eq!((ten_minutes.next(end), ten_minutes.prev(end)), (None, None));
+    assert_eq!(ten_minutes.coming(end).nth(1), Some(instant("2026-03-29T01:19:30Z")));
     // At least a second lies between runs, so that a failing job cannot spin.
     let continuously = compile(&parse("continuously"), "UTC");
     assert!(continuously.counts_from_previous());
-    assert_eq!(continuously.next(end), Some(instant("2026-03-29T00:59:31Z")));
-    assert!(!compile(&parse("@every 10m"), "UTC").counts_from_previous());
+    assert_eq!(continuously.after_run(end), Some(instant("2026-03-29T00:59:31Z")));
+    assert_eq!(continuously.after_run(instant("2026-03-29T00:59:30.2Z")), Some(instant("2026-03-29T00:59:32Z")));
+    let every = compile(&parse("@every 10m"), "UTC");
+    assert!(!every.counts_from_previous());
+    assert_eq!(every.after_run(end), None);
 }
 
 #[test]
@@ -257,11 +261,52 @@ fn windows_without_room_end_the_search() {
 fn nothing_comes_after_the_end_of_time() {
     for text in ["@every 90s", "continuously", "with 10m interval", "* * * * * * *"] {
         let end = Instant::from_micros(i64::MAX);
-        assert_eq!(compile(&parse(text), "UTC").next(end), None, "{text}");
+        assert_eq!(compile(&parse(text), "UTC").coming(end).next(), None, "{text}");
     }
 }
 
 #[test]
 fn blanks_in_a_phrase_do_not_matter() {
     assert_eq!(parse("with                    10m    interval"), parse("with 10m interval"));
+}
+
+#[test]
+fn a_count_from_the_previous_run_keeps_to_its_limits() {
+    let after = |start: Option<&str>, end: Option<&str>, calendar: &str| {
+        let bound = |text: Option<&str>| text.map(|text| Bound::parse(text).expect(text));
+        let spec = Spec { start: bound(start), end: bound(end), ..parse("with 10m interval") };
+        compile(&on(calendar, spec), "Europe/Berlin")
+    };
+    let run_end = instant("2026-02-01T12:00:00Z");
+    let start = after(Some("2026-02-02T00:00:00Z"), None, "all");
+    assert_eq!(start.after_run(run_end), Some(instant("2026-02-02T00:00:00Z")));
+    assert_eq!(start.after_run(instant("2026-02-01T23:55:00Z")), Some(instant("2026-02-02T00:05:00Z")));
+    assert_eq!(after(None, Some("2026-02-01T12:05:00Z"), "all").after_run(run_end), None);
+    // 1 February 2026 is a Sunday: the first moment of Monday in Berlin.
+    assert_eq!(after(None, None, "Mon-Fri").after_run(run_end), Some(instant("2026-02-01T23:00:00Z")));
+}
+
+#[test]
+fn what_an_occurrence_gives_to_its_run() {
+    let spec = Spec { zone: Some("Europe/Berlin".to_owned()), ..on("Mon-Fri", daily(&["18:00"], 1, 1)) };
+    let args = compile(&spec, "UTC").automatic_args(instant("2026-03-28T17:00:00Z"));
+    let expected = [
+        ("time", "2026-03-28T17:00:00Z"),
+        ("date", "2026-03-26"),
+        ("sched_date", "2026-03-28"),
+        ("daytime", "18:00:00"),
+        ("tz", "Europe/Berlin"),
+        ("calendar", "Mon-Fri"),
+    ];
+    assert_eq!(args, expected.map(|(name, value)| (name, value.to_owned())));
+}
+
+#[test]
+fn a_window_that_a_gap_swallows_runs_once() {
+    check_spec(
+        &window("02:30", "02:50", 0, "10m"),
+        "Europe/Berlin",
+        "2026-03-28T01:45:00Z",
+        &["2026-03-29T03:00+02:00", "2026-03-30T02:30+02:00", "2026-03-30T02:40+02:00", "2026-03-31T02:30+02:00"],
+    );
 }

@@ -46,8 +46,7 @@ fn shown(schedule: &Schedule, at: Instant) -> String {
 fn check_spec(spec: &Spec, zone: &str, after: &str, expected: &[&str]) {
     let schedule = compile(spec, zone);
     let after = instant(after);
-    let found: Vec<Instant> =
-        std::iter::successors(schedule.next(after), |at| schedule.next(*at)).take(expected.len()).collect();
+    let found: Vec<Instant> = schedule.coming(after).take(expected.len()).collect();
     let texts: Vec<String> = found.iter().map(|at| shown(&schedule, *at)).collect();
     assert_eq!(texts, expected, "{spec} in {zone} after {after}");
     for pair in found.windows(2) {

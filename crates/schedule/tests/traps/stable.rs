@@ -1,8 +1,14 @@
 //! What must never change, on no machine and in no version: what `H` stands for, and how far jitter moves a run.
 //! A difference here would move people's runs.
 
+use std::collections::BTreeMap;
+
 use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{Instant, Schedule, Span, Spec, Surroundings, Zone, Zones};
+use cronhold_schedule::cron::FieldsExpr;
+use cronhold_schedule::{
+    Bound, CalendarExpr, DailyInterval, Edge, Fold, Gap, Instant, Schedule, Shift, Span, Spec, Surroundings, TimeOfDay,
+    Timing, Zone, Zones,
+};
 
 use crate::{instant, parse};
 
@@ -87,3 +93,66 @@ fn jitter_stays_below_the_next_occurrence() {
         }
     }
 }
+
+/// Ids of schedules without a name. Never edit a row: a stored cursor belongs to an id, and a schedule whose id changes
+/// starts anew.
+#[test]
+fn ids_never_change() {
+    let spec = |edit: &dyn Fn(&mut Spec)| {
+        let mut spec = parse("0 18 * * 1-5");
+        edit(&mut spec);
+        spec
+    };
+    let args = BTreeMap::from([("region".to_owned(), "eu".to_owned())]);
+    let time = |text: &str| TimeOfDay::parse(text).expect(text);
+    let bound = |text: &str| Bound::parse(text).expect(text);
+    let edge = |text: &str, days| Edge { time: time(text), shift: Shift { calendar_days: 0, days } };
+    let window = DailyInterval { from: edge("22:00", 0), until: edge("02:00", 1), interval: Span::from_secs(600) };
+    let fields = FieldsExpr::parse(&[("day", "last fri"), ("hour", "*/3")]).expect("good");
+    let ids = [
+        spec(&|_| {}).digest(&BTreeMap::new()),
+        spec(&|_| {}).digest(&args),
+        spec(&|spec| spec.zone = Some("Europe/Berlin".to_owned())).digest(&args),
+        spec(&|spec| spec.start = Some(bound("2026-01-01"))).digest(&args),
+        spec(&|spec| spec.end = Some(bound("2026-01-01T18:00"))).digest(&args),
+        spec(&|spec| spec.calendar = Some(CalendarExpr::parse("Mon-Fri - holidays").expect("good"))).digest(&args),
+        spec(&|spec| spec.gap = Some(Gap::Skip)).digest(&args),
+        spec(&|spec| spec.fold = Some(Fold::Both)).digest(&args),
+        spec(&|spec| spec.timing = Timing::Fields(fields.clone())).digest(&args),
+        spec(&|spec| spec.timing = Timing::daily(vec![time("18:00"), time("09:00")], Shift::default())).digest(&args),
+        spec(&|spec| spec.timing = Timing::DailyInterval(window.clone())).digest(&args),
+        spec(&|spec| spec.timing = Timing::at(vec![bound("2026-02-01T00:00:00Z"), bound("2026-01-01")])).digest(&args),
+        parse("H H * * *").digest(&args),
+        parse("@every 90s").digest(&args),
+        parse("with 10m interval").digest(&args),
+        parse("continuously").digest(&args),
+        parse("triggered").digest(&args),
+        parse("@never").digest(&args),
+        parse("@reboot").digest(&args),
+    ];
+    assert_eq!(ids, IDS);
+    let jittered = spec(&|spec| spec.jitter = Span::from_secs(60));
+    assert_eq!(jittered.digest(&args), ids[1], "jitter does not count");
+}
+
+const IDS: [&str; 19] = [
+    "6d48e582c10246cf",
+    "c9c88391494c0d2d",
+    "7d1deb545ae90e7b",
+    "ede03b2c36c982e2",
+    "6ea79dc840b86203",
+    "fe08c8d4c1f2b313",
+    "31d090fab74f3d15",
+    "0cff9fb4ec5c6f4b",
+    "39d6a6e38282218c",
+    "b3ed05254122bdb2",
+    "f071a891ca9e7889",
+    "71a254a5206511cb",
+    "5daa65257ea2e881",
+    "e840eed0182e7e27",
+    "733b40b9ecfa3629",
+    "ac1b56569e34172d",
+    "d8bc690ed1344bfc",
+    "d522e35965701358",
+    "8e75f830f1384d43",
+];
