@@ -99,7 +99,7 @@ fn files_that_cannot_be_read() {
     let folder = Folder::new("unreadable");
     let link = |to: &str, from: &str| std::os::unix::fs::symlink(to, folder.0.join(from)).expect("a link");
     folder.put("a/ok.yaml", "program: x\n");
-    folder.put("bytes.yaml", b"program: \xff\n");
+    folder.put("bytes.yaml", b"program: x\nlabels: [\xc3\xa4\xff]\n");
     folder.put("large.yaml", "#".repeat((1 << 20) + 1));
     folder.put("at-the-limit.yaml", format!("program: x\n{}", "#".repeat((1 << 20) - 11)));
     folder.put("c.cal", b"\xff");
@@ -115,8 +115,8 @@ fn files_that_cannot_be_read() {
         [
             "DIR/a/up:1:1: this link leads back to a folder that it lies in (remove it)",
             "DIR/again/up:1:1: this link leads back to a folder that it lies in (remove it)",
-            "DIR/bytes.yaml:1:1: it is not a text in UTF-8: byte 10 belongs to no character",
-            "DIR/c.cal:1:1: it is not a text in UTF-8: byte 1 belongs to no character",
+            "DIR/bytes.yaml:2:11: the byte 0xff belongs to no character (save the file as UTF-8)",
+            "DIR/c.cal:1:1: the byte 0xff belongs to no character (save the file as UTF-8)",
             "DIR/dangling.yaml:1:1: it cannot be read: No such file or directory (os error 2)",
             "DIR/device.yaml:1:1: it is not a regular file (move it out of the directory)",
             "DIR/itself.yaml:1:1: it cannot be read: Too many levels of symbolic links (os error 40)",

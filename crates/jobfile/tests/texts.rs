@@ -1,6 +1,7 @@
 //! Schedules from a command line, and texts that nobody would write.
 
-use cronhold_jobfile::{Options, Style, read_job, read_schedule, render, render_line};
+use cronhold_core::job::Schedule;
+use cronhold_jobfile::{Mistake, Options, Style, read_job, read_schedule, render, render_line};
 use proptest::prelude::*;
 
 #[test]
@@ -18,15 +19,15 @@ fn schedules_of_a_command_line() {
         ("every: 15m", "@every 15m"),
         ("'@daily'", "0 0 * * *"),
     ] {
-        let schedules = read_schedule(text).expect(text);
+        let schedules = schedules_in(text).expect(text);
         assert_eq!(schedules.len(), 1, "{text}");
         assert_eq!(schedules[0].spec.to_string(), canonical, "{text}");
-        assert_eq!(read_schedule(canonical).as_ref(), Ok(&schedules), "{canonical}");
+        assert_eq!(schedules_in(canonical).as_ref(), Ok(&schedules), "{canonical}");
     }
-    assert_eq!(read_schedule("[{every: 15m}, '@daily']").expect("a list").len(), 2);
-    assert_eq!(read_schedule("- every: 15m\n- '@daily'").expect("a list").len(), 2);
+    assert_eq!(schedules_in("[{every: 15m}, '@daily']").expect("a list").len(), 2);
+    assert_eq!(schedules_in("- every: 15m\n- '@daily'").expect("a list").len(), 2);
     // Args need no job here.
-    assert_eq!(read_schedule("{every: 1h, args: {region: us}}").expect("a map")[0].args.len(), 1);
+    assert_eq!(schedules_in("{every: 1h, args: {region: us}}").expect("a map")[0].args.len(), 1);
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn mistakes_in_schedules_point() {
         ("CRON_TZ=Berlin 0 6 * * *", "schedule:1:9: there is no time zone `Berlin` (did you mean `Europe/Berlin`?)"),
         ("{daily: 18:00, timezone: Mars}", "schedule:1:26: there is no time zone `Mars`"),
     ] {
-        let mistakes = read_schedule(text).expect_err(text);
+        let mistakes = schedules_in(text).expect_err(text);
         let lines: Vec<String> = mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
         assert!(lines.iter().any(|line| line.starts_with(expected)), "{text}: {lines:#?}");
     }
@@ -108,7 +109,11 @@ fn check(text: &str) {
         assert!(!render(mistake, text, Style::Plain).is_empty());
     }
     let _ = read.places.get("schedule[0].every");
-    for mistake in read_schedule(text).err().unwrap_or_default() {
+    for mistake in schedules_in(text).err().unwrap_or_default() {
         assert!(!render_line(&mistake, text).is_empty());
     }
+}
+
+fn schedules_in(text: &str) -> Result<Vec<Schedule>, Vec<Mistake>> {
+    read_schedule(text, &Options::default()).map(|(schedules, _)| schedules)
 }

@@ -1,19 +1,17 @@
 //! Reads a directory: files on several threads, then the names, then the checks across jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use cronhold_core::{Job, JobId};
 use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::{Calendar, Calendars, check_name};
 
+use super::text::{Unreadable, read_text};
 use super::walk::{Found, Kind, walk};
 use super::{Around, Directory, LoadedJob, Options, check, parallel};
 use crate::mistake::Mistake;
 use crate::read::{self, Places, read_job};
-use crate::yaml::FILE_BYTES_MAX;
 
 /// Reads a directory and checks it as a whole.
 pub fn load(root: &Path, options: &Options<'_>) -> Directory {
@@ -50,11 +48,11 @@ enum Content {
 }
 
 fn read_file(found: &Found, options: &Options<'_>) -> ReadFile {
-    let text = match read_text(&found.path) {
+    let text = match read_text(&found.file, &found.path) {
         Ok(text) => text,
-        Err(message) => {
-            let mistakes = vec![Mistake::new(&found.file, 0..0, message)];
-            return ReadFile { text: String::new(), content: Content::Nothing, mistakes };
+        Err(unreadable) => {
+            let Unreadable { mistake, text } = *unreadable;
+            return ReadFile { text, content: Content::Nothing, mistakes: vec![mistake] };
         }
     };
     let calendar = |read: Result<Calendar, Vec<TextError>>| match read {
@@ -73,21 +71,6 @@ fn read_file(found: &Found, options: &Options<'_>) -> ReadFile {
         Kind::Ics => calendar(Calendar::from_ics(&text)),
     };
     ReadFile { text, content, mistakes }
-}
-
-/// The text of a file that is not too large to be one of ours.
-fn read_text(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let most = FILE_BYTES_MAX as u64 + 1;
-    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| format!("it cannot be read: {error}"))?;
-    if bytes.len() > FILE_BYTES_MAX {
-        return Err(format!("the file is too large: at most {FILE_BYTES_MAX} bytes are read"));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("it is not a text in UTF-8: byte {} belongs to no character", at + 1)
-    })
 }
 
 fn at_place(file: &str, error: TextError) -> Mistake {
@@ -176,7 +159,7 @@ impl Loading {
         self.broken.extend(self.jobs.iter().filter(|(_, job)| is_broken(job)).map(|(id, _)| id.clone()));
         self.jobs.retain(|_, job| !is_broken(job));
         self.mistakes.sort_by(|a, b| (&a.file, a.at.start).cmp(&(&b.file, b.at.start)));
-        let Self { jobs, broken, calendars, mistakes, texts, .. } = self;
-        Directory { jobs, broken, calendars, mistakes, texts }
+        let Self { jobs, broken, calendars, broken_calendars, mistakes, texts, .. } = self;
+        Directory { jobs, broken, calendars, broken_calendars, mistakes, texts }
     }
 }

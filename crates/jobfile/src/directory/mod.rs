@@ -4,6 +4,7 @@
 mod check;
 mod load;
 mod parallel;
+mod text;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use cronhold_schedule::{Instant, Zone, Zones};
 
 pub use check::{Around, check};
 pub use load::{load, load_calendars};
+pub use text::{Unreadable, read_text};
 
 use crate::mistake::Mistake;
 use crate::read::Places;
@@ -37,11 +39,13 @@ pub struct Directory {
     pub jobs: BTreeMap<JobId, LoadedJob>,
     /// Ids of jobs that have a mistake. They exist, so that naming them elsewhere is no mistake.
     pub broken: BTreeSet<JobId>,
-    /// Calendars without a mistake. A job may name one that is missing here because its file has mistakes.
+    /// Calendars without a mistake.
     pub calendars: Calendars,
+    /// Names of calendars that have a mistake. They exist too: a job that names one is no mistake, but cannot be asked.
+    pub broken_calendars: BTreeSet<String>,
     /// All mistakes, by file and place.
     pub mistakes: Vec<Mistake>,
-    /// Texts of files that have mistakes, by the name that the mistakes use. A file that could not be read has none.
+    /// Texts of files that have mistakes, by the name that the mistakes use. One that could not be read has none.
     pub texts: BTreeMap<String, String>,
 }
 

@@ -152,7 +152,7 @@ impl Walk {
 /// Kind and name without suffix of a file that is ours.
 fn split(name: &str) -> Option<(Kind, &str)> {
     let (stem, suffix) = name.rsplit_once('.')?;
-    let kind = match suffix {
+    let kind = match suffix.to_ascii_lowercase().as_str() {
         "yaml" | "yml" => Kind::Job,
         "cal" => Kind::Dates,
         "ics" => Kind::Ics,

@@ -90,7 +90,12 @@ pub static SCHEDULE: Table = Table {
         ),
         ZONE,
         Key::new("start", Shape::Moment, "Nothing before it.").also(&["start_date"]),
-        Key::new("end", Shape::Moment, "Nothing after it.").also(&["end_date"]),
+        Key::new(
+            "end",
+            Shape::Moment,
+            "Nothing after it; a date includes its day, but as APScheduler's `end_date` only its first moment.",
+        )
+        .also(&["end_date"]),
         Key::new("jitter", Shape::Span, "Runs start up to this much later, spread by job and occurrence.")
             .default("0s"),
         CALENDAR,

@@ -1,7 +1,7 @@
 //! Schedules as Apsis writes them: with `type`, and with `start` and `stop` beside each other.
 
 use cronhold_core::job::{Schedule, StopSchedule};
-use cronhold_schedule::{Daily, DailyInterval, Span, Spec, Timing};
+use cronhold_schedule::{DailyInterval, Span, Spec, Timing};
 
 use super::fields::Fields;
 use super::reader::{Item, Reader};
@@ -49,7 +49,7 @@ impl Reader<'_> {
     fn apsis_daily(&mut self, fields: &Fields<'_>) -> Option<Timing> {
         let times = self.needed(fields, "daily", "daytime").and_then(|item| self.times(item));
         let shift = self.shift(fields);
-        Some(Timing::Daily(Daily { times: times?, shift }))
+        Some(Timing::daily(times?, shift))
     }
 
     fn apsis_window(&mut self, fields: &Fields<'_>) -> Option<Timing> {

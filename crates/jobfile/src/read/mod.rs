@@ -82,10 +82,10 @@ pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
 }
 
 /// Reads a schedule as people give it on a command line: a cron text, a phrase such as
-/// `with 10m interval`, or a YAML map or list such as `{hour: 14, day: last}`.
-pub fn read_schedule(text: &str) -> Result<Vec<Schedule>, Vec<Mistake>> {
+/// `with 10m interval`, or a YAML map or list such as `{hour: 14, day: last}`. The places have the paths that they would
+/// have in a job file, such as `schedule[0].timezone`.
+pub fn read_schedule(text: &str, options: &Options<'_>) -> Result<(Vec<Schedule>, Places), Vec<Mistake>> {
     const FILE: &str = "schedule";
-    let options = Options::default();
     let trimmed = text.trim_start();
     // A cron text may begin with `*` or `@`, which YAML has other plans for, and may hold `: ` or ` #`.
     let is_yaml = trimmed.starts_with(['{', '[', '-', '"', '\'']) || trimmed.lines().any(has_key);
@@ -93,8 +93,8 @@ pub fn read_schedule(text: &str) -> Result<Vec<Schedule>, Vec<Mistake>> {
     let mut reader = Reader::new(FILE, text, options.zones, mistakes);
     let schedules = root.as_ref().map(|root| reader.schedules(Item { name: "schedule", node: root }));
     let mistakes = reader.into_mistakes();
-    match schedules {
-        Some(schedules) if mistakes.is_empty() => Ok(schedules),
+    match (schedules, root) {
+        (Some(schedules), Some(root)) if mistakes.is_empty() => Ok((schedules, Places::of_schedules(root, text))),
         _ => Err(mistakes),
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 #[cfg(test)]
 use crate::yaml;
-use crate::yaml::{Node, Value};
+use crate::yaml::{Entry, Node, Value};
 
 /// The places of one file, by dotted path such as `conditions[0].after.job` or `on.success[0].run`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +18,13 @@ impl Places {
     pub(super) fn new(root: Option<Node>, text: &str) -> Self {
         let first_lines = text.match_indices('\n').map(|(at, _)| at).collect();
         Self { root, first_lines }
+    }
+
+    /// The places of a text that holds schedules alone, under the paths that they have in a job file.
+    pub(super) fn of_schedules(root: Node, text: &str) -> Self {
+        let span = root.span.clone();
+        let entry = Entry { key: "schedule".to_owned(), key_span: span.start..span.start, value: root };
+        Self::new(Some(Node { value: Value::Map(vec![entry]), span }), text)
     }
 
     /// The bytes of a path; of the nearest part above it that is there, where a short form was written
@@ -51,6 +58,14 @@ impl Places {
             };
         }
         node.entries().iter().find(|entry| entry.key == key).map(|entry| entry.key_span.clone())
+    }
+
+    /// The value of a schedule's key, also where it stands inside the kind (`daily: {calendar: …}`); the whole schedule,
+    /// if it was written without that key.
+    pub fn of_schedule(&self, index: usize, key: &str) -> Range<usize> {
+        let schedule = format!("schedule[{index}]");
+        let paths = ["", "daily.", "daily_interval."].map(|kind| format!("{schedule}.{kind}{key}"));
+        self.get(paths.iter().find(|path| self.key(path).is_some()).unwrap_or(&schedule))
     }
 
     fn first_line(&self, node: &Node) -> Range<usize> {
@@ -87,5 +102,18 @@ mod tests {
         }
         assert_eq!(places.key("conditions[1].after.args").map(|at| &text[at]), Some("args"));
         assert_eq!(places.key("program"), None);
+    }
+
+    #[test]
+    fn keys_of_schedules_are_found_in_their_kind() {
+        let list = "- {every: 1m, calendar: a}\n- {daily: {times: '18:00', calendar: b}}\n- '@daily'\n";
+        let places = Places::of_schedules(yaml::parse("x.yaml", list).0.expect("a list"), list);
+        for (index, expected) in [(0, "a"), (1, "b"), (2, "'@daily'")] {
+            assert_eq!(&list[places.of_schedule(index, "calendar")], expected, "{index}");
+        }
+        let map = "{hour: 5, calendar: c}";
+        let places = Places::of_schedules(yaml::parse("x.yaml", map).0.expect("a map"), map);
+        assert_eq!(&map[places.of_schedule(0, "calendar")], "c");
+        assert_eq!(&map[places.of_schedule(0, "timezone")], map);
     }
 }

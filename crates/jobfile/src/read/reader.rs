@@ -131,7 +131,7 @@ impl<'t> Reader<'t> {
                 ),
                 _ => self.not_empty(item, scalar),
             },
-            _ => self.wrong(item, "a text", "\"some words\""),
+            _ => self.wrong(item, "a text", example_for(item.name)),
         }
     }
 
@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
     pub(crate) fn value<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
         match &item.node.value {
             Value::Scalar(scalar) => Some(&scalar.text),
-            _ => self.wrong(item, "a text", "\"some words\""),
+            _ => self.wrong(item, "a text", example_for(item.name)),
         }
     }
 
@@ -273,5 +273,17 @@ impl<'t> Reader<'t> {
         let nodes = self.list(item, example)?;
         let texts = nodes.iter().filter_map(|node| self.text(item.item(node)).map(str::to_owned)).collect();
         Some(texts)
+    }
+}
+
+/// A text that makes sense for a key.
+fn example_for(key: &str) -> &'static str {
+    match key {
+        "cron" => "\"0 18 * * Mon-Fri\"",
+        "timezone" | "tz" => "Europe/Berlin",
+        "calendar" => "Mon-Fri",
+        "second" | "minute" | "hour" | "day" | "month" | "week" | "year" => "\"1,2\"",
+        "day_of_week" => "mon-fri",
+        _ => "\"some words\"",
     }
 }

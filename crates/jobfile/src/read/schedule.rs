@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{Schedule, StopSchedule};
-use cronhold_schedule::{Fold, Gap, Spec, Timing};
+use cronhold_schedule::{Bound, Fold, Gap, Spec, Timing};
 
 use super::fields::Fields;
 use super::reader::{Item, Reader};
@@ -23,7 +23,7 @@ impl Reader<'_> {
         let mut schedules = Vec::new();
         for node in nodes {
             let Some(schedule) = self.schedule(item.item(node)) else { continue };
-            let id = schedule.name.clone().unwrap_or_else(|| schedule.spec.digest(&schedule.args));
+            let id = schedule.id();
             if let Some(first) = seen.get(&id) {
                 let (message, hint) = match &schedule.name {
                     Some(name) => (format!("two schedules have the name {}", quoted(name)), "rename one of them"),
@@ -104,19 +104,14 @@ impl Reader<'_> {
             }
         }
         spec.start = fields.get("start").and_then(|item| self.moment(item));
-        spec.end = fields.get("end").and_then(|item| self.moment(item));
+        spec.end = fields.get("end").and_then(|item| match self.moment(item)? {
+            // Whoever writes APScheduler's key means what it means there: the first moment of a date.
+            Bound::Day(day) if item.name == "end_date" => Some(Bound::Local(day.midnight())),
+            bound => Some(bound),
+        });
         spec.jitter = fields.get("jitter").and_then(|item| self.span(item)).unwrap_or_default();
-        spec.gap = match fields.get("gap").and_then(|item| self.word(item, &Gap::NAMES)) {
-            Some("next") => Some(Gap::Next),
-            Some(_) => Some(Gap::Skip),
-            None => None,
-        };
-        spec.fold = match fields.get("fold").and_then(|item| self.word(item, &Fold::NAMES)) {
-            Some("first") => Some(Fold::First),
-            Some("second") => Some(Fold::Second),
-            Some(_) => Some(Fold::Both),
-            None => None,
-        };
+        spec.gap = fields.get("gap").and_then(|item| Gap::parse(self.word(item, &Gap::NAMES)?).ok());
+        spec.fold = fields.get("fold").and_then(|item| Fold::parse(self.word(item, &Fold::NAMES)?).ok());
         Some(spec)
     }
 

@@ -1,7 +1,7 @@
 //! The kinds of schedules in our own form, each under the key that names it.
 
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Daily, DailyInterval, Edge, Shift, Span, Spec, Timing};
+use cronhold_schedule::{DailyInterval, Edge, Shift, Span, Spec, Timing};
 
 use super::fields::Fields;
 use super::reader::{Item, Reader};
@@ -34,7 +34,7 @@ impl Reader<'_> {
     pub(super) fn moments(&mut self, item: Item<'_>) -> Option<Timing> {
         let nodes = self.one_or_some(item, "[2026-03-29T01:30:00Z]")?;
         let moments: Vec<_> = nodes.iter().filter_map(|node| self.moment(item.item(node))).collect();
-        (moments.len() == nodes.len()).then_some(Timing::At(moments))
+        (moments.len() == nodes.len()).then(|| Timing::at(moments))
     }
 
     fn cron_fields(&mut self, fields: &Fields<'_>) -> Option<Timing> {
@@ -54,26 +54,21 @@ impl Reader<'_> {
         let shift_beside = self.shift(beside);
         if !matches!(item.node.value, Value::Map(_)) {
             let times = self.times(item)?;
-            return Some(Spec::new(Timing::Daily(Daily { times, shift: shift_beside })));
+            return Some(Spec::new(Timing::daily(times, shift_beside)));
         }
         let fields = self.fields(item, &keys::DAILY)?;
         let times = fields.get("times").and_then(|item| self.times(item));
         let inside = fields.get("date_shift").or(fields.get("calendar_shift")).is_some();
         let shift = if inside { self.shift(&fields) } else { shift_beside };
-        let spec = Spec::new(Timing::Daily(Daily { times: times?, shift }));
+        let spec = Spec::new(Timing::daily(times?, shift));
         self.zone_and_calendar(&fields, spec)
     }
 
-    /// Times of day, in order and without repeats.
+    /// Times of day, one or a list.
     pub(super) fn times(&mut self, item: Item<'_>) -> Option<Vec<cronhold_schedule::TimeOfDay>> {
         let nodes = self.one_or_some(item, "[\"08:00\", \"18:00\"]")?;
-        let mut times: Vec<_> = nodes.iter().filter_map(|node| self.time(item.item(node))).collect();
-        if times.len() < nodes.len() {
-            return None;
-        }
-        times.sort();
-        times.dedup();
-        Some(times)
+        let times: Vec<_> = nodes.iter().filter_map(|node| self.time(item.item(node))).collect();
+        (times.len() == nodes.len()).then_some(times)
     }
 
     fn daily_interval(&mut self, item: Item<'_>) -> Option<Spec> {

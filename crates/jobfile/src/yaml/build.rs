@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 
 use super::{DEPTH_MAX, Entry, FILE_BYTES_MAX, MISTAKES_MAX, NODES_MAX, Node, Scalar, Style, Value};
 use crate::mistake::Mistake;
@@ -114,12 +114,17 @@ impl<'t> Builder<'t> {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let is_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                let is_text = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                self.tagged(tag.as_deref(), &at);
                 self.nodes += 1;
                 return self.finish(scalar(text, style, is_text, at), anchor, Extent::ONE);
             }
-            Event::SequenceStart(style, anchor, _) => return self.open(at, style, anchor, Content::List(Vec::new())),
-            Event::MappingStart(style, anchor, _) => {
+            Event::SequenceStart(style, anchor, tag) => {
+                self.tagged(tag.as_deref(), &at);
+                return self.open(at, style, anchor, Content::List(Vec::new()));
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.tagged(tag.as_deref(), &at);
                 let content = Content::Map { entries: Vec::new(), merges: Vec::new(), key: None, broken: false };
                 return self.open(at, style, anchor, content);
             }
@@ -137,6 +142,15 @@ impl<'t> Builder<'t> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Tags that ask for more than plain values mean nothing here, and are not passed over in silence.
+    fn tagged(&mut self, tag: Option<&Tag>, at: &Range<usize>) {
+        let plain = ["str", "int", "float", "bool", "null", "seq", "map"];
+        if tag.is_some_and(|tag| !plain.iter().any(|known| tag.is_yaml_core_schema_tag(known))) {
+            let mistake = Mistake::new(self.file, at.clone(), "a tag has no meaning in a job file");
+            self.report(mistake.hint("leave out the word that begins with `!`, or quote the text if it is part of it"));
+        }
     }
 
     fn open(&mut self, at: Range<usize>, style: StructureStyle, anchor: usize, content: Content) -> Result<(), Stop> {

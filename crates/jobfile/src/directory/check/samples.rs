@@ -1,12 +1,11 @@
 //! A sample run of each schedule: its calendar is there, every param gets a value, and every template can be bound.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use cronhold_core::args::{ArgError, Args};
 use cronhold_core::job::Scope;
 use cronhold_core::template::Bindings;
-use cronhold_schedule::{CompileError, Instant, Schedule, Spec, Surroundings, Timing};
+use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Timing};
 
 use super::Checking;
 
@@ -25,7 +24,7 @@ impl Checking<'_> {
             let compiled = match Schedule::compile(&schedule.spec, surroundings(self)) {
                 Ok(compiled) => compiled,
                 Err(error) => {
-                    let at = self.place_of(index, &error);
+                    let at = self.loaded.places.of_schedule(index, error.key);
                     self.report(at, error.error.message, error.error.hint);
                     continue;
                 }
@@ -36,21 +35,25 @@ impl Checking<'_> {
             match Args::bind(&self.job().params, &schedule.args, &automatic) {
                 Ok(args) if samples < SAMPLES_MAX => {
                     samples += 1;
-                    self.bind(&args, occurrence, &mut failed);
+                    self.bind(&args, Some(occurrence), &mut failed);
                 }
                 Ok(_) => {}
                 Err(errors) => errors.0.into_iter().for_each(|error| self.wrong_arg(index, error)),
             }
         }
+        if self.job().schedules.is_empty() {
+            self.bind(&self.own_values(), None, &mut failed);
+        }
     }
 
-    /// Where the part of a schedule stands that could not be compiled.
-    fn place_of(&self, index: usize, error: &CompileError) -> Range<usize> {
-        let places = &self.loaded.places;
-        let schedule = format!("schedule[{index}]");
-        let paths = ["", "daily.", "daily_interval."].map(|kind| format!("{schedule}.{kind}{}", error.key));
-        let path = paths.iter().find(|path| places.key(path).is_some()).unwrap_or(&schedule);
-        places.get(path)
+    /// What is known of a run that only somebody or something starts: params that have a value of their own.
+    fn own_values(&self) -> Args {
+        let params = self.job().params.iter();
+        let value = params.filter_map(|(name, param)| {
+            let value = param.default.as_ref().or(param.choices.first())?;
+            Some((name.clone(), value.clone()))
+        });
+        value.collect()
     }
 
     fn wrong_arg(&mut self, index: usize, error: ArgError) {
@@ -66,12 +69,17 @@ impl Checking<'_> {
         }
     }
 
-    /// Binds every template of the job that speaks of a run alone; answers and messages are not known before.
-    fn bind(&mut self, args: &Args, occurrence: Instant, failed: &mut BTreeSet<String>) {
-        let run = self.run_bindings(args, occurrence);
+    /// Binds every template of the job that speaks of a run alone; answers and messages are not known before, and
+    /// neither are params without a value.
+    fn bind(&mut self, args: &Args, occurrence: Option<Instant>, failed: &mut BTreeSet<String>) {
+        let run = self.run_bindings(args, occurrence.unwrap_or(self.set.around.now));
+        let params = &self.job().params;
         let mut found = Vec::new();
         self.job().each_template(&mut |path, template, scope| {
             if template.is_literal() || failed.contains(path) || !self.may_bind() {
+                return;
+            }
+            if template.names().into_iter().any(|name| params.contains_key(name) && args.get(name).is_none()) {
                 return;
             }
             let bound = match scope {
@@ -82,7 +90,10 @@ impl Checking<'_> {
             found.extend(bound.err().map(|error| (path.to_owned(), error)));
         });
         for (path, error) in found {
-            let message = format!("for the run of {occurrence}: {}", error.message);
+            let message = match occurrence {
+                Some(occurrence) => format!("for the run of {occurrence}: {}", error.message),
+                None => error.message,
+            };
             self.report(self.loaded.places.get(&path), message, error.hint);
             failed.insert(path);
         }
@@ -112,6 +123,6 @@ fn surroundings<'a>(checking: &Checking<'a>) -> Surroundings<'a> {
 fn sample(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Instant> {
     match spec.timing {
         Timing::Reboot => Some(now),
-        _ => schedule.next(now).or_else(|| schedule.prev(now)),
+        _ => schedule.coming(now).next().or_else(|| schedule.prev(now)),
     }
 }

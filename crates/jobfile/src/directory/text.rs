@@ -1,0 +1,43 @@
+//! The text of one file: never more of it than a file of ours can have, and never from something that has no end.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::mistake::Mistake;
+use crate::yaml::FILE_BYTES_MAX;
+
+/// A file that gives no text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Why not.
+    pub mistake: Mistake,
+    /// What the mistake points into: the file with a mark for each wrong byte, empty if nothing could be read.
+    pub text: String,
+}
+
+/// The text of a file. `file` is what mistakes call it.
+pub fn read_text(file: &str, path: &Path) -> Result<String, Box<Unreadable>> {
+    let nothing =
+        |message: String| Box::new(Unreadable { mistake: Mistake::new(file, 0..0, message), text: String::new() });
+    let unreadable = |error: io::Error| nothing(format!("it cannot be read: {error}"));
+    // Opening a pipe would wait for a writer.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(nothing("it is not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let most = FILE_BYTES_MAX as u64 + 1;
+    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(nothing(format!("the file is too large: at most {FILE_BYTES_MAX} bytes are read")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes()[at];
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let end = at + char::REPLACEMENT_CHARACTER.len_utf8();
+        let message = format!("the byte {byte:#04x} belongs to no character");
+        let mistake = Mistake::new(file, at..end, message).hint("save the file as UTF-8");
+        Box::new(Unreadable { mistake, text })
+    })
+}
