@@ -1,5 +1,6 @@
 //! Why a verb did not do what it was asked: one closed set, each with what to do about it.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use cronhold_jobfile::Mistake;
@@ -23,12 +24,12 @@ pub enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// A text that was given has mistakes.
+    /// Texts that were given have mistakes.
     Mistakes {
         /// The mistakes.
         mistakes: Vec<Mistake>,
-        /// The text they point into.
-        text: String,
+        /// The texts they point into, by file; a file that could not be read has none.
+        texts: BTreeMap<String, String>,
         /// Whether the text came from the command line itself.
         typed: bool,
     },

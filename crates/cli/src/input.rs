@@ -1,16 +1,19 @@
 //! What people give as SCHEDULE, JOBFILE or DIR, turned into schedules that can be asked.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cronhold_core::job::{Job, Schedule as JobSchedule};
-use cronhold_jobfile::{Mistake, Options, directory, read_job, read_schedule};
+use cronhold_core::JobId;
+use cronhold_core::job::Schedule as JobSchedule;
+use cronhold_jobfile::directory::{self, Directory, LoadedJob, Unreadable};
+use cronhold_jobfile::{Mistake, Options, Places, read_job, read_schedule};
 use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Bound, CompileError, Fold, Gap, Instant, Schedule, Spec, Surroundings, Zone};
 
+use crate::asked::{Asked, Owner};
+use crate::job_root::{guess_root, id_below};
 use crate::{Failure, Session};
 
 /// What decides how a schedule is read, shared by all verbs that take one.
@@ -19,35 +22,13 @@ pub(crate) struct Reading {
     /// Zone of schedules that name none
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) timezone: String,
-    /// Job id that `H` and jitter are derived from; a job file has its own
+    /// Job directory: schedules may name its calendars (*.cal, *.ics), and a file's path below it is the job's id. For a
+    /// job file it is guessed, if not given: the nearest directory above that has a `calendars` folder, else its own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Job id that `H` and jitter are derived from, if not the file's path below the job directory
     #[arg(long, value_name = "ID")]
     pub(crate) job: Option<String>,
-    /// Directory with the calendars (*.cal, *.ics) that schedules may name; for a job file, the nearest directory above
-    /// it that has a `calendars` folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) calendars: Option<PathBuf>,
-}
-
-/// One schedule, ready to be asked.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    /// The job's id; empty for a text without one.
-    pub(crate) job: String,
-    pub(crate) name: Option<String>,
-    pub(crate) spec: Spec,
-    pub(crate) args: BTreeMap<String, String>,
-    pub(crate) enabled: bool,
-    pub(crate) schedule: Schedule,
-}
-
-impl Asked {
-    /// The schedule in words, with its zone also where it names none.
-    pub(crate) fn words(&self) -> String {
-        let mut spec = self.spec.clone();
-        let zone = self.schedule.zone().name();
-        spec.zone = Some(zone.to_owned()).filter(|zone| self.spec.zone.is_some() || zone != "UTC");
-        spec.words(&self.job)
-    }
 }
 
 impl Reading {
@@ -91,51 +72,48 @@ impl Reading {
     }
 
     fn of_text(&self, text: &str, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
-        let fail = |mistakes| Failure::Mistakes { mistakes, text: text.to_owned(), typed: true };
-        let schedules = read_schedule(text).map_err(fail)?;
-        let calendars = match &self.calendars {
-            Some(dir) => self.calendars_below(dir, session)?,
-            None => Calendars::new(),
+        let source = Source { file: "schedule", text, typed: true };
+        let read = read_schedule(text, &Options { zones: session.zones });
+        let (schedules, places) = read
+            .map_err(|mistakes| if Path::new(text).is_dir() { is_directory(text) } else { source.failure(mistakes) })?;
+        let owner = self.given_owner()?.unwrap_or(Owner::Nobody);
+        let around = match &self.root {
+            Some(root) => self.calendars_below(root, &schedules, session)?,
+            None => Directory::default(),
         };
-        let job = self.job.clone().unwrap_or_default();
-        self.compile(&job, schedules, &calendars, session).map_err(|(_, wrong)| {
-            let place = match wrong.key {
-                "timezone" if text.trim_start().starts_with(['C', 'T']) => Spec::zone_place(text),
-                _ => text.find(wrong.key).map_or(0..text.len(), |at| at..text.len()),
-            };
-            fail(vec![mistake("schedule", place, wrong)])
-        })
+        let compiled = self.compile(&owner, schedules, &around.calendars, session);
+        compiled.map_err(|wrong| self.uncompiled(wrong, &source, &places, around))
     }
 
     fn of_file(&self, path: &Path, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
         let shown = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Failure::refused(format!("cannot read {shown}: {error}"), "give a job file in YAML"))?;
-        let fail = |mistakes| Failure::Mistakes { mistakes, text: text.clone(), typed: false };
+        let text = directory::read_text(&shown, path).map_err(|unreadable| {
+            let Unreadable { mistake, text } = *unreadable;
+            Source { file: &shown, text: &text, typed: false }.failure(vec![mistake])
+        })?;
+        let source = Source { file: &shown, text: &text, typed: false };
         let read = read_job(&shown, &text, &Options { zones: session.zones });
         let Some(job) = read.job else {
-            return Err(fail(read.mistakes));
+            return Err(source.failure(read.mistakes));
         };
-        let root = self.calendars.clone().unwrap_or_else(|| root_of(path));
-        let calendars = self.calendars_below(&root, session)?;
-        let id = self.job.clone().unwrap_or_else(|| id_below(&root, path));
-        self.compile(&id, job.schedules, &calendars, session).map_err(|(index, wrong)| {
-            fail(vec![mistake(&shown, read.places.get(&format!("schedule[{index}]")), wrong)])
-        })
+        let root = self.root.clone().unwrap_or_else(|| guess_root(path));
+        let around = self.calendars_below(&root, &job.schedules, session)?;
+        let owner = self.owner_of(path)?;
+        let compiled = self.compile(&owner, job.schedules, &around.calendars, session);
+        compiled.map_err(|wrong| self.uncompiled(wrong, &source, &read.places, around))
     }
 
-    /// The schedules of a job that was loaded with its directory.
+    /// The schedules of a job that was loaded with its directory; none if one of them names a calendar with mistakes,
+    /// which the directory knows of.
     pub(crate) fn of_job(
         &self,
-        id: &str,
-        job: &Job,
+        id: &JobId,
+        loaded: &LoadedJob,
         calendars: &Calendars,
         session: &Session<'_>,
-    ) -> Result<Vec<Asked>, Failure> {
-        self.compile(id, job.schedules.clone(), calendars, session).map_err(|(_, wrong)| Failure::Refused {
-            message: format!("{id}: {}", wrong.error.message),
-            hint: wrong.error.hint,
-        })
+    ) -> Option<Vec<Asked>> {
+        let owner = Owner::Known(id.to_string());
+        self.compile(&owner, loaded.job.schedules.clone(), calendars, session).ok()
     }
 
     /// What loading a directory depends on.
@@ -143,40 +121,123 @@ impl Reading {
         directory::Options { zones: session.zones, zone, now: session.now }
     }
 
-    fn calendars_below(&self, dir: &Path, session: &Session<'_>) -> Result<Calendars, Failure> {
-        if !dir.is_dir() {
-            let shown = dir.display().to_string();
-            let message = format!("there is no directory {}", shortened(&shown));
-            return Err(Failure::usage(message, "give one with *.cal or *.ics files"));
-        }
-        let zone = self.zone(session)?;
-        let mut loaded = directory::load_calendars(dir, &self.loading(&zone, session));
-        match loaded.mistakes.pop() {
-            None => Ok(loaded.calendars),
-            Some(mistake) => {
-                let text = loaded.text_of(&mistake).to_owned();
-                Err(Failure::Mistakes { mistakes: vec![mistake], text, typed: false })
-            }
-        }
+    fn given_owner(&self) -> Result<Option<Owner>, Failure> {
+        let id = self.job.as_deref().map(JobId::parse).transpose();
+        let id =
+            id.map_err(|error| Failure::Usage { message: format!("--job: {}", error.message), hint: error.hint })?;
+        Ok(id.map(|id| Owner::Known(id.to_string())))
     }
 
+    fn owner_of(&self, file: &Path) -> Result<Owner, Failure> {
+        if let Some(owner) = self.given_owner()? {
+            return Ok(owner);
+        }
+        let Some(root) = &self.root else {
+            return Ok(Owner::Guessed(id_below(&guess_root(file), file).unwrap_or_default()));
+        };
+        let outside = || {
+            let message = format!("--root: {} does not lie below {}", file.display(), root.display());
+            Failure::usage(message, "give the directory that holds all jobs, or the job's id with --job")
+        };
+        id_below(root, file).map(Owner::Known).ok_or_else(outside)
+    }
+
+    /// The calendars of a directory, and no job. A mistake in one of them is only a failure when it is asked for.
+    fn calendars_below(
+        &self,
+        dir: &Path,
+        schedules: &[JobSchedule],
+        session: &Session<'_>,
+    ) -> Result<Directory, Failure> {
+        if !dir.is_dir() {
+            let message = format!("--root: there is no directory {}", shortened(&dir.display().to_string()));
+            return Err(Failure::usage(message, "give the directory that holds the jobs and their calendars"));
+        }
+        // A directory that is only guessed can be a large one of something else, so it is not walked in vain.
+        if schedules.iter().all(|schedule| schedule.spec.calendar.is_none()) {
+            return Ok(Directory::default());
+        }
+        let zone = self.zone(session)?;
+        Ok(directory::load_calendars(dir, &self.loading(&zone, session)))
+    }
+
+    /// The schedules ready to be asked, or all that cannot be.
     fn compile(
         &self,
-        job: &str,
+        owner: &Owner,
         schedules: Vec<JobSchedule>,
         calendars: &Calendars,
         session: &Session<'_>,
-    ) -> Result<Vec<Asked>, (usize, CompileError)> {
+    ) -> Result<Vec<Asked>, Vec<Uncompiled>> {
         // An unknown default zone was refused before; here it can only be known.
         let zone = session.zones.get(&self.timezone).unwrap_or_else(|_| Zone::utc());
-        let around = Surroundings { zones: session.zones, zone: &zone, calendars, job };
-        let asked = schedules.into_iter().enumerate().map(|(index, schedule)| {
-            let compiled = Schedule::compile(&schedule.spec, around).map_err(|wrong| (index, wrong))?;
-            let JobSchedule { name, spec, args, enabled, .. } = schedule;
-            Ok(Asked { job: job.to_owned(), name, spec, args, enabled, schedule: compiled })
-        });
-        asked.collect()
+        let around = Surroundings { zones: session.zones, zone: &zone, calendars, job: owner.id() };
+        let (mut asked, mut wrong) = (Vec::new(), Vec::new());
+        for (index, schedule) in schedules.into_iter().enumerate() {
+            let JobSchedule { name, spec, args, enabled, stop } = schedule;
+            match Schedule::compile(&spec, around) {
+                Ok(schedule) => {
+                    asked.push(Asked { owner: owner.clone(), name, spec, args, enabled, stop, schedule });
+                }
+                Err(error) => wrong.push(Uncompiled { index, spec, error }),
+            }
+        }
+        if wrong.is_empty() { Ok(asked) } else { Err(wrong) }
     }
+
+    fn uncompiled(&self, wrong: Vec<Uncompiled>, source: &Source<'_>, places: &Places, around: Directory) -> Failure {
+        let needs_broken = |wrong: &Uncompiled| {
+            let mut names = wrong.spec.calendar.iter().flat_map(|calendar| calendar.names());
+            wrong.error.key == "calendar" && names.any(|name| around.broken_calendars.contains(name))
+        };
+        let (for_calendars, own): (Vec<_>, Vec<_>) = wrong.into_iter().partition(needs_broken);
+        let own = own.into_iter().map(|Uncompiled { index, error: CompileError { key, error }, .. }| {
+            let hint = error.hint.map(|hint| match key {
+                "calendar" if self.root.is_none() => {
+                    format!("{hint}; --root gives the directory that calendars are in")
+                }
+                _ => hint,
+            });
+            Mistake { hint, ..Mistake::new(source.file, places.of_schedule(index, key), error.message) }
+        });
+        let mut failure = source.failure(own.collect());
+        // That a calendar with mistakes cannot be asked is no mistake of the schedule; what is wrong in it is shown.
+        if let Failure::Mistakes { mistakes, texts, typed } = &mut failure
+            && !for_calendars.is_empty()
+        {
+            mistakes.extend(around.mistakes);
+            texts.extend(around.texts);
+            *typed = false;
+        }
+        failure
+    }
+}
+
+/// A schedule that reads well and cannot be asked.
+struct Uncompiled {
+    index: usize,
+    spec: Spec,
+    error: CompileError,
+}
+
+/// What schedules were read from.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+    /// Whether it stood on the command line itself.
+    typed: bool,
+}
+
+impl Source<'_> {
+    fn failure(&self, mistakes: Vec<Mistake>) -> Failure {
+        let texts = BTreeMap::from([(self.file.to_owned(), self.text.to_owned())]);
+        Failure::Mistakes { mistakes, texts, typed: self.typed }
+    }
+}
+
+fn is_directory(given: &str) -> Failure {
+    let message = format!("{given} is a directory, not a schedule or a job file");
+    Failure::usage(message, format!("give one file in it; `cronhold lint {given}` looks at all of them"))
 }
 
 /// The path of a job file, when what was given looks like one or is one.
@@ -184,29 +245,4 @@ fn job_file(given: &str) -> Option<PathBuf> {
     let path = Path::new(given);
     let named_like_one = path.extension().is_some_and(|end| end == "yaml" || end == "yml") && !given.contains('\n');
     (named_like_one && !given.trim_start().starts_with('{') || path.is_file()).then(|| path.to_owned())
-}
-
-/// The job directory that a file belongs to: the nearest above it with a `calendars` folder, else its own.
-fn root_of(file: &Path) -> PathBuf {
-    let above = file.ancestors().skip(1).take(16);
-    let with_calendars = above.map(own_or_here).find(|dir| dir.join("calendars").is_dir());
-    with_calendars.unwrap_or_else(|| file.parent().map(own_or_here).unwrap_or_default())
-}
-
-/// A relative path's last ancestor is empty, which means the directory we are in.
-fn own_or_here(dir: &Path) -> PathBuf {
-    if dir.as_os_str().is_empty() { PathBuf::from(".") } else { dir.to_owned() }
-}
-
-fn id_below(root: &Path, file: &Path) -> String {
-    let below = file.strip_prefix(root).unwrap_or(file).with_extension("");
-    below.to_string_lossy().into_owned()
-}
-
-fn mistake(file: &str, at: std::ops::Range<usize>, wrong: CompileError) -> Mistake {
-    let mistake = Mistake::new(file, at, wrong.error.message);
-    match wrong.error.hint {
-        Some(hint) => mistake.hint(hint),
-        None => mistake,
-    }
 }

@@ -1,13 +1,15 @@
 //! The verbs of the command line. Each verb is a file that turns arguments into an answer; `render` alone makes text of
 //! answers. Time, zone data and the terminal come in as arguments, so that a verb can be tested without a process.
 
+mod asked;
 mod failure;
 mod input;
+mod job_root;
 mod reference;
 mod render;
 mod verbs;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use clap::{Command, CommandFactory, Parser, Subcommand};
@@ -79,19 +81,20 @@ impl Cli {
 }
 
 /// Carries out a command. Answers go to `out`, complaints to `err`.
-pub fn run(cli: &Cli, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
+pub fn run(cli: &Cli, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
     let answer = match &cli.verb {
         Verb::Next(next) => next.run(session, out),
         Verb::Explain(explain) => explain.run(session, out),
         Verb::Lint(lint) => lint.run(session, out),
         Verb::Check(check) => check.run(session, out),
     };
-    match answer {
-        Ok(exit) => Ok(exit),
-        Err(Failure::Output(error)) => Err(error),
-        Err(failure) => {
-            render::failure(&failure, session.colours, err)?;
-            Ok(failure.exit())
-        }
-    }
+    // The part of an answer that there is comes before the complaint about the rest.
+    let flushed = out.flush().map_err(Failure::Output);
+    let failure = match answer.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => return exit,
+        Err(failure) => failure,
+    };
+    // Where complaints cannot be written, the exit code has to say it all.
+    let _ = render::failure(&failure, session.colours, err);
+    failure.exit()
 }

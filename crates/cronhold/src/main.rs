@@ -1,12 +1,16 @@
 //! The binary: reads the clock, the terminal and the command line, and hands them to the rooms that do the work.
 
-use std::io::{self, IsTerminal, Write};
+mod pipe;
+
+use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Exit, Session};
+use cronhold_cli::{Cli, Session};
 use cronhold_schedule::{Instant, Zones};
+
+use crate::pipe::Pipe;
 
 fn main() -> ExitCode {
     // Clap shows help and usage mistakes itself and exits with 0 or 2.
@@ -14,18 +18,9 @@ fn main() -> ExitCode {
     let zones = Arc::new(Zones::new(jiff::tz::TimeZoneDatabase::from_env()));
     let colours = io::stdout().is_terminal() && io::stderr().is_terminal() && colours_wanted();
     let session = Session { now: now(), zones: &zones, colours };
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let exit =
-        cronhold_cli::run(&cli, &session, &mut out, &mut io::stderr()).and_then(|exit| out.flush().map(|()| exit));
-    match exit {
-        Ok(exit) => ExitCode::from(exit.code()),
-        // Whoever read the answer has read enough of it.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "error: cannot write the answer: {error}");
-            ExitCode::from(Exit::Refused.code())
-        }
-    }
+    let mut out = BufWriter::new(Pipe::new(io::stdout().lock()));
+    let mut err = Pipe::new(io::stderr());
+    ExitCode::from(cronhold_cli::run(&cli, &session, &mut out, &mut err).code())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]

@@ -80,6 +80,11 @@ const BANS: &[Ban] = &[
         remedy: "take the setting as an argument; only the binary reads the environment",
     },
     Ban {
+        words: &["TimeZone::get", "tz::db", "TimeZoneDatabase::from_env", "TimeZoneDatabase::from_dir"],
+        scope: Scope::AllBut(&["crates/cronhold/"]),
+        remedy: "take `Zones` as an argument; only the binary chooses where zone data is read from",
+    },
+    Ban {
         words: &["println!", "print!", "eprintln!", "eprint!"],
         scope: Scope::AllBut(&["crates/cli/src/render/", "crates/cronhold/src/main.rs"]),
         remedy: "return the text and let `render/` print it",
@@ -147,6 +152,11 @@ mod tests {
             ("crates/schedule/tests/a.rs", "let a = std::fs::read(b);", false),
             ("crates/jobfile/src/a.rs", "let a = std::env::var(b);", true),
             ("crates/cronhold/src/a.rs", "let a = std::env::var(b);", false),
+            ("crates/jobfile/src/a.rs", "let a = jiff::tz::TimeZone::get(b);", true),
+            ("crates/schedule/src/a.rs", "let a = jiff::tz::db();", true),
+            ("crates/schedule/src/a.rs", "let a = TimeZoneDatabase::bundled();", false),
+            ("crates/cli/src/a.rs", "let a = TimeZoneDatabase::from_env();", true),
+            ("crates/cronhold/src/main.rs", "let a = TimeZoneDatabase::from_env();", false),
             ("crates/cli/src/verbs/a.rs", "println!();", true),
             ("crates/cli/src/render/a.rs", "println!();", false),
             ("crates/core/examples/a.rs", "println!();", false),

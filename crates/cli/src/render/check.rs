@@ -4,22 +4,23 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use cronhold_jobfile::directory::Directory;
-use cronhold_jobfile::{line_column, render};
+use cronhold_jobfile::line_column;
 use serde_json::{Value, json};
 
-use super::{counted, json as write_json, style};
+use super::{counted, in_file, json as write_json};
 
 pub(crate) fn text(directory: &Directory, dir: &Path, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     for mistake in &directory.mistakes {
-        writeln!(out, "{}\n", render(mistake, directory.text_of(mistake), style(colours)))?;
+        writeln!(out, "{}\n", in_file(mistake, directory.text_of(mistake), colours))?;
     }
-    let jobs = counted(directory.jobs.len(), "good job");
+    let jobs = directory.jobs.len();
+    let calendars = counted(directory.calendars.names().count(), "calendar");
     match directory.mistakes.len() {
-        0 => {
-            let calendars = counted(directory.calendars.names().count(), "calendar");
-            writeln!(out, "{}: {}, {calendars}, no mistakes", dir.display(), counted(directory.jobs.len(), "job"))
+        0 if jobs == 0 => {
+            writeln!(out, "{}: 0 jobs, {calendars}: no *.yaml or *.yml file is in it or below it", dir.display())
         }
-        count => writeln!(out, "{}: {}, {jobs}", dir.display(), counted(count, "mistake")),
+        0 => writeln!(out, "{}: {}, {calendars}, no mistakes", dir.display(), counted(jobs, "job")),
+        count => writeln!(out, "{}: {}, {}", dir.display(), counted(count, "mistake"), counted(jobs, "good job")),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use cronhold_core::job::StopSchedule;
 use cronhold_schedule::{Fold, Gap, Instant};
 use serde_json::{Value, json};
 
-use super::{json as write_json, local};
-use crate::input::Asked;
+use super::{doubt, heading, json as write_json, local};
+use crate::asked::{Asked, Owner};
 
 /// How many coming occurrences are shown.
 const COMING: usize = 3;
@@ -19,13 +20,19 @@ pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
         if index > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{}", asked.words())?;
+        writeln!(out, "{}", heading(asked))?;
+        if let Some(doubt) = doubt(asked) {
+            writeln!(out, "  {doubt}")?;
+        }
         writeln!(out, "  canonical  {}", asked.spec)?;
         writeln!(out, "  id         {}", id(asked))?;
         writeln!(out, "  zone       {}", asked.schedule.zone().name())?;
         if let Some((gap, fold)) = asked.schedule.policy().filter(|_| changes_clocks(asked, now)) {
             writeln!(out, "  gap        {}", gap_words(gap))?;
             writeln!(out, "  fold       {}", fold_words(fold))?;
+        }
+        if let Some(stop) = &asked.stop {
+            writeln!(out, "  stop       {}", stop_words(stop))?;
         }
         if let Some(prev) = asked.schedule.prev(now) {
             writeln!(out, "  last       {}", local(&asked.schedule, prev))?;
@@ -42,12 +49,17 @@ pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
     let schedules = asked.iter().map(|asked| {
         let policy = asked.schedule.policy();
         json!({
+            "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
+            "name": asked.name,
+            "enabled": asked.enabled,
+            "args": asked.args,
             "words": asked.words(),
             "canonical": asked.spec.to_string(),
             "id": id(asked),
             "timezone": asked.schedule.zone().name(),
             "gap": policy.map(|(gap, _)| gap.name()),
             "fold": policy.map(|(_, fold)| fold.name()),
+            "stop": asked.stop.as_ref().map(stop_words),
             "previous": asked.schedule.prev(now).map(|at| local(&asked.schedule, at)),
             "next": coming(asked, now).into_iter().map(|at| local(&asked.schedule, at)).collect::<Vec<_>>(),
         })
@@ -65,7 +77,14 @@ fn id(asked: &Asked) -> String {
 }
 
 fn coming(asked: &Asked, now: Instant) -> Vec<Instant> {
-    std::iter::successors(asked.schedule.next(now), |at| asked.schedule.next(*at)).take(COMING).collect()
+    asked.schedule.coming(now).take(COMING).collect()
+}
+
+fn stop_words(stop: &StopSchedule) -> String {
+    match stop {
+        StopSchedule::After(span) => format!("{span} after its time"),
+        StopSchedule::At(time) => format!("at the next {time}"),
+    }
 }
 
 fn gap_words(gap: Gap) -> &'static str {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use cronhold_schedule::Warning;
 use serde_json::{Value, json};
 
-use super::{counted, json as write_json};
-use crate::input::Asked;
+use super::{counted, doubt, json as write_json};
+use crate::asked::{Asked, Owner};
 
 /// A warning and the schedule it is about.
 #[derive(Debug)]
@@ -15,15 +15,20 @@ pub(crate) struct Found<'a> {
     pub(crate) warning: Warning,
 }
 
-pub(crate) fn text(found: &[Found<'_>], looked_at: usize, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Warnings, and of how many schedules they are.
+pub(crate) fn text(found: &[Found<'_>], looked_at: &[&Asked], colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let (yellow, bold, off) = if colours { ("\x1b[1;33m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
     for Found { asked, warning } in found {
-        let job = if asked.job.is_empty() { String::new() } else { format!("{}: ", asked.job) };
+        let job = if asked.owner == Owner::Nobody { String::new() } else { format!("{}: ", asked.owner.id()) };
         writeln!(out, "{yellow}warning[{}]{off}: {bold}{job}{}{off}", warning.lint.name(), warning.message)?;
         writeln!(out, "  in   {}", asked.spec)?;
         writeln!(out, "  hint {}", warning.hint)?;
     }
-    let schedules = counted(looked_at, "schedule");
+    // Either all of them belong to one job, or to jobs of a directory, whose ids are known.
+    if let Some(doubt) = looked_at.iter().find_map(|asked| doubt(asked)) {
+        writeln!(out, "{doubt}")?;
+    }
+    let schedules = counted(looked_at.len(), "schedule");
     match found.len() {
         0 => writeln!(out, "{schedules}, nothing to warn about"),
         count => writeln!(out, "{schedules}, {}", counted(count, "warning")),
@@ -33,7 +38,7 @@ pub(crate) fn text(found: &[Found<'_>], looked_at: usize, colours: bool, out: &m
 pub(crate) fn json(found: &[Found<'_>], out: &mut dyn Write) -> io::Result<()> {
     let warnings = found.iter().map(|Found { asked, warning }| {
         json!({
-            "job": (!asked.job.is_empty()).then_some(&asked.job),
+            "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
             "schedule": asked.spec.to_string(),
             "lint": warning.lint.name(),
             "message": warning.message,

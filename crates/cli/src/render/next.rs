@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use cronhold_schedule::civil::WEEKDAYS;
 use cronhold_schedule::{Instant, Span};
 
-use super::{json as write_json, local};
-use crate::input::Asked;
+use super::{args, doubt, heading, json as write_json, local};
+use crate::asked::Asked;
 
 /// One coming occurrence and the schedule it belongs to.
 #[derive(Debug)]
@@ -21,9 +21,11 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
         return writeln!(out, "no schedule: it runs only when someone or something starts it");
     }
     for asked in asked {
-        let words = asked.words();
-        let disabled = if asked.enabled { "" } else { " (disabled)" };
-        writeln!(out, "{}{words}{}{disabled}", label(asked), args(asked))?;
+        writeln!(out, "{}", heading(asked))?;
+    }
+    // All schedules of a file belong to one job.
+    if let Some(doubt) = asked.iter().find_map(doubt) {
+        writeln!(out, "  {doubt}")?;
     }
     if coming.is_empty() {
         return writeln!(out, "  nothing after {after}");
@@ -33,8 +35,12 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
     }
     let several = asked.iter().filter(|asked| asked.enabled).count() > 1;
     for Coming { at, asked } in coming {
-        let weekday = WEEKDAYS[asked.schedule.zone().local(at.secs()).day().weekday() as usize];
+        let day = asked.schedule.zone().local(at.secs()).day();
+        let weekday = WEEKDAYS[day.weekday() as usize];
         let mut notes = Vec::new();
+        if asked.schedule.calendar_known_until().is_some_and(|last| day > last) {
+            notes.push("beyond the dates of its calendar".to_owned());
+        }
         let jitter = asked.schedule.jitter(*at);
         if !jitter.is_zero() {
             notes.push(format!("starts {jitter} later"));
@@ -52,15 +58,6 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
 /// An array of instants with the offset of the schedule's zone.
 pub(crate) fn json(coming: &[Coming<'_>], out: &mut dyn Write) -> io::Result<()> {
     write_json(&coming.iter().map(|coming| local(&coming.asked.schedule, coming.at)).collect(), out)
-}
-
-fn label(asked: &Asked) -> String {
-    asked.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default()
-}
-
-fn args(asked: &Asked) -> String {
-    let args: Vec<String> = asked.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    if args.is_empty() { String::new() } else { format!(" ({})", args.join(" ")) }
 }
 
 /// A span with its two largest units, which is what people want to know.

@@ -30,9 +30,10 @@ impl Check {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         let shown = self.dir.display();
         if !self.dir.is_dir() {
-            let hint =
-                if self.dir.is_file() { "give the directory that the file is in" } else { "look for a typing mistake" };
-            return Err(Failure::refused(format!("there is no directory {shown}"), hint));
+            return Err(match self.dir.exists() {
+                true => Failure::refused(format!("{shown} is not a directory"), "give the directory that it is in"),
+                false => Failure::refused(format!("there is no directory {shown}"), "look for a typing mistake"),
+            });
         }
         let zone = Zone::utc();
         let options = directory::Options { zones: session.zones, zone: &zone, now: session.now };

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use cronhold_jobfile::directory;
+use cronhold_jobfile::directory::{self, Directory};
 use cronhold_schedule::{Past, Span, lint};
 
-use crate::input::{Asked, Reading};
+use crate::asked::Asked;
+use crate::input::Reading;
 use crate::render::{self, Format, lint::Found};
 use crate::{Exit, Failure, Session};
 
@@ -43,15 +44,23 @@ impl Lint {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
         let past = Past { median_run: self.median_run()? };
-        let asked = self.asked(session)?;
+        let directory = self.directory(session)?;
+        let asked = match &directory {
+            Some(directory) => self.all_in(directory, session),
+            None => self.reading.schedules(&self.given, session)?,
+        };
+        let enabled: Vec<&Asked> = asked.iter().filter(|asked| asked.enabled).collect();
         let mut found = Vec::new();
-        for asked in asked.iter().filter(|asked| asked.enabled) {
-            let warnings = lint(&asked.spec, &asked.schedule, now, past);
+        for asked in enabled.iter().copied() {
+            let warnings = lint(&asked.spec, &asked.schedule, asked.owner.id(), now, past);
             found.extend(warnings.into_iter().map(|warning| Found { asked, warning }));
         }
         match self.output {
-            Format::Table => render::lint::text(&found, asked.len(), session.colours, out)?,
+            Format::Table => render::lint::text(&found, &enabled, session.colours, out)?,
             Format::Json => render::lint::json(&found, out)?,
+        }
+        if let Some(mistakes) = directory.map(|directory| directory.mistakes.len()).filter(|count| *count > 0) {
+            return Err(self.left_out(mistakes));
         }
         Ok(if self.strict && !found.is_empty() { Exit::Refused } else { Exit::Done })
     }
@@ -61,24 +70,31 @@ impl Lint {
         parsed.map_err(|error| Failure::Usage { message: format!("--median-run: {}", error.message), hint: error.hint })
     }
 
-    fn asked(&self, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
+    /// What was given, if it is a directory.
+    fn directory(&self, session: &Session<'_>) -> Result<Option<Directory>, Failure> {
         let path = Path::new(&self.given);
         if !path.is_dir() {
-            return self.reading.schedules(&self.given, session);
+            return Ok(None);
+        }
+        if self.reading.root.is_some() || self.reading.job.is_some() {
+            let message = "--root and --job are for one schedule or job file";
+            return Err(Failure::usage(message, "leave them out: a directory says which jobs are in it"));
         }
         let zone = self.reading.zone(session)?;
-        let directory = directory::load(path, &self.reading.loading(&zone, session));
-        if !directory.mistakes.is_empty() {
-            let count = directory.mistakes.len();
-            return Err(Failure::refused(
-                format!("{} has {count} mistakes", self.given),
-                format!("`cronhold check {}` shows them", self.given),
-            ));
-        }
-        let mut asked = Vec::new();
-        for (id, loaded) in &directory.jobs {
-            asked.extend(self.reading.of_job(id.as_str(), &loaded.job, &directory.calendars, session)?);
-        }
-        Ok(asked)
+        Ok(Some(directory::load(path, &self.reading.loading(&zone, session))))
+    }
+
+    fn all_in(&self, directory: &Directory, session: &Session<'_>) -> Vec<Asked> {
+        let jobs = directory.jobs.iter();
+        jobs.filter_map(|(id, loaded)| self.reading.of_job(id, loaded, &directory.calendars, session))
+            .flatten()
+            .collect()
+    }
+
+    /// One bad file harms no other, but nobody shall believe that it was looked at.
+    fn left_out(&self, mistakes: usize) -> Failure {
+        let mistakes = render::counted(mistakes, "mistake");
+        let message = format!("{} has {mistakes}; the jobs concerned were left out", self.given);
+        Failure::refused(message, format!("`cronhold check {}` shows every mistake", self.given))
     }
 }

@@ -5,7 +5,8 @@ use std::io::Write;
 use clap::Args;
 use cronhold_schedule::Instant;
 
-use crate::input::{Asked, Reading};
+use crate::asked::Asked;
+use crate::input::Reading;
 use crate::render::{self, Format, next::Coming};
 use crate::{Exit, Failure, Session};
 
@@ -52,10 +53,7 @@ impl Next {
         let count = usize::from(self.count);
         let enabled = asked.iter().filter(|asked| asked.enabled);
         let mut coming: Vec<Coming<'_>> = enabled
-            .flat_map(|asked| {
-                let all = std::iter::successors(asked.schedule.next(after), |at| asked.schedule.next(*at));
-                all.take(count).map(move |at| Coming { at, asked })
-            })
+            .flat_map(|asked| asked.schedule.coming(after).take(count).map(move |at| Coming { at, asked }))
             .collect();
         coming.sort_by_key(|coming| coming.at);
         coming.truncate(count);

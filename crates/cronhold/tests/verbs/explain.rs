@@ -1,6 +1,6 @@
 //! `cronhold explain`.
 
-use super::transcript;
+use super::{Folder, transcript};
 
 #[test]
 fn words() {
@@ -11,6 +11,21 @@ fn words() {
         &["explain", "continuously", "--after", "2026-01-01"],
         &["explain", "0 18 * * Mon-Fri", "--after", "2026-01-01", "-o", "json"],
         &["explain", "soonish"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn all_that_a_job_file_says() {
+    let folder = Folder::new("explain").put(
+        "feeds/prices.yaml",
+        "program: echo\nparams: [region]\nschedule:\n\
+         - {name: late, cron: H 18 * * *, args: {region: us}, stop: {after: 2h}}\n\
+         - {every: 15m, args: {region: eu}, enabled: false, stop: {at: '20:00'}}\n",
+    );
+    let text = folder.transcript(&[
+        &["explain", "feeds/prices.yaml", "--after", "2026-01-01"],
+        &["explain", "feeds/prices.yaml", "--root", ".", "--after", "2026-01-01", "-o", "json"],
     ]);
     insta::assert_snapshot!(text);
 }

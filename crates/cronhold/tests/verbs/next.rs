@@ -1,6 +1,6 @@
 //! `cronhold next`.
 
-use super::{cronhold, transcript};
+use super::{Folder, cronhold, transcript};
 
 #[test]
 fn tables() {
@@ -21,6 +21,16 @@ fn tables() {
         &["next", "0 0 31 2 *", "--after", "2026-01-01"],
         &["next", "examples/jobs/backup/database.yaml", "--after", "2026-01-01", "-n", "2"],
         &["next", "examples/jobs/finance/books.yaml", "--after", "2027-01-01", "-n", "2"],
+        &[
+            "next",
+            "{hour: 9, calendar: Mon-Fri - closing-days}",
+            "--root",
+            "examples/jobs",
+            "--after",
+            "2027-12-29",
+            "-n",
+            "4",
+        ],
     ]);
     insta::assert_snapshot!(text);
 }
@@ -62,4 +72,51 @@ fn input_of_any_length_gets_a_short_answer() {
         assert!(shown.ends_with("exit 2\n"), "{}", &shown[..shown.len().min(500)]);
         assert!(shown.len() < 5_000, "{} bytes", shown.len());
     }
+}
+
+/// `H` and jitter depend on the job's id, and a file alone does not say what its id is.
+#[test]
+fn ids_of_jobs() {
+    let folder = Folder::new("ids")
+        .put("jobs/reports/prices.yaml", "program: echo\nschedule: H H * * *\n")
+        .put("jobs/reports/plain.yaml", "program: echo\nschedule: 0 18 * * *\n")
+        .put("with/reports/prices.yaml", "program: echo\nschedule: {every: 1h, jitter: 5m}\n")
+        .put("with/calendars/none.cal", "");
+    let after = ["--after", "2026-01-01", "-n", "1"];
+    let next = |args: &[&'static str]| [["next"].as_slice(), args, &after].concat();
+    let commands = [
+        next(&["jobs/reports/prices.yaml"]),
+        next(&["jobs/reports/prices.yaml", "--root", "jobs"]),
+        next(&["jobs/reports/prices.yaml", "--job", "reports/prices"]),
+        next(&["jobs/reports/plain.yaml"]),
+        next(&["with/reports/prices.yaml"]),
+        next(&["H H * * *"]),
+        next(&["H H * * *", "--job", "reports/prices"]),
+        next(&["H H * * *", "--job", "reports//prices"]),
+        next(&["jobs/reports/prices.yaml", "--root", "with"]),
+        next(&["jobs/reports/prices.yaml", "--root", "jobz"]),
+    ];
+    let commands: Vec<&[&str]> = commands.iter().map(Vec::as_slice).collect();
+    insta::assert_snapshot!(folder.transcript(&commands));
+}
+
+#[test]
+fn calendars_with_mistakes() {
+    let folder = Folder::new("calendars")
+        .put("jobs/needs.yaml", "program: echo\nschedule: {daily: '10:00', calendar: first}\n")
+        .put("jobs/needs-none.yaml", "program: echo\nschedule: {daily: '10:00', calendar: good}\n")
+        .put("jobs/missing.yaml", "program: echo\nschedule:\n  - 0 1 * * *\n  - {daily: '10:00', calendar: goood}\n")
+        .put("jobs/calendars/first.cal", "2026-13-01\n2026-01-32\n")
+        .put("jobs/calendars/good.cal", "2026-05-01\n")
+        .put("jobs/calendars/second.cal", "today\n")
+        .put("good/days.cal", "2026-05-01\n");
+    let text = folder.transcript(&[
+        &["next", "jobs/needs.yaml"],
+        &["next", "jobs/needs-none.yaml", "--after", "2026-01-01"],
+        &["next", "{daily: '10:00', calendar: days}", "--root", "good", "--after", "2026-01-01"],
+        &["next", "[{hour: 5, calendar: Mon}, {daily: {times: '10:00', calendar: day}}]", "--root", "good"],
+        &["next", "jobs/missing.yaml"],
+        &["next", "jobs"],
+    ]);
+    insta::assert_snapshot!(text);
 }

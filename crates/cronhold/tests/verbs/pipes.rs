@@ -1,0 +1,39 @@
+//! Where answers go: a reader that leaves early, and a disk that is full.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+use super::repository;
+
+/// The exit code and the complaints of a command whose answer goes there.
+fn answered_to(stdout: Stdio, args: &[&str]) -> (i32, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
+        .args(args)
+        .current_dir(repository())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // A pipe that nobody reads.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code().expect("no signal"), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+#[test]
+fn a_reader_that_has_read_enough_changes_nothing() {
+    let next = ["next", "* * * * * * *", "-n", "10000", "-o", "json"];
+    assert_eq!(answered_to(Stdio::piped(), &next), (0, String::new()));
+    let check = ["check", "crates/cronhold/tests/verbs/bad"];
+    assert_eq!(answered_to(Stdio::piped(), &check), (1, String::new()));
+    let lint = ["lint", "0 0 13 * Fri", "--strict"];
+    assert_eq!(answered_to(Stdio::piped(), &lint), (1, String::new()));
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+    let (code, complaint) = answered_to(full.into(), &["next", "@daily"]);
+    assert_eq!(code, 1);
+    assert!(complaint.starts_with("error: the answer cannot be written: "), "{complaint}");
+}
