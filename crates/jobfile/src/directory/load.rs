@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cronhold_core::{Job, JobId};
+use cronhold_core::JobId;
 use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::{Calendar, Calendars, check_name};
 
 use super::text::{Unreadable, read_text};
 use super::walk::{Found, Kind, walk};
-use super::{Around, Directory, LoadedJob, Options, check, parallel};
+use super::{Around, Directory, LoadedJob, Options, check, check_drafts, parallel};
 use crate::mistake::Mistake;
-use crate::read::{self, Places, read_job};
+use crate::read::{self, JobRead, read_job};
 
 /// Reads a directory and checks it as a whole.
 pub fn load(root: &Path, options: &Options<'_>) -> Directory {
@@ -43,7 +43,7 @@ struct ReadFile {
 
 enum Content {
     Nothing,
-    Job(Box<(Option<Job>, Places)>),
+    Job(Box<JobRead>),
     Calendar(Option<Calendar>),
 }
 
@@ -64,8 +64,9 @@ fn read_file(found: &Found, options: &Options<'_>) -> ReadFile {
     };
     let (content, mistakes) = match found.kind {
         Kind::Job => {
-            let read = read_job(&found.file, &text, &read::Options { zones: options.zones });
-            (Content::Job(Box::new((read.job, read.places))), read.mistakes)
+            let mut read = read_job(&found.file, &text, &read::Options { zones: options.zones });
+            let mistakes = std::mem::take(&mut read.mistakes);
+            (Content::Job(Box::new(read)), mistakes)
         }
         Kind::Dates => calendar(Calendar::from_dates(&text)),
         Kind::Ics => calendar(Calendar::from_ics(&text)),
@@ -87,6 +88,8 @@ fn calendar_name(path: &str) -> &str {
 struct Loading {
     jobs: BTreeMap<JobId, LoadedJob>,
     broken: BTreeSet<JobId>,
+    /// What could be read of broken jobs.
+    drafts: BTreeMap<JobId, LoadedJob>,
     calendars: Calendars,
     /// Names of calendars that have mistakes; no job that names them is wrong because of that.
     broken_calendars: BTreeSet<String>,
@@ -125,13 +128,18 @@ impl Loading {
                 return self.mistakes.push(Mistake::new(&found.file, 0..0, message).hint(hint));
             }
         };
-        match content {
-            Content::Job(job) if job.0.is_some() => {
-                let (job, places) = *job;
-                let file = found.file.clone();
-                self.jobs.extend(job.map(|job| (id, LoadedJob { job, file, places })));
+        let Content::Job(read) = content else {
+            self.broken.insert(id);
+            return;
+        };
+        let JobRead { job, draft, places, .. } = *read;
+        let loaded = |job| LoadedJob { job, file: found.file.clone(), places };
+        match job {
+            Some(job) => drop(self.jobs.insert(id, loaded(job))),
+            None => {
+                self.drafts.extend(draft.map(|draft| (id.clone(), loaded(draft))));
+                self.broken.insert(id);
             }
-            _ => drop(self.broken.insert(id)),
         }
     }
 
@@ -153,6 +161,7 @@ impl Loading {
         }
         let around = Around { zones: options.zones, zone: options.zone, calendars: &named, now: options.now };
         self.mistakes.extend(check(&self.jobs, &self.broken, &around));
+        self.mistakes.extend(check_drafts(&self.drafts, &self.jobs, &self.broken, &around));
         let with_mistakes: BTreeSet<&str> = self.mistakes.iter().map(|mistake| mistake.file.as_str()).collect();
         self.texts.retain(|file, _| with_mistakes.contains(file.as_str()));
         let is_broken = |job: &LoadedJob| with_mistakes.contains(job.file.as_str());

@@ -14,6 +14,7 @@ use cronhold_core::{Job, JobId};
 use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Zone, Zones};
 
+use check::check_drafts;
 pub use check::{Around, check};
 pub use load::{load, load_calendars};
 pub use text::{Unreadable, read_text};

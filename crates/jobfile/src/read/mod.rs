@@ -49,6 +49,8 @@ impl Default for Options<'static> {
 pub struct JobRead {
     /// The job. Invariant: it is there exactly when there is no mistake.
     pub job: Option<Job>,
+    /// What could be read of a job that has mistakes: enough to see which other jobs it names, and not to be run.
+    pub draft: Option<Job>,
     /// All mistakes in the order of the file.
     pub mistakes: Vec<Mistake>,
     /// Where its parts stand.
@@ -77,8 +79,8 @@ pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
         }
     });
     let mistakes = reader.into_mistakes();
-    let job = job.filter(|_| mistakes.is_empty());
-    JobRead { job, mistakes, places: Places::new(root, text) }
+    let (job, draft) = if mistakes.is_empty() { (job, None) } else { (None, job) };
+    JobRead { job, draft, mistakes, places: Places::new(root, text) }
 }
 
 /// Reads a schedule as people give it on a command line: a cron text, a phrase such as

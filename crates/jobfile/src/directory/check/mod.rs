@@ -58,6 +58,26 @@ pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around
     found.into_iter().flat_map(|findings| findings.mistakes).chain(cycles).collect()
 }
 
+/// Jobs that are not there but named in jobs that have mistakes of their own. What else a draft lacks may be one of
+/// those, so that nothing more is said of it.
+pub(super) fn check_drafts(
+    drafts: &BTreeMap<JobId, LoadedJob>,
+    jobs: &BTreeMap<JobId, LoadedJob>,
+    broken: &BTreeSet<JobId>,
+    around: &Around<'_>,
+) -> Vec<Mistake> {
+    let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
+    let set = JobSet { jobs, broken, around, world };
+    let mut found: Vec<Findings> = Vec::with_capacity(drafts.len());
+    for (id, loaded) in drafts {
+        let mut checking = Checking { set: &set, id, loaded, findings: Findings::default() };
+        checking.unknown_jobs();
+        found.push(checking.findings);
+    }
+    guess(&mut found, &set);
+    found.into_iter().flat_map(|findings| findings.mistakes).collect()
+}
+
 /// All jobs and what they stand in.
 struct JobSet<'a> {
     jobs: &'a BTreeMap<JobId, LoadedJob>,

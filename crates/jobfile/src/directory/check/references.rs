@@ -38,6 +38,16 @@ impl Checking<'_> {
         }
     }
 
+    /// Jobs that are named and not there, and no more.
+    pub(super) fn unknown_jobs(&mut self) {
+        for reference in references(self.job()).iter().filter(|reference| reference.job.is_literal()) {
+            let Ok(id) = JobId::parse(reference.job.text()) else { continue };
+            if !self.set.jobs.contains_key(&id) && !self.set.broken.contains(&id) {
+                self.report_unknown(self.loaded.places.get(&format!("{}.job", reference.path)), &id);
+            }
+        }
+    }
+
     /// The ids that a template stands for; none when they are not known before there is a run.
     fn targets(&mut self, template: &Template) -> Vec<Target> {
         if template.is_literal() {
