@@ -18,6 +18,24 @@ fn schedules_of_a_command_line() {
         ("hour: 14\nday: last", r#"{day: "last", hour: "14"}"#),
         ("every: 15m", "@every 15m"),
         ("'@daily'", "0 0 * * *"),
+        ("{after: 0, timezone: UTC}", "CRON_TZ=UTC continuously"),
+        ("{every: 15m, phase: 5m, jitter: 90}", r#"{every: "15m", phase: "5m", jitter: "1m30s"}"#),
+        ("{hour: '0-23'}", r#"{hour: "0-23"}"#),
+        ("{day: '1st mon,last', week: 8, second: '*/7'}", r#"{day: "1st mon,last", week: "8", second: "*/7"}"#),
+        (
+            "{daily: ['18:00', '09:00', '18:00'], calendar: Mon-Fri - (Tue or x), date_shift: 1, cal_shift: -2, gap: skip}",
+            r#"{daily: {times: ["09:00", "18:00"], date_shift: 1, calendar_shift: -2}, calendar: "Mon-Fri - (Tue + x)", gap: "skip"}"#,
+        ),
+        (
+            "{daily_interval: {from: 22:00, until: {time: 02:00, date_shift: 1}, every: 10m}, start: 2026-01-01}",
+            r#"{daily_interval: {from: {time: "22:00"}, until: {time: "02:00", date_shift: 1}, every: "10m"}, start: "2026-01-01"}"#,
+        ),
+        (
+            "{at: [2026-02-01 10:00, 2026-01-01, 2026-01-01T00:00:00+01:00], fold: second}",
+            r#"{at: ["2025-12-31T23:00:00Z", "2026-02-01T10:00", "2026-01-01"], fold: "second"}"#,
+        ),
+        ("{every: 1h, end_date: 2026-12-01}", r#"{every: "1h", end: "2026-12-01T00:00"}"#),
+        ("{every: 1h, end: 2026-12-01}", r#"{every: "1h", end: "2026-12-01"}"#),
     ] {
         let schedules = schedules_in(text).expect(text);
         assert_eq!(schedules.len(), 1, "{text}");
