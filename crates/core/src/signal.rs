@@ -5,8 +5,6 @@ use std::fmt;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::{did_you_mean, shortened};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// A signal of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(u8);
@@ -94,18 +92,7 @@ impl fmt::Display for Signal {
     }
 }
 
-impl Serialize for Signal {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Signal {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
+cronhold_schedule::stored_as_text!(Signal);
 
 #[cfg(test)]
 mod tests {

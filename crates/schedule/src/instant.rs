@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::span::Span;
 use crate::text::{TextError, not_a};
+use jiff::Timestamp;
+use jiff::tz::Offset;
 
 /// A point in time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -104,18 +102,7 @@ impl fmt::Debug for Instant {
     }
 }
 
-impl Serialize for Instant {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Instant {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
+crate::stored_as_text!(Instant);
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::text::{TextError, shortened};
 
 /// A length of time that is not negative.
@@ -165,18 +163,7 @@ impl fmt::Debug for Span {
     }
 }
 
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
+crate::stored_as_text!(Span);
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,25 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
+/// Stores a type as its text: what `Display` writes and `parse` reads.
+#[macro_export]
+macro_rules! stored_as_text {
+    ($name:ty) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
 /// The mistake of a text that is not what it should be, or is not there at all.
 pub(crate) fn not_a(text: &str, what: &str) -> TextError {
     let message = match text.trim() {

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// Longest id in bytes.
 pub const JOB_ID_MAX: usize = 200;
 
@@ -91,18 +89,7 @@ impl std::borrow::Borrow<str> for JobId {
     }
 }
 
-impl Serialize for JobId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for JobId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
+cronhold_schedule::stored_as_text!(JobId);
 
 #[cfg(test)]
 mod tests {

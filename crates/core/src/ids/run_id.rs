@@ -5,7 +5,6 @@ use std::fmt;
 
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, TextError};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 /// The id of a run.
@@ -101,18 +100,7 @@ macro_rules! hex_id {
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::parse(&text).map_err(serde::de::Error::custom)
-            }
-        }
+        cronhold_schedule::stored_as_text!($name);
     };
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::State;
 use crate::signal::Signal;
@@ -174,18 +173,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Serialize for Reason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Reason {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
-}
+cronhold_schedule::stored_as_text!(Reason);
 
 #[cfg(test)]
 mod tests {
