@@ -10,10 +10,10 @@ use crate::span::Span;
 use crate::spec::{Bound, Fold, Gap, Spec, Timing};
 use crate::text::TextError;
 use crate::walk::{self, LocalTimes, Seams};
-use crate::window::{WINDOW_SEAMS, Windows};
+use crate::window::Windows;
 use crate::zone::{FOREVER, Zone, Zones};
 
-/// Local times of fixed hours: one run at the end of a gap, one run for a time that comes twice.
+/// Fixed times of day, edges of windows among them: one run at the end of a gap, one for a time that comes twice.
 const FIXED: Seams = Seams { gap: Gap::Next, fold: Fold::First };
 /// Rules for every hour follow elapsed time: what a gap leaves out is left out, what comes twice runs twice.
 const ELAPSED: Seams = Seams { gap: Gap::Skip, fold: Fold::Both };
@@ -100,9 +100,7 @@ impl Schedule {
             Timing::Every { interval, phase } => Rule::Every { interval: secs(*interval), phase: secs(*phase) },
             Timing::After { interval } => Rule::After { interval: *interval },
             Timing::Daily(daily) => Rule::Daily(Box::new((DailyTimes::new(daily, every_day()), seams(FIXED)))),
-            Timing::DailyInterval(window) => {
-                Rule::Windows(Box::new(Windows::new(window, every_day(), seams(WINDOW_SEAMS))))
-            }
+            Timing::DailyInterval(window) => Rule::Windows(Box::new(Windows::new(window, every_day(), seams(FIXED)))),
             Timing::At(bounds) => Rule::At { instants: instants(bounds, &zone, seams(FIXED)), seams: seams(FIXED) },
             Timing::Triggered | Timing::Never | Timing::Reboot => Rule::Never,
         };

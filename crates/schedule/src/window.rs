@@ -4,7 +4,7 @@
 use crate::calendar::Calendar;
 use crate::civil::{Day, Local};
 use crate::daily::shifted;
-use crate::spec::{DailyInterval, Edge, Fold, Gap};
+use crate::spec::{DailyInterval, Edge, Fold};
 use crate::walk::Seams;
 use crate::zone::Zone;
 
@@ -147,6 +147,3 @@ fn day_after(calendar: &Calendar, day: Day) -> Option<Day> {
 fn day_before(calendar: &Calendar, day: Day) -> Option<Day> {
     calendar.prev(day.plus(-1))
 }
-
-/// Windows keep to the default policy of fixed times: an edge in a gap moves to its end.
-pub(crate) const WINDOW_SEAMS: Seams = Seams { gap: Gap::Next, fold: Fold::First };
