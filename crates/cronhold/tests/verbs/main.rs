@@ -48,6 +48,8 @@ fn cronhold_in(dir: &Path, args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_cronhold"))
         .args(args)
         .current_dir(dir)
+        // What somebody's shell sets must not show in the snapshots.
+        .env_clear()
         .stdin(Stdio::null())
         .output()
         .expect("the binary starts");
