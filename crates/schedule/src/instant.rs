@@ -47,6 +47,11 @@ impl Instant {
         self.micros.div_euclid(1_000_000)
     }
 
+    /// Seconds since the epoch, rounded up.
+    pub const fn secs_up(self) -> i64 {
+        self.secs() + if self.micros.rem_euclid(1_000_000) == 0 { 0 } else { 1 }
+    }
+
     /// The instant one span later.
     #[must_use]
     pub const fn plus(self, span: Span) -> Self {

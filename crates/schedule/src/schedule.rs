@@ -133,8 +133,7 @@ impl Schedule {
         let Rule::After { interval } = self.rule else {
             return None;
         };
-        let due = end.plus(interval.max(AFTER_MIN)).micros();
-        let mut due = due.div_euclid(1_000_000) + i64::from(due.rem_euclid(1_000_000) != 0);
+        let mut due = end.plus(interval.max(AFTER_MIN)).secs_up();
         if let Some(limits) = &self.limits {
             due = due.max(limits.start);
             if let Some(calendar) = &limits.calendar
@@ -159,10 +158,10 @@ impl Schedule {
     /// The first occurrence strictly after an instant; none for a schedule that counts from the previous run.
     pub fn next(&self, after: Instant) -> Option<Instant> {
         let next = match &self.limits {
-            None => self.next_second(after.secs(), None)?,
+            None => self.next_second(after.secs())?,
             Some(limits) => {
                 let from = after.secs().max(limits.start - 1);
-                self.next_second(from, limits.calendar.as_ref()).filter(|next| *next <= limits.end)?
+                self.next_second(from).filter(|next| *next <= limits.end)?
             }
         };
         // At the far end of what an instant can hold, adding stops short.
@@ -172,12 +171,11 @@ impl Schedule {
     /// The last occurrence strictly before an instant. A schedule that counts from the previous run has none.
     pub fn prev(&self, before: Instant) -> Option<Instant> {
         // What lies within the second of `before` counts as before it.
-        let before = before.micros().div_euclid(1_000_000) + i64::from(before.micros().rem_euclid(1_000_000) != 0);
+        let before = before.secs_up();
         let Some(limits) = &self.limits else {
-            return self.prev_second(before, None).map(Instant::from_secs);
+            return self.prev_second(before).map(Instant::from_secs);
         };
-        let before = before.min(limits.end.saturating_add(1));
-        let prev = self.prev_second(before, limits.calendar.as_ref())?;
+        let prev = self.prev_second(before.min(limits.end.saturating_add(1)))?;
         (prev >= limits.start).then(|| Instant::from_secs(prev))
     }
 
@@ -218,12 +216,12 @@ impl Schedule {
 
     /// The last day that the files behind its calendar speak of.
     pub fn calendar_known_until(&self) -> Option<Day> {
-        match (&self.rule, self.limits.as_ref().and_then(|limits| limits.calendar.as_ref())) {
-            (_, Some(calendar)) => calendar.known_until(),
-            (Rule::Daily(daily), None) => daily.0.calendar().known_until(),
-            (Rule::Windows(windows), None) => windows.calendar().known_until(),
-            _ => None,
-        }
+        let calendar = match &self.rule {
+            Rule::Daily(daily) => Some(daily.0.calendar()),
+            Rule::Windows(windows) => Some(windows.calendar()),
+            _ => self.kept_to(),
+        };
+        calendar.and_then(Calendar::known_until)
     }
 
     /// How it treats clock changes, when it speaks of local times.
@@ -239,9 +237,8 @@ impl Schedule {
 
     /// The first local time in a range that the rule speaks of, clock changes aside.
     pub(crate) fn local_between(&self, from: Local, until: Local) -> Option<Local> {
-        let calendar = self.limits.as_ref().and_then(|limits| limits.calendar.as_ref());
         let hit = match &self.rule {
-            Rule::Cron { bits, .. } => CronTimes { cron: bits, calendar }.at_or_after(from),
+            Rule::Cron { bits, .. } => self.cron_times(bits).at_or_after(from),
             Rule::Daily(daily) => daily.0.at_or_after(from),
             _ => None,
         };
@@ -280,28 +277,38 @@ impl Schedule {
         }
     }
 
-    fn next_second(&self, after: i64, calendar: Option<&Calendar>) -> Option<i64> {
+    /// The calendar that occurrences are kept to, for rules that do not know their days already.
+    fn kept_to(&self) -> Option<&Calendar> {
+        self.limits.as_ref()?.calendar.as_ref()
+    }
+
+    fn cron_times<'a>(&'a self, cron: &'a Cron) -> CronTimes<'a> {
+        CronTimes { cron, calendar: self.kept_to() }
+    }
+
+    fn next_second(&self, after: i64) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => walk::next(&CronTimes { cron: bits, calendar }, &self.zone, *seams, after),
+            Rule::Cron { bits, seams } => walk::next(&self.cron_times(bits), &self.zone, *seams, after),
             Rule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
             Rule::Windows(windows) => windows.next(&self.zone, after),
             Rule::Never | Rule::After { .. } => None,
-            Rule::Every { .. } | Rule::At { .. } => self.next_on_days(after, calendar),
+            Rule::Every { .. } | Rule::At { .. } => self.next_on_days(after),
         }
     }
 
-    fn prev_second(&self, before: i64, calendar: Option<&Calendar>) -> Option<i64> {
+    fn prev_second(&self, before: i64) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => walk::prev(&CronTimes { cron: bits, calendar }, &self.zone, *seams, before),
+            Rule::Cron { bits, seams } => walk::prev(&self.cron_times(bits), &self.zone, *seams, before),
             Rule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
             Rule::Windows(windows) => windows.prev(&self.zone, before),
             Rule::Never | Rule::After { .. } => None,
-            Rule::Every { .. } | Rule::At { .. } => self.prev_on_days(before, calendar),
+            Rule::Every { .. } | Rule::At { .. } => self.prev_on_days(before),
         }
     }
 
-    /// For rules that know instants only: the next on a day of the calendar. Each round moves on by a day at least.
-    fn next_on_days(&self, mut after: i64, calendar: Option<&Calendar>) -> Option<i64> {
+    /// For rules that know instants only: the next on a day of the calendar. Each round moves on by an occurrence at
+    /// least, and the calendar ends with the year 2100.
+    fn next_on_days(&self, mut after: i64) -> Option<i64> {
         loop {
             let next = match &self.rule {
                 Rule::Every { interval, phase } => phase + ((after - phase).div_euclid(*interval) + 1) * interval,
@@ -309,7 +316,7 @@ impl Schedule {
                 _ => return None,
             };
             let day = self.zone.local(next).day();
-            match calendar {
+            match self.kept_to() {
                 Some(calendar) if !calendar.contains(day) => {
                     let from = first_second(Bound::Day(calendar.next(day.plus(1))?), &self.zone);
                     // A clock that is set back can bring back a day; it does so at the end of a segment.
@@ -321,7 +328,7 @@ impl Schedule {
         }
     }
 
-    fn prev_on_days(&self, mut before: i64, calendar: Option<&Calendar>) -> Option<i64> {
+    fn prev_on_days(&self, mut before: i64) -> Option<i64> {
         loop {
             let prev = match &self.rule {
                 Rule::Every { interval, phase } => phase + (before - 1 - phase).div_euclid(*interval) * interval,
@@ -329,7 +336,7 @@ impl Schedule {
                 _ => return None,
             };
             let day = self.zone.local(prev).day();
-            match calendar {
+            match self.kept_to() {
                 Some(calendar) if !calendar.contains(day) => {
                     let until = last_second(Bound::Day(calendar.prev(day.plus(-1))?), &self.zone);
                     let seam = self.zone.segment(self.zone.segment_at(prev)).start;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+use super::bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, Years};
 use super::hashed::Hashed;
 use super::item::{self, Item, Piece};
 use super::set::{self, FieldKind};
@@ -20,14 +20,7 @@ const DAY: FieldKind = FieldKind { name: "day of month", min: 1, max: 31, value_
 const MONTH: FieldKind = FieldKind { name: "month", min: 1, max: 12, value_max: 12, star: true, names: &MONTHS };
 const WEEKDAY: FieldKind =
     FieldKind { name: "day of week", min: 0, max: 6, value_max: 7, star: true, names: &WEEKDAYS };
-const YEAR: FieldKind = FieldKind {
-    name: "year",
-    min: YEAR_MIN.cast_unsigned(),
-    max: YEAR_MAX.cast_unsigned(),
-    value_max: YEAR_MAX.cast_unsigned(),
-    star: true,
-    names: &[],
-};
+const YEAR: FieldKind = FieldKind::YEAR;
 
 /// A cron expression as written. Fields given as `H` get their values from the job's id.
 #[derive(Debug, Clone)]

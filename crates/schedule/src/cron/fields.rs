@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::bits::{ALL_WEEKS, Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+use super::bits::{ALL_WEEKS, Cron, NTH_LAST, NTH_PER_WEEKDAY, Years};
 use super::item::{self, Item, Piece};
 use super::set::{self, FieldKind};
 use crate::civil::MONTHS;
@@ -18,14 +18,7 @@ const TEXT_MAX: usize = 1024;
 
 /// The fields from most to least significant.
 const KINDS: [FieldKind; 8] = [
-    FieldKind {
-        name: "year",
-        min: YEAR_MIN.cast_unsigned(),
-        max: YEAR_MAX.cast_unsigned(),
-        value_max: YEAR_MAX.cast_unsigned(),
-        star: true,
-        names: &[],
-    },
+    FieldKind::YEAR,
     FieldKind { name: "month", min: 1, max: 12, value_max: 12, star: true, names: &MONTHS },
     FieldKind { name: "day", min: 1, max: 31, value_max: 31, star: true, names: &[] },
     FieldKind { name: "week", min: 1, max: 53, value_max: 53, star: true, names: &[] },

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use super::bits::{YEAR_MAX, YEAR_MIN};
+
 /// What values a field can have, and how they are called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldKind {
@@ -19,6 +21,16 @@ pub(super) struct FieldKind {
 }
 
 impl FieldKind {
+    /// Years, which both dialects write alike.
+    pub(super) const YEAR: Self = Self {
+        name: "year",
+        min: YEAR_MIN.cast_unsigned(),
+        max: YEAR_MAX.cast_unsigned(),
+        value_max: YEAR_MAX.cast_unsigned(),
+        star: true,
+        names: &[],
+    };
+
     /// All values of the field.
     pub(super) fn all(self) -> u64 {
         stepped(self.min, self.max, 1)
