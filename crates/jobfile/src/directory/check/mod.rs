@@ -41,11 +41,10 @@ pub struct Around<'a> {
 
 /// All mistakes of a set of jobs, in the order of the jobs. `broken` are ids that exist and of which no more is known.
 pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around: &Around<'_>) -> Vec<Mistake> {
-    let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
-    let set = JobSet { jobs, broken, around, world };
+    let set = JobSet::new(jobs, broken, around);
     let entries: Vec<(&JobId, &LoadedJob)> = jobs.iter().collect();
     let mut found = parallel::map(&entries, |(id, loaded)| {
-        let mut checking = Checking { set: &set, id, loaded, findings: Findings::default() };
+        let mut checking = set.checking(id, loaded);
         checking.references();
         checking.triggers();
         checking.samples();
@@ -66,11 +65,10 @@ pub(super) fn check_drafts(
     broken: &BTreeSet<JobId>,
     around: &Around<'_>,
 ) -> Vec<Mistake> {
-    let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
-    let set = JobSet { jobs, broken, around, world };
+    let set = JobSet::new(jobs, broken, around);
     let mut found: Vec<Findings> = Vec::with_capacity(drafts.len());
     for (id, loaded) in drafts {
-        let mut checking = Checking { set: &set, id, loaded, findings: Findings::default() };
+        let mut checking = set.checking(id, loaded);
         checking.unknown_jobs();
         found.push(checking.findings);
     }
@@ -85,6 +83,17 @@ struct JobSet<'a> {
     around: &'a Around<'a>,
     /// Zones and calendars for templates, without any name bound.
     world: Bindings,
+}
+
+impl<'a> JobSet<'a> {
+    fn new(jobs: &'a BTreeMap<JobId, LoadedJob>, broken: &'a BTreeSet<JobId>, around: &'a Around<'a>) -> Self {
+        let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
+        Self { jobs, broken, around, world }
+    }
+
+    fn checking(&'a self, id: &'a JobId, loaded: &'a LoadedJob) -> Checking<'a> {
+        Checking { set: self, id, loaded, findings: Findings::default() }
+    }
 }
 
 /// One job being checked.
