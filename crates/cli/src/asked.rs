@@ -1,9 +1,7 @@
 //! A schedule that can be asked, with all that an answer about it has to say: what was written, and whose it is.
 
-use std::collections::BTreeMap;
-
-use cronhold_core::job::StopSchedule;
-use cronhold_schedule::{Schedule, Spec, Timing};
+use cronhold_core::job::Schedule as JobSchedule;
+use cronhold_schedule::{Schedule, Timing};
 
 /// The job that schedules are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,26 +28,23 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) owner: Owner,
-    pub(crate) name: Option<String>,
-    pub(crate) spec: Spec,
-    pub(crate) args: BTreeMap<String, String>,
-    pub(crate) enabled: bool,
-    pub(crate) stop: Option<StopSchedule>,
+    /// As it stands in the job.
+    pub(crate) written: JobSchedule,
     pub(crate) schedule: Schedule,
 }
 
 impl Asked {
     /// The schedule in words, with its zone also where it names none.
     pub(crate) fn words(&self) -> String {
-        let mut spec = self.spec.clone();
+        let mut spec = self.written.spec.clone();
         let zone = self.schedule.zone().name();
-        spec.zone = Some(zone.to_owned()).filter(|zone| self.spec.zone.is_some() || zone != "UTC");
+        spec.zone = Some(zone.to_owned()).filter(|zone| self.written.spec.zone.is_some() || zone != "UTC");
         spec.words(self.owner.id())
     }
 
     /// Whether the answer may be another one for the job that was meant.
     pub(crate) fn hangs_on_a_guess(&self) -> bool {
-        let hashes = matches!(&self.spec.timing, Timing::Cron(cron) if cron.depends_on_job());
-        !matches!(self.owner, Owner::Known(_)) && (hashes || !self.spec.jitter.is_zero())
+        let hashes = matches!(&self.written.spec.timing, Timing::Cron(cron) if cron.depends_on_job());
+        !matches!(self.owner, Owner::Known(_)) && (hashes || !self.written.spec.jitter.is_zero())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use cronhold_jobfile::Mistake;
+use cronhold_schedule::TextError;
 
 use crate::Exit;
 
@@ -41,6 +42,11 @@ impl Failure {
     /// A wrong command line.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// A flag whose value cannot be read.
+    pub(crate) fn flag(flag: &str, error: TextError) -> Self {
+        Self::Usage { message: format!("{flag}: {}", error.message), hint: error.hint }
     }
 
     /// A refusal.

@@ -34,10 +34,7 @@ pub(crate) struct Reading {
 impl Reading {
     /// The zone of schedules that name none.
     pub(crate) fn zone(&self, session: &Session<'_>) -> Result<Zone, Failure> {
-        session
-            .zones
-            .get(&self.timezone)
-            .map_err(|error| Failure::Usage { message: format!("--timezone: {}", error.message), hint: error.hint })
+        session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))
     }
 
     /// A point in time as people type it, or the time at which they typed; local ones are in the zone of `--timezone`.
@@ -50,10 +47,7 @@ impl Reading {
         let Some(text) = text else {
             return Ok(session.now);
         };
-        let wrong = |error: cronhold_schedule::TextError| Failure::Usage {
-            message: format!("{flag}: {}", error.message),
-            hint: error.hint,
-        };
+        let wrong = |error| Failure::flag(flag, error);
         let local = match Bound::parse(text).map_err(wrong)? {
             Bound::Instant(_) => return Instant::parse(text).map_err(wrong),
             Bound::Local(local) => local,
@@ -98,7 +92,7 @@ impl Reading {
         };
         let root = self.root.clone().unwrap_or_else(|| guess_root(path));
         let around = self.calendars_below(&root, &job.schedules, session)?;
-        let owner = self.owner_of(path)?;
+        let owner = self.owner_of(path, &root)?;
         let compiled = self.compile(&owner, job.schedules, &around.calendars, session);
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &read.places, around))
     }
@@ -123,23 +117,23 @@ impl Reading {
 
     fn given_owner(&self) -> Result<Option<Owner>, Failure> {
         let id = self.job.as_deref().map(JobId::parse).transpose();
-        let id =
-            id.map_err(|error| Failure::Usage { message: format!("--job: {}", error.message), hint: error.hint })?;
+        let id = id.map_err(|error| Failure::flag("--job", error))?;
         Ok(id.map(|id| Owner::Known(id.to_string())))
     }
 
-    fn owner_of(&self, file: &Path) -> Result<Owner, Failure> {
+    /// Whose a file is that lies below a root, given or guessed.
+    fn owner_of(&self, file: &Path, root: &Path) -> Result<Owner, Failure> {
         if let Some(owner) = self.given_owner()? {
             return Ok(owner);
         }
-        let Some(root) = &self.root else {
-            return Ok(Owner::Guessed(id_below(&guess_root(file), file).unwrap_or_default()));
-        };
-        let outside = || {
-            let message = format!("--root: {} does not lie below {}", file.display(), root.display());
-            Failure::usage(message, "give the directory that holds all jobs, or the job's id with --job")
-        };
-        id_below(root, file).map(Owner::Known).ok_or_else(outside)
+        match id_below(root, file) {
+            id if self.root.is_none() => Ok(Owner::Guessed(id.unwrap_or_default())),
+            Some(id) => Ok(Owner::Known(id)),
+            None => {
+                let message = format!("--root: {} does not lie below {}", file.display(), root.display());
+                Err(Failure::usage(message, "give the directory that holds all jobs, or the job's id with --job"))
+            }
+        }
     }
 
     /// The calendars of a directory, and no job. A mistake in one of them is only a failure when it is asked for.
@@ -174,12 +168,11 @@ impl Reading {
         let around = Surroundings { zones: session.zones, zone: &zone, calendars, job: owner.id() };
         let (mut asked, mut wrong) = (Vec::new(), Vec::new());
         for (index, schedule) in schedules.into_iter().enumerate() {
-            let JobSchedule { name, spec, args, enabled, stop } = schedule;
-            match Schedule::compile(&spec, around) {
-                Ok(schedule) => {
-                    asked.push(Asked { owner: owner.clone(), name, spec, args, enabled, stop, schedule });
+            match Schedule::compile(&schedule.spec, around) {
+                Ok(compiled) => {
+                    asked.push(Asked { owner: owner.clone(), written: schedule, schedule: compiled });
                 }
-                Err(error) => wrong.push(Uncompiled { index, spec, error }),
+                Err(error) => wrong.push(Uncompiled { index, spec: schedule.spec, error }),
             }
         }
         if wrong.is_empty() { Ok(asked) } else { Err(wrong) }

@@ -24,14 +24,14 @@ pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
         if let Some(doubt) = doubt(asked) {
             writeln!(out, "  {doubt}")?;
         }
-        writeln!(out, "  canonical  {}", asked.spec)?;
-        writeln!(out, "  id         {}", id(asked))?;
+        writeln!(out, "  canonical  {}", asked.written.spec)?;
+        writeln!(out, "  id         {}", asked.written.id())?;
         writeln!(out, "  zone       {}", asked.schedule.zone().name())?;
         if let Some((gap, fold)) = asked.schedule.policy().filter(|_| changes_clocks(asked, now)) {
             writeln!(out, "  gap        {}", gap_words(gap))?;
             writeln!(out, "  fold       {}", fold_words(fold))?;
         }
-        if let Some(stop) = &asked.stop {
+        if let Some(stop) = &asked.written.stop {
             writeln!(out, "  stop       {}", stop_words(stop))?;
         }
         if let Some(prev) = asked.schedule.prev(now) {
@@ -50,16 +50,16 @@ pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
         let policy = asked.schedule.policy();
         json!({
             "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
-            "name": asked.name,
-            "enabled": asked.enabled,
-            "args": asked.args,
+            "name": asked.written.name,
+            "enabled": asked.written.enabled,
+            "args": asked.written.args,
             "words": asked.words(),
-            "canonical": asked.spec.to_string(),
-            "id": id(asked),
+            "canonical": asked.written.spec.to_string(),
+            "id": asked.written.id(),
             "timezone": asked.schedule.zone().name(),
             "gap": policy.map(|(gap, _)| gap.name()),
             "fold": policy.map(|(_, fold)| fold.name()),
-            "stop": asked.stop.as_ref().map(stop_words),
+            "stop": asked.written.stop.as_ref().map(stop_words),
             "previous": asked.schedule.prev(now).map(|at| local(&asked.schedule, at)),
             "next": coming(asked, now).into_iter().map(|at| local(&asked.schedule, at)).collect::<Vec<_>>(),
         })
@@ -70,10 +70,6 @@ pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
 /// Whether the zone's clocks will change at all; otherwise nobody needs to know what happens then.
 fn changes_clocks(asked: &Asked, now: Instant) -> bool {
     asked.schedule.zone().changes(now.secs(), i64::MAX).next().is_some()
-}
-
-fn id(asked: &Asked) -> String {
-    asked.name.clone().unwrap_or_else(|| asked.spec.digest(&asked.args))
 }
 
 fn coming(asked: &Asked, now: Instant) -> Vec<Instant> {

@@ -21,7 +21,7 @@ pub(crate) fn text(found: &[Found<'_>], looked_at: &[&Asked], colours: bool, out
     for Found { asked, warning } in found {
         let job = if asked.owner == Owner::Nobody { String::new() } else { format!("{}: ", asked.owner.id()) };
         writeln!(out, "{yellow}warning[{}]{off}: {bold}{job}{}{off}", warning.lint.name(), warning.message)?;
-        writeln!(out, "  in   {}", asked.spec)?;
+        writeln!(out, "  in   {}", asked.written.spec)?;
         writeln!(out, "  hint {}", warning.hint)?;
     }
     // Either all of them belong to one job, or to jobs of a directory, whose ids are known.
@@ -39,7 +39,7 @@ pub(crate) fn json(found: &[Found<'_>], out: &mut dyn Write) -> io::Result<()> {
     let warnings = found.iter().map(|Found { asked, warning }| {
         json!({
             "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
-            "schedule": asked.spec.to_string(),
+            "schedule": asked.written.spec.to_string(),
             "lint": warning.lint.name(),
             "message": warning.message,
             "hint": warning.hint,

@@ -62,14 +62,14 @@ fn style(colours: bool) -> Style {
 
 /// A schedule's name, words and args on one line.
 fn heading(asked: &Asked) -> String {
-    let name = asked.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    let disabled = if asked.enabled { "" } else { " (disabled)" };
+    let name = asked.written.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let disabled = if asked.written.enabled { "" } else { " (disabled)" };
     format!("{name}{}{}{disabled}", asked.words(), args(asked))
 }
 
 /// The args of a schedule in parentheses, if it has any.
 fn args(asked: &Asked) -> String {
-    let args: Vec<String> = asked.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let args: Vec<String> = asked.written.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if args.is_empty() { String::new() } else { format!(" ({})", args.join(" ")) }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
     if coming.iter().any(|coming| coming.asked.schedule.counts_from_previous()) {
         writeln!(out, "  as if each run ended at once:")?;
     }
-    let several = asked.iter().filter(|asked| asked.enabled).count() > 1;
+    let several = asked.iter().filter(|asked| asked.written.enabled).count() > 1;
     for Coming { at, asked } in coming {
         let day = asked.schedule.zone().local(at.secs()).day();
         let weekday = WEEKDAYS[day.weekday() as usize];
@@ -46,7 +46,7 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
             notes.push(format!("starts {jitter} later"));
         }
         if several {
-            notes.push(asked.name.clone().unwrap_or_else(|| format!("{}{}", asked.spec, args(asked))));
+            notes.push(asked.written.name.clone().unwrap_or_else(|| format!("{}{}", asked.written.spec, args(asked))));
         }
         let time = local(&asked.schedule, *at).replace('T', " ");
         let line = format!("  {} {time}  in {:<8}  {}", &weekday[..3], rounded(at.since(after)), notes.join(", "));

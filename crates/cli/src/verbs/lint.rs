@@ -49,10 +49,10 @@ impl Lint {
             Some(directory) => self.all_in(directory, session),
             None => self.reading.schedules(&self.given, session)?,
         };
-        let enabled: Vec<&Asked> = asked.iter().filter(|asked| asked.enabled).collect();
+        let enabled: Vec<&Asked> = asked.iter().filter(|asked| asked.written.enabled).collect();
         let mut found = Vec::new();
         for asked in enabled.iter().copied() {
-            let warnings = lint(&asked.spec, &asked.schedule, asked.owner.id(), now, past);
+            let warnings = lint(&asked.written.spec, &asked.schedule, asked.owner.id(), now, past);
             found.extend(warnings.into_iter().map(|warning| Found { asked, warning }));
         }
         match self.output {
@@ -67,7 +67,7 @@ impl Lint {
 
     fn median_run(&self) -> Result<Option<Span>, Failure> {
         let parsed = self.median_run.as_deref().map(Span::parse).transpose();
-        parsed.map_err(|error| Failure::Usage { message: format!("--median-run: {}", error.message), hint: error.hint })
+        parsed.map_err(|error| Failure::flag("--median-run", error))
     }
 
     /// What was given, if it is a directory.

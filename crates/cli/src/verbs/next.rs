@@ -51,7 +51,7 @@ impl Next {
     /// The first occurrences of all enabled schedules together, in order.
     fn coming<'a>(&self, asked: &'a [Asked], after: Instant) -> Vec<Coming<'a>> {
         let count = usize::from(self.count);
-        let enabled = asked.iter().filter(|asked| asked.enabled);
+        let enabled = asked.iter().filter(|asked| asked.written.enabled);
         let mut coming: Vec<Coming<'_>> = enabled
             .flat_map(|asked| asked.schedule.coming(after).take(count).map(move |at| Coming { at, asked }))
             .collect();
