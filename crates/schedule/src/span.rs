@@ -44,6 +44,18 @@ impl Span {
         Self { micros }
     }
 
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self { micros: self.micros.saturating_add(other.micros) }
+    }
+
+    /// This much less; nothing, when the other is longer.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self { micros: self.micros.saturating_sub(other.micros) }
+    }
+
     /// Length in microseconds.
     pub const fn micros(self) -> u64 {
         self.micros
