@@ -7,6 +7,7 @@ use std::fmt;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::job::{Param, Scope};
 
@@ -98,6 +99,12 @@ impl Args {
     /// The canonical form: JSON without blanks, in the order of names. Equal args have equal text.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).expect("a map of strings is always JSON")
+    }
+
+    /// A number that stands for them: equal args have equal numbers.
+    pub fn digest(&self) -> u64 {
+        let hash = Sha256::digest(self.canonical());
+        hash.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
     }
 
     /// Binds args to a job's params. What someone gave goes before what the schedule gives by itself, that before

@@ -5,15 +5,25 @@
 //! name things; [`run`] has the states and the one table of transitions; [`policy`] has the small decisions about runs.
 
 pub mod args;
+pub mod command;
+pub mod decide;
+pub mod decision;
+pub mod holes;
 pub mod ids;
 pub mod job;
+pub mod owed;
 pub mod policy;
+pub mod record;
 pub mod run;
 pub mod signal;
 pub mod template;
+pub mod view;
+pub mod why;
+pub mod world;
 
 pub use args::Args;
 pub use ids::{JobId, JobUid, NodeId, RunId, RunNumber, RunRef};
 pub use job::Job;
 pub use run::State;
 pub use template::Template;
+pub use world::World;

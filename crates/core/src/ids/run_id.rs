@@ -28,6 +28,11 @@ const FIXED_BITS: u128 = 0xf << 76 | 0b11 << 62;
 const FIXED: u128 = 0x7 << 76 | 0b10 << 62;
 
 impl RunId {
+    /// Not after any id.
+    pub const MIN: Self = Self(FIXED);
+    /// Not before any id.
+    pub const MAX: Self = Self(!FIXED_BITS | FIXED);
+
     /// The id of a run that a schedule makes. Every node derives the same one.
     pub fn derived(job: JobUid, schedule_id: &str, nominal: Instant, attempt: u32) -> Self {
         let nominal_bytes = nominal.micros().to_be_bytes();

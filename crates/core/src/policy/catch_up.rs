@@ -3,6 +3,7 @@
 //! commit.
 
 use cronhold_schedule::{Instant, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::job::{CatchUp, CatchUpPolicy};
 
@@ -28,7 +29,7 @@ impl std::fmt::Debug for Occurrences<'_> {
 }
 
 /// Neighbouring occurrences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The first.
     pub from: Instant,
@@ -78,7 +79,8 @@ fn just_before(at: Instant) -> Instant {
     at.minus(Span::from_micros(1))
 }
 
-fn count(from: Instant, to: Instant, occurrences: Occurrences<'_>) -> u32 {
+/// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`.
+pub fn count(from: Instant, to: Instant, occurrences: Occurrences<'_>) -> u32 {
     let mut count = 1;
     let mut at = from;
     while at < to && count < COUNT_MAX {

@@ -34,6 +34,8 @@ pub enum Reason {
     RanOnCronken(String),
     /// The job was removed.
     JobRemoved,
+    /// Its schedule was removed or disabled.
+    ScheduleRemoved,
     /// Someone decided it, and may have said why.
     ByOperator(String),
     /// The program ended with this exit code.
@@ -67,7 +69,7 @@ pub enum Reason {
 }
 
 /// Reasons that are one fixed text.
-const FIXED: [(&str, Reason); 17] = [
+const FIXED: [(&str, Reason); 18] = [
     ("overlap", Reason::Overlap),
     ("queue full", Reason::QueueFull),
     ("replaced", Reason::Replaced),
@@ -78,6 +80,7 @@ const FIXED: [(&str, Reason); 17] = [
     ("lock", Reason::Lock),
     ("no eligible node", Reason::NoEligibleNode),
     ("job removed", Reason::JobRemoved),
+    ("schedule removed", Reason::ScheduleRemoved),
     ("stopped", Reason::Stopped),
     ("killed", Reason::Killed),
     ("timeout", Reason::Timeout),
@@ -102,7 +105,8 @@ impl Reason {
             | Self::Lock
             | Self::NoEligibleNode
             | Self::RanOnCronken(_)
-            | Self::JobRemoved => state == State::Skipped,
+            | Self::JobRemoved
+            | Self::ScheduleRemoved => state == State::Skipped,
             Self::Replaced => matches!(state, State::Skipped | State::Success | State::Failure),
             Self::Stopped | Self::Killed | Self::Timeout | Self::LockLost => {
                 matches!(state, State::Success | State::Failure)
@@ -180,7 +184,7 @@ mod tests {
     use super::*;
 
     /// Text of each reason and the states it fits, as letters: `+` success, `-` failure, `!` error, `/` skipped.
-    const REASONS: [(&str, &str); 27] = [
+    const REASONS: [(&str, &str); 28] = [
         ("overlap", "/"),
         ("queue full", "/"),
         ("replaced", "+-/"),
@@ -192,6 +196,7 @@ mod tests {
         ("no eligible node", "/"),
         ("ran on cronken web-1", "/"),
         ("job removed", "/"),
+        ("schedule removed", "/"),
         ("by operator", "+-!/"),
         ("by operator: wrong day", "+-!/"),
         ("exit code 3", "+-"),

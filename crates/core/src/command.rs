@@ -1,0 +1,181 @@
+//! What can be asked of the core: one closed list. Every input of a node becomes one of these, stamped with time, actor
+//! and node, because a decision cannot ask for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use crate::ids::{JobId, JobUid, RunId};
+use crate::job::Job;
+use crate::record::{Actor, Exit, Owner, ScheduleId, Source};
+use crate::run::{Reason, State};
+use crate::signal::Signal;
+
+/// When, by whom and where something was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// When.
+    pub at: Instant,
+    /// By whom.
+    pub actor: Actor,
+    /// On which node.
+    pub owner: Owner,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// An occurrence is due: claim it.
+    Fire {
+        /// Whose.
+        job: JobId,
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// Which.
+        nominal: Instant,
+    },
+    /// The next occurrence of a backlog may start.
+    CatchUp {
+        /// Whose.
+        job: JobId,
+        /// Of which schedule.
+        schedule: ScheduleId,
+    },
+    /// Compute the next occurrences of a job again: zone data or calendars are others, or a cursor is too far ahead.
+    Replan {
+        /// Whose.
+        job: JobId,
+    },
+    /// Someone wants a run.
+    Run {
+        /// Of which job.
+        job: JobId,
+        /// With which args.
+        args: BTreeMap<String, String>,
+        /// Its id, from an idempotency key or chance: asked again, it is the same run.
+        id: RunId,
+        /// Its time, when it is not now.
+        at: Option<Instant>,
+    },
+    /// Look at a run: its time may have come, or nothing may be in its way any longer.
+    Wake {
+        /// Which.
+        run: RunId,
+    },
+    /// What became of a run's program.
+    Report {
+        /// Of which run.
+        run: RunId,
+        /// What.
+        report: Report,
+    },
+    /// Someone wants a run not to wait any longer.
+    Start {
+        /// Which.
+        run: RunId,
+    },
+    /// Someone wants a run not to start.
+    Skip {
+        /// Which.
+        run: RunId,
+        /// Why, if they said so.
+        why: String,
+    },
+    /// Someone wants a run's program to end.
+    Stop {
+        /// Which.
+        run: RunId,
+    },
+    /// Someone wants to send a signal; SIGKILL is how a run is killed.
+    Signal {
+        /// Which.
+        run: RunId,
+        /// What.
+        signal: Signal,
+    },
+    /// Someone wants a finished run to count as something else.
+    Mark {
+        /// Which.
+        run: RunId,
+        /// As what.
+        state: State,
+        /// Why, if they said so.
+        why: String,
+    },
+    /// Someone wants a finished run once more.
+    Rerun {
+        /// Which.
+        run: RunId,
+        /// The id of the new one.
+        id: RunId,
+        /// Whether what it does is bound again from the job as it is now.
+        anew: bool,
+    },
+    /// Start nothing by itself any more.
+    Pause {
+        /// Which job; everything, when absent.
+        job: Option<JobId>,
+        /// Why, if they said so.
+        why: String,
+    },
+    /// Start things by itself again.
+    Resume {
+        /// Which job; everything, when absent.
+        job: Option<JobId>,
+    },
+    /// Make or change a job.
+    PutJob {
+        /// Its id.
+        id: JobId,
+        /// What it is.
+        job: Arc<Job>,
+        /// Where it comes from.
+        source: Source,
+        /// Its uid, if it is new.
+        uid: JobUid,
+    },
+    /// Remove a job.
+    RemoveJob {
+        /// Its id.
+        id: JobId,
+        /// Who wants it; only the source of a job may remove it.
+        source: Source,
+    },
+    /// Forget finished runs that are not kept any longer.
+    Prune {
+        /// Of which job.
+        job: JobId,
+        /// Which; those that must not go yet stay.
+        runs: Vec<RunId>,
+    },
+}
+
+/// What became of a run's program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// It has started, or is found to be there.
+    Launched,
+    /// It has ended.
+    Ended(Verdict),
+    /// It could not be started.
+    NotLaunched(String),
+    /// Whoever should have it does not know it: it is gone, and nobody can say how it ended.
+    Lost,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it said yes.
+    pub success: bool,
+    /// What it said; nothing for a plain success.
+    pub reason: Option<Reason>,
+    /// Its exit, when it was a process.
+    pub exit: Option<Exit>,
+}
+
+impl Verdict {
+    /// A plain success.
+    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None };
+}

@@ -1,0 +1,111 @@
+//! A unit of work while it is being written. Records that a decision touches more than once are changed in here, so
+//! that each is written once and every step sees the one before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use crate::args::Args;
+use crate::decision::{Answer, Change, Done, Effect, Free, Take};
+use crate::ids::{JobId, RunId};
+use crate::record::{Cursor, Identity, JobState, Key, LockName, Record, Run, ScheduleId};
+use crate::view::{Halt, View};
+
+/// A unit of work in the making.
+pub(super) struct Draft<'a> {
+    pub(super) view: &'a View<'a>,
+    /// What is written, the latest form of each.
+    written: BTreeMap<Key, Change>,
+    take: Vec<Take>,
+    free: Vec<Free>,
+    effects: Vec<Effect>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(view: &'a View<'a>) -> Self {
+        Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
+    }
+
+    /// When it is decided.
+    pub(super) fn at(&self) -> Instant {
+        self.view.stamp.at
+    }
+
+    /// A run as it is now, in the draft or in the store.
+    pub(super) fn run(&self, id: RunId) -> Result<Option<Arc<Run>>, Halt> {
+        match self.written.get(&Key::Run(id)) {
+            Some(Change::Put(Record::Run(run))) => Ok(Some(Arc::clone(run))),
+            Some(_) => Ok(None),
+            None => self.view.run(id),
+        }
+    }
+
+    /// A job's runs as a set, as they are now.
+    pub(super) fn job_state(&self, job: &JobId) -> Result<JobState, Halt> {
+        match self.written.get(&Key::JobState(job.clone())) {
+            Some(Change::Put(Record::JobState(state))) => Ok((**state).clone()),
+            _ => Ok((*self.view.job_state(job)?).clone()),
+        }
+    }
+
+    /// A cursor as it is now.
+    pub(super) fn cursor(&self, job: &JobId, schedule: &ScheduleId) -> Result<Option<Cursor>, Halt> {
+        match self.written.get(&Key::Cursor(job.clone(), schedule.clone())) {
+            Some(Change::Put(Record::Cursor(cursor))) => Ok(Some((**cursor).clone())),
+            Some(_) => Ok(None),
+            None => Ok(self.view.cursor(job, schedule)?.map(|cursor| (*cursor).clone())),
+        }
+    }
+
+    /// The latest outcomes as they are now.
+    pub(super) fn identity(&self, job: &JobId, args: &Args) -> Result<Identity, Halt> {
+        match self.written.get(&Key::Identity(job.clone(), args.clone())) {
+            Some(Change::Put(Record::Identity(identity))) => Ok((**identity).clone()),
+            _ => Ok((*self.view.identity(job, args)?).clone()),
+        }
+    }
+
+    pub(super) fn put_run(&mut self, run: Run) {
+        self.put(Record::Run(Arc::new(run)));
+    }
+
+    pub(super) fn put_state(&mut self, state: JobState) {
+        self.put(Record::JobState(Arc::new(state)));
+    }
+
+    pub(super) fn put_cursor(&mut self, cursor: Cursor) {
+        self.put(Record::Cursor(Arc::new(cursor)));
+    }
+
+    pub(super) fn put(&mut self, record: Record) {
+        self.written.insert(record.key(), Change::Put(record));
+    }
+
+    pub(super) fn delete(&mut self, key: Key) {
+        self.written.insert(key.clone(), Change::Delete(key));
+    }
+
+    pub(super) fn take(&mut self, lock: LockName, holder: RunId) {
+        self.take.push(Take { lock, holder, ttl: None });
+    }
+
+    pub(super) fn free(&mut self, lock: LockName, holder: RunId) {
+        self.free.push(Free { lock, holder });
+    }
+
+    /// Something to be done afterwards that no record owes.
+    pub(super) fn also(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// The finished unit. A record that is written is compared too: one that the decision has not looked at must not
+    /// be there.
+    pub(super) fn done(self, answer: Answer) -> Result<Done, Halt> {
+        for key in self.written.keys() {
+            self.view.is_known(key);
+        }
+        let Self { written, take, free, effects, .. } = self;
+        Ok(Done { changes: written.into_values().collect(), take, free, effects, answer })
+    }
+}

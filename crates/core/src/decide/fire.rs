@@ -1,0 +1,239 @@
+//! An occurrence is due. Whoever comes first claims it: the commit compares the cursor and moves it on, so that each
+//! occurrence gets exactly one outcome, whatever happens to the others who try.
+
+use std::collections::BTreeSet;
+
+use cronhold_schedule::{Instant, Span};
+
+use super::catch_up;
+use super::draft::Draft;
+use super::gate::{self, Gate};
+use super::motion;
+use super::skips::{self, Part};
+use super::timetable::Timetable;
+use crate::decision::{Answer, Done, Effect};
+use crate::ids::JobId;
+use crate::job::Overlap;
+use crate::policy::catch_up::{GRACE, Plan, Stretch};
+use crate::policy::overlap::Admission;
+use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
+use crate::run::Reason;
+use crate::view::{Halt, View};
+
+/// When something has to be repaired elsewhere first, an occurrence is looked at again after this time.
+const LOOK_AGAIN: Span = Span::from_secs(60);
+
+/// Decides about an occurrence that is due.
+pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId, nominal: Instant) -> Result<Done, Halt> {
+    let keys = [Key::Job(id.clone()), Key::JobState(id.clone()), Key::Cursor(id.clone(), schedule.clone()), Key::Pause];
+    view.need(keys)?;
+    let plan = |next| only(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
+    let (Some(job), Some(cursor)) = (view.job(id)?, view.cursor(id, schedule)?) else { return Ok(plan(None)) };
+    let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
+    let now = view.stamp.at;
+    let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
+    if !cursor.at_start && cursor.next != Some(nominal) {
+        return Ok(plan(cursor.next.zip(cursor.wake)));
+    }
+    // A node with an older definition or older zone data may not claim.
+    if cursor.revision != job.revision || *cursor.zones > *view.world.zones_version {
+        return Ok(later());
+    }
+    // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
+    let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
+    let claim = Claim::new(view, &job, &table, &cursor)?;
+    if cursor.at_start {
+        return claim.at_start(nominal);
+    }
+    let due = cursor.wake.unwrap_or(nominal);
+    if now < due {
+        return Ok(plan(Some((nominal, due))));
+    }
+    if claim.is_paused()? {
+        return Ok(only(Effect::Rest { job: id.clone(), schedule: schedule.clone(), nominal }));
+    }
+    let is_eligible = view.world.is_eligible(&job.job.nodes);
+    if !is_eligible && now < due.plus(GRACE) {
+        return Ok(plan(Some((nominal, due.plus(GRACE)))));
+    }
+    // Someone who is there looks at that moment. Much later nobody was there at all, and catching up is right.
+    if !is_eligible && now < due.plus(GRACE).plus(GRACE) {
+        return claim.skip(nominal, Reason::NoEligibleNode);
+    }
+    if now <= due.plus(GRACE) { claim.on_time(nominal, Actor::Schedule) } else { claim.late(nominal) }
+}
+
+/// An occurrence that is being claimed.
+struct Claim<'a> {
+    draft: Draft<'a>,
+    job: &'a JobRecord,
+    table: &'a Timetable<'a>,
+    state: JobState,
+    cursor: Cursor,
+}
+
+impl<'a> Claim<'a> {
+    fn new(view: &'a View<'a>, job: &'a JobRecord, table: &'a Timetable<'a>, cursor: &Cursor) -> Result<Self, Halt> {
+        let state = (*view.job_state(&job.id)?).clone();
+        Ok(Self { draft: Draft::new(view), job, table, state, cursor: cursor.clone() })
+    }
+
+    fn is_paused(&self) -> Result<bool, Halt> {
+        Ok(self.state.pauses.is_paused() || self.draft.view.pauses()?.is_paused())
+    }
+
+    /// A node has started. On a node that may not run the job that is no occurrence.
+    fn at_start(mut self, nominal: Instant) -> Result<Done, Halt> {
+        let is_known = self.draft.view.is_known(&Key::Run(self.table.run_id(nominal)));
+        if is_known || !self.draft.view.world.is_eligible(&self.job.job.nodes) {
+            return Ok(Done::default());
+        }
+        if self.is_paused()? {
+            return self.skip(nominal, Reason::Paused);
+        }
+        self.take(nominal, Actor::Schedule)?;
+        self.done()
+    }
+
+    fn on_time(mut self, nominal: Instant, actor: Actor) -> Result<Done, Halt> {
+        self.take(nominal, actor)?;
+        self.done()
+    }
+
+    fn skip(mut self, nominal: Instant, reason: Reason) -> Result<Done, Halt> {
+        self.withhold(nominal, reason)?;
+        self.move_on(nominal, None);
+        self.done()
+    }
+
+    /// Nobody was there when it was due. Everything that is late is decided in this one commit.
+    fn late(mut self, first: Instant) -> Result<Done, Halt> {
+        let view = self.draft.view;
+        let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
+        let is_eligible = view.world.is_eligible(&self.job.job.nodes);
+        if self.table.counts_from_previous() && backlog.is_some() {
+            // It is the only one there can be, so it is caught up in its own place, by a node that may run it.
+            return if is_eligible { self.on_time(first, Actor::CatchUp) } else { Ok(self.look_again(first)) };
+        }
+        let everything = view.pauses()?;
+        let pauses = [&self.state.pauses, &*everything];
+        let split = |stretch| skips::parts(self.table, stretch, &Reason::Missed, &pauses, self.draft.at());
+        let parts = missed.map(split).unwrap_or_default();
+        let of_backlog = backlog.map(|_| Key::Backlog(self.job.id.clone(), self.table.id.clone()));
+        let of_skips = skips::needs(self.table, self.cursor.streak.as_ref(), &parts);
+        view.need(of_skips.into_iter().chain(of_backlog).chain(self.needs()))?;
+
+        skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, parts)?;
+        let mut newest = missed.map_or(first, |missed| missed.to);
+        // One that is on time stays for a node that may run it.
+        let mut live = live.filter(|_| is_eligible);
+        if let Some(stretch) = backlog {
+            let is_all = catch_up::add(&mut self.draft, &mut self.state, self.table, stretch)?;
+            // That took as many looks at the store as a decision has; the next decision goes on.
+            live = live.filter(|_| is_all);
+            self.cursor.streak = None;
+            newest = stretch.to;
+        }
+        match live {
+            Some(live) => self.take(live, Actor::Schedule)?,
+            None => self.move_on(newest, None),
+        }
+        self.done()
+    }
+
+    fn look_again(&self, nominal: Instant) -> Done {
+        let next = Some((nominal, self.draft.at().plus(LOOK_AGAIN)));
+        only(Effect::Plan { job: self.job.id.clone(), schedule: self.table.id.clone(), next })
+    }
+
+    /// Makes the run of an occurrence, unless it is there already: a cursor that was set back passes such a one.
+    fn take(&mut self, nominal: Instant, actor: Actor) -> Result<(), Halt> {
+        let id = self.table.run_id(nominal);
+        if self.draft.view.is_known(&Key::Run(id)) {
+            let run = self.draft.run(id)?;
+            self.move_on(nominal, run.as_deref());
+            return Ok(());
+        }
+        self.draft.view.need(self.needs())?;
+        let number = self.state.next_number;
+        let mut run = self.table.bear(&mut self.draft, &mut self.state, nominal, actor)?;
+        if !run.state.is_finished() {
+            match self.admission(&run)? {
+                Admission::Skip(reason) => {
+                    // The number is not used: skips take theirs when they are records of their own.
+                    self.state.next_number = number;
+                    self.withhold(nominal, reason)?;
+                    self.move_on(nominal, None);
+                    return Ok(());
+                }
+                admission => run = motion::admit_run(&mut self.draft, run, &mut self.state, self.job, admission)?,
+            }
+        }
+        self.cursor.streak = None;
+        self.move_on(nominal, Some(&run));
+        self.draft.put_run(run);
+        Ok(())
+    }
+
+    /// What a start may look at: the lock, and those whose place it may take.
+    fn needs(&self) -> BTreeSet<Key> {
+        let mut keys: BTreeSet<Key> =
+            LockName::of(&self.job.id, &self.job.job.lock).map(Key::Lock).into_iter().collect();
+        if self.job.job.overlap == Overlap::Replace {
+            let active = self.state.active.iter().map(|active| active.run);
+            keys.extend(active.chain(self.state.queue.iter().copied()).map(Key::Run));
+        }
+        keys
+    }
+
+    /// Whether the run may start; conditions that rule it out count as well, so that such skips too are a few records.
+    fn admission(&self, run: &Run) -> Result<Admission, Halt> {
+        let admission = motion::admission(&self.draft, run, &self.state, self.job, true)?;
+        if admission == Admission::Start
+            && !self.job.job.conditions.is_empty()
+            && let Gate::Skip(reason) = gate::check(&self.draft, run, &self.state, self.job)?
+        {
+            return Ok(Admission::Skip(reason));
+        }
+        Ok(admission)
+    }
+
+    fn withhold(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
+        let part = Part { stretch: Stretch { from: nominal, to: nominal, count: 1 }, reason };
+        skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
+    }
+
+    /// The occurrence has its outcome; the cursor stands at the next.
+    fn move_on(&mut self, nominal: Instant, run: Option<&Run>) {
+        let cursor = &mut self.cursor;
+        cursor.last = Some(cursor.last.map_or(nominal, |last| last.max(nominal)));
+        cursor.next = if self.table.counts_from_previous() {
+            cursor.generation = cursor.generation.wrapping_add(1);
+            cursor.follows = run.and_then(|run| if run.state.is_finished() { run.retried_by } else { Some(run.id) });
+            if cursor.follows.is_some() { None } else { self.table.after_run(self.draft.at()) }
+        } else {
+            self.table.next(nominal)
+        };
+        cursor.wake = cursor.next.map(|next| self.table.wake(next));
+        cursor.zones = self.draft.view.world.zones_version.clone();
+    }
+
+    fn done(self) -> Result<Done, Halt> {
+        let Self { mut draft, job, state, cursor, .. } = self;
+        if state != *draft.view.job_state(&job.id)? {
+            draft.put_state(state);
+        }
+        draft.put_cursor(cursor);
+        draft.done(Answer::Done)
+    }
+}
+
+/// Nothing is written, and this is done.
+fn only(effect: Effect) -> Done {
+    Done { effects: vec![effect], ..Done::default() }
+}
+
+#[cfg(test)]
+mod outcomes;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Conditions in scripts: what runs wait for, and what becomes of them.
+
+use crate::decide::testing::play;
+
+#[test]
+fn waits_for_another_run() {
+    play(
+        "00:00 put feeds param region; param date; overlap allow
+            job r1
+        00:00 put j param region; param day; overlap allow; needs after feeds date={{day}} poll=10s
+            job r1
+        00:01 run j region=us day=mon
+            j#1 00:01 waiting, → #1
+        00:02 run feeds region=eu date=mon
+            feeds#1 00:02 starting, → #1
+        00:02 ended feeds#1 yes
+            feeds#1 00:02 success
+        00:03 run feeds region=us date=mon
+            feeds#2 00:03 starting, → #2
+        00:03 ended feeds#2 no
+            feeds#2 00:03 failure: exit code 1
+        00:03 wake j#1
+            j#1 00:01 waiting
+        00:03:09 wake j#1
+            (wake #1 00:03:10), unchanged
+        00:03:09 run feeds region=us date=mon
+            feeds#3 00:03:09 starting, → #3
+        00:03:09 ended feeds#3 yes
+            feeds#3 00:03:09 success
+        00:03:10 wake j#1
+            j#1 00:01 starting
+        00:04 run j region=us day=mon
+            j#2 00:04 starting, → #2",
+    );
+}
+
+#[test]
+fn another_run_must_be_in_the_states_and_young_enough() {
+    play(
+        "00:00 put up overlap queue
+            job r1
+        00:00 put old overlap allow; needs after up within=10m in success,failure
+            job r1
+        00:00 put now overlap allow; needs after up in running,waiting
+            job r1
+        00:00 put gone overlap allow; needs after nowhere
+            job r1
+        00:01 run up
+            up#1 00:01 starting, → #1
+        00:01:30 run now
+            now#1 00:01:30 waiting, → #1
+        00:02 launched up#1
+            up#1 00:01 running
+        00:02 wake now#1
+            now#1 00:01:30 starting
+        00:03 ended up#1 no
+            up#1 00:01 failure: exit code 1
+        00:12 run old
+            old#1 00:12 starting, → #1
+        00:14 run old
+            old#2 00:14 waiting, → #2
+        00:15 run gone
+            gone#1 00:15 waiting, → #1",
+    );
+}
+
+#[test]
+fn what_must_exist_and_does_not_is_an_error() {
+    play(
+        "00:00 put up param x; overlap queue
+            job r1
+        00:00 put j param x; overlap allow; needs after up must_exist
+            job r1
+        00:00 put k overlap allow
+            job r1
+        00:01 run j x=1
+            j#1 00:01 error: condition: there is no run of up x=1, and none is on its way, → #1
+        00:01 run up x=2
+            up#1 00:01 starting, → #1
+        00:02 run j x=2
+            j#2 00:02 waiting, → #2
+        00:02 run up x=3
+            up#2 00:02 waiting, → #2
+        00:03 run j x=3
+            j#3 00:03 waiting, → #3
+        00:03 ended up#1 no
+            up#1 00:01 failure: exit code 1
+        00:04 run j x=2
+            j#4 00:04 waiting, → #4
+        00:04 remove up
+            job gone, (wake #2 00:04)
+        00:05 wake j#4
+            j#4 00:04 error: condition: the job that `after` names does not exist",
+    );
+}
+
+#[test]
+fn what_cannot_be_bound_is_an_error() {
+    play(
+        "00:00 put up param x
+            job r1
+        00:00 put j param y; overlap allow; needs after up
+            job r1
+        00:00 put k param y; overlap allow; needs after {{y}} x=1
+            job r1
+        00:01 run j y=1
+            j#1 00:01 error: not bound: `after.args`: the param `x` needs a value, → #1
+        00:01 run k y=up
+            k#1 00:01 waiting, → #1
+        00:01 run k y=/
+            k#2 00:01 error: not bound: `after.job`: a job's id has an empty part \
+             (parts are separated by one `/`, with none at the beginning or end), → #2",
+    );
+}
+
+#[test]
+fn limits_how_many_run() {
+    play(
+        "00:00 put j param x; overlap allow; needs max_running 2; needs max_running 1 same_args; retry 2
+            job r1
+        00:01 run j x=1
+            #1 00:01 starting, → #1
+        00:02 run j x=1
+            #2 00:02 waiting, → #2
+        00:03 run j x=2
+            #3 00:03 starting, → #3
+        00:04 run j x=3
+            #4 00:04 waiting, → #4
+        00:05 ended #1 no
+            #1 00:01 failure: exit code 1, #5 00:01 attempt 2 scheduled
+        00:05 wake #2
+            #2 00:02 waiting
+        00:05 wake #4
+            #4 00:04 waiting
+        00:05:10 wake #5
+            #5 00:01 attempt 2 starting
+        00:06 ended #5 yes
+            #5 00:01 attempt 2 success
+        00:06 wake #4
+            #4 00:04 starting
+        00:06 wake #2
+            #2 00:02 waiting
+        00:07 ended #3 yes
+            #3 00:03 success
+        00:07 wake #2
+            #2 00:02 starting",
+    );
+}
+
+#[test]
+fn skips_duplicates() {
+    play(
+        "00:00 put j param x; overlap queue; needs skip_duplicate
+            job r1
+        00:01 run j x=1
+            #1 00:01 starting, → #1
+        00:02 run j x=1
+            #2 00:02 waiting, → #2
+        00:03 run j x=2
+            #3 00:03 waiting, → #3
+        00:04 run j x=2
+            #4 00:04 waiting, → #4
+        00:05 ended #1 yes
+            #1 00:01 success
+        00:05 wake #2
+            #2 00:02 starting
+        00:06 ended #2 yes
+            #2 00:02 success
+        00:06 wake #3
+            #3 00:03 starting
+        00:06 put j param x; overlap allow; needs skip_duplicate
+            job r2
+        00:06 run j x=2
+            #5 00:06 skipped: duplicate, → #5
+        00:06 wake #4
+            #4 00:04 skipped: duplicate
+        00:06 run j x=3
+            #6 00:06 starting, → #6",
+    );
+}
+
+#[test]
+fn waits_for_a_window() {
+    play(
+        "00:00 put j overlap allow; needs window 22:00 06:00 Europe/Berlin
+            job r1
+        04:59 run j
+            #1 04:59 starting, → #1
+        05:00 run j
+            #2 05:00 waiting, → #2
+        20:59 wake #2
+            (wake #2 21:00), unchanged
+        21:00 wake #2
+            #2 05:00 starting",
+    );
+}
+
+#[test]
+fn gives_up_after_a_time() {
+    play(
+        "00:00 put j overlap allow; needs after j timeout=45s
+            job r1
+        00:01 run j at=00:02
+            #1 00:02 scheduled, → #1
+        00:02 wake #1
+            #1 00:02 waiting
+        00:02:30 wake #1
+            #1 00:02 waiting
+        00:02:44 wake #1
+            (wake #1 00:02:45), unchanged
+        00:02:45 wake #1
+            #1 00:02 error: condition: `after: j` did not hold within 45s
+        00:03 put j overlap allow; needs window 23:00 23:30 timeout=1h
+            job r2
+        00:03 run j
+            #2 00:03 waiting, → #2
+        01:03 wake #2
+            #2 00:03 error: condition: `window: 23:00–23:30` did not hold within 1h",
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_an_error() {
+    play(
+        "00:00 put j overlap allow; needs file /ready
+            job r1
+        00:01 run j
+            #1 00:01 error: condition: this version cannot ask files, http or commands, → #1
+        00:02 put j overlap allow; needs max_running 1 pool=db
+            job r2
+        00:02 run j
+            #2 00:02 error: condition: pools are not supported by this version, → #2
+        00:03 put j overlap allow; needs window 01:00 02:00 Mars/Olympus
+            job r3
+        00:03 run j
+            #3 00:03 error: condition: `window`: there is no time zone `Mars/Olympus` \
+             (zones have IANA names such as Europe/Berlin or UTC), → #3",
+    );
+}
+
+/// `w` is a window that is closed, `o` one that is open, `f` cannot be asked, `d` finds a duplicate.
+#[test]
+fn conditions_are_put_together() {
+    for (conditions, expected) in [
+        ("needs all o | o", "starting"),
+        ("needs all o | w", "waiting"),
+        ("needs all w | f", "error"),
+        ("needs all w | d", "skipped"),
+        ("needs all d | f", "skipped"),
+        ("needs any w | o", "starting"),
+        ("needs any f | o", "starting"),
+        ("needs any f | w", "waiting"),
+        ("needs any w | f", "waiting"),
+        ("needs any d | f", "skipped"),
+        ("needs not w", "starting"),
+        ("needs not o", "waiting"),
+        ("needs not d", "starting"),
+        ("needs not f", "error"),
+        ("needs not not o", "starting"),
+        ("needs o; needs w", "waiting"),
+        ("needs o; needs not w", "starting"),
+        ("needs w; needs d", "skipped"),
+    ] {
+        let words = conditions.split(' ').map(|word| match word {
+            "w" | "w;" => word.replacen('w', "window 22:00 23:00", 1),
+            "o" | "o;" => word.replacen('o', "window 00:00 23:00", 1),
+            "f" => "file /x".to_owned(),
+            "d" => "skip_duplicate".to_owned(),
+            _ => word.to_owned(),
+        });
+        let conditions: Vec<String> = words.collect();
+        let bench = play(&format!(
+            "00:00 put j overlap allow
+                job r1
+            00:00 run j
+                #1 00:00 starting, → #1
+            00:01 put j overlap allow; {}
+                job r2",
+            conditions.join(" "),
+        ));
+        let mut bench = bench;
+        bench.happens("run j");
+        assert_eq!(bench.run(None, 2).state.name(), expected, "{conditions:?}");
+    }
+}

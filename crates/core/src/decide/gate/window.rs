@@ -1,0 +1,67 @@
+//! The condition `window`: local time of day lies between two times. The window may reach over midnight.
+
+use cronhold_schedule::{Fold, Gap, Instant, Local, TimeOfDay, Zone};
+
+/// Days that are looked at for the next opening. Two would do but for a zone that skips a whole day.
+const DAYS: i32 = 4;
+
+/// When the window opens next; nothing, when it is open.
+pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone) -> Option<Instant> {
+    let is_open = |at: Instant| {
+        let time = zone.local(at.secs()).second_of_day();
+        match from.0 < until.0 {
+            true => from.0 <= time && time < until.0,
+            false => from.0 <= time || time < until.0,
+        }
+    };
+    if is_open(now) {
+        return None;
+    }
+    let today = zone.local(now.secs()).day();
+    let openings = (0..DAYS).flat_map(|days| {
+        let at = Local(today.plus(days).midnight().0 + i64::from(from.0));
+        zone.instants(at, Gap::Next, Fold::Both)
+    });
+    // Where the clock jumps over its beginning, a window opens late or not at all.
+    let next = openings.map(Instant::from_secs).find(|at| *at > now && is_open(*at));
+    // No zone is without an opening for days; looking again tomorrow is safe in any case.
+    Some(next.unwrap_or_else(|| now.plus(cronhold_schedule::Span::from_secs(86_400))))
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::Zones;
+
+    use super::*;
+
+    #[test]
+    fn opens_at_its_time() {
+        for (zone, from, until, now, expected) in [
+            ("UTC", "09:00", "17:00", "2026-01-05T08:59:59Z", "2026-01-05T09:00:00Z"),
+            ("UTC", "09:00", "17:00", "2026-01-05T09:00:00Z", "open"),
+            ("UTC", "09:00", "17:00", "2026-01-05T16:59:59Z", "open"),
+            ("UTC", "09:00", "17:00", "2026-01-05T17:00:00Z", "2026-01-06T09:00:00Z"),
+            ("UTC", "22:00", "06:00", "2026-01-05T05:59:59Z", "open"),
+            ("UTC", "22:00", "06:00", "2026-01-05T06:00:00Z", "2026-01-05T22:00:00Z"),
+            ("UTC", "22:00", "06:00", "2026-01-05T23:00:00Z", "open"),
+            ("America/New_York", "09:00", "17:00", "2026-01-05T13:00:00Z", "2026-01-05T14:00:00Z"),
+            // The hour from 02:00 is not there on this day: the window opens when it would have been over.
+            ("America/New_York", "02:30", "04:00", "2026-03-08T06:00:00Z", "2026-03-08T07:00:00Z"),
+            ("America/New_York", "02:30", "04:00", "2026-03-08T07:00:00Z", "open"),
+            ("America/New_York", "02:10", "02:50", "2026-03-08T07:00:00Z", "2026-03-09T06:10:00Z"),
+            // The hour from 01:00 is there twice on this day, and the window with it.
+            ("America/New_York", "01:10", "01:50", "2026-11-01T05:10:00Z", "open"),
+            ("America/New_York", "01:10", "01:50", "2026-11-01T05:55:00Z", "2026-11-01T06:10:00Z"),
+            ("America/New_York", "01:10", "01:50", "2026-11-01T06:30:00Z", "open"),
+            // The whole of 2011-12-30 is not there.
+            ("Pacific/Apia", "09:00", "10:00", "2011-12-29T20:30:00Z", "2011-12-30T19:00:00Z"),
+        ] {
+            let zone = Zones::bundled().get(zone).expect("a zone");
+            let time = |text: &str| TimeOfDay::parse(text).expect("a time");
+            let at = Instant::parse(now).expect("an instant");
+            let found = opens(at, time(from), time(until), &zone);
+            let found = found.map_or_else(|| "open".to_owned(), |at| at.to_string());
+            assert_eq!(found, expected, "{from}–{until} at {now}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Someone wants a finished run to count as something else. Conditions of other runs see the mark as if the run had
+//! ended so just now.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::motion;
+use crate::decision::{Answer, Done};
+use crate::ids::RunId;
+use crate::record::{Record, Run};
+use crate::run::{Cause, Operation, Reason, State};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result<Done, Halt> {
+    let run = motion::addressed(view, id)?;
+    let reason = Reason::ByOperator(why.to_owned());
+    let mut marked: Run = (*run).clone();
+    let cause = Cause::By(Operation::Mark(to));
+    motion::enter(&mut marked, cause, view.stamp.at, view.stamp.actor.clone(), &reason.to_string())?;
+    marked.reason = Some(reason);
+
+    motion::need_for_end(view, &run)?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(&run.job)?;
+    let job = view.job(&run.job)?;
+    if let Some(kept) = state.kept.of(run.state) {
+        *kept = kept.saturating_sub(1);
+    }
+    motion::count(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
+    let mut identity = draft.identity(&run.job, &run.args)?;
+    if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
+        // The outcome before it is not known any more.
+        identity.set(run.state, None);
+        draft.put(Record::Identity(Arc::new(identity)));
+    }
+    motion::note(&mut draft, &marked)?;
+    draft.put_run(marked);
+    draft.put_state(state);
+    draft.done(Answer::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::{Bench, play};
+    use crate::record::Record;
+    use crate::run::State;
+
+    #[test]
+    fn counts_as_something_else() {
+        let mut bench = play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 mark #1 success
+                ! the run is not finished yet (starting)
+            00:02 ended #1 no
+                #1 00:01 failure: exit code 1
+            00:03 mark #1 failure
+                ! the run is already marked failure
+            00:03 mark #1 running
+                ! a run cannot be marked running",
+        );
+        assert_eq!(outcomes(&bench), "failure #1 00:02, kept 0 1 0 0");
+        assert_eq!(bench.happens("mark #1 success it was fine"), ["#1 00:01 success: by operator: it was fine"]);
+        assert_eq!(outcomes(&bench), "success #1 00:03, kept 1 0 0 0");
+        assert_eq!(bench.happens("mark #1 skipped"), ["#1 00:01 skipped: by operator"]);
+        assert_eq!(outcomes(&bench), "skipped #1 00:03, kept 0 0 0 1");
+        let run = bench.run(None, 1);
+        let log: Vec<String> = run.log.iter().map(|entry| format!("{} {}", entry.state, entry.message)).collect();
+        assert_eq!(log[2..], ["failure exit code 1", "success by operator: it was fine", "skipped by operator"]);
+    }
+
+    #[test]
+    fn leaves_outcomes_of_other_runs() {
+        let mut bench = play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 ended #1 no
+                #1 00:01 failure: exit code 1
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:02 ended #2 no
+                #2 00:02 failure: exit code 1",
+        );
+        bench.happens("mark #1 success");
+        assert_eq!(outcomes(&bench), "success #1 00:02, failure #2 00:02, kept 1 1 0 0");
+    }
+
+    #[test]
+    fn conditions_see_it() {
+        play(
+            "00:00 put up overlap allow
+                job r1
+            00:00 put down needs after up within=30m
+                job r1
+            00:01 run up
+                up#1 00:01 starting, → #1
+            00:02 ended up#1 no
+                up#1 00:01 failure: exit code 1
+            01:00 run down
+                down#1 01:00 waiting, → #1
+            01:00:30 wake down#1
+                down#1 01:00 waiting
+            01:01 mark up#1 success
+                up#1 00:01 success: by operator
+            01:01 wake down#1
+                down#1 01:00 starting",
+        );
+    }
+
+    fn outcomes(bench: &Bench) -> String {
+        let identity = bench.records.values().find_map(|stored| match &stored.record {
+            Record::Identity(identity) => Some(identity),
+            _ => None,
+        });
+        let identity = identity.expect("an identity");
+        let mut texts: Vec<String> = Vec::new();
+        for state in State::ALL {
+            let Some(outcome) = identity.outcome(state) else { continue };
+            let number = bench.runs().find(|run| run.id == outcome.run).map(|run| run.number.0).expect("the run");
+            let minutes = outcome.at.since(crate::decide::testing::START).micros() / 60_000_000;
+            texts.push(format!("{state} #{number} 00:{minutes:02}"));
+        }
+        let kept = bench.job_states().next().expect("a state").kept;
+        texts.push(format!("kept {} {} {} {}", kept.success, kept.failure, kept.error, kept.skipped));
+        texts.join(", ")
+    }
+}

@@ -1,0 +1,74 @@
+//! Decisions: one file for each command. A decision is a function of what it was shown; it is made again when the
+//! world has moved on before it could be committed.
+//!
+//! [`motion`] has what several of them do to a run: be born, be admitted, be stopped, end. [`draft`] is the unit of
+//! work while it is being written. [`timetable`] is one schedule that can be asked for its occurrences, and [`skips`]
+//! records those that do not run.
+
+mod bind;
+mod catch_up;
+mod draft;
+mod fire;
+mod gate;
+mod mark;
+mod motion;
+mod pause;
+mod prune;
+mod put_job;
+mod remove_job;
+mod replan;
+mod report;
+mod rerun;
+mod resume;
+mod retire;
+mod run;
+mod signal;
+mod skip;
+mod skips;
+mod start;
+mod stop;
+mod wake;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod timetable;
+
+use crate::command::Command;
+use crate::decision::{Decision, Done};
+use crate::view::{Halt, View};
+
+pub use motion::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
+
+/// Decides about a command.
+pub fn decide(view: &View<'_>, command: &Command) -> Decision {
+    let decided = dispatch(view, command);
+    match decided {
+        Ok(done) => Decision::Done(done),
+        Err(Halt::Need(keys)) => Decision::Need(keys),
+        Err(Halt::Reject(rejection)) => Decision::Reject(rejection),
+    }
+}
+
+fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
+    match command {
+        Command::PutJob { id, job, source, uid } => put_job::decide(view, id, job, source, *uid),
+        Command::RemoveJob { id, source } => remove_job::decide(view, id, source),
+        Command::Replan { job } => replan::decide(view, job),
+        Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
+        Command::Resume { job } => resume::decide(view, job.as_ref()),
+        Command::Fire { job, schedule, nominal } => fire::decide(view, job, schedule, *nominal),
+        Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
+        Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
+        Command::Wake { run } => wake::decide(view, *run),
+        Command::Report { run, report } => report::decide(view, *run, report),
+        Command::Start { run } => start::decide(view, *run),
+        Command::Skip { run, why } => skip::decide(view, *run, why),
+        Command::Stop { run } => stop::decide(view, *run),
+        Command::Signal { run, signal } => signal::decide(view, *run, *signal),
+        Command::Mark { run, state, why } => mark::decide(view, *run, *state, why),
+        Command::Rerun { run, id, anew } => rerun::decide(view, *run, *id, *anew),
+        Command::Prune { job, runs } => prune::decide(view, job, runs),
+    }
+}

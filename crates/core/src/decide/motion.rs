@@ -1,0 +1,466 @@
+//! What decisions do to runs: they are born, admitted, started, held, withheld, told to end, and they end. Each of
+//! these keeps the run, the set of runs and the locks in step, in one place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_schedule::{Instant, Span};
+
+use super::bind;
+use super::draft::Draft;
+use super::gate::{self, Gate};
+use crate::args::Args;
+use crate::decision::{Effect, Rejection};
+use crate::ids::RunId;
+use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT, Retain};
+use crate::policy::overlap::{Admission, Standing, admit, admit_first};
+use crate::policy::retry::{self, Ended};
+use crate::record::{
+    Active, Actor, Cursor, Exit, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, ScheduleId,
+    Transition,
+};
+use crate::run::{self, Cause, Operation, Reason, State};
+use crate::view::{Halt, View};
+
+/// A program must have been launched so long after the commit that said so.
+pub const LAUNCH_WITHIN: Span = Span::from_secs(10);
+/// Time between SIGKILL and the next look at a run that is still there.
+pub const KILL_WAIT: Span = Span::from_secs(10);
+/// A run that waits is looked at again after this time, whatever happens.
+pub const WAIT_POLL: Span = Span::from_secs(60);
+/// A run that waits for a lock is looked at again after this time: the holder may be on another node.
+pub const LOCK_POLL: Span = Span::from_secs(1);
+
+/// A run that is to be made.
+pub(super) struct Birth<'a> {
+    pub(super) id: RunId,
+    pub(super) job: &'a JobRecord,
+    pub(super) schedule: Option<&'a ScheduleId>,
+    pub(super) nominal: Instant,
+    pub(super) args: Args,
+    pub(super) actor: Actor,
+}
+
+/// Makes a run that waits: its number is taken, its program is bound. What cannot be bound ends at once in error.
+pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Result<Run, Halt> {
+    let job = birth.job;
+    let mut run = blank(draft, state, birth);
+    match bind::work(job, &run, draft.view.world) {
+        Ok(work) => run.work = Some(work),
+        Err(error) => run = end(draft, run, state, Cause::Broke, Some(Reason::Unbound(error.to_string())))?,
+    }
+    Ok(run)
+}
+
+/// Makes a run that waits and has nothing to do yet.
+pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
+    let Birth { id, job, schedule, nominal, args, actor } = birth;
+    Run {
+        id,
+        number: state.take_number(),
+        job: job.id.clone(),
+        uid: job.uid,
+        args,
+        schedule: schedule.cloned(),
+        nominal,
+        state: State::Waiting,
+        reason: None,
+        attempt: 1,
+        retry_of: None,
+        retried_by: None,
+        rerun_of: None,
+        owner: None,
+        work: None,
+        lock: LockName::of(&job.id, &job.job.lock),
+        terms: bind::terms(job, schedule, nominal, draft.view.world),
+        ending: None,
+        due: None,
+        exit: None,
+        log: vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }],
+        span: None,
+    }
+}
+
+/// Whether a run that waits may start now. `is_new` says that it has not been held yet.
+pub(super) fn admission(
+    draft: &Draft<'_>,
+    run: &Run,
+    state: &JobState,
+    job: &JobRecord,
+    is_new: bool,
+) -> Result<Admission, Halt> {
+    if !draft.view.world.is_eligible(&job.job.nodes) {
+        return Ok(Admission::Wait);
+    }
+    let overlap = job.job.overlap;
+    let lock = run.lock.clone().map(Key::Lock);
+    let others = if overlap == Overlap::Replace && is_new { others(run, state) } else { BTreeSet::new() };
+    let others = others.into_iter().chain(later_active(run, state).iter().map(|active| active.run)).map(Key::Run);
+    draft.view.need(gate::needs(draft, run, state, job).into_iter().chain(lock).chain(others))?;
+    let lock_is_held = is_locked(draft, run)?;
+    let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
+    let active = if overlap == Overlap::Allow { 0 } else { count(in_the_way(draft, run, state)?.len()) };
+    let queued = count(state.queue.iter().filter(|queued| **queued != run.id).count());
+    let standing = Standing { active, queued, lock_is_held };
+    let is_queue = matches!(overlap, Overlap::Queue { .. });
+    // Those in line wait for a retry, so a retry does not wait for its place in line.
+    let first = state.is_active(run.id) || state.queue.first().is_none_or(|head| *head == run.id);
+    let admission = match is_new {
+        true => admit(overlap, standing),
+        // Those that wait in a row start in their order.
+        false if is_queue && !first => Admission::Wait,
+        false => admit_first(overlap, standing),
+    };
+    if admission != Admission::Start {
+        return Ok(admission);
+    }
+    if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
+        let has_room = !is_new || queued < QUEUE_LIMIT_DEFAULT;
+        return Ok(if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) });
+    }
+    Ok(Admission::Start)
+}
+
+/// Does what an admission says with a run that waits.
+pub(super) fn admit_run(
+    draft: &mut Draft<'_>,
+    run: Run,
+    state: &mut JobState,
+    job: &JobRecord,
+    admission: Admission,
+) -> Result<Run, Halt> {
+    match admission {
+        Admission::Start => match gate::check(draft, &run, state, job)? {
+            Gate::Open => start(draft, run, state, Cause::Ready, Actor::Queue),
+            Gate::Wait(at) => hold_if_room(draft, run, state, at),
+            Gate::Skip(reason) => withhold(draft, run, state, reason),
+            Gate::Break(reason) => end(draft, run, state, Cause::Broke, Some(reason)),
+        },
+        Admission::Wait => {
+            let poll = if run.lock.is_some() { LOCK_POLL } else { WAIT_POLL };
+            let until = draft.at().plus(poll);
+            hold_if_room(draft, run, state, until)
+        }
+        Admission::Skip(reason) => withhold(draft, run, state, reason),
+        Admission::Replace => {
+            replace(draft, &run, state)?;
+            Ok(hold(run, state, draft.at().plus(WAIT_POLL)))
+        }
+    }
+}
+
+/// Active runs that a run has to wait for: all others, for most. A retry counts as active itself while it waits, so two
+/// of them could wait for each other; among those the one that was there first goes first.
+pub(super) fn in_the_way(draft: &Draft<'_>, run: &Run, state: &JobState) -> Result<Vec<Active>, Halt> {
+    let later = later_active(run, state);
+    draft.view.need(later.iter().map(|active| Key::Run(active.run)))?;
+    let earlier = state.active.len() - later.len();
+    let mut found: Vec<Active> =
+        state.active[..earlier].iter().filter(|active| active.run != run.id).copied().collect();
+    for active in later {
+        if draft.run(active.run)?.is_some_and(|other| other.state.has_program()) {
+            found.push(*active);
+        }
+    }
+    Ok(found)
+}
+
+/// Those that became active after a run that is active itself; none, for one that is not.
+fn later_active<'s>(run: &Run, state: &'s JobState) -> &'s [Active] {
+    let place = state.active.iter().position(|active| active.run == run.id);
+    place.map_or(&[], |place| &state.active[place + 1..])
+}
+
+/// All other runs of the job that have not ended, but for those that wait for a time of their own.
+fn others(run: &Run, state: &JobState) -> BTreeSet<RunId> {
+    let all = state.active.iter().map(|active| active.run).chain(state.queue.iter().copied());
+    all.filter(|other| *other != run.id).collect()
+}
+
+/// Whether a pause keeps a run from starting. It does not when someone asked for the run by name.
+pub(super) fn is_paused(draft: &Draft<'_>, run: &Run, state: &JobState) -> Result<bool, Halt> {
+    Ok(!run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses()?.is_paused()))
+}
+
+/// The run that someone wants something of. A span of skips is not one run.
+pub(super) fn addressed(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
+    let run = view.run(id)?.ok_or(Rejection::NoRun(id))?;
+    if run.span.is_some() { Err(Rejection::Span(id).into()) } else { Ok(run) }
+}
+
+/// Asks at once for what the end of a run looks at.
+pub(super) fn need_for_end(view: &View<'_>, run: &Run) -> Result<(), Halt> {
+    let identity = Key::Identity(run.job.clone(), run.args.clone());
+    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity])
+}
+
+/// A run gets its program. Whoever calls this has made sure that the lock is free; the commit sees to it again.
+pub(super) fn start(
+    draft: &mut Draft<'_>,
+    mut run: Run,
+    state: &mut JobState,
+    cause: Cause,
+    actor: Actor,
+) -> Result<Run, Halt> {
+    // A run that starts as soon as it waits says who made it wait.
+    let last = run.log.last().filter(|last| cause == Cause::Ready && last.at == draft.at());
+    let actor = last.map_or(actor, |last| last.actor.clone());
+    enter(&mut run, cause, draft.at(), actor, "")?;
+    run.owner = Some(draft.view.stamp.owner);
+    run.due = Some(draft.at().plus(LAUNCH_WITHIN));
+    state.queue.retain(|queued| *queued != run.id);
+    state.activate(run.id, &run.args);
+    if let Some(lock) = &run.lock {
+        draft.take(lock.clone(), run.id);
+    }
+    Ok(run)
+}
+
+/// A run waits on until then at least. A retry goes before those that already waited for it.
+pub(super) fn hold(mut run: Run, state: &mut JobState, until: Instant) -> Run {
+    if !state.queue.contains(&run.id) {
+        let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
+        state.queue.insert(place, run.id);
+    }
+    run.due = Some(until);
+    run
+}
+
+/// A run waits on, unless it is new and too many wait already.
+fn hold_if_room(draft: &mut Draft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
+    let is_counted = state.queue.contains(&run.id) || state.is_active(run.id);
+    if is_counted || state.queue.len() < JobState::QUEUE_MAX {
+        Ok(hold(run, state, until))
+    } else {
+        withhold(draft, run, state, Reason::QueueFull)
+    }
+}
+
+/// A run does not start, for a reason.
+pub(super) fn withhold(draft: &mut Draft<'_>, run: Run, state: &mut JobState, reason: Reason) -> Result<Run, Halt> {
+    end(draft, run, state, Cause::Withheld, Some(reason))
+}
+
+/// A run is told to end: signal, grace period, SIGKILL.
+pub(super) fn curtail(
+    draft: &Draft<'_>,
+    run: &mut Run,
+    cause: Cause,
+    reason: Reason,
+    actor: Actor,
+) -> Result<(), Halt> {
+    enter(run, cause, draft.at(), actor, &reason.to_string())?;
+    run.ending = Some(reason);
+    run.due = Some(draft.at().plus(run.terms.grace));
+    Ok(())
+}
+
+/// Everything of a job makes room for a new run.
+fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState) -> Result<(), Halt> {
+    let others = others(by, state);
+    draft.view.need(others.iter().map(|run| Key::Run(*run)))?;
+    let mut ending = Vec::new();
+    for id in &others {
+        ending.extend(draft.run(*id)?.filter(|other| !other.state.has_program()));
+    }
+    let identities = ending.iter().map(|run| Key::Identity(run.job.clone(), run.args.clone()));
+    let cursors = ending.iter().filter_map(|run| Some(Key::Cursor(run.job.clone(), run.schedule.clone()?)));
+    draft.view.need(identities.chain(cursors))?;
+    for id in others {
+        let Some(other) = draft.run(id)? else {
+            state.forget(id);
+            continue;
+        };
+        let mut other = (*other).clone();
+        match other.state {
+            State::Starting | State::Running => {
+                curtail(draft, &mut other, Cause::Curtailed, Reason::Replaced, Actor::Queue)?;
+                draft.put_run(other);
+            }
+            State::Scheduled | State::Waiting => {
+                let other = withhold(draft, other, state, Reason::Replaced)?;
+                draft.put_run(other);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A run ends. What that means for the set of runs, for the lock, for a retry, for conditions of others and for a
+/// schedule that counts from it is all decided here, and is one commit.
+pub(super) fn end(
+    draft: &mut Draft<'_>,
+    run: Run,
+    state: &mut JobState,
+    cause: Cause,
+    reason: Option<Reason>,
+) -> Result<Run, Halt> {
+    let actor = match cause {
+        Cause::Succeeded | Cause::Failed => Actor::Program,
+        _ => draft.view.stamp.actor.clone(),
+    };
+    end_by(draft, run, state, cause, reason, actor)
+}
+
+/// A run ends by someone.
+pub(super) fn end_by(
+    draft: &mut Draft<'_>,
+    mut run: Run,
+    state: &mut JobState,
+    cause: Cause,
+    reason: Option<Reason>,
+    actor: Actor,
+) -> Result<Run, Halt> {
+    let had_program = run.state.has_program();
+    let message = reason.as_ref().map(ToString::to_string).unwrap_or_default();
+    enter(&mut run, cause, draft.at(), actor, &message)?;
+    run.reason = reason;
+    run.due = None;
+    state.forget(run.id);
+    if let Some(lock) = run.lock.clone().filter(|_| had_program) {
+        draft.free(lock, run.id);
+    }
+    let job = draft.view.job(&run.job)?.filter(|job| job.uid == run.uid);
+    if let Some(job) = &job {
+        if let Some(retry) = retry_of(draft, &run, state, job) {
+            run.retried_by = Some(retry.id);
+            pass_on(draft, &run, job, retry.id)?;
+            draft.put_run(retry);
+        } else {
+            follow(draft, &run, job)?;
+        }
+    }
+    count(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
+    if run.retried_by.is_none() {
+        note(draft, &run)?;
+    }
+    Ok(run)
+}
+
+/// Moves a run along the table.
+pub(super) fn enter(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
+    if let run::Effect::Enter(state) = run::next(run.state, cause)? {
+        run.state = state;
+        run.log.push(Transition { at, state, actor, message: message.to_owned() });
+    }
+    Ok(())
+}
+
+/// Whether someone else holds the lock that a run needs.
+pub(super) fn is_locked(draft: &Draft<'_>, run: &Run) -> Result<bool, Halt> {
+    let Some(lock) = &run.lock else { return Ok(false) };
+    Ok(draft.view.lock(lock)?.is_some_and(|held| held.holder != run.id))
+}
+
+/// Nobody goes past a lock that someone else holds.
+pub(super) fn refuse_if_locked(draft: &Draft<'_>, run: &Run) -> Result<(), Halt> {
+    let Some(lock) = &run.lock else { return Ok(()) };
+    match draft.view.lock(lock)?.filter(|held| held.holder != run.id) {
+        Some(held) => Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into()),
+        None => Ok(()),
+    }
+}
+
+/// How a program's own end ends a run that may have been told to end: what it was told says why, its exit says how.
+pub(super) fn exit(run: &mut Run, exit: Option<Exit>) -> Option<Reason> {
+    run.exit = exit;
+    run.ending.clone()
+}
+
+/// The next attempt, if there is one. It counts as active while it waits for its time.
+fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
+    let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
+    let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
+    let attempt = run.attempt + 1;
+    let id = match &run.schedule {
+        Some(schedule) => RunId::derived(run.uid, schedule.as_str(), run.nominal, attempt),
+        None => RunId::from_key(run.nominal, &format!("retry of {}", run.id)),
+    };
+    let mut next = Run {
+        id,
+        number: state.take_number(),
+        attempt,
+        retry_of: Some(run.id),
+        retried_by: None,
+        rerun_of: None,
+        state: State::Scheduled,
+        reason: None,
+        owner: None,
+        lock: LockName::of(&job.id, &job.job.lock),
+        ending: None,
+        due: Some(at),
+        exit: None,
+        log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
+        ..run.clone()
+    };
+    // The number of the attempt is something that a program can be told.
+    next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
+    state.activate(next.id, &next.args);
+    Some(next)
+}
+
+/// A schedule that counts from the previous run goes on counting from its retry.
+fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) -> Result<(), Halt> {
+    let Some((_, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+    cursor.follows = Some(retry);
+    draft.put_cursor(cursor);
+    Ok(())
+}
+
+/// A schedule that counts from the previous run learns when its next one is due.
+fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt> {
+    let Some((schedule, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+    let next = job.compile(schedule, draft.view.world).ok().and_then(|compiled| compiled.after_run(draft.at()));
+    cursor.follows = None;
+    cursor.next = next.filter(|_| schedule.enabled);
+    cursor.wake = cursor.next;
+    draft.put_cursor(cursor);
+    Ok(())
+}
+
+/// The schedule that counts from this run, with its cursor.
+fn followed<'j>(
+    draft: &Draft<'_>,
+    run: &Run,
+    job: &'j JobRecord,
+) -> Result<Option<(&'j crate::job::Schedule, Cursor)>, Halt> {
+    let Some(id) = &run.schedule else { return Ok(None) };
+    let Some(schedule) = job.schedule(id).filter(|schedule| counts_from_previous(schedule)) else { return Ok(None) };
+    let cursor = draft.cursor(&run.job, id)?.filter(|cursor| cursor.follows == Some(run.id));
+    Ok(cursor.map(|cursor| (schedule, cursor)))
+}
+
+/// Whether a schedule counts from the end of its previous run.
+pub(super) fn counts_from_previous(schedule: &crate::job::Schedule) -> bool {
+    matches!(schedule.spec.timing, cronhold_schedule::Timing::After { .. })
+}
+
+/// Counts a finished run, and asks for a look at old ones when there are clearly too many.
+pub(super) fn count(draft: &mut Draft<'_>, state: &mut JobState, finished: State, retain: Option<&Retain>) {
+    let default = Retain::default();
+    let retain = retain.unwrap_or(&default);
+    let limit = match finished {
+        State::Success => retain.success,
+        State::Failure => retain.failure,
+        State::Error => retain.error,
+        _ => retain.skipped,
+    };
+    let Some(kept) = state.kept.of(finished) else { return };
+    *kept = kept.saturating_add(1);
+    // Some more than wanted, so that they go in batches.
+    if *kept > limit.saturating_add(limit / 8 + 8) {
+        draft.also(Effect::Prune { job: state.job.clone() });
+    }
+}
+
+/// What conditions of other runs will see.
+pub(super) fn note(draft: &mut Draft<'_>, run: &Run) -> Result<(), Halt> {
+    let mut identity: Identity = draft.identity(&run.job, &run.args)?;
+    identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));
+    draft.put(Record::Identity(Arc::new(identity)));
+    Ok(())
+}
+
+/// An operator's start goes past conditions and overlap, never past a lock.
+pub(super) const BY_START: Cause = Cause::By(Operation::Start);

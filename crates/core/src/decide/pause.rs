@@ -1,0 +1,101 @@
+//! Someone wants a job, or everything, to start nothing by itself any more. What runs goes on, cursors rest, and what a
+//! person starts by name still starts.
+
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use super::draft::Draft;
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::JobId;
+use crate::record::{Actor, Key, Pause, Pauses, Record};
+use crate::view::{Halt, View};
+
+/// Decides about a pause of a job, or of everything.
+pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<Done, Halt> {
+    let mut draft = Draft::new(view);
+    match job {
+        Some(id) => {
+            view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
+            view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+            let mut state = draft.job_state(id)?;
+            if state.pauses.is_paused() {
+                return Err(Rejection::Paused(Some(id.clone())).into());
+            }
+            begin(&mut state.pauses, view.stamp.at, &view.stamp.actor, why);
+            draft.put_state(state);
+        }
+        None => {
+            let mut pauses = (*view.pauses()?).clone();
+            if pauses.is_paused() {
+                return Err(Rejection::Paused(None).into());
+            }
+            begin(&mut pauses, view.stamp.at, &view.stamp.actor, why);
+            draft.put(Record::Pause(Arc::new(pauses)));
+        }
+    }
+    draft.done(Answer::Done)
+}
+
+/// A pause begins.
+pub(super) fn begin(pauses: &mut Pauses, since: Instant, by: &Actor, why: &str) {
+    pauses.current = Some(Pause { since, by: by.clone(), why: why.to_owned() });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn pauses_a_job_or_everything() {
+        play(
+            "
+            00:00 put j @every 10m
+                next 00:10, job r1
+            00:01 pause j for the fair
+                job paused: for the fair
+            00:02 pause j
+                ! the job `j` is paused already
+            00:03 pause nobody
+                ! there is no job `nobody`
+            00:04 pause all
+                everything paused
+            00:05 pause all once more
+                ! everything is paused already
+            00:06 resume j
+                job resumed, (plan 00:10)
+            00:07 resume j
+                ! the job `j` is not paused
+            00:08 resume all
+                everything resumed
+            00:09 resume all
+                ! everything is not paused
+            ",
+        );
+    }
+
+    /// Each of the two pauses is enough, and what a pause covered is recorded as that when it is over.
+    #[test]
+    fn cursors_rest_while_paused() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up none
+                next 00:10, job r1
+            00:05 pause j
+                job paused
+            00:10 due
+                (rest 00:10)
+            00:15 pause all
+                everything paused
+            00:16 resume j
+                job resumed, (plan 00:10)
+            00:20 due
+                (rest 00:10)
+            00:35 resume all
+                everything resumed
+            00:35 due
+                #1 00:10–00:30 ×3 skipped: paused, next 00:40
+            ",
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Finished runs that are not kept any longer are forgotten. Whoever asks has chosen them from a list that may be out of
+//! date, so each is looked at again: what has not ended, or has a retry that has not, stays.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::draft::Draft;
+use crate::decision::{Answer, Done};
+use crate::ids::{JobId, RunId};
+use crate::policy::retention::TRIM_MAX;
+use crate::record::{Key, Run};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Done, Halt> {
+    let runs: BTreeSet<RunId> = runs.iter().take(TRIM_MAX).copied().collect();
+    let keys = runs.iter().map(|run| Key::Run(*run));
+    view.need(keys.chain([Key::JobState(job.clone())]))?;
+    let mut finished: Vec<Arc<Run>> = Vec::new();
+    for id in runs {
+        finished.extend(view.run(id)?.filter(|run| run.job == *job && run.state.is_finished()));
+    }
+    view.need(finished.iter().filter_map(|run| run.retried_by).map(Key::Run))?;
+
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(job)?;
+    let before = state.clone();
+    for run in finished {
+        if is_tried_again(view, &run)? {
+            continue;
+        }
+        if let Some(kept) = state.kept.of(run.state) {
+            *kept = kept.saturating_sub(1);
+        }
+        draft.delete(Key::Run(run.id));
+    }
+    if state == before {
+        return draft.done(Answer::Unchanged);
+    }
+    draft.put_state(state);
+    draft.done(Answer::Done)
+}
+
+/// Whether the retry of a run is still to come or on its way.
+fn is_tried_again(view: &View<'_>, run: &Run) -> Result<bool, Halt> {
+    let Some(retry) = run.retried_by else { return Ok(false) };
+    Ok(view.run(retry)?.is_some_and(|retry| !retry.state.is_finished()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn forgets_what_is_over() {
+        let bench = play(
+            "00:00 put j overlap allow; retry 2
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 ended #1 yes
+                #1 00:01 success
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:02 ended #2 no
+                #2 00:02 failure: exit code 1, #3 00:02 attempt 2 scheduled
+            00:03 run j
+                #4 00:03 starting, → #4
+            00:04 prune j #1 #1 #2 #3 #4 #0
+                #1 gone
+            00:04 prune j #2 #3 #4
+                unchanged
+            00:04 skip #3
+                #3 00:02 attempt 2 skipped: by operator
+            00:05 prune k #2
+                unchanged
+            00:05 prune j #2
+                #2 gone
+            00:06 prune j #3
+                #3 gone",
+        );
+        let state = bench.job_states().next().expect("a state");
+        assert_eq!((state.kept, state.next_number), (crate::record::Kept::default(), 5));
+    }
+
+    #[test]
+    fn is_asked_for_when_there_are_clearly_too_many() {
+        let mut bench = play(
+            "00:00 put j overlap allow; kept 8
+                job r1",
+        );
+        let mut ask = |number: u32| {
+            bench.now = bench.now.plus(cronhold_schedule::Span::from_secs(1));
+            bench.happens("run j");
+            bench.happens(&format!("ended #{number}")).remove(0)
+        };
+        let said: Vec<String> = (1..=18).map(&mut ask).collect();
+        assert!(said[..17].iter().all(|line| !line.contains("prune")), "{said:?}");
+        assert!(said[17].contains("(prune j)"), "{said:?}");
+    }
+}

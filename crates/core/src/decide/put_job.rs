@@ -1,0 +1,226 @@
+//! A job is made or changed. Its schedules go on from where they were; those that are new begin now, those that are gone
+//! leave nothing behind that could start.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use super::draft::Draft;
+use super::retire::{self, Retiring};
+use super::timetable::Timetable;
+use super::{pause, resume};
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::{JobId, JobUid};
+use crate::job::Job;
+use crate::record::{Cursor, JobRecord, JobState, Key, Record, ScheduleId, Source};
+use crate::run::Reason;
+use crate::view::{Halt, View};
+
+/// Why a job is paused that says so itself.
+const IN_DEFINITION: &str = "in the job's definition";
+
+/// Decides about a job that someone wants to be there as they say.
+pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Source, uid: JobUid) -> Result<Done, Halt> {
+    view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
+    let old = view.job(id)?;
+    let zone: Arc<str> = view.world.zone.name().into();
+    if let Some(old) = &old {
+        if old.source != *source {
+            return Err(Rejection::OtherSource { job: id.clone(), source_of_job: old.source.clone() }.into());
+        }
+        if old.job == *job && old.zone == zone {
+            return Ok(Done { answer: Answer::Unchanged, ..Done::default() });
+        }
+    }
+    let uid = old.as_ref().map_or(uid, |old| old.uid);
+    let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
+    new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
+    let tables = tables(view, &new)?;
+
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(id)?;
+    let before = state.clone();
+    if let Some(old) = &old {
+        let of_both = old.schedules().chain(new.schedules()).flat_map(|(schedule, _)| retire::keys(&new, schedule));
+        view.need(of_both.chain([Key::Pause]).collect::<BTreeSet<Key>>())?;
+        let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| schedule.enabled);
+        let leaving = old.schedules().map(|(schedule, _)| schedule).filter(|schedule| !counts(schedule));
+        Retiring::new(&draft, old, leaving)?.retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
+    }
+    for table in tables.iter().filter(|table| table.schedule.enabled) {
+        let cursor = match &old {
+            Some(_) => view.cursor(id, table.id)?,
+            None => None,
+        };
+        let since = state.floor.map_or(view.stamp.at, |floor| floor.max(view.stamp.at));
+        draft.put_cursor(match cursor {
+            Some(cursor) => go_on(table, (*cursor).clone(), old.as_deref(), view),
+            None => table.begin(since, view.world),
+        });
+    }
+    set_pause(&mut draft, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
+    if state != before {
+        draft.put_state(state);
+    }
+    drop(tables);
+    draft.put(Record::Job(Arc::new(new)));
+    draft.done(Answer::Done)
+}
+
+/// All schedules of the job, those that do not count now too: each must be one that can be asked.
+fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
+    let mut seen = BTreeSet::new();
+    let compile = |(id, schedule)| {
+        if !seen.insert(id) {
+            return Err(Rejection::SameSchedule { job: job.id.clone(), schedule: ScheduleId::clone(id) });
+        }
+        Timetable::new(job, id, schedule, view.world)
+    };
+    job.schedules().map(compile).collect()
+}
+
+/// The cursor of a schedule that was there before. One with a name may be another schedule now.
+fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &View<'_>) -> Cursor {
+    let now: Instant = view.stamp.at;
+    let mut fresh = table.refresh(cursor, now, view.world);
+    let was = old.and_then(|old| Some((&old.zone, old.schedule(table.id)?)));
+    let is_other = was.is_none_or(|(zone, was)| *zone != table.job.zone || was.spec != table.schedule.spec);
+    if is_other {
+        fresh.since = now;
+    }
+    fresh
+}
+
+/// A definition that comes to say `paused` pauses the job, and one that ceases to say so resumes it. One that says what
+/// it said before changes nothing, whatever someone has done by hand since.
+fn set_pause(draft: &mut Draft<'_>, state: &mut JobState, was: bool, is: bool) {
+    let stamp = draft.view.stamp;
+    if is && !was && !state.pauses.is_paused() {
+        pause::begin(&mut state.pauses, stamp.at, &stamp.actor, IN_DEFINITION);
+    }
+    if was && !is && state.pauses.is_paused() {
+        resume::end(&mut state.pauses, stamp.at);
+        resume::wake_all(draft, state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn makes_and_changes() {
+        play(
+            "
+            00:00 put j @every 10m
+                next 00:10, job r1
+            00:01 put j @every 10m
+                unchanged
+            00:02 put j @every 10m; description nightly
+                job r2
+            00:03 put j @every 10m; description nightly; @every 15m
+                next 00:15, job r3
+            00:04 put j @every 15m
+                gone, job r4
+            00:05 put j @every 15m; jitter 5m
+                next 00:15 (00:17:40.446), job r5
+            00:06 put j @every 15m; disabled
+                gone, job r6
+            ",
+        );
+    }
+
+    #[test]
+    fn refuses_what_cannot_be_used() {
+        play(
+            "
+            00:00 put j a: @every 10m; a: @every 20m
+                ! two schedules of `j` have the same id `a`
+            00:00 put j CRON_TZ=Europe/Berln 0 0 * * *
+                ! the schedule of `j` cannot be used: `timezone`: there is no time zone `Europe/Berln` (did you mean `Europe/Berlin`?)
+            ",
+        );
+    }
+
+    /// A schedule that returns or is enabled again begins now: what passed meanwhile was not wanted.
+    #[test]
+    fn a_schedule_that_returns_begins_now() {
+        play(
+            "
+            00:00 put j a: @every 10m
+                a next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, a next 00:20
+            00:11 ended #1 yes
+                #1 00:10 success
+            00:15 put j a: @every 10m; disabled
+                a gone, job r2
+            00:35 due
+            00:35 put j a: @every 10m
+                a next 00:40, job r3
+            00:36 put j
+                a gone, job r4
+            00:55 put j a: @every 10m
+                a next 01:00, job r5
+            ",
+        );
+    }
+
+    /// What was due or to be caught up of a schedule that goes has its outcome as well.
+    #[test]
+    fn a_schedule_that_goes_leaves_no_hole() {
+        play(
+            "
+            00:00 put j a: @every 10m; catch_up all 3h
+                a next 00:10, job r1
+            00:35 due
+                a next 00:40, backlog 00:10–00:30 of 3
+            00:55 put j a: @every 10m; disabled; catch_up all 3h
+                #1 00:10–00:30 ×3 skipped: schedule removed, #2 00:40–00:50 ×2 skipped: schedule removed, a gone, backlog gone, job r2
+            ",
+        );
+    }
+
+    #[test]
+    fn the_definition_can_pause() {
+        play(
+            "
+            00:00 put j @every 10m; paused
+                next 00:10, job paused: in the job's definition, job r1
+            00:01 resume j
+                job resumed, (plan 00:10)
+            00:02 put j @every 10m; paused; description by hand it stays as it is
+                job r2
+            00:03 pause j
+                job paused
+            00:04 put j @every 10m; paused; overlap allow
+                job r3
+            00:05 put j @every 10m
+                job resumed, job r4
+            ",
+        );
+    }
+
+    #[test]
+    fn a_schedule_after_the_previous_run() {
+        play(
+            "
+            00:00 put j a: with 1h interval
+                a next 01:00, job r1
+            00:10 put j a: with 10m interval
+                a next 00:20, job r2
+            00:20 due
+                #1 00:20 starting, a follows its run
+            00:21 put j a: with 30m interval
+                job r3
+            00:25 ended #1 yes
+                #1 00:20 success, a next 00:55
+            00:26 put j a: @every 20m
+                a next 00:40, job r4
+            00:27 put j a: with 5m interval
+                a next 00:32, job r5
+            ",
+        );
+    }
+}

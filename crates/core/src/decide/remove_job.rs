@@ -1,0 +1,93 @@
+//! A job is removed. Its runs stay for as long as they are kept, its numbers go on should it return, and whatever of it
+//! still waits does not start.
+
+use super::draft::Draft;
+use super::resume;
+use super::retire::Retiring;
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::JobId;
+use crate::record::{Key, Source};
+use crate::run::Reason;
+use crate::view::{Halt, View};
+
+/// Decides about the removal of a job.
+pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source) -> Result<Done, Halt> {
+    view.need([Key::Job(id.clone()), Key::JobState(id.clone()), Key::Pause])?;
+    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    if job.source != *source {
+        return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
+    }
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(id)?;
+    let before = state.clone();
+    let retiring = Retiring::new(&draft, &job, job.schedules().map(|(schedule, _)| schedule))?;
+    retiring.retire(&mut draft, &mut state, &Reason::JobRemoved)?;
+    resume::end(&mut state.pauses, view.stamp.at);
+    resume::wake_all(&mut draft, &state);
+    if state != before {
+        draft.put_state(state);
+    }
+    draft.delete(Key::Job(id.clone()));
+    draft.done(Answer::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn leaves_nothing_that_starts() {
+        play(
+            "
+            00:00 put j @every 10m; overlap queue
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, next 00:20
+            00:20 due
+                #2 00:20 waiting, next 00:30
+            00:25 remove j
+                gone, job gone, (wake #2 00:25), (wake #1 00:25)
+            00:30 due
+            00:31 remove j
+                ! there is no job `j`
+            ",
+        );
+    }
+
+    /// Occurrences that were due or to be caught up have an outcome too; numbers and the place in time go on.
+    #[test]
+    fn what_was_due_is_recorded() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up all 3h
+                next 00:10, job r1
+            00:45 due
+                next 00:50, backlog 00:10–00:40 of 4
+            00:45 catch up
+                #1 00:10 starting, backlog 00:20–00:40 of 4
+            00:55 pause j
+                job paused
+            01:15 remove j
+                #2 00:20–00:40 ×3 skipped: job removed, #3 00:50 skipped: job removed, #4 01:00–01:10 ×2 skipped: paused, gone, backlog gone, job resumed, job gone, (wake #1 01:15)
+            01:20 put j @every 10m
+                next 01:30, job r1
+            01:30 due
+                #5 01:30 skipped: overlap, next 01:40
+            ",
+        );
+    }
+
+    #[test]
+    fn belongs_to_its_source() {
+        play(
+            "
+            00:00 load j @every 10m
+                next 00:10, job r1
+            00:01 remove j
+                ! the job `j` belongs to another source (directory:)
+            00:02 put j @every 20m
+                ! the job `j` belongs to another source (directory:)
+            ",
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The next occurrences of a job are computed again, because zone data or calendars are others now, or because a clock
+//! that was wrong has moved a cursor too far ahead. What has its run already does not get another.
+
+use super::draft::Draft;
+use super::timetable::Timetable;
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::JobId;
+use crate::record::Key;
+use crate::view::{Halt, View};
+
+/// Decides about the next occurrences of a job.
+pub(super) fn decide(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
+    view.need([Key::Job(id.clone())])?;
+    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
+    let mut draft = Draft::new(view);
+    let mut is_changed = false;
+    for (schedule, definition) in job.schedules() {
+        let Some(cursor) = view.cursor(id, schedule)? else { continue };
+        // A node with older zone data does not undo what one with newer data has computed, and a schedule that cannot
+        // be asked here keeps what it has.
+        let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { continue };
+        if *cursor.zones > *view.world.zones_version {
+            continue;
+        }
+        let fresh = table.refresh((*cursor).clone(), view.stamp.at, view.world);
+        if fresh != *cursor {
+            is_changed = true;
+            draft.put_cursor(fresh);
+        }
+    }
+    draft.done(if is_changed { Answer::Done } else { Answer::Unchanged })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn changes_nothing_without_need() {
+        play(
+            "
+            00:00 replan j
+                ! there is no job `j`
+            00:00 put j a: @every 10m; b: with 5m interval; c: @reboot
+                a next 00:10, b next 00:05, c at start, job r1
+            00:04 replan j
+                unchanged
+            00:10 replan j
+                unchanged
+            ",
+        );
+    }
+
+    /// What has come keeps its place, what has not is where the calendar has it now.
+    #[test]
+    fn calendars_that_change() {
+        play(
+            "
+            00:00 calendar open Mon-Fri
+            00:00 put j a: 0 12 * * *; calendar open; b: with 30h interval; calendar open
+                a next 12:00, b next 30:00, job r1
+            01:00 calendar open Wed-Fri
+            01:00 replan j
+                a next 60:00, b next 48:00
+            02:00 calendar open Mon-Fri
+            02:00 replan j
+                a next 12:00, b next 32:00
+            12:00 calendar open Wed-Fri
+            12:00 replan j
+                b next 48:00
+            12:00 due
+                #1 12:00 starting, a next 60:00
+            ",
+        );
+    }
+
+    /// A calendar that went missing stops its schedule only until it is back.
+    #[test]
+    fn a_calendar_that_is_gone() {
+        play(
+            "
+            00:00 calendar open Mon-Fri
+            00:00 put j 0 12 * * *; calendar open; catch_up all 3h
+                next 12:00, job r1
+            11:00 calendar open
+            11:00 replan j
+                unchanged
+            12:00 due
+                (plan 12:00 at 12:01)
+            13:00 calendar open Mon-Fri
+            13:00 due
+                next 36:00, backlog 12:00–12:00 of 1
+            13:01 calendar open
+            13:01 catch up
+                (catch up 13:02)
+            ",
+        );
+    }
+
+    /// A clock that was a day ahead has claimed what had not come yet. What has its run is passed over.
+    #[test]
+    fn a_cursor_that_is_too_far_ahead_is_set_back() {
+        play(
+            "
+            00:00 put j @every 1h; overlap allow; catch_up none
+                next 01:00, job r1
+            26:00 due
+                #1 01:00–25:00 ×25 skipped: missed, #2 26:00 starting, next 27:00
+            02:30 replan j
+                next 03:00
+            03:00 due
+                #3 03:00 starting, next 04:00
+            26:00 due
+                #4 04:00–25:00 ×22 skipped: missed, next 27:00
+            ",
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What became of a run's program. Reports come late, twice or in any order, from the node that has the program; one
+//! that does not fit any more changes nothing.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::motion;
+use crate::command::{Report, Verdict};
+use crate::decision::{Answer, Done, Effect};
+use crate::ids::RunId;
+use crate::record::Run;
+use crate::run::{self, Cause, Reason, State};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done, Halt> {
+    let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
+    let Some(run) = view.run(id)? else { return Ok(nothing) };
+    let has_program = run.state.has_program();
+    if !has_program || run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
+        return Ok(nothing);
+    }
+    match report {
+        Report::Launched => launched(view, &run),
+        Report::Ended(verdict) => ended(view, &run, verdict),
+        // What runs was launched.
+        Report::NotLaunched(_) if run.state == State::Running => Ok(nothing),
+        Report::NotLaunched(why) => over(view, &run, Cause::Broke, Some(Reason::NotLaunched(why.clone()))),
+        Report::Lost if run.state == State::Starting => over(view, &run, Cause::Broke, Some(Reason::StartUnknown)),
+        Report::Lost => over(view, &run, Cause::Broke, Some(Reason::NodeLost)),
+    }
+}
+
+/// The program is there. A node that finds it in a later life owns it from then on.
+fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+    let now = view.stamp.at;
+    let mut draft = Draft::new(view);
+    let mut after = (**run).clone();
+    after.owner = Some(view.stamp.owner);
+    match run::next(run.state, Cause::Launched) {
+        Ok(run::Effect::Enter(_)) => {
+            motion::enter(&mut after, Cause::Launched, now, view.stamp.actor.clone(), "")?;
+            let timeout = after.terms.timeout.map(|timeout| now.plus(timeout));
+            after.due = [timeout, after.terms.stop_at].into_iter().flatten().min();
+        }
+        // A stop that came before the program finds it only now.
+        Ok(_) if after.owner == run.owner => draft.also(Effect::Stop { run: Arc::clone(run) }),
+        // The new owner owes the stop by what is written.
+        Ok(_) | Err(_) => {}
+    }
+    if after == **run {
+        return draft.done(Answer::Unchanged);
+    }
+    draft.put_run(after);
+    draft.done(Answer::Done)
+}
+
+/// The program has ended. What it was told says why, what it answered says how.
+fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
+    let mut run = run.clone();
+    let told = motion::exit(&mut run, verdict.exit);
+    let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
+    over(view, &run, cause, told.or_else(|| verdict.reason.clone()))
+}
+
+fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>) -> Result<Done, Halt> {
+    motion::need_for_end(view, run)?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(&run.job)?;
+    let run = motion::end(&mut draft, run.clone(), &mut state, cause, reason)?;
+    draft.put_run(run);
+    draft.put_state(state);
+    draft.done(Answer::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+    use crate::run::State;
+
+    #[test]
+    fn tells_how_a_program_ended() {
+        play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:02 ended #1 code 0
+                #1 00:01 success
+            00:03 run j
+                #2 00:03 starting, → #2
+            00:03 ended #2 code 3
+                #2 00:03 failure: exit code 3
+            00:04 run j
+                #3 00:04 starting, → #3
+            00:04 unlaunched #3 no such file
+                #3 00:04 error: not launched: no such file
+            00:05 run j
+                #4 00:05 starting, → #4
+            00:05 lost #4
+                #4 00:05 error: start unknown
+            00:06 run j
+                #5 00:06 starting, → #5
+            00:06 launched #5
+                #5 00:06 running
+            00:06 lost #5
+                #5 00:06 error: node lost",
+        );
+    }
+
+    #[test]
+    fn what_a_program_was_told_says_why_and_its_exit_says_how() {
+        play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:02 stop #1
+                #1 00:01 stopping (stopped)
+            00:02 ended #1 code 0
+                #1 00:01 success: stopped
+            00:03 run j
+                #2 00:03 starting, → #2
+            00:03 stop #2
+                #2 00:03 stopping (stopped)
+            00:03 launched #2
+                (stop #2), unchanged
+            00:03 signal #2 SIGKILL
+                #2 00:03 stopping (killed), (signal #2 SIGKILL)
+            00:04 ended #2 code 137
+                #2 00:03 failure: killed",
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        play(
+            "00:00 put j overlap queue
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 run j at=00:09
+                #2 00:09 scheduled, → #2
+            00:02 run j
+                #3 00:02 waiting, → #3
+            00:02 launched #2
+                unchanged
+            00:02 lost #2
+                unchanged
+            00:02 ended #3 yes
+                unchanged
+            00:02 launched #1
+                #1 00:01 running
+            00:02 launched #1
+                unchanged
+            00:02 unlaunched #1 what
+                unchanged
+            00:02 node 2.1
+            00:02 ended #1 no
+                unchanged
+            00:02 lost #1
+                unchanged
+            00:02 node 1.1
+            00:02 ended #1 yes
+                #1 00:01 success
+            00:02 ended #1 no
+                unchanged
+            00:02 lost #1
+                unchanged
+            00:02 launched #1
+                unchanged
+            00:02 ended #0 yes
+                unchanged",
+        );
+    }
+
+    #[test]
+    fn a_node_owns_what_it_finds_in_a_later_life() {
+        let bench = play(
+            "00:00 put j overlap allow; timeout 5m
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:02 node 1.2
+            00:02 launched #1
+                #1 00:01 running
+            00:02 launched #1
+                unchanged
+            00:03 stop #1
+                #1 00:01 stopping (stopped)
+            00:03 node 1.3
+            00:03 launched #1
+                #1 00:01 stopping (stopped)",
+        );
+        let run = bench.run(None, 1);
+        assert_eq!(run.owner, Some(bench.me));
+        let states: Vec<State> = run.log.iter().map(|entry| entry.state).collect();
+        assert_eq!(states, [State::Waiting, State::Starting, State::Running, State::Stopping]);
+    }
+
+    #[test]
+    fn a_failed_run_is_tried_again() {
+        let bench = play(
+            "00:00 put j @every 1h; overlap skip; retry 3
+                next 01:00, job r1
+            01:00 due
+                #1 01:00 starting, next 02:00
+            01:01 ended #1 no
+                #1 01:00 failure: exit code 1, #2 01:00 attempt 2 scheduled
+            01:01 run j
+                #3 01:01 skipped: overlap, → #3
+            01:01:09 wake #2
+                (wake #2 01:01:10), unchanged
+            01:01:10 wake #2
+                #2 01:00 attempt 2 starting
+            01:02 ended #2 no
+                #2 01:00 attempt 2 failure: exit code 1, #4 01:00 attempt 3 scheduled
+            01:02:19 wake #4
+                (wake #4 01:02:20), unchanged
+            01:02:20 wake #4
+                #4 01:00 attempt 3 starting
+            01:03 ended #4 no
+                #4 01:00 attempt 3 failure: exit code 1
+            01:03 run j
+                #5 01:03 starting, → #5",
+        );
+        let [first, second, third] = [1, 2, 4].map(|number| bench.run(None, number));
+        assert_eq!((first.retried_by, second.retry_of), (Some(second.id), Some(first.id)));
+        assert_eq!((second.retried_by, third.retry_of, third.retried_by), (Some(third.id), Some(second.id), None));
+    }
+
+    #[test]
+    fn what_was_ended_on_purpose_is_not_tried_again() {
+        play(
+            "00:00 put j overlap allow; retry 3; timeout 1m; grace 0s
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:01 stop #1
+                #1 00:01 stopping (stopped)
+            00:01 ended #1 no
+                #1 00:01 failure: stopped
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:02 launched #2
+                #2 00:02 running
+            00:03 wake #2
+                #2 00:02 stopping (timeout)
+            00:03 ended #2 no
+                #2 00:02 failure: timeout, #3 00:02 attempt 2 scheduled
+            00:03 skip #3 enough
+                #3 00:02 attempt 2 skipped: by operator: enough
+            00:03 run j
+                #4 00:03 starting, → #4
+            00:03 lost #4
+                #4 00:03 error: start unknown
+            00:04 put j retry 3; retry_on_error; on_lost_retry
+                job r2
+            00:04 run j
+                #5 00:04 starting, → #5
+            00:04 lost #5
+                #5 00:04 error: start unknown, #6 00:04 attempt 2 scheduled",
+        );
+    }
+
+    #[test]
+    fn a_schedule_that_counts_from_its_run_counts_from_the_last_attempt() {
+        play(
+            "00:00 put j with 10m interval; retry 2
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, follows its run
+            00:11 ended #1 no
+                #1 00:10 failure: exit code 1, #2 00:10 attempt 2 scheduled, follows its run
+            00:11:10 wake #2
+                #2 00:10 attempt 2 starting
+            00:12 ended #2 no
+                #2 00:10 attempt 2 failure: exit code 1, next 00:22",
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Someone wants a finished run once more: as it was, or bound again from the job as it is now. The new run is linked to
+//! the old one and has the same nominal time, but no schedule: someone asked for it.
+
+use std::collections::BTreeMap;
+
+use super::draft::Draft;
+use super::motion::{self, Birth};
+use super::run::{close, once, release};
+use crate::args::Args;
+use crate::decision::{Done, Rejection};
+use crate::ids::RunId;
+use crate::record::{JobState, Key, Run, Terms, Transition};
+use crate::run::{self, Cause, Operation, State};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
+    once(view, id, || make(view, of, id, anew))
+}
+
+fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
+    let old = motion::addressed(view, of)?;
+    run::next(old.state, Cause::By(Operation::Rerun))?;
+    view.need([Key::Job(old.job.clone()), Key::JobState(old.job.clone())])?;
+    let job = view.job(&old.job)?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(&old.job)?;
+    // A run that could not be bound has nothing that could be done as it was.
+    if anew || old.work.is_none() {
+        let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
+        let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let args = Args::bind(&job.job.params, &given, &BTreeMap::new())?;
+        let actor = view.stamp.actor.clone();
+        let birth = Birth { id, job: &job, schedule: None, nominal: old.nominal, args, actor };
+        let mut run = motion::bear(&mut draft, &mut state, birth)?;
+        run.rerun_of = Some(of);
+        return release(draft, run, state, &job);
+    }
+    let run = copy(view, &old, id, &mut state);
+    match job.filter(|job| job.uid == old.uid) {
+        Some(job) => release(draft, run, state, &job),
+        // The job is gone, and its rules with it; but a lock is a promise to others.
+        None => {
+            motion::refuse_if_locked(&draft, &run)?;
+            if state.active.len() >= JobState::ACTIVE_MAX {
+                return Err(Rejection::TooManyActive(run.job).into());
+            }
+            let actor = view.stamp.actor.clone();
+            let run = motion::start(&mut draft, run, &mut state, Cause::Ready, actor)?;
+            close(draft, run, state)
+        }
+    }
+}
+
+/// The same once more. The stop time belongs to the schedule, and may have passed long ago.
+fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
+    let actor = view.stamp.actor.clone();
+    Run {
+        id,
+        number: state.take_number(),
+        schedule: None,
+        state: State::Waiting,
+        reason: None,
+        attempt: 1,
+        retry_of: None,
+        retried_by: None,
+        rerun_of: Some(old.id),
+        owner: None,
+        terms: Terms { stop_at: None, ..old.terms.clone() },
+        ending: None,
+        due: None,
+        exit: None,
+        log: vec![Transition { at: view.stamp.at, state: State::Waiting, actor, message: String::new() }],
+        ..old.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::{job_id, play};
+    use crate::record::Work;
+
+    #[test]
+    fn as_it_was_or_as_it_is() {
+        let bench = play(
+            "00:00 put j @every 10m; args x=1; stop_after 5m; param x; shell old {{ x }}; overlap skip
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, next 00:20
+            00:10 rerun #1
+                ! the run is not finished yet (starting)
+            00:11 ended #1 no
+                #1 00:10 failure: exit code 1
+            00:30 put j @every 10m; args x=1; param x; shell new {{ x }}; overlap skip; timeout 1m
+                job r2
+            00:31 rerun #1
+                #2 00:10 starting, → #2
+            00:31 rerun #1 anew
+                #3 00:10 skipped: overlap, → #3
+            00:32 ended #2 yes
+                #2 00:10 success
+            00:32 rerun #3
+                #4 00:10 starting, → #4",
+        );
+        let [first, was, is] = [1, 2, 4].map(|number| bench.run(None, number));
+        assert_eq!((&was.work, was.rerun_of), (&Some(Work::Shell("old 1".to_owned())), Some(first.id)));
+        assert_eq!((&is.work, is.terms.timeout.is_some()), (&Some(Work::Shell("new 1".to_owned())), true));
+        // The stop time of the schedule has passed, and someone wants the run nevertheless.
+        assert!(first.terms.stop_at.is_some());
+        assert_eq!((was.terms.stop_at, &was.schedule, was.attempt), (None, &None, 1));
+    }
+
+    #[test]
+    fn keeps_to_the_params_of_the_job_as_it_is() {
+        play(
+            "00:00 put j param x; overlap allow; retry 2
+                job r1
+            00:01 run j x=1
+                #1 00:01 starting, → #1
+            00:01 ended #1 no
+                #1 00:01 failure: exit code 1, #2 00:01 attempt 2 scheduled
+            00:02 put j param y; overlap allow; retry 2
+                job r2
+            00:02 rerun #1 anew
+                ! there is no param `x` (did you mean `y`?); the param `y` needs a value
+            00:02 rerun #1
+                #3 00:01 starting, → #3
+            00:02 ended #3 no
+                #3 00:01 failure: exit code 1, #4 00:01 attempt 2 scheduled",
+        );
+    }
+
+    #[test]
+    fn of_a_job_that_is_gone() {
+        let mut bench = play(
+            "00:00 put j lock shared
+                job r1
+            00:00 put k lock shared
+                job r1
+            00:00 put l lock shared
+                job r1
+            00:01 run j
+                j#1 00:01 starting, → #1
+            00:01 ended j#1 yes
+                j#1 00:01 success
+            00:02 remove j
+                job gone
+            00:02 rerun j#1 anew
+                ! there is no job `j`
+            00:02 rerun j#1
+                j#2 00:01 starting, → #2
+            00:03 ended j#2 no
+                j#2 00:01 failure: exit code 1
+            00:04 run k
+                k#1 00:04 starting, → #1",
+        );
+        let holder = bench.run(Some(&job_id("k")), 1).id;
+        assert_eq!(bench.happens("rerun j#1"), [format!("! the lock `shared` is held by run {holder}")]);
+    }
+
+    #[test]
+    fn asked_twice_is_one_run() {
+        let bench = play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 ended #1 yes
+                #1 00:01 success
+            00:02 rerun #1
+                #2 00:01 starting, → #2
+            00:02 rerun #1
+                → #2",
+        );
+        assert_eq!(bench.runs().count(), 2);
+    }
+}

@@ -1,0 +1,151 @@
+//! Someone wants a job, or everything, to start things by itself again. What passed meanwhile is decided when the
+//! cursors are asked again, by the same rules as after an outage.
+
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use super::draft::Draft;
+use crate::decision::{Answer, Done, Effect, Rejection};
+use crate::ids::JobId;
+use crate::policy::catch_up::GRACE;
+use crate::record::{JobState, Key, Pauses, Record};
+use crate::view::{Halt, View};
+
+/// Decides about the end of a pause of a job, or of everything.
+pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt> {
+    match job {
+        Some(id) => of_job(view, id),
+        None => of_everything(view),
+    }
+}
+
+fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
+    view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
+    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(id)?;
+    if !state.pauses.is_paused() {
+        return Err(Rejection::NotPaused(Some(id.clone())).into());
+    }
+    view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
+    for (schedule, _) in job.schedules() {
+        if let Some(cursor) = view.cursor(id, schedule)?.filter(|cursor| cursor.next.is_some()) {
+            let next = cursor.next.zip(cursor.wake);
+            draft.also(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
+        }
+    }
+    end(&mut state.pauses, view.stamp.at);
+    wake_all(&mut draft, &state);
+    draft.put_state(state);
+    draft.done(Answer::Done)
+}
+
+/// Nodes look at everything that rested when they see this record changed; it would be too much for one decision.
+fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
+    let mut pauses = (*view.pauses()?).clone();
+    if !pauses.is_paused() {
+        return Err(Rejection::NotPaused(None).into());
+    }
+    end(&mut pauses, view.stamp.at);
+    let mut draft = Draft::new(view);
+    draft.put(Record::Pause(Arc::new(pauses)));
+    draft.done(Answer::Done)
+}
+
+/// The pause that holds is over, and is remembered as the last. One that began as soon as the one before it had ended
+/// counts as one with it, because cursors may have rested all the time.
+pub(super) fn end(pauses: &mut Pauses, now: Instant) {
+    if let Some(pause) = pauses.current.take() {
+        let before = pauses.last.filter(|(_, ended)| pause.since <= ended.plus(GRACE));
+        pauses.last = Some((before.map_or(pause.since, |(since, _)| since), now));
+    }
+}
+
+/// Asks for a look at everything that may wait: those in the queue, and retries, which count as active.
+pub(super) fn wake_all(draft: &mut Draft<'_>, state: &JobState) {
+    let at = Some(draft.at());
+    let waiting = state.queue.iter().copied();
+    let retries = state.active.iter().map(|active| active.run).filter(|run| !state.queue.contains(run));
+    for run in waiting.chain(retries) {
+        draft.also(Effect::Wake { run, at });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    #[test]
+    fn what_waits_is_looked_at() {
+        play(
+            "
+            00:00 put j @every 10m; overlap queue
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, next 00:20
+            00:20 due
+                #2 00:20 waiting, next 00:30
+            00:21 pause j
+                job paused
+            00:22 resume j
+                job resumed, (plan 00:30), (wake #2 00:22), (wake #1 00:22)
+            ",
+        );
+    }
+
+    /// What the pause did not cover was missed for another reason.
+    #[test]
+    fn what_passed_is_told_apart() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up none
+                next 00:10, job r1
+            00:25 pause j
+                job paused
+            00:45 resume j
+                job resumed, (plan 00:10)
+            01:05 due
+                #1 00:10–00:20 ×2 skipped: missed, #2 00:30–00:40 ×2 skipped: paused, #3 00:50–01:00 ×2 skipped: missed, next 01:10
+            ",
+        );
+    }
+
+    /// Nothing may have been decided between two pauses.
+    #[test]
+    fn pauses_one_after_the_other_are_one() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up none
+                next 00:10, job r1
+            00:05 pause j
+                job paused
+            00:15 resume j
+                job resumed, (plan 00:10)
+            00:15 pause j
+                job paused
+            00:25 resume j
+                job resumed, (plan 00:10)
+            00:25 due
+                #1 00:10–00:20 ×2 skipped: paused, next 00:30
+            ",
+        );
+    }
+
+    /// Afterwards the catch-up policy applies as after an outage.
+    #[test]
+    fn what_passed_is_caught_up() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up all 25m
+                next 00:10, job r1
+            00:05 pause j
+                job paused
+            00:45 resume j
+                job resumed, (plan 00:10)
+            00:45 due
+                #1 00:10 skipped: paused, next 00:50, backlog 00:20–00:40 of 3
+            ",
+        );
+    }
+}

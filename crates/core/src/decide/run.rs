@@ -1,0 +1,196 @@
+//! Someone wants a run: now, or at a time of their choice. Asked twice under one id, it is one run.
+
+use std::collections::BTreeMap;
+
+use cronhold_schedule::Instant;
+
+use super::draft::Draft;
+use super::motion::{self, Birth};
+use crate::args::Args;
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::{JobId, RunId};
+use crate::record::{JobRecord, JobState, Key, Run};
+use crate::run::{Reason, State};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(
+    view: &View<'_>,
+    job: &JobId,
+    args: &BTreeMap<String, String>,
+    id: RunId,
+    at: Option<Instant>,
+) -> Result<Done, Halt> {
+    once(view, id, || make(view, job, args, id, at))
+}
+
+/// Makes a run unless there is one with its id. Whoever asks again is told of the first, even when it could not be made
+/// any more.
+pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Done, Halt>) -> Result<Done, Halt> {
+    let there = |run: &Run| Done { answer: answer(run), ..Done::default() };
+    if view.is_known(&Key::Run(id))
+        && let Some(run) = view.run(id)?
+    {
+        return Ok(there(&run));
+    }
+    match make() {
+        Err(Halt::Reject(rejection)) => match view.run(id)? {
+            Some(run) => Ok(there(&run)),
+            None => Err(Halt::Reject(rejection)),
+        },
+        made => made,
+    }
+}
+
+/// Lets a run that was just made go its way, and answers with it.
+pub(super) fn release(mut draft: Draft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
+    let run = if run.state != State::Waiting {
+        run
+    } else if motion::is_paused(&draft, &run, &state)? {
+        motion::withhold(&mut draft, run, &mut state, Reason::Paused)?
+    } else {
+        let admission = motion::admission(&draft, &run, &state, job, true)?;
+        motion::admit_run(&mut draft, run, &mut state, job, admission)?
+    };
+    close(draft, run, state)
+}
+
+/// Writes a run that was just made, and answers with it.
+pub(super) fn close(mut draft: Draft<'_>, run: Run, state: JobState) -> Result<Done, Halt> {
+    let answer = answer(&run);
+    draft.put_run(run);
+    draft.put_state(state);
+    draft.done(answer)
+}
+
+fn make(
+    view: &View<'_>,
+    job: &JobId,
+    args: &BTreeMap<String, String>,
+    id: RunId,
+    at: Option<Instant>,
+) -> Result<Done, Halt> {
+    view.need([Key::Job(job.clone()), Key::JobState(job.clone())])?;
+    let record = view.job(job)?.ok_or_else(|| Rejection::NoJob(job.clone()))?;
+    let args = Args::bind(&record.job.params, args, &BTreeMap::new())?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(job)?;
+    let now = view.stamp.at;
+    let nominal = at.unwrap_or(now);
+    let birth = Birth { id, job: &record, schedule: None, nominal, args, actor: view.stamp.actor.clone() };
+    let mut run = motion::bear(&mut draft, &mut state, birth)?;
+    if run.state == State::Waiting && nominal > now {
+        // It is born as one that waits for its time, and has never been anything else.
+        run.state = State::Scheduled;
+        run.due = Some(nominal);
+        run.log.iter_mut().for_each(|born| born.state = State::Scheduled);
+        return close(draft, run, state);
+    }
+    release(draft, run, state, &record)
+}
+
+fn answer(run: &Run) -> Answer {
+    Answer::Run { id: run.id, number: run.number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Command;
+    use crate::decide::testing::{Bench, START, play};
+    use crate::record::Actor;
+
+    #[test]
+    fn makes_runs() {
+        play(
+            "00:00 put j param x; overlap allow
+                job r1
+            00:01 run j x=1
+                #1 00:01 starting, → #1
+            00:02 run j
+                ! the param `x` needs a value
+            00:02 run j x=1 y=2
+                ! there is no param `y` (did you mean `x`?)
+            00:02 run k
+                ! there is no job `k`
+            00:03 run j x=2 at=00:05
+                #2 00:05 scheduled, → #2
+            00:04 run j x=3 at=00:01
+                #3 00:01 starting, → #3
+            00:04 wake #2
+                (wake #2 00:05), unchanged
+            00:05 wake #2
+                #2 00:05 starting",
+        );
+    }
+
+    #[test]
+    fn is_held_back_like_any_other() {
+        play(
+            "00:00 put j overlap skip
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 run j
+                #2 00:02 skipped: overlap, → #2
+            00:03 run j at=00:04
+                #3 00:04 scheduled, → #3
+            00:04 wake #3
+                #3 00:04 skipped: overlap",
+        );
+    }
+
+    #[test]
+    fn passes_a_pause_when_someone_asked_for_it() {
+        let mut bench = play(
+            "00:00 put j overlap allow
+                job r1
+            00:01 pause j
+                job paused
+            00:02 run j
+                #1 00:02 starting, → #1
+            00:03 run j at=00:04
+                #2 00:04 scheduled, → #2
+            00:04 wake #2
+                #2 00:04 starting",
+        );
+        let command = ask(&bench, "by a message", None);
+        assert_eq!(bench.line(Actor::Schedule, &command), "#3 00:04 skipped: paused, → #3");
+    }
+
+    #[test]
+    fn what_cannot_be_bound_is_an_error() {
+        play(
+            "00:00 put j param x; shell echo {{ date(x) }}; lock
+                job r1
+            00:01 run j x=today
+                #1 00:01 error: not bound: `today` is not a date (write year-month-day, such as 2026-03-29), → #1
+            00:02 run j x=tomorrow at=00:05
+                #2 00:05 error: not bound: `tomorrow` is not a date (write year-month-day, such as 2026-03-29), → #2",
+        );
+    }
+
+    #[test]
+    fn asked_twice_is_one_run() {
+        let mut bench = play(
+            "00:00 put j overlap allow
+                job r1",
+        );
+        let anna = Actor::Operator("anna".to_owned());
+        let command = ask(&bench, "key", None);
+        assert_eq!(bench.line(anna.clone(), &command), "#1 00:00 starting, → #1");
+        let first = bench.run(None, 1);
+        // Also later, with other args, for another time, and when the job is gone.
+        assert_eq!(bench.line(anna.clone(), &command), "→ #1");
+        let later = ask(&bench, "key", Some(START.plus(cronhold_schedule::Span::from_secs(60))));
+        assert_eq!(bench.line(anna.clone(), &later), "→ #1");
+        bench.happens("remove j");
+        assert_eq!(bench.line(anna, &command), "→ #1");
+        assert_eq!((bench.run(None, 1), bench.runs().count()), (first, 1));
+    }
+
+    fn ask(bench: &Bench, key: &str, at: Option<Instant>) -> Command {
+        let id = RunId::from_key(START, key);
+        assert!(bench.now >= START);
+        Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at }
+    }
+}

@@ -1,0 +1,176 @@
+//! Occurrences that do not run. A few in a row for one reason are runs of their own; many are one record that is
+//! extended, so that a job that is skipped every second for a year does not fill the store.
+
+use cronhold_schedule::Instant;
+
+use super::bind;
+use super::draft::Draft;
+use super::motion;
+use super::timetable::Timetable;
+use crate::ids::RunId;
+use crate::policy::catch_up::Stretch;
+use crate::record::{JobState, Key, Pauses, Run, Streak, Transition};
+use crate::run::{Reason, State};
+use crate::view::Halt;
+
+/// A stretch of occurrences that do not run, all for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) stretch: Stretch,
+    pub(super) reason: Reason,
+}
+
+/// The attempt that ids of spans are derived with. Runs count theirs from 1, so a span never has the id of a run.
+const SPAN_ATTEMPT: u32 = 0;
+
+/// Divides a stretch by what was paused meanwhile; the rest has the reason given.
+pub(super) fn parts(
+    table: &Timetable<'_>,
+    stretch: Stretch,
+    reason: &Reason,
+    pauses: &[&Pauses],
+    now: Instant,
+) -> Vec<Part> {
+    let held: Vec<(Instant, Instant)> = pauses.iter().flat_map(|pauses| held(pauses, now)).collect();
+    let is_paused = |at: Instant| held.iter().any(|(from, to)| *from <= at && at <= *to);
+    // Where a pause began or ended, something else may hold from the next occurrence on.
+    let mut seams: Vec<Instant> = held.iter().flat_map(|(from, to)| [just_before(*from), *to]).collect();
+    seams.sort_unstable();
+    let mut firsts = vec![stretch.from];
+    for first in seams.into_iter().filter(|seam| *seam >= stretch.from).filter_map(|seam| table.next(seam)) {
+        let is_other = firsts.last().is_some_and(|last| *last < first && is_paused(*last) != is_paused(first));
+        if first <= stretch.to && is_other {
+            firsts.push(first);
+        }
+    }
+    let ends = firsts[1..].iter().map(|first| table.last_before(*first, stretch.from).unwrap_or(stretch.from));
+    let ends: Vec<Instant> = ends.chain([stretch.to]).collect();
+    let is_whole = firsts.len() == 1;
+    let part = |(from, to): (&Instant, Instant)| Part {
+        stretch: if is_whole { stretch } else { table.stretch(*from, to) },
+        reason: if is_paused(*from) { Reason::Paused } else { reason.clone() },
+    };
+    firsts.iter().zip(ends).map(part).collect()
+}
+
+/// Records what a schedule does not run, in the order of time.
+pub(super) fn record_all(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    streak: &mut Option<Streak>,
+    table: &Timetable<'_>,
+    parts: Vec<Part>,
+) -> Result<(), Halt> {
+    draft.view.need(needs(table, streak.as_ref(), &parts))?;
+    parts.into_iter().try_for_each(|part| record(draft, state, streak, table, part))
+}
+
+/// What recording looks at, so that a decision can ask for it in one round.
+pub(super) fn needs(table: &Timetable<'_>, streak: Option<&Streak>, parts: &[Part]) -> Vec<Key> {
+    let span = streak.and_then(|streak| streak.span).map(Key::Run);
+    let mut keys: Vec<Key> = parts.iter().map(|part| table.identity(part.stretch.from)).chain(span).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// Records one part.
+pub(super) fn record(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    streak: &mut Option<Streak>,
+    table: &Timetable<'_>,
+    part: Part,
+) -> Result<(), Halt> {
+    let Part { stretch, reason } = part;
+    let before = streak.take().filter(|streak| streak.reason == reason);
+    let so_far = before.as_ref().map_or(0, |streak| streak.count);
+    let open = match before.and_then(|streak| streak.span) {
+        // It may not be kept any longer.
+        Some(id) => draft.run(id)?,
+        None => None,
+    };
+    let span = match open {
+        Some(open) => Some(extend(draft, (*open).clone(), stretch)?),
+        None if stretch.count == 1 && so_far < Streak::SINGLE => {
+            single(draft, state, table, stretch.from, reason.clone())?;
+            None
+        }
+        None => Some(begin(draft, state, table, stretch, reason.clone())?),
+    };
+    *streak = Some(Streak { reason, count: so_far.saturating_add(stretch.count), span });
+    Ok(())
+}
+
+/// A run of its own, which can be made again by hand.
+fn single(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    nominal: Instant,
+    reason: Reason,
+) -> Result<(), Halt> {
+    let id = table.run_id(nominal);
+    if draft.view.is_known(&Key::Run(id)) {
+        return Ok(());
+    }
+    let mut run = unborn(draft, state, table, nominal, id);
+    run.work = bind::work(table.job, &run, draft.view.world).ok();
+    let run = motion::withhold(draft, run, state, reason)?;
+    draft.put_run(run);
+    Ok(())
+}
+
+/// One record that stands for many.
+fn begin(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    stretch: Stretch,
+    reason: Reason,
+) -> Result<RunId, Halt> {
+    let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
+    // A cursor that was set back can come here again.
+    if draft.view.is_known(&Key::Run(id))
+        && let Some(there) = draft.run(id)?
+    {
+        return extend(draft, (*there).clone(), Stretch { count: 0, ..stretch });
+    }
+    let mut run = unborn(draft, state, table, stretch.from, id);
+    let message = reason.to_string();
+    run.state = State::Skipped;
+    run.reason = Some(reason);
+    run.span = Some(stretch);
+    run.log =
+        vec![Transition { at: draft.at(), state: State::Skipped, actor: draft.view.stamp.actor.clone(), message }];
+    motion::count(draft, state, State::Skipped, Some(&table.job.job.retain));
+    motion::note(draft, &run)?;
+    draft.put_run(run);
+    Ok(id)
+}
+
+/// One record stands for more.
+fn extend(draft: &mut Draft<'_>, mut run: Run, by: Stretch) -> Result<RunId, Halt> {
+    let from = run.nominal;
+    let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
+    span.to = span.to.max(by.to);
+    span.count = span.count.saturating_add(by.count);
+    motion::note(draft, &run)?;
+    let id = run.id;
+    draft.put_run(run);
+    Ok(id)
+}
+
+fn unborn(draft: &Draft<'_>, state: &mut JobState, table: &Timetable<'_>, nominal: Instant, id: RunId) -> Run {
+    motion::blank(draft, state, table.birth(id, nominal, draft.view.stamp.actor.clone()))
+}
+
+/// From when to when a pause held, as far as that is remembered.
+fn held(pauses: &Pauses, now: Instant) -> impl Iterator<Item = (Instant, Instant)> + use<> {
+    let current = pauses.current.as_ref().map(|pause| (pause.since, now));
+    pauses.last.into_iter().chain(current)
+}
+
+fn just_before(at: Instant) -> Instant {
+    at.minus(cronhold_schedule::Span::from_micros(1))
+}

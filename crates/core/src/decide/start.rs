@@ -1,0 +1,146 @@
+//! Someone wants a run not to wait any longer: first not for its time, then not for its conditions and for other runs.
+//! Nobody goes past a lock.
+
+use super::draft::Draft;
+use super::motion::{self, BY_START};
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::RunId;
+use crate::record::{JobRecord, JobState, Key, Run};
+use crate::run::{self, State};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
+    let run = motion::addressed(view, id)?;
+    run::next(run.state, BY_START)?;
+    let lock = run.lock.clone().map(Key::Lock);
+    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone())].into_iter().chain(lock))?;
+    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid).ok_or_else(|| Rejection::NoJob(run.job.clone()))?;
+    let mut draft = Draft::new(view);
+    let mut state = draft.job_state(&run.job)?;
+    let run = match run.state {
+        State::Scheduled => at_once(&mut draft, (*run).clone(), &mut state, &job)?,
+        _ => past_everything(&mut draft, (*run).clone(), &mut state, &job)?,
+    };
+    draft.put_run(run);
+    draft.put_state(state);
+    draft.done(Answer::Done)
+}
+
+/// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it.
+fn at_once(draft: &mut Draft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+    motion::enter(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
+    let admission = motion::admission(draft, &run, state, job, false)?;
+    motion::admit_run(draft, run, state, job, admission)
+}
+
+/// It does not wait for anything but its lock and a node that may run it.
+fn past_everything(draft: &mut Draft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+    if !draft.view.world.is_eligible(&job.job.nodes) {
+        return Err(Rejection::NotHere(job.id.clone()).into());
+    }
+    motion::refuse_if_locked(draft, &run)?;
+    if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
+        return Err(Rejection::TooManyActive(job.id.clone()).into());
+    }
+    motion::start(draft, run, state, BY_START, draft.view.stamp.actor.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+    use crate::run::State;
+
+    #[test]
+    fn first_the_time_then_the_rest() {
+        let bench = play(
+            "00:00 put j overlap queue
+                job r1
+            00:01 run j at=02:00
+                #1 02:00 scheduled, → #1
+            00:02 start #1
+                #1 02:00 starting
+            00:03 run j at=02:00
+                #2 02:00 scheduled, → #2
+            00:04 start #2
+                #2 02:00 waiting
+            00:05 start #2
+                #2 02:00 starting
+            00:06 start #2
+                ! the run has already started (starting)",
+        );
+        let log = |number| -> Vec<String> {
+            let run = bench.run(None, number);
+            run.log.iter().map(|entry| format!("{} {}", entry.state, entry.actor)).collect()
+        };
+        assert_eq!(log(1), ["scheduled operator anna", "waiting operator anna", "starting operator anna"]);
+        assert_eq!(log(2), ["scheduled operator anna", "waiting operator anna", "starting operator anna"]);
+        assert_eq!(bench.run(None, 2).entered(State::Starting), Some(bench.now.minus(one_minute())));
+    }
+
+    fn one_minute() -> cronhold_schedule::Span {
+        cronhold_schedule::Span::from_secs(60)
+    }
+
+    #[test]
+    fn never_past_a_lock() {
+        let bench = play(
+            "00:00 put j overlap queue; lock
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 run j
+                #2 00:02 waiting, → #2
+            00:02 run j at=01:00
+                #3 01:00 scheduled, → #3
+            00:03 start #3
+                #3 01:00 waiting
+            00:03 ended #1 yes
+                #1 00:01 success
+            00:03 start #3
+                #3 01:00 starting",
+        );
+        let mut bench = bench;
+        let holder = bench.run(None, 3).id;
+        assert_eq!(bench.happens("start #2"), [format!("! the lock `j` is held by run {holder}")]);
+        assert_eq!(bench.run(None, 2).state, State::Waiting);
+    }
+
+    #[test]
+    fn past_a_pause_and_past_conditions() {
+        play(
+            "00:00 put j overlap skip; needs window 12:00 13:00; retry 2
+                job r1
+            00:01 run j
+                #1 00:01 waiting, → #1
+            00:02 start #1
+                #1 00:01 starting
+            00:03 ended #1 no
+                #1 00:01 failure: exit code 1, #2 00:01 attempt 2 scheduled
+            00:03 pause j
+                job paused
+            00:03 start #2
+                #2 00:01 attempt 2 waiting
+            00:03 start #2
+                #2 00:01 attempt 2 starting",
+        );
+    }
+
+    #[test]
+    fn not_on_a_node_that_may_not_run_it_and_not_without_a_job() {
+        play(
+            "00:00 put j overlap queue; nodes gpu
+                job r1
+            00:01 run j
+                #1 00:01 waiting, → #1
+            00:02 start #1
+                ! this node does not have the labels that `j` asks for
+            00:02 label gpu
+            00:02 remove j
+                job gone, (wake #1 00:02)
+            00:02 start #1
+                ! there is no job `j`
+            00:02 wake #1
+                #1 00:01 skipped: job removed",
+        );
+    }
+}

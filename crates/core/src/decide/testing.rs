@@ -1,0 +1,252 @@
+//! A bench for decisions: records in a map, commands decided and applied as a store would, and after each of them the
+//! things that must always hold. Tests are scripts, text in and text out: see [`play`].
+
+mod condition;
+mod film;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Instant, Zone, Zones};
+
+use super::decide;
+use crate::command::{Command, Stamp};
+use crate::decision::{Change, Decision, Done, Effect, Rejection};
+use crate::ids::{JobId, NodeId, RunId};
+use crate::owed::owed_by;
+use crate::record::{Actor, Cursor, JobState, Key, LockState, Owner, Record, Run, Stored, Version};
+use crate::run::{self, Cause, State};
+use crate::view::{Records, View};
+use crate::world::World;
+
+pub(super) use script::{job_id, play};
+
+/// A decision may ask for records so often.
+const ROUNDS_MAX: usize = 4;
+/// A decision that took a record to be absent is made again with the record in sight; more often is a mistake.
+const CONFLICTS_MAX: usize = 3;
+
+/// Monday, 2026-01-05T00:00:00Z, where all scripts begin.
+pub(super) const START: Instant = Instant::from_secs(1_767_571_200);
+
+/// One node on a store that is a map.
+pub(super) struct Bench {
+    /// The time.
+    pub(super) now: Instant,
+    /// What decisions see beside records.
+    pub(super) world: World,
+    /// The node that decides.
+    pub(super) me: Owner,
+    /// What is stored.
+    pub(super) records: BTreeMap<Key, Stored>,
+    /// What is owed and was not done yet.
+    pub(super) effects: Vec<Effect>,
+    units: u64,
+}
+
+/// What was loaded for a decision.
+#[derive(Default)]
+struct Loaded(BTreeMap<Key, Option<Stored>>);
+
+impl Records for Loaded {
+    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+        self.0.get(key).map(Option::as_ref)
+    }
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let world = World {
+            zones: Arc::new(Zones::bundled()),
+            zones_version: "2026a".into(),
+            zone: Zone::utc(),
+            calendars: Arc::new(Calendars::new()),
+            labels: Arc::default(),
+        };
+        let me = Owner { node: NodeId::from_bits(1), incarnation: 1 };
+        Self { now: START, world, me, records: BTreeMap::new(), effects: Vec::new(), units: 0 }
+    }
+
+    /// Decides about a command and applies what was decided, as a turn on a store does.
+    pub(super) fn tell(&mut self, actor: Actor, command: &Command) -> Result<Done, Rejection> {
+        let stamp = Stamp { at: self.now, actor, owner: self.me };
+        let mut loaded = Loaded::default();
+        let mut conflicts = 0;
+        let mut rounds = 0;
+        loop {
+            let view = View::new(&loaded, &self.world, &stamp);
+            match decide(&view, command) {
+                Decision::Reject(rejection) => return Err(rejection),
+                Decision::Need(keys) => {
+                    rounds += 1;
+                    assert!(rounds <= ROUNDS_MAX, "{command:?} asks for records a fifth time: {keys:?}");
+                    for key in keys {
+                        let stored = self.records.get(&key).cloned();
+                        assert!(loaded.0.insert(key.clone(), stored).is_none(), "{key} was loaded already");
+                    }
+                }
+                Decision::Done(done) => {
+                    let reads = view.into_reads();
+                    let conflict = reads.iter().find(|key| {
+                        let seen = loaded.0.get(*key).and_then(|stored| stored.as_ref());
+                        seen.map(|stored| stored.version) != self.records.get(*key).map(|stored| stored.version)
+                    });
+                    match conflict {
+                        Some(key) => {
+                            conflicts += 1;
+                            assert!(conflicts <= CONFLICTS_MAX, "{command:?} is decided on {key} again and again");
+                            loaded.0.insert(key.clone(), self.records.get(key).cloned());
+                        }
+                        None => {
+                            self.apply(&done, &reads);
+                            return Ok(done);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// All runs, by id.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.records.values().filter_map(|stored| match &stored.record {
+            Record::Run(run) => Some(run),
+            _ => None,
+        })
+    }
+
+    /// The sets of runs of all jobs.
+    pub(super) fn job_states(&self) -> impl Iterator<Item = &Arc<JobState>> {
+        self.records.values().filter_map(|stored| match &stored.record {
+            Record::JobState(state) => Some(state),
+            _ => None,
+        })
+    }
+
+    /// The run with a number, of the only job or of a named one.
+    pub(super) fn run(&self, job: Option<&JobId>, number: u64) -> Arc<Run> {
+        let found = self.runs().find(|run| run.number.0 == number && job.is_none_or(|job| run.job == *job));
+        Arc::clone(found.unwrap_or_else(|| panic!("there is no run #{number}")))
+    }
+
+    fn apply(&mut self, done: &Done, reads: &BTreeSet<Key>) {
+        self.units += 1;
+        let version = Version::new(1, self.units);
+        for free in &done.free {
+            let key = Key::Lock(free.lock.clone());
+            if self.lock(&key).is_some_and(|lock| lock.holder == free.holder) {
+                self.records.remove(&key);
+            }
+        }
+        for take in &done.take {
+            let key = Key::Lock(take.lock.clone());
+            assert!(self.lock(&key).is_none(), "{key} is held: the unit fails");
+            let lock = LockState { name: take.lock.clone(), holder: take.holder, fence: self.units, until: None };
+            self.records.insert(key, Stored { version, record: Record::Lock(Arc::new(lock)) });
+        }
+        let mut written = BTreeSet::new();
+        for change in &done.changes {
+            let key = change.key();
+            assert!(reads.contains(&key), "{key} is written and not compared");
+            assert!(written.insert(key.clone()), "{key} is written twice");
+            self.effects.extend(owed_by(change, self.me));
+            match change {
+                Change::Put(record) => {
+                    let old = self.records.insert(key, Stored { version, record: record.clone() });
+                    if let Record::Run(run) = record {
+                        check_moves(old.as_ref().map(|stored| &stored.record), run);
+                    }
+                }
+                Change::Delete(key) => drop(self.records.remove(key)),
+            }
+        }
+        self.effects.extend(done.effects.iter().cloned());
+        self.check();
+    }
+
+    fn lock(&self, key: &Key) -> Option<&LockState> {
+        match self.records.get(key).map(|stored| &stored.record) {
+            Some(Record::Lock(lock)) => Some(lock),
+            _ => None,
+        }
+    }
+
+    /// What holds between any two commits.
+    fn check(&self) {
+        let mut numbers = BTreeSet::new();
+        for run in self.runs() {
+            assert!(numbers.insert((&run.job, run.number)), "two runs are {}#{}", run.job, run.number.0);
+            let is_in = |set: fn(&JobState, RunId) -> bool| {
+                self.job_states().any(|state| state.job == run.job && set(state, run.id))
+            };
+            let is_active = is_in(JobState::is_active);
+            let is_queued = is_in(|state, run| state.queue.contains(&run));
+            let is_pending_retry = run.retry_of.is_some() && !run.state.is_finished();
+            let name = format!("{}#{} ({})", run.job, run.number.0, run.state);
+            assert!(is_active || !run.state.has_program(), "{name} is not active");
+            assert!(!is_active || run.state.has_program() || is_pending_retry, "{name} is active");
+            assert_eq!(is_queued, run.state == State::Waiting, "{name} in the queue");
+            assert_eq!(run.owner.is_some() && !run.state.is_finished(), run.state.has_program(), "the owner of {name}");
+            assert!(!run.state.is_finished() || run.due.is_none(), "{name} is due");
+            assert!(run.state == State::Running || run.state.is_finished() || run.due.is_some(), "{name} is never due");
+            if let Some(lock) = &run.lock {
+                let holds = self.lock(&Key::Lock(lock.clone())).is_some_and(|lock| lock.holder == run.id);
+                assert_eq!(holds, run.state.has_program(), "{name} and its lock");
+            }
+            assert!(run.reason.as_ref().is_none_or(|reason| reason.fits(run.state)), "{name}: {:?}", run.reason);
+        }
+        for stored in self.records.values() {
+            match &stored.record {
+                Record::Cursor(cursor) => self.check_cursor(cursor),
+                Record::Backlog(backlog) => {
+                    let first = crate::policy::catch_up::Stretch { from: backlog.from, to: backlog.position, count: 0 };
+                    for stretch in [first].into_iter().chain(backlog.rest()) {
+                        assert!(stretch.from <= stretch.to, "the backlog of {} goes back", backlog.job);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for state in self.job_states() {
+            for id in state.active.iter().map(|active| active.run).chain(state.queue.iter().copied()) {
+                assert!(self.records.contains_key(&Key::Run(id)), "{} counts a run that is not there", state.job);
+            }
+        }
+    }
+
+    fn check_cursor(&self, cursor: &Cursor) {
+        let name = format!("the cursor of {} {}", cursor.job, cursor.schedule);
+        let job = self.records.get(&Key::Job(cursor.job.clone())).map(|stored| &stored.record);
+        let Some(Record::Job(job)) = job else { panic!("{name} has no job") };
+        assert!(job.schedule(&cursor.schedule).is_some_and(|schedule| schedule.enabled), "{name} has no schedule");
+        assert_eq!(cursor.revision, job.revision, "{name}");
+        assert_eq!(cursor.next.is_some(), cursor.wake.is_some(), "{name} and when it is due");
+        assert!(cursor.next.is_none_or(|next| Some(next) <= cursor.wake), "{name} is due before its time");
+        assert!(cursor.next.is_none_or(|next| cursor.last < Some(next)), "{name} goes back");
+        if let Some(run) = cursor.follows {
+            assert!(cursor.next.is_none(), "{name} follows a run and has a next");
+            let follows = self.runs().find(|other| other.id == run);
+            assert!(follows.is_some_and(|run| !run.state.is_finished()), "{name} follows a run that has ended");
+        }
+    }
+}
+
+/// A run moves along the table alone, and what it did before stays written.
+fn check_moves(old: Option<&Record>, new: &Run) {
+    let name = format!("{}#{}", new.job, new.number.0);
+    let first = new.log.first().unwrap_or_else(|| panic!("{name} has no log")).state;
+    let is_beginning = matches!(first, State::Scheduled | State::Waiting) || new.span.is_some();
+    assert!(is_beginning, "{name} begins as {first}");
+    assert_eq!(new.log.last().map(|entry| entry.state), Some(new.state), "the log of {name}");
+    if let Some(Record::Run(old)) = old {
+        assert!(new.log.starts_with(&old.log), "the log of {name} was rewritten");
+        assert_eq!((old.number, &old.job, old.nominal), (new.number, &new.job, new.nominal), "{name} is another run");
+    }
+    for pair in new.log.windows(2) {
+        let (from, to) = (pair[0].state, pair[1].state);
+        let is_move = Cause::all().any(|cause| run::next(from, cause) == Ok(run::Effect::Enter(to)));
+        assert!(is_move, "{name} went from {from} to {to}");
+    }
+}

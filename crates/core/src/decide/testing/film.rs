@@ -1,0 +1,137 @@
+//! What a decision changed, as one line: runs first, then cursors, backlogs and pauses, then what is done once.
+
+use cronhold_schedule::Instant;
+
+use super::START;
+use crate::decision::{Answer, Change, Done, Effect};
+use crate::policy::catch_up::Stretch;
+use crate::record::{Backlog, Cursor, Key, Pauses, Record, Run};
+
+/// A time as hours since the start of the script, with no more digits than it needs.
+pub(super) fn time(at: Instant) -> String {
+    let micros = at.micros() - START.micros();
+    let (sign, micros) = if micros < 0 { ("-", -micros) } else { ("", micros) };
+    let secs = micros / 1_000_000;
+    let mut text = format!("{sign}{:02}:{:02}", secs / 3600, secs / 60 % 60);
+    if micros % 60_000_000 != 0 {
+        text += &format!(":{:02}", secs % 60);
+    }
+    if micros % 1_000_000 != 0 {
+        text += &format!(".{:03}", micros / 1_000 % 1_000);
+    }
+    text
+}
+
+/// What was done. `many` says that there are several jobs, so that each has to be named.
+pub(super) fn line(done: &Done, before: impl Fn(&Key) -> Option<Record>, many: bool) -> String {
+    let mut parts: Vec<((u8, u64), String)> = Vec::new();
+    for change in &done.changes {
+        let old = before(&change.key());
+        let part = match (change, &old) {
+            (Change::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
+            (Change::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor) {
+                text if text.is_empty() => continue,
+                text => ((1, 0), named(cursor, &text, many)),
+            },
+            (Change::Put(Record::Cursor(cursor)), _) => ((1, 0), named(cursor, &cursor_text(cursor), many)),
+            (Change::Delete(Key::Cursor(..)), Some(Record::Cursor(old))) => ((1, 0), named(old, "gone", many)),
+            (Change::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
+            (Change::Delete(Key::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
+            (Change::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
+                ((3, 0), pause_text(&state.pauses, "job"))
+            }
+            (Change::Put(Record::JobState(state)), None) if state.pauses.is_paused() => {
+                ((3, 0), pause_text(&state.pauses, "job"))
+            }
+            (Change::Put(Record::Pause(pauses)), _) => ((3, 0), pause_text(pauses, "everything")),
+            (Change::Put(Record::Job(job)), _) => ((4, 0), format!("job r{}", job.revision)),
+            (Change::Delete(Key::Job(_)), _) => ((4, 0), "job gone".to_owned()),
+            (Change::Delete(Key::Run(_)), Some(Record::Run(old))) => ((5, 0), format!("#{} gone", old.number.0)),
+            _ => continue,
+        };
+        parts.push(part);
+    }
+    parts.sort_by_key(|(order, _)| *order);
+    let mut texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
+    texts.extend(done.effects.iter().map(|effect| effect_text(effect, &before)));
+    match done.answer {
+        Answer::Unchanged => texts.push("unchanged".to_owned()),
+        Answer::Run { number, .. } => texts.push(format!("→ #{}", number.0)),
+        Answer::Done if texts.is_empty() => texts.push("nothing".to_owned()),
+        Answer::Done => {}
+    }
+    texts.join(", ")
+}
+
+fn run_text(run: &Run, many: bool) -> String {
+    let job = if many { run.job.as_str() } else { "" };
+    let nominal = match &run.span {
+        Some(span) => format!("{}–{} ×{}", time(span.from), time(span.to), span.count),
+        None => time(run.nominal),
+    };
+    let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let ending = run.ending.as_ref().filter(|_| !run.state.is_finished());
+    let ending = ending.map(|ending| format!(" ({ending})")).unwrap_or_default();
+    let attempt = if run.attempt > 1 { format!(" attempt {}", run.attempt) } else { String::new() };
+    format!("{job}#{} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
+}
+
+fn named(cursor: &Cursor, text: &str, many: bool) -> String {
+    // Digests say nothing to a reader; names that a script gives are short.
+    let schedule = Some(cursor.schedule.as_str()).filter(|id| id.len() <= 8).unwrap_or("");
+    let job = if many { cursor.job.as_str() } else { "" };
+    format!("{job} {schedule} {text}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn cursor_text(cursor: &Cursor) -> String {
+    let wake = cursor.wake.filter(|wake| Some(*wake) != cursor.next).map(|wake| format!(" ({})", time(wake)));
+    match cursor.next {
+        Some(next) => format!("next {}{}", time(next), wake.unwrap_or_default()),
+        None if cursor.follows.is_some() => "follows its run".to_owned(),
+        None if cursor.at_start => "at start".to_owned(),
+        None => "no next".to_owned(),
+    }
+}
+
+fn cursor_changes(old: &Cursor, new: &Cursor) -> String {
+    let is_same = (old.next, old.wake, old.follows) == (new.next, new.wake, new.follows);
+    if is_same { String::new() } else { cursor_text(new) }
+}
+
+fn backlog_text(backlog: &Backlog) -> String {
+    let stretch = |rest: Stretch| format!("{}–{} of {}", time(rest.from), time(rest.to), rest.count);
+    format!("backlog {}", backlog.rest().map(stretch).collect::<Vec<_>>().join(" and "))
+}
+
+fn pause_text(pauses: &Pauses, what: &str) -> String {
+    match &pauses.current {
+        Some(pause) if pause.why.is_empty() => format!("{what} paused"),
+        Some(pause) => format!("{what} paused: {}", pause.why),
+        None => format!("{what} resumed"),
+    }
+}
+
+fn effect_text(effect: &Effect, before: impl Fn(&Key) -> Option<Record>) -> String {
+    let number = |run: &crate::ids::RunId| match before(&Key::Run(*run)) {
+        Some(Record::Run(run)) => format!("#{}", run.number.0),
+        _ => run.to_string(),
+    };
+    let then = |at: &Option<Instant>| match at {
+        Some(at) if *at < START => "now".to_owned(),
+        Some(at) => time(*at),
+        None => "never".to_owned(),
+    };
+    match effect {
+        Effect::Plan { next: Some((next, due)), .. } if next == due => format!("(plan {})", time(*next)),
+        Effect::Plan { next: Some((next, due)), .. } => format!("(plan {} at {})", time(*next), time(*due)),
+        Effect::Plan { next: None, .. } => "(plan nothing)".to_owned(),
+        Effect::Rest { nominal, .. } => format!("(rest {})", time(*nominal)),
+        Effect::CatchUp { at, .. } => format!("(catch up {})", then(at)),
+        Effect::Wake { run, at } => format!("(wake {} {})", number(run), then(at)),
+        Effect::Launch { run } => format!("(launch #{})", run.number.0),
+        Effect::Adopt { run } => format!("(adopt #{})", run.number.0),
+        Effect::Stop { run } => format!("(stop #{})", run.number.0),
+        Effect::Signal { run, signal } => format!("(signal {} {signal})", number(run)),
+        Effect::Prune { job } => format!("(prune {job})"),
+    }
+}

@@ -1,0 +1,331 @@
+//! Scripts: a line with a time is something that happens, the indented lines after it are what came of it. A test
+//! gives the whole conversation, and it is played and compared.
+//!
+//! ```text
+//! 00:00 put j @every 10m; overlap allow
+//!     next 00:10, job r1
+//! 00:10 due
+//!     #1 00:10 starting, next 00:20
+//! ```
+//!
+//! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
+//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `due` fires every cursor
+//! that is due, `catch up` works every backlog once, `wake` looks at every run that is due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{CalendarExpr, Instant, Span, Spec};
+
+use super::{Bench, START, film};
+use crate::command::{Command, Report, Verdict};
+use crate::ids::{JobId, JobUid, RunId};
+use crate::job::{
+    CatchUp, CatchUpPolicy, Job, Lock, Nodes, OnLost, Overlap, Param, Program, RetryOn, Schedule, StopSchedule,
+};
+use crate::record::{Actor, Exit, Key, Record, ScheduleId, Source};
+use crate::run::{Reason, State};
+use crate::signal::Signal;
+
+/// A script that makes more due at once than this is a mistake.
+const DUE_MAX: usize = 200;
+
+/// Plays a script and compares what came of it.
+#[track_caller]
+pub(in crate::decide) fn play(script: &str) -> Bench {
+    let mut bench = Bench::new();
+    let mut played = String::new();
+    let lines = || script.lines().map(str::trim).filter(|line| !line.is_empty());
+    for line in lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let (at, what) = line.split_once(' ').unwrap_or_else(|| panic!("`{line}` does nothing"));
+        bench.now = instant(at);
+        played += &format!("{line}\n");
+        for said in bench.happens(what) {
+            played += &format!("    {said}\n");
+        }
+    }
+    let expected: String =
+        lines()
+            .map(|line| {
+                if line.starts_with(|c: char| c.is_ascii_digit()) {
+                    format!("{line}\n")
+                } else {
+                    format!("    {line}\n")
+                }
+            })
+            .collect();
+    assert!(played == expected, "this was expected:\n{expected}\nthis came:\n{played}");
+    bench
+}
+
+impl Bench {
+    /// Does what a line says; a line for each command that it means.
+    pub(in crate::decide) fn happens(&mut self, what: &str) -> Vec<String> {
+        let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
+        match verb {
+            "due" => self.all_due(),
+            "catch" => self.all_backlogs(),
+            "wake" if rest.is_empty() => self.all_woken(),
+            "zones" => {
+                self.world.zones_version = rest.into();
+                Vec::new()
+            }
+            // A calendar by name; without days it is gone.
+            "calendar" => {
+                let (name, days) = rest.split_once(' ').unwrap_or((rest, ""));
+                let mut calendars = Calendars::new();
+                if !days.is_empty() {
+                    let days = CalendarExpr::parse(days).expect("a calendar");
+                    calendars.insert(name, calendars.compile(&days).expect("known days"));
+                }
+                self.world.calendars = Arc::new(calendars);
+                Vec::new()
+            }
+            "label" => {
+                self.world.labels = Arc::new(words(rest).collect());
+                Vec::new()
+            }
+            // Another life of the node, or another node.
+            "node" => {
+                let numbers: Vec<u32> = rest.split('.').map(|part| part.parse().expect("a number")).collect();
+                self.me.node = crate::ids::NodeId::from_bits(numbers[0].into());
+                self.me.incarnation = numbers[1];
+                Vec::new()
+            }
+            _ => {
+                let (actor, command) = self.command(verb, rest);
+                vec![self.line(actor, &command)]
+            }
+        }
+    }
+
+    /// Decides about a command, and says what came of it.
+    pub(in crate::decide) fn line(&mut self, actor: Actor, command: &Command) -> String {
+        let before = self.records.clone();
+        let many = before.keys().filter(|key| matches!(key, Key::Job(_))).count() > 1;
+        match self.tell(actor, command) {
+            Ok(done) => {
+                let look =
+                    |key: &Key| before.get(key).or_else(|| self.records.get(key)).map(|stored| stored.record.clone());
+                let old = |key: &Key| match key {
+                    Key::Run(_) => look(key),
+                    _ => before.get(key).map(|stored| stored.record.clone()),
+                };
+                film::line(&done, old, many)
+            }
+            Err(rejection) => format!("! {rejection}"),
+        }
+    }
+
+    fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
+        let anna = Actor::Operator("anna".to_owned());
+        let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
+        let run = || self.run_id(first);
+        let what = || (first != "all").then(|| job_id(first));
+        match verb {
+            "put" => {
+                let id = job_id(first);
+                let uid = JobUid::from_bits(self.units.into());
+                (anna, Command::PutJob { id, job: Arc::new(job(more)), source: Source::Api, uid })
+            }
+            "load" => {
+                let (id, source) = (job_id(first), Source::Directory(String::new()));
+                let uid = JobUid::from_bits(self.units.into());
+                (Actor::JobFiles, Command::PutJob { id, job: Arc::new(job(more)), source, uid })
+            }
+            "remove" => (anna, Command::RemoveJob { id: job_id(first), source: Source::Api }),
+            "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
+            "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
+            "resume" => (anna, Command::Resume { job: what() }),
+            "fire" => {
+                let (schedule, nominal) = more.split_once(' ').expect("a schedule and a time");
+                let (job, schedule) = (job_id(first), self.schedule(first, schedule));
+                (Actor::Schedule, Command::Fire { job, schedule, nominal: instant(nominal) })
+            }
+            "run" => {
+                let id = RunId::from_key(START, &format!("{} {more}", self.now));
+                let at = words(more).find_map(|word| word.strip_prefix("at=").map(instant));
+                (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
+            }
+            "wake" => (Actor::Queue, Command::Wake { run: run() }),
+            "launched" => (Actor::Program, Command::Report { run: run(), report: Report::Launched }),
+            "lost" => (Actor::Recovery, Command::Report { run: run(), report: Report::Lost }),
+            "unlaunched" => {
+                (Actor::Program, Command::Report { run: run(), report: Report::NotLaunched(more.to_owned()) })
+            }
+            "ended" => (Actor::Program, Command::Report { run: run(), report: Report::Ended(verdict(more)) }),
+            "start" => (anna, Command::Start { run: run() }),
+            "skip" => (anna, Command::Skip { run: run(), why: more.to_owned() }),
+            "stop" => (anna, Command::Stop { run: run() }),
+            "signal" => (anna, Command::Signal { run: run(), signal: Signal::parse(more).expect("a signal") }),
+            "mark" => {
+                let (state, why) = more.split_once(' ').unwrap_or((more, ""));
+                let state = State::parse(state).expect("a state");
+                (anna, Command::Mark { run: run(), state, why: why.to_owned() })
+            }
+            "rerun" => {
+                let id = RunId::from_key(START, &format!("rerun {} {rest}", self.now));
+                (anna, Command::Rerun { run: run(), id, anew: more == "anew" })
+            }
+            "prune" => {
+                let runs = words(more).map(|name| self.run_id(&name)).collect();
+                (Actor::Retention, Command::Prune { job: job_id(first), runs })
+            }
+            _ => panic!("`{verb}` is nothing that happens"),
+        }
+    }
+
+    /// Fires what is due until nothing is. A cursor that a decision puts off is not asked again at the same time.
+    fn all_due(&mut self) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut put_off = BTreeSet::new();
+        for _ in 0..DUE_MAX {
+            let due = self.records.values().find_map(|stored| match &stored.record {
+                Record::Cursor(cursor) if cursor.wake.is_some_and(|wake| wake <= self.now) => {
+                    let fire = (cursor.job.clone(), cursor.schedule.clone(), cursor.next?);
+                    (!put_off.contains(&fire)).then_some(fire)
+                }
+                _ => None,
+            });
+            let Some(fire) = due else { return said };
+            put_off.insert(fire.clone());
+            let (job, schedule, nominal) = fire;
+            said.push(self.line(Actor::Schedule, &Command::Fire { job, schedule, nominal }));
+        }
+        panic!("more than {DUE_MAX} occurrences are due");
+    }
+
+    fn all_backlogs(&mut self) -> Vec<String> {
+        let keys: Vec<Key> = self.records.keys().cloned().collect();
+        let backlogs = keys.into_iter().filter_map(|key| match key {
+            Key::Backlog(job, schedule) => Some(Command::CatchUp { job, schedule }),
+            _ => None,
+        });
+        backlogs.map(|command| self.line(Actor::CatchUp, &command)).collect()
+    }
+
+    fn all_woken(&mut self) -> Vec<String> {
+        let due: Vec<RunId> =
+            self.runs().filter(|run| run.due.is_some_and(|due| due <= self.now)).map(|run| run.id).collect();
+        due.into_iter().map(|run| self.line(Actor::Queue, &Command::Wake { run })).collect()
+    }
+
+    fn schedule(&self, job: &str, name: &str) -> ScheduleId {
+        match self.records.get(&Key::Job(job_id(job))).map(|stored| &stored.record) {
+            // The only one that has no name is meant by a dash.
+            Some(Record::Job(job)) if name == "-" => job.schedules().next().expect("a schedule").0.clone(),
+            _ => ScheduleId::parse(name).expect("an id"),
+        }
+    }
+
+    fn run_id(&self, name: &str) -> RunId {
+        let (job, number) = name.split_once('#').unwrap_or_else(|| panic!("`{name}` is not a run"));
+        let number = number.parse().expect("a number");
+        if number == 0 {
+            return RunId::from_key(START, "a run that is not there");
+        }
+        self.run((!job.is_empty()).then(|| job_id(job)).as_ref(), number).id
+    }
+}
+
+/// A job from the items of a script.
+pub(in crate::decide) fn job(items: &str) -> Job {
+    let mut job = Job::new(Program::Noop { duration: Span::from_secs(60) });
+    for item in items.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+        let (key, value) = item.split_once(' ').unwrap_or((item, ""));
+        let span = || Span::parse(value).expect("a span");
+        match key {
+            "jitter" => last(&mut job).spec.jitter = span(),
+            "calendar" => last(&mut job).spec.calendar = Some(CalendarExpr::parse(value).expect("a calendar")),
+            "disabled" => last(&mut job).enabled = false,
+            "args" => last(&mut job).args = pairs(value, ""),
+            "overlap" => job.overlap = overlap(value),
+            "catch_up" => job.catch_up = catch_up(value),
+            "lock" if value.is_empty() => job.lock = Lock::Job,
+            "lock" => job.lock = Lock::Named(value.to_owned()),
+            "retry" => job.retry.attempts = value.parse().expect("a number"),
+            "retry_on_error" => drop(job.retry.on.insert(RetryOn::Error)),
+            "timeout" => job.timeout = Some(span()),
+            "grace" => job.stop.grace = span(),
+            "needs" => job.conditions.push(super::condition::condition(value)),
+            "on_lost_retry" => job.on_lost = OnLost::Retry,
+            "stop_after" => last(&mut job).stop = Some(StopSchedule::After(span())),
+            "kept" => job.retain.success = value.parse().expect("a number"),
+            "nodes" => job.nodes = Nodes::Labels(words(value).collect()),
+            "param" => drop(job.params.insert(value.to_owned(), Param::default())),
+            "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
+            "description" => job.description = value.to_owned(),
+            "skipped" => job.retain.skipped = value.parse().expect("a number"),
+            "paused" => job.paused = true,
+            _ => job.schedules.push(schedule(item)),
+        }
+    }
+    job
+}
+
+fn last(job: &mut Job) -> &mut Schedule {
+    job.schedules.last_mut().expect("a schedule before it")
+}
+
+fn schedule(item: &str) -> Schedule {
+    let (name, text) = match item.split_once(": ") {
+        Some((name, text)) => (Some(name.to_owned()), text),
+        None => (None, item),
+    };
+    let spec = Spec::parse(text).unwrap_or_else(|error| panic!("{item}: {error}"));
+    Schedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }
+}
+
+fn overlap(text: &str) -> Overlap {
+    match text.split_once(' ').unwrap_or((text, "")) {
+        ("allow", _) => Overlap::Allow,
+        ("skip", _) => Overlap::Skip,
+        ("replace", _) => Overlap::Replace,
+        ("queue", limit) => Overlap::Queue { limit: limit.parse().unwrap_or(crate::job::QUEUE_LIMIT_DEFAULT) },
+        _ => panic!("`{text}` is not an overlap"),
+    }
+}
+
+fn catch_up(text: &str) -> CatchUp {
+    let (policy, within) = text.split_once(' ').unwrap_or((text, "1h"));
+    let policy = match policy {
+        "none" => CatchUpPolicy::None,
+        "last" => CatchUpPolicy::Last,
+        "all" => CatchUpPolicy::All,
+        _ => panic!("`{policy}` is not a policy"),
+    };
+    CatchUp { policy, within: Span::parse(within).expect("a span") }
+}
+
+fn verdict(text: &str) -> Verdict {
+    match text.strip_prefix("code ") {
+        Some(code) => {
+            let code = code.parse().expect("a number");
+            let reason = (code != 0).then_some(Reason::ExitCode(code));
+            Verdict { success: code == 0, reason, exit: Some(Exit::Code(code)) }
+        }
+        None if text.is_empty() || text == "yes" => Verdict::SUCCESS,
+        None => Verdict { success: false, reason: Some(Reason::ExitCode(1)), exit: Some(Exit::Code(1)) },
+    }
+}
+
+/// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours go on beyond 24.
+pub(in crate::decide) fn instant(text: &str) -> Instant {
+    let seconds = text.split(':').fold(0.0, |sum, part| sum * 60.0 + part.parse::<f64>().expect("a time"));
+    let seconds = if text.matches(':').count() == 1 { seconds * 60.0 } else { seconds };
+    START.plus(Span::from_micros((seconds * 1_000_000.0).round() as u64))
+}
+
+pub(in crate::decide) fn job_id(text: &str) -> JobId {
+    JobId::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn pairs(text: &str, without: &str) -> BTreeMap<String, String> {
+    let pairs = text.split_whitespace().filter_map(|word| word.split_once('='));
+    pairs.filter(|(name, _)| *name != without).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split_whitespace().map(str::to_owned)
+}

@@ -1,0 +1,307 @@
+//! What holds for all decisions about runs: every operation in every state does what the table says, and no sequence of
+//! commands leads to runs, sets and locks that do not fit together or to runs that wait for each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cronhold_schedule::Span;
+use proptest::prelude::*;
+
+use super::decide;
+use super::testing::{Bench, START};
+use crate::args::Args;
+use crate::command::{Command, Report, Stamp, Verdict};
+use crate::decision::{Answer, Change, Decision, Effect, Rejection};
+use crate::ids::{JobId, RunId};
+use crate::record::{Actor, JobState, Key, Record, Run, Stored, Version};
+use crate::run::{self, Cause, Operation, State};
+use crate::signal::Signal;
+use crate::view::{Records, View};
+
+/// A run in each state: how it gets there, and its number.
+const WAYS: [(State, &[&str], u64); 9] = [
+    (State::Scheduled, &["run j at=05:00"], 1),
+    (State::Waiting, &["run j", "run j at=00:00"], 2),
+    (State::Starting, &["run j"], 1),
+    (State::Running, &["run j", "launched #1"], 1),
+    (State::Stopping, &["run j", "launched #1", "stop #1"], 1),
+    (State::Success, &["run j", "ended #1 yes"], 1),
+    (State::Failure, &["run j", "ended #1 no"], 1),
+    (State::Error, &["run j", "lost #1"], 1),
+    (State::Skipped, &["run j at=05:00", "skip #1"], 1),
+];
+
+fn run_in(way: (State, &[&str], u64)) -> (Bench, Arc<Run>) {
+    let (state, lines, number) = way;
+    let mut bench = Bench::new();
+    for line in ["put j overlap queue"].iter().chain(lines) {
+        let said = bench.happens(line);
+        assert!(said.iter().all(|said| !said.starts_with('!')), "{line}: {said:?}");
+    }
+    let run = bench.run(None, number);
+    assert_eq!(run.state, state);
+    (bench, run)
+}
+
+fn anna() -> Actor {
+    Actor::Operator("anna".to_owned())
+}
+
+#[test]
+fn every_operation_in_every_state_does_what_the_table_says() {
+    for way in WAYS {
+        for operation in Operation::all() {
+            let (mut bench, before) = run_in(way);
+            let run = before.id;
+            let id = RunId::from_key(START, "once more");
+            let command = match operation {
+                Operation::Start => Command::Start { run },
+                Operation::Skip => Command::Skip { run, why: String::new() },
+                Operation::Stop => Command::Stop { run },
+                Operation::Signal => Command::Signal { run, signal: Signal::TERM },
+                Operation::Kill => Command::Signal { run, signal: Signal::KILL },
+                Operation::Mark(state) => Command::Mark { run, state, why: String::new() },
+                Operation::Rerun => Command::Rerun { run, id, anew: false },
+            };
+            let told = bench.tell(anna(), &command);
+            let after = bench.run(None, way.2);
+            match run::next(way.0, Cause::By(operation)) {
+                Ok(run::Effect::Enter(state)) => {
+                    told.expect("the table allows it");
+                    assert_eq!(after.log[before.log.len()].state, state, "{operation} of one that is {}", way.0);
+                    assert_eq!(after.log[before.log.len()].actor, anna());
+                }
+                Ok(run::Effect::Send) => {
+                    let done = told.expect("the table allows it");
+                    assert!(matches!(done.effects[..], [Effect::Signal { run: to, .. }] if to == run));
+                    assert_eq!(after.log, before.log);
+                }
+                Ok(run::Effect::Create) => {
+                    let done = told.expect("the table allows it");
+                    assert!(matches!(done.answer, Answer::Run { id: made, .. } if made == id));
+                    assert_eq!(after, before);
+                    assert!(bench.runs().any(|run| run.id == id && run.rerun_of == Some(before.id)));
+                }
+                Err(rejection) => {
+                    assert_eq!(told, Err(Rejection::State(rejection)), "{operation} of one that is {}", way.0);
+                    assert_eq!(after, before);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_report_in_every_state_does_what_the_table_says() {
+    let failed = Verdict { success: false, reason: None, exit: None };
+    for (report, cause) in [
+        (Report::Launched, Cause::Launched),
+        (Report::Ended(Verdict::SUCCESS), Cause::Succeeded),
+        (Report::Ended(failed), Cause::Failed),
+        (Report::Lost, Cause::Broke),
+        (Report::NotLaunched("no".to_owned()), Cause::Broke),
+    ] {
+        for way in WAYS {
+            let (mut bench, before) = run_in(way);
+            let command = Command::Report { run: before.id, report: report.clone() };
+            let done = bench.tell(Actor::Program, &command).expect("reports are never refused");
+            let after = bench.run(None, way.2);
+            // Only what has a program can be told of it, and what runs was launched.
+            let is_heard =
+                way.0.has_program() && (way.0, &report) != (State::Running, &Report::NotLaunched("no".to_owned()));
+            match run::next(way.0, cause) {
+                Ok(run::Effect::Enter(state)) if is_heard => assert_eq!(after.state, state, "{report:?}"),
+                Ok(run::Effect::Send) => {
+                    assert!(matches!(&done.effects[..], [Effect::Stop { run }] if *run == before));
+                    assert_eq!(after, before);
+                }
+                _ => assert_eq!((after, done.answer), (before, Answer::Unchanged), "{report:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_one_run_is_refused() {
+    let (mut bench, run) = run_in(WAYS[8]);
+    let key = Key::Run(run.id);
+    let mut span = (*run).clone();
+    span.span = Some(crate::policy::catch_up::Stretch { from: START, to: START, count: 3 });
+    bench.records.get_mut(&key).expect("the run").record = Record::Run(Arc::new(span));
+    let nobody = RunId::from_key(START, "nobody");
+    for (run, expected) in [(run.id, Rejection::Span(run.id)), (nobody, Rejection::NoRun(nobody))] {
+        for command in [
+            Command::Start { run },
+            Command::Skip { run, why: String::new() },
+            Command::Stop { run },
+            Command::Signal { run, signal: Signal::KILL },
+            Command::Mark { run, state: State::Success, why: String::new() },
+            Command::Rerun { run, id: RunId::from_key(START, "new"), anew: true },
+        ] {
+            assert_eq!(bench.tell(anna(), &command), Err(expected.clone()), "{command:?}");
+        }
+    }
+}
+
+/// All records, as if they had been loaded already.
+struct Everything<'a>(&'a BTreeMap<Key, Stored>);
+
+impl Records for Everything<'_> {
+    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+        Some(self.0.get(key))
+    }
+}
+
+/// What is decided about a command when the set of runs is another than the bench has. Nothing is applied.
+fn decided_with(bench: &Bench, change: impl FnOnce(&mut JobState), command: &Command) -> Decision {
+    let mut records = bench.records.clone();
+    let mut state = (**bench.job_states().next().expect("a job")).clone();
+    change(&mut state);
+    let stored = Stored { version: Version::new(2, 1), record: Record::JobState(Arc::new(state)) };
+    records.insert(stored.record.key(), stored);
+    let stamp = Stamp { at: bench.now, actor: anna(), owner: bench.me };
+    let everything = Everything(&records);
+    decide(&View::new(&everything, &bench.world, &stamp), command)
+}
+
+fn some_runs(count: usize) -> impl Iterator<Item = RunId> {
+    (0..count).map(|number| RunId::from_key(START, &format!("one of many: {number}")))
+}
+
+fn written_run(decision: &Decision) -> String {
+    let Decision::Done(done) = decision else { panic!("{decision:?}") };
+    let mut runs = done.changes.iter().filter_map(|change| match change {
+        Change::Put(Record::Run(run)) => Some(run),
+        _ => None,
+    });
+    let run = runs.next().expect("a run");
+    let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{}{reason}", run.state)
+}
+
+#[test]
+fn sets_of_runs_are_bounded() {
+    let mut bench = Bench::new();
+    bench.happens("put j overlap allow; needs window 12:00 13:00");
+    bench.happens("run j");
+    let waiting = bench.run(None, 1).id;
+    let job = job_of(&bench);
+    let run = Command::Run { job, args: BTreeMap::new(), id: RunId::from_key(START, "new"), at: None };
+    let start = Command::Start { run: waiting };
+
+    let most = JobState::QUEUE_MAX;
+    let queued = |count| move |state: &mut JobState| state.queue = some_runs(count).collect();
+    assert_eq!(written_run(&decided_with(&bench, queued(most - 1), &run)), "waiting");
+    assert_eq!(written_run(&decided_with(&bench, queued(most), &run)), "skipped: queue full");
+
+    let most = JobState::ACTIVE_MAX;
+    let active = |count| move |state: &mut JobState| some_runs(count).for_each(|id| state.activate(id, &Args::new()));
+    assert_eq!(written_run(&decided_with(&bench, active(most - 1), &start)), "starting");
+    let refused = decided_with(&bench, active(most), &start);
+    assert_eq!(refused, Decision::Reject(Rejection::TooManyActive(job_of(&bench))));
+    bench.happens("put j overlap allow");
+    assert_eq!(written_run(&decided_with(&bench, active(most - 1), &run)), "starting");
+    assert_eq!(written_run(&decided_with(&bench, active(most), &run)), "waiting");
+}
+
+fn job_of(bench: &Bench) -> JobId {
+    bench.run(None, 1).job.clone()
+}
+
+/// Jobs that get in each other's way, in every kind of overlap.
+const JOBS: [&str; 5] = [
+    "a overlap queue 2; lock shared; retry 3; param x; timeout 5m",
+    "b overlap replace; lock shared; retry 2; retry_on_error; grace 0s",
+    "c overlap skip; retry 2; on_lost_retry; needs max_running 1; needs skip_duplicate",
+    "d overlap allow; lock; needs any after a x=1 | window 00:30 23:00",
+    "a overlap allow; retry 3; param x; needs max_running 1 same_args",
+];
+
+fn step(bench: &mut Bench, (what, which, more): (u8, u8, u8)) {
+    bench.now = bench.now.plus(Span::from_secs(u64::from(more) / 8));
+    let runs: Vec<(String, RunId)> =
+        bench.runs().map(|run| (format!("{}#{}", run.job, run.number.0), run.id)).collect();
+    let job = ["a", "b", "c", "d"][usize::from(which) % 4];
+    let args = if job == "a" { ["x=1", "x=2"][usize::from(more) % 2] } else { "" };
+    let finished: Vec<Arc<Run>> = bench.runs().filter(|run| run.state.is_finished()).cloned().collect();
+    let mut marked = None;
+    if what < 64 || runs.is_empty() {
+        let at = if more % 4 == 0 { format!("at=00:{}", u32::from(more) % 60) } else { String::new() };
+        bench.happens(&format!("run {job} {args} {at}"));
+    } else {
+        let (run, id) = &runs[usize::from(which) % runs.len()];
+        let verbs =
+            ["wake", "wake", "wake", "launched", "ended", "ended", "lost", "unlaunched", "start", "skip", "stop"];
+        let verb = verbs.get(usize::from(what) % 16);
+        match (verb, what % 16) {
+            (Some(&"ended"), _) => bench.happens(&format!("ended {run} {}", ["yes", "no"][usize::from(more) % 2])),
+            (Some(verb), _) => bench.happens(&format!("{verb} {run}")),
+            (None, 11) => bench.happens(&format!("signal {run} {}", ["SIGKILL", "SIGHUP"][usize::from(more) % 2])),
+            (None, 12) => {
+                marked = Some(*id);
+                let state = [State::Success, State::Failure, State::Error, State::Skipped][usize::from(more) % 4];
+                bench.happens(&format!("mark {run} {state}"))
+            }
+            (None, 13) => bench.happens(&format!("rerun {run} {}", ["anew", ""][usize::from(more) % 2])),
+            (None, 14) => bench.happens(&format!("prune {} {run}", run.split('#').next().unwrap_or(""))),
+            _ => bench.happens(&format!("put {}", JOBS[usize::from(more) % JOBS.len()])),
+        };
+    }
+    for before in finished.iter().filter(|run| Some(run.id) != marked) {
+        let after = bench.runs().find(|run| run.id == before.id);
+        assert!(after.is_none_or(|after| after == before), "{before:?} has changed");
+    }
+}
+
+/// Lets time pass and every program end, until nothing is left that has not ended.
+fn settle(bench: &mut Bench) {
+    const STEPS_MAX: usize = 3_000;
+    for _ in 0..STEPS_MAX {
+        let programs: Vec<RunId> = bench.runs().filter(|run| run.state.has_program()).map(|run| run.id).collect();
+        for run in programs {
+            let report = Report::Ended(Verdict::SUCCESS);
+            bench.tell(Actor::Program, &Command::Report { run, report }).expect("a report");
+        }
+        let Some(due) = bench.runs().filter_map(|run| run.due).min() else { break };
+        bench.now = bench.now.max(due);
+        bench.happens("wake");
+    }
+    let left: Vec<_> = bench.runs().filter(|run| !run.state.is_finished()).collect();
+    assert!(left.is_empty(), "these never end: {left:?}");
+    for state in bench.job_states() {
+        assert_eq!((state.active.len(), state.queue.len()), (0, 0), "{}", state.job);
+        let mut kept = state.kept;
+        for finished in State::ALL.into_iter().filter(|state| state.is_finished()) {
+            let stored = bench.runs().filter(|run| run.job == state.job && run.state == finished).count();
+            assert_eq!(kept.of(finished).map(|count| *count as usize), Some(stored), "{} {finished}", state.job);
+        }
+    }
+    assert!(!bench.records.keys().any(|key| matches!(key, Key::Lock(_))), "a lock is held by nobody");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// The bench checks after each command that runs, sets and locks fit together and moved along the table.
+    #[test]
+    fn any_sequence_of_commands_ends_well(steps in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..80)) {
+        let mut bench = Bench::new();
+        for job in &JOBS[..4] {
+            bench.happens(&format!("put {job}"));
+        }
+        for one in steps {
+            step(&mut bench, one);
+        }
+        settle(&mut bench);
+    }
+}
+
+/// The watchdog looks at everything again and again; that must cost nothing while nothing is due.
+#[test]
+fn an_early_look_writes_nothing() {
+    for way in WAYS {
+        let (mut bench, run) = run_in(way);
+        let done = bench.tell(Actor::Watchdog, &Command::Wake { run: run.id }).expect("never refused");
+        assert_eq!((done.changes, done.answer), (Vec::new(), Answer::Unchanged), "{}", way.0);
+    }
+}

@@ -1,0 +1,242 @@
+//! One schedule of a job that can be asked: which occurrences it has, when each is due, and what its run is called and
+//! gets. Every decision about occurrences asks here, so that all of them see the same ones.
+
+use std::collections::BTreeMap;
+
+use cronhold_schedule::{Instant, Schedule, Span, Timing};
+
+use super::draft::Draft;
+use super::motion::{self, Birth};
+use crate::args::{ArgErrors, Args};
+use crate::decision::Rejection;
+use crate::ids::RunId;
+use crate::job;
+use crate::policy::catch_up::{self, Occurrences, Plan, Stretch};
+use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
+use crate::run::{Cause, Reason};
+use crate::view::Halt;
+use crate::world::World;
+
+/// A cursor that has come further than this into the future was moved by a clock that was wrong.
+const AHEAD_MAX: Span = Span::from_secs(60);
+
+/// The shortest time there is: between an instant and the one just before it.
+const MOMENT: Span = Span::from_micros(1);
+
+/// A schedule of a job that can be asked.
+pub(super) struct Timetable<'a> {
+    pub(super) job: &'a JobRecord,
+    pub(super) id: &'a ScheduleId,
+    pub(super) schedule: &'a job::Schedule,
+    compiled: Schedule,
+}
+
+impl<'a> Timetable<'a> {
+    /// Brings a schedule together with the world. It may name a zone or a calendar that is not there.
+    pub(super) fn new(
+        job: &'a JobRecord,
+        id: &'a ScheduleId,
+        schedule: &'a job::Schedule,
+        world: &World,
+    ) -> Result<Self, Rejection> {
+        let compiled = job.compile(schedule, world).map_err(|wrong| Rejection::Schedule {
+            job: job.id.clone(),
+            key: wrong.key,
+            message: wrong.error.to_string(),
+        })?;
+        Ok(Self { job, id, schedule, compiled })
+    }
+
+    /// Whether it counts from the end of its previous run.
+    pub(super) fn counts_from_previous(&self) -> bool {
+        self.compiled.counts_from_previous()
+    }
+
+    /// Whether each start of a node is an occurrence.
+    pub(super) fn is_at_start(&self) -> bool {
+        matches!(self.schedule.spec.timing, Timing::Reboot)
+    }
+
+    /// The first occurrence strictly after an instant.
+    pub(super) fn next(&self, after: Instant) -> Option<Instant> {
+        self.compiled.next(after)
+    }
+
+    /// When the run after one that ended then is due, for a schedule that counts from the previous run.
+    pub(super) fn after_run(&self, end: Instant) -> Option<Instant> {
+        self.compiled.after_run(end)
+    }
+
+    /// When an occurrence is due: its time and its jitter.
+    pub(super) fn wake(&self, nominal: Instant) -> Instant {
+        nominal.plus(self.compiled.jitter(nominal))
+    }
+
+    /// The id of the run of an occurrence. Every node gives it the same.
+    pub(super) fn run_id(&self, nominal: Instant) -> RunId {
+        RunId::derived(self.job.uid, self.id.as_str(), nominal, 1)
+    }
+
+    /// Makes the run of an occurrence. Args that do not fit end it at once in error.
+    pub(super) fn bear(
+        &self,
+        draft: &mut Draft<'_>,
+        state: &mut JobState,
+        nominal: Instant,
+        actor: Actor,
+    ) -> Result<Run, Halt> {
+        let run = motion::bear(draft, state, self.birth(self.run_id(nominal), nominal, actor))?;
+        match self.args(nominal) {
+            Err(errors) if !run.state.is_finished() => {
+                motion::end(draft, run, state, Cause::Broke, Some(Reason::Unbound(errors.to_string())))
+            }
+            _ => Ok(run),
+        }
+    }
+
+    /// What a run of an occurrence begins as. One whose args do not fit has none.
+    pub(super) fn birth(&self, id: RunId, nominal: Instant, actor: Actor) -> Birth<'_> {
+        let args = self.args(nominal).unwrap_or_default();
+        Birth { id, job: self.job, schedule: Some(self.id), nominal, args, actor }
+    }
+
+    /// The args of the run of an occurrence.
+    fn args(&self, nominal: Instant) -> Result<Args, ArgErrors> {
+        let automatic = match self.job.job.params.is_empty() {
+            true => BTreeMap::new(),
+            false => {
+                let given = self.compiled.automatic_args(nominal).into_iter();
+                given.map(|(name, value)| (name.to_owned(), value)).collect()
+            }
+        };
+        Args::bind(&self.job.job.params, &self.schedule.args, &automatic)
+    }
+
+    /// The record of what conditions will see of the run of an occurrence.
+    pub(super) fn identity(&self, nominal: Instant) -> Key {
+        Key::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
+    }
+
+    /// The occurrences from one to another, counted.
+    pub(super) fn stretch(&self, from: Instant, to: Instant) -> Stretch {
+        let (after, before) = (|at| self.compiled.next(at), |at| self.compiled.prev(at));
+        Stretch { from, to, count: catch_up::count(from, to, Occurrences { after: &after, before: &before }) }
+    }
+
+    /// The last occurrence strictly before an instant, unless it lies before another.
+    pub(super) fn last_before(&self, before: Instant, not_before: Instant) -> Option<Instant> {
+        self.compiled.prev(before).filter(|at| *at >= not_before)
+    }
+
+    /// The last occurrence whose time has come, from one whose time has.
+    pub(super) fn last_come(&self, first: Instant, now: Instant) -> Instant {
+        self.compiled.prev(now.plus(MOMENT)).map_or(first, |at| at.max(first))
+    }
+
+    /// Divides what is due by the catch-up policy. Jitter makes occurrences due later than their time says, so the
+    /// division is made among the times at which they are due, and then told in their own.
+    pub(super) fn divide(&self, first: Instant, now: Instant) -> Plan {
+        let first_wake = self.wake(first);
+        // The first may not be an occurrence any more, when the schedule was changed since; it has its place anyway.
+        let after = |at| match at < first_wake {
+            true => Some(first_wake),
+            false => self.woken_after(at).map(|nominal| self.wake(nominal)),
+        };
+        let before = |at| {
+            let found = self.woken_before(at).map(|nominal| self.wake(nominal));
+            if found.is_none_or(|found| found < first_wake) && first_wake < at { Some(first_wake) } else { found }
+        };
+        let occurrences = Occurrences { after: &after, before: &before };
+        let Plan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);
+        // Jitter stays below the distance to the next occurrence, so the one before a wake is the one that wakes then.
+        let nominal = |wake: Instant| match wake == first_wake {
+            true => first,
+            false => self.compiled.prev(wake.plus(MOMENT)).unwrap_or(wake),
+        };
+        let told = |stretch: Stretch| Stretch { from: nominal(stretch.from), to: nominal(stretch.to), ..stretch };
+        Plan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
+    }
+
+    /// A cursor for a schedule that begins to count, after what was claimed before.
+    pub(super) fn begin(&self, since: Instant, world: &World) -> Cursor {
+        let next = if self.counts_from_previous() { self.after_run(since) } else { self.next(since) };
+        Cursor {
+            job: self.job.id.clone(),
+            schedule: self.id.clone(),
+            since,
+            last: None,
+            next,
+            wake: next.map(|next| self.wake(next)),
+            revision: self.job.revision,
+            zones: world.zones_version.clone(),
+            generation: 0,
+            follows: None,
+            at_start: self.is_at_start(),
+            streak: None,
+        }
+    }
+
+    /// A cursor as this schedule has it now: the schedule, the zone data or a calendar may be another one than when
+    /// the cursor was written, or the clock may have been wrong then. An occurrence that is due keeps its place, so
+    /// that it gets its outcome.
+    pub(super) fn refresh(&self, mut cursor: Cursor, now: Instant, world: &World) -> Cursor {
+        let was = cursor.next;
+        let is_ahead = |at: &Instant| *at > now.plus(AHEAD_MAX);
+        if cursor.last.as_ref().is_some_and(is_ahead) {
+            cursor.last = Some(now);
+        }
+        cursor.since = cursor.since.min(now);
+        cursor.at_start = self.is_at_start();
+        cursor.next = if self.counts_from_previous() {
+            self.refreshed_after(&cursor, now)
+        } else {
+            cursor.follows = None;
+            let due = cursor.next.filter(|next| *next <= now);
+            due.or_else(|| self.next(cursor.last.map_or(now, |last| last.max(now))))
+        };
+        cursor.wake = cursor.next.map(|next| self.wake(next));
+        if cursor.next != was {
+            cursor.since = now;
+        }
+        cursor.revision = self.job.revision;
+        cursor.zones = world.zones_version.clone();
+        cursor
+    }
+
+    /// The next of a schedule that counts from the previous run: as it is, unless it could be sooner now or its day
+    /// is not in the calendar any more.
+    fn refreshed_after(&self, cursor: &Cursor, now: Instant) -> Option<Instant> {
+        if cursor.follows.is_some() {
+            return None;
+        }
+        let soonest = self.after_run(now);
+        match cursor.next {
+            Some(next) if next <= now => Some(next),
+            Some(next) => {
+                // Its end says when it was to be counted from: one moment before it nothing else lies in between.
+                let allowed = self.after_run(next.minus(self.interval())).filter(|allowed| *allowed >= next);
+                [allowed, soonest].into_iter().flatten().min()
+            }
+            None => soonest,
+        }
+    }
+
+    fn interval(&self) -> Span {
+        match self.schedule.spec.timing {
+            Timing::After { interval } => interval.max(Span::from_secs(1)),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// The first occurrence that is due strictly after an instant.
+    fn woken_after(&self, at: Instant) -> Option<Instant> {
+        let current = self.compiled.prev(at.plus(MOMENT)).filter(|nominal| self.wake(*nominal) > at);
+        current.or_else(|| self.compiled.next(at))
+    }
+
+    /// The last occurrence that is due strictly before an instant.
+    fn woken_before(&self, at: Instant) -> Option<Instant> {
+        let nominal = self.compiled.prev(at)?;
+        if self.wake(nominal) < at { Some(nominal) } else { self.compiled.prev(nominal) }
+    }
+}

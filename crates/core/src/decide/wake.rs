@@ -1,0 +1,125 @@
+//! A look at a run whose time may have come, or that nothing may hold back any longer. Timers, ends of other runs, a
+//! resume and the watchdog all ask this, at any time and as often as they like: what is not due changes nothing.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::motion::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
+use crate::decision::{Answer, Done, Effect};
+use crate::ids::RunId;
+use crate::record::{Actor, JobRecord, JobState, Key, Run};
+use crate::run::{Cause, Reason, State};
+use crate::signal::Signal;
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
+    let Some(run) = view.run(id)? else { return Ok(unchanged(None)) };
+    match run.state {
+        State::Scheduled | State::Waiting => before_program(view, &run),
+        // Another node looks after its programs itself.
+        State::Starting | State::Running | State::Stopping if !is_mine(view, &run) => Ok(unchanged(None)),
+        State::Starting | State::Running | State::Stopping => with_program(view, &run),
+        State::Success | State::Failure | State::Error | State::Skipped => Ok(unchanged(None)),
+    }
+}
+
+/// A run that has not started: its time comes, or what it waited for.
+fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+    let pause = (!run.is_by_operator()).then_some(Key::Pause);
+    let lock = run.lock.clone().map(Key::Lock);
+    let set = [Key::Job(run.job.clone()), Key::JobState(run.job.clone())];
+    view.need(set.into_iter().chain(pause).chain(lock))?;
+    let mut draft = Draft::new(view);
+    let before = draft.job_state(&run.job)?;
+    let mut state = before.clone();
+    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid);
+    let Some(job) = job else {
+        let over = motion::withhold(&mut draft, (**run).clone(), &mut state, Reason::JobRemoved)?;
+        return written(draft, over, state, &before);
+    };
+    let now = view.stamp.at;
+    let is_due = run.due.is_none_or(|due| due <= now);
+    if run.state == State::Scheduled && !is_due {
+        return Ok(unchanged(Some(run)));
+    }
+    let after = if motion::is_paused(&draft, run, &state)? {
+        // Its end wakes the run; the time is there in case that is missed.
+        Run { due: Some(now.plus(WAIT_POLL)), ..(**run).clone() }
+    } else {
+        admitted(&mut draft, run, &mut state, &job)?
+    };
+    // A run that goes on waiting is written when it was due, and left alone when it was only asked.
+    let goes_on = after.state == run.state && after.due >= run.due && state == before;
+    if goes_on && !is_due { Ok(unchanged(Some(run))) } else { written(draft, after, state, &before) }
+}
+
+fn admitted(draft: &mut Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+    let mut run = run.clone();
+    // One that someone made for a later time comes to the others only now; a retry has been among them all the time.
+    let is_new = run.state == State::Scheduled && !state.is_active(run.id);
+    if run.state == State::Scheduled {
+        let actor = run.creator().cloned().unwrap_or(Actor::Schedule);
+        motion::enter(&mut run, Cause::Due, draft.at(), actor, "")?;
+    }
+    let admission = motion::admission(draft, &run, state, job, is_new)?;
+    motion::admit_run(draft, run, state, job, admission)
+}
+
+/// A run that has a program here: it was not heard of, takes too long, or does not end.
+fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+    let now = view.stamp.at;
+    if run.due.is_none_or(|due| due > now) {
+        return Ok(unchanged(Some(run)));
+    }
+    let mut draft = Draft::new(view);
+    let mut after = (**run).clone();
+    match run.state {
+        // Nothing is written, because a run that is written as starting is launched.
+        State::Starting => {
+            draft.also(Effect::Adopt { run: Arc::clone(run) });
+            draft.also(Effect::Wake { run: run.id, at: Some(now.plus(LAUNCH_WITHIN)) });
+            return draft.done(Answer::Unchanged);
+        }
+        State::Running if run.ending.is_none() => {
+            motion::curtail(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
+        }
+        _ => {
+            draft.also(Effect::Signal { run: run.id, signal: Signal::KILL });
+            after.due = Some(now.plus(KILL_WAIT));
+        }
+    }
+    draft.put_run(after);
+    draft.done(Answer::Done)
+}
+
+/// Which limit a program has reached: its stop time, or the time that it may take, whichever comes first.
+fn limit(run: &Run) -> Reason {
+    let timeout = run.terms.timeout.zip(run.entered(State::Running)).map(|(timeout, since)| since.plus(timeout));
+    match (run.terms.stop_at, timeout) {
+        (Some(stop_at), Some(timeout)) if stop_at <= timeout => Reason::Stopped,
+        (Some(_), None) => Reason::Stopped,
+        _ => Reason::Timeout,
+    }
+}
+
+fn is_mine(view: &View<'_>, run: &Run) -> bool {
+    run.owner.is_some_and(|owner| owner.node == view.stamp.owner.node)
+}
+
+fn written(mut draft: Draft<'_>, run: Run, state: JobState, before: &JobState) -> Result<Done, Halt> {
+    draft.put_run(run);
+    // Whoever is first in line is woken by every write of the set, so it is written only when it is another.
+    if state != *before {
+        draft.put_state(state);
+    }
+    draft.done(Answer::Done)
+}
+
+/// Nothing changes; a run that was looked at too early is looked at again when it is due.
+fn unchanged(run: Option<&Run>) -> Done {
+    let again = run.filter(|run| run.due.is_some()).map(|run| Effect::Wake { run: run.id, at: run.due });
+    Done { effects: again.into_iter().collect(), answer: Answer::Unchanged, ..Done::default() }
+}

@@ -1,0 +1,247 @@
+//! What a decision can be: it needs to know more, it says no, or it is made.
+
+use cronhold_schedule::{Instant, Span};
+
+use crate::args::ArgErrors;
+use crate::ids::{JobId, RunId, RunNumber};
+use crate::record::{JobState, Key, LockName, Record, Run, ScheduleId, Source};
+use crate::run;
+use crate::signal::Signal;
+use std::sync::Arc;
+
+/// What the core says to a command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It has to know these records first.
+    Need(Vec<Key>),
+    /// No, and why.
+    Reject(Rejection),
+    /// Yes, and what is to be written and done.
+    Done(Done),
+}
+
+/// What is written and done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Done {
+    /// Records that are written or deleted, all or none; each key once.
+    pub changes: Vec<Change>,
+    /// Locks that are taken with it.
+    pub take: Vec<Take>,
+    /// Locks that are freed with it.
+    pub free: Vec<Free>,
+    /// What is done afterwards, beside what the new records owe: things that are lost without harm when a node dies.
+    pub effects: Vec<Effect>,
+    /// What whoever asked is told.
+    pub answer: Answer,
+}
+
+/// One record that changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// It is this from now on.
+    Put(Record),
+    /// It is no more.
+    Delete(Key),
+}
+
+impl Change {
+    /// The record's name.
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Put(record) => record.key(),
+            Self::Delete(key) => key.clone(),
+        }
+    }
+}
+
+/// A lock that a unit takes. The unit fails as a whole when someone else holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// Which.
+    pub lock: LockName,
+    /// For which run.
+    pub holder: RunId,
+    /// How long it is held without being renewed; without end when absent.
+    pub ttl: Option<Span>,
+}
+
+/// A lock that a unit frees, if the run still holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Free {
+    /// Which.
+    pub lock: LockName,
+    /// By which run.
+    pub holder: RunId,
+}
+
+/// What is to be done in the world or in the memory of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Claim the next occurrence of a schedule then; never, when absent.
+    Plan {
+        /// Whose.
+        job: JobId,
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// The occurrence and when it is due.
+        next: Option<(Instant, Instant)>,
+    },
+    /// The cursor rests, because the job or everything is paused: try again when that has ended.
+    Rest {
+        /// Whose.
+        job: JobId,
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// Which occurrence.
+        nominal: Instant,
+    },
+    /// Work on a backlog then; never, when absent.
+    CatchUp {
+        /// Whose.
+        job: JobId,
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// When.
+        at: Option<Instant>,
+    },
+    /// Look at a run then; never, when absent.
+    Wake {
+        /// Which.
+        run: RunId,
+        /// When.
+        at: Option<Instant>,
+    },
+    /// Start a run's program.
+    Launch {
+        /// The run.
+        run: Arc<Run>,
+    },
+    /// Find out what became of a program that an earlier life of this node has started.
+    Adopt {
+        /// The run.
+        run: Arc<Run>,
+    },
+    /// Ask a run's program to end.
+    Stop {
+        /// The run.
+        run: Arc<Run>,
+    },
+    /// Send a run's program a signal.
+    Signal {
+        /// The run.
+        run: RunId,
+        /// Which signal.
+        signal: Signal,
+    },
+    /// Look whether finished runs of a job can go.
+    Prune {
+        /// The job.
+        job: JobId,
+    },
+}
+
+/// What whoever asked is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Answer {
+    /// It is done.
+    #[default]
+    Done,
+    /// It was so already.
+    Unchanged,
+    /// This run was made, or was there already.
+    Run {
+        /// Its id.
+        id: RunId,
+        /// Its number.
+        number: RunNumber,
+    },
+}
+
+/// Why the core says no.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// There is no such job.
+    #[error("there is no job `{0}`")]
+    NoJob(JobId),
+    /// There is no such run.
+    #[error("there is no run {0}")]
+    NoRun(RunId),
+    /// The run's state does not allow it.
+    #[error(transparent)]
+    State(#[from] run::Rejection),
+    /// The args do not fit the job.
+    #[error(transparent)]
+    Args(#[from] ArgErrors),
+    /// Someone holds the lock.
+    #[error("the lock `{lock}` is held by run {holder}")]
+    Locked {
+        /// Which lock.
+        lock: LockName,
+        /// Who holds it.
+        holder: RunId,
+    },
+    /// The node that was asked may not run the job.
+    #[error("this node does not have the labels that `{0}` asks for")]
+    NotHere(JobId),
+    /// No more runs of the job can be active at once.
+    #[error("{most} runs of `{0}` are active already, and no more can be", most = JobState::ACTIVE_MAX)]
+    TooManyActive(JobId),
+    /// The job belongs to another source.
+    #[error("the job `{job}` belongs to another source ({source_of_job})")]
+    OtherSource {
+        /// Which job.
+        job: JobId,
+        /// Whose it is.
+        source_of_job: Source,
+    },
+    /// A schedule of the job cannot be asked.
+    #[error("the schedule of `{job}` cannot be used: `{key}`: {message}")]
+    Schedule {
+        /// Which job.
+        job: JobId,
+        /// Which key of the schedule.
+        key: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Two schedules of the job cannot be told apart.
+    #[error("two schedules of `{job}` have the same id `{schedule}`")]
+    SameSchedule {
+        /// Which job.
+        job: JobId,
+        /// Their id.
+        schedule: ScheduleId,
+    },
+    /// It is paused already.
+    #[error("{} is paused already", what(.0.as_ref()))]
+    Paused(Option<JobId>),
+    /// It is not paused.
+    #[error("{} is not paused", what(.0.as_ref()))]
+    NotPaused(Option<JobId>),
+    /// The run stands for many occurrences that were skipped.
+    #[error("run {0} stands for occurrences that were skipped, and is not one run")]
+    Span(RunId),
+}
+
+impl Rejection {
+    /// What can be done instead.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoJob(_) => Some("`cronhold list` shows the jobs"),
+            Self::NoRun(_) => Some("`cronhold runs` shows the runs; old ones are not kept"),
+            Self::State(rejection) => rejection.hint(),
+            Self::Locked { .. } => Some("stop that run, or wait until it ends"),
+            Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),
+            Self::TooManyActive(_) => Some("wait until one of them ends"),
+            Self::OtherSource { source_of_job: Source::Directory(_), .. } => Some("change or remove its job file"),
+            Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),
+            Self::SameSchedule { .. } => Some("give one of them a `name`"),
+            Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
+            Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,
+        }
+    }
+}
+
+fn what(job: Option<&JobId>) -> String {
+    job.map_or_else(|| "everything".to_owned(), |job| format!("the job `{job}`"))
+}

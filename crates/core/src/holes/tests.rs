@@ -1,0 +1,226 @@
+//! Holes of scenes, and holes that were dug at random into the records of many schedules.
+
+use std::sync::Arc;
+
+use cronhold_schedule::{Instant, Spec};
+use proptest::prelude::*;
+
+use super::*;
+use crate::ids::RunNumber;
+use crate::record::{Backlog, JobState, Run};
+use crate::why::tests::scene::{scene, time, world};
+
+/// A schedule for every hour whose cursor is at noon of the fifth, and what is added to it.
+const HOURLY: &str = "schedule spec: @every 1h\ncursor since=05T03:30 last=05T11:00 next=05T12:00\n";
+
+/// All that is asked for from the morning of the fifth to its noon.
+fn told(text: &str) -> Vec<String> {
+    let (known, world) = (scene(text), world());
+    let holes = holes(&known, &world, time("05T00:00"), time("05T12:00"));
+    holes.words(&known, &world).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn finds_what_has_no_record() {
+    const DEFECT: &str = "  hint: that must never be, and is a defect of Cronhold: please report it with what `cronhold \
+                          doctor` says; `cronhold run backup` makes up for it";
+    let run = |number: u32, at: &str| format!("run n={number} at={at} log=waiting@{at},success@{at}\n");
+    let span = |from: &str, to: &str| format!("run n=9 at={from} to={to} count=9 log=skipped@{to} reason: missed\n");
+    let backlog = |from: &str, to: &str| format!("backlog from=05T01:00 position={from} to={to} count=9\n");
+    let some = run(1, "05T04:00") + &span("05T05:00", "05T07:00");
+    for (about, added, expected) in [
+        ("all of it", String::new(), vec!["8 occurrences from 2026-01-05 04:00 UTC to 2026-01-05 11:00 UTC."]),
+        ("nothing", some.clone() + &backlog("05T08:00", "05T11:00"), vec![]),
+        (
+            "one at the end",
+            some.clone() + &backlog("05T08:00", "05T10:00"),
+            vec!["its occurrence at 2026-01-05 11:00 UTC."],
+        ),
+        (
+            "two that are apart",
+            some.clone() + &run(2, "05T09:00") + &run(3, "05T10:00"),
+            vec!["its occurrence at 2026-01-05 08:00 UTC.", "its occurrence at 2026-01-05 11:00 UTC."],
+        ),
+        (
+            "a run of another time fills no hole",
+            span("05T04:00", "05T10:00") + &run(2, "05T10:59"),
+            vec!["its occurrence at 2026-01-05 11:00 UTC."],
+        ),
+        ("a run inside a span does not end it", span("05T04:00", "05T11:00") + &run(1, "05T06:00"), vec![]),
+        (
+            "attempts count once, and spans may overlap",
+            some + &run(2, "05T04:00") + &span("05T06:00", "05T11:00"),
+            vec![],
+        ),
+    ] {
+        let mut expected: Vec<String> =
+            expected.into_iter().map(|what| format!("`backup` has no record of {what}")).collect();
+        if !expected.is_empty() {
+            expected.push(DEFECT.to_owned());
+        }
+        assert_eq!(told(&format!("{HOURLY}{added}")), expected, "{about}");
+    }
+}
+
+#[test]
+fn says_what_it_could_not_look_at() {
+    for (text, expected) in [
+        // Nothing is late while the cursor rests, and nothing was before the schedule.
+        ("schedule spec: @every 1h\ncursor since=05T03:00 next=05T04:00\npaused since=05T03:30", vec![]),
+        ("schedule disabled spec: @every 1h", vec![]),
+        ("schedule spec: with 1h interval\ncursor last=05T03:00 next=05T13:00", vec![]),
+        ("schedule spec: @reboot\ncursor at_start", vec![]),
+        ("gone\nschedule spec: @every 1h", vec![]),
+        (
+            "schedule name=a spec: @every 1h",
+            vec!["Of the schedule `a` of `backup` nothing could be checked: it has no cursor, which is a defect."],
+        ),
+        (
+            "schedule name=a zone=Nowhere spec: @every 1h\ncursor next=05T12:00",
+            vec![
+                "Of the schedule `a` of `backup` nothing could be checked: `timezone`: there is no time zone `Nowhere`.",
+            ],
+        ),
+        (
+            "job keep=1\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate success=1 gone=7
+             run n=8 at=05T11:00 log=waiting@05T11:00,success@05T11:00",
+            vec![
+                "Of the schedule `a` of `backup` nothing before 2026-01-05 11:00 UTC was checked: not all runs are kept.",
+            ],
+        ),
+        (
+            "job keep=0\nschedule name=a spec: @every 1h\ncursor next=05T12:00\nstate gone=1
+             run n=8 at=05T11:00 log=waiting@05T11:00,failure@05T11:00 reason: exit code 1",
+            vec![
+                "Of the schedule `a` of `backup` nothing before 2026-01-05 12:00 UTC was checked: not all runs are kept.",
+            ],
+        ),
+    ] {
+        assert_eq!(told(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_look_is_bounded() {
+    let known = scene(
+        "schedule spec: @every 1s\ncursor since=01T00:00 next=05T12:00\nschedule spec: @every 1h\ncursor of=1 next=05T12:00",
+    );
+    let found = holes(&known, &world(), time("01T00:00"), time("05T12:00"));
+    assert_eq!(found.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [STEPS_MAX]);
+    let cut: Vec<&Because> = found.unchecked.iter().map(|unchecked| &unchecked.because).collect();
+    assert_eq!(cut, [&Because::Cut(time("02T03:46:41")), &Because::Cut(time("01T01:00"))]);
+    // The next look goes on there.
+    let rest = holes(&known, &world(), time("02T03:46:41"), time("02T03:46:50"));
+    assert_eq!(rest.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [10]);
+}
+
+/// What became of some neighbouring occurrences.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Runs,
+    Retried,
+    Span,
+    Backlog,
+    Lost,
+}
+
+/// Schedules that clock changes, calendars and odd steps make uneven; all begin before the end of March 2026.
+const SPECS: [&str; 6] = [
+    "@every 7m",
+    "*/13 * * * *",
+    "CRON_TZ=Europe/Berlin 30 2 * * *",
+    "CRON_TZ=Europe/Berlin */20 1-3 * * *",
+    "CRON_TZ=America/St_Johns 0 0 L * *",
+    "CRON_TZ=Australia/Lord_Howe 15 2 * * sun",
+];
+
+/// The records of a schedule whose occurrences fared like that, and the stretches that were lost.
+fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (Known, Vec<Instant>, Vec<Stretch>) {
+    let mut known = scene(&format!("schedule spec: {spec}\ncursor\nrun n=1 at=01T00:00 log=waiting@01T00:00"));
+    let template = known.runs.remove(0);
+    let job = known.job.clone().expect("a job");
+    let since = Instant::parse("2026-03-28T12:00:00Z").expect("an instant");
+    let spec = Spec::parse(spec).expect("a schedule");
+    let compiled = world().compile(&job.id, &spec, &job.zone).expect("a schedule");
+    let total = fates.iter().map(|(_, length)| length).sum::<usize>();
+    let all: Vec<Instant> = compiled.coming(since).take(total + 1).collect();
+    let (mut lost, mut waiting, mut first) = (Vec::<Stretch>::new(), Vec::new(), 0);
+    let mut is_lost_before = false;
+    for (fate, length) in fates {
+        let part = &all[first..first + length];
+        let stretch = Stretch { from: part[0], to: part[length - 1], count: u32::try_from(*length).expect("small") };
+        let mut run = |nominal, attempt, span| {
+            let number = RunNumber(known.runs.len() as u64 + 1);
+            known.runs.push(Arc::new(Run { nominal, attempt, span, number, ..(*template).clone() }));
+        };
+        match fate {
+            Fate::Runs => part.iter().for_each(|at| run(*at, 1, None)),
+            Fate::Retried => part.iter().for_each(|at| (1..=3).for_each(|attempt| run(*at, attempt, None))),
+            Fate::Span => run(part[0], 1, Some(stretch)),
+            Fate::Backlog => waiting.push(stretch),
+            Fate::Lost => match lost.last_mut().filter(|_| is_lost_before) {
+                Some(before) => {
+                    *before = Stretch { from: before.from, to: stretch.to, count: before.count + stretch.count }
+                }
+                None => lost.push(stretch),
+            },
+        }
+        is_lost_before = *fate == Fate::Lost;
+        first += length;
+    }
+    known.runs.sort_by_key(|run| (run.number.0.wrapping_mul(order | 1), run.attempt));
+    let schedule = known.cursors[0].schedule.clone();
+    if let Some((Stretch { from, to, count }, later)) = waiting.split_first() {
+        let (position, due, later) = (*from, Instant::EPOCH, later.to_vec());
+        let backlog =
+            Backlog { job: job.id.clone(), schedule, from: *from, position, to: *to, count: *count, due, later };
+        known.backlogs.push(Arc::new(backlog));
+    }
+    let cursor = Cursor {
+        since,
+        last: all.get(total - 1).copied(),
+        next: all.get(total).copied(),
+        ..(*known.cursors[0]).clone()
+    };
+    known.cursors = vec![Arc::new(cursor)];
+    let next_number = known.runs.len() as u64 + 1;
+    known.state = Some(Arc::new(JobState { next_number, ..JobState::new(job.id.clone()) }));
+    (known, all, lost)
+}
+
+proptest! {
+    #[test]
+    fn exactly_what_was_lost_is_found(
+        spec in proptest::sample::select(&SPECS[..]),
+        fates in proptest::collection::vec(
+            (proptest::sample::select(vec![Fate::Runs, Fate::Retried, Fate::Span, Fate::Backlog, Fate::Lost]), 1usize..9),
+            1..12,
+        ),
+        order: u64,
+        cut in 0usize..60,
+    ) {
+        let (known, all, lost) = dug(spec, &fates, order);
+        let world = world();
+        let (first, last) = (all[0], all[all.len() - 1]);
+        let found = holes(&known, &world, first, last);
+        prop_assert_eq!(&found.unchecked, &vec![]);
+        let stretches: Vec<Stretch> = found.found.iter().map(|hole| hole.stretch).collect();
+        prop_assert_eq!(&stretches, &lost);
+
+        // Two looks that share no occurrence find together as many as one.
+        let middle = all[cut % all.len()];
+        let before = holes(&known, &world, first, just_before(middle));
+        let after = holes(&known, &world, middle, last);
+        let count = |holes: &[Hole]| holes.iter().map(|hole| hole.stretch.count).sum::<u32>();
+        prop_assert_eq!(count(&before.found) + count(&after.found), count(&found.found));
+
+        // What is a hole here is a hole for someone who asks why.
+        for at in &all {
+            let facts = crate::why::why(&known.job.as_ref().expect("a job").id, &known, &world, last, Some(*at)).facts;
+            let is_hole = facts.iter().any(|fact| {
+                matches!(fact, crate::why::Fact::Occurrence { outcome: crate::why::Outcome::Hole, .. })
+            });
+            prop_assert_eq!(is_hole, lost.iter().any(|stretch| stretch.from <= *at && *at <= stretch.to), "{}", at);
+        }
+    }
+}

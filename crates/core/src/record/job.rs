@@ -1,0 +1,133 @@
+//! A job as it is stored: the definition, where it came from, and what tells it apart from one of the same name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cronhold_schedule::text::shortened;
+use cronhold_schedule::{CompileError, Schedule, TextError};
+
+use crate::ids::{JobId, JobUid};
+use crate::job::Job;
+use crate::world::World;
+
+/// A stored job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRecord {
+    /// Its name.
+    pub id: JobId,
+    /// What tells it apart from one with the same name that was removed before.
+    pub uid: JobUid,
+    /// How often it was put: 1, and one more with each change. Cursors name the revision they were computed from.
+    pub revision: u32,
+    /// What it is.
+    pub job: Arc<Job>,
+    /// The zone of its schedules that name none, as it was when the job was put: a node with another default must not
+    /// read the job in another way.
+    pub zone: Arc<str>,
+    /// Who may change it.
+    pub source: Source,
+    /// Ids of its schedules, in the order of the definition.
+    schedule_ids: Vec<ScheduleId>,
+}
+
+/// Where a job came from. A source touches only its own jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A directory of job files, with the prefix it was loaded under.
+    Directory(String),
+    /// Command line or API.
+    Api,
+    /// A foreign client that shares the store.
+    Foreign,
+}
+
+/// The id of a schedule within its job: its name, or a digest of its timing and args. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScheduleId(Arc<str>);
+
+impl JobRecord {
+    /// A job that can be stored, in its first revision.
+    pub fn new(id: JobId, uid: JobUid, job: Arc<Job>, zone: Arc<str>, source: Source) -> Self {
+        let schedule_ids = job.schedules.iter().map(|schedule| {
+            let mut schedule = schedule.clone();
+            // The zone counts when it is not written too.
+            schedule.spec.zone.get_or_insert_with(|| zone.to_string());
+            ScheduleId(schedule.id().into())
+        });
+        let schedule_ids = schedule_ids.collect();
+        Self { id, uid, revision: 1, job, zone, source, schedule_ids }
+    }
+
+    /// Its schedules with their ids.
+    pub fn schedules(&self) -> impl Iterator<Item = (&ScheduleId, &crate::job::Schedule)> {
+        self.schedule_ids.iter().zip(&self.job.schedules)
+    }
+
+    /// The schedule with that id.
+    pub fn schedule(&self, id: &ScheduleId) -> Option<&crate::job::Schedule> {
+        self.schedules().find(|(own, _)| *own == id).map(|(_, schedule)| schedule)
+    }
+
+    /// A schedule of the job that can be asked for its occurrences.
+    pub fn compile(&self, schedule: &crate::job::Schedule, world: &World) -> Result<Schedule, CompileError> {
+        world.compile(&self.id, &schedule.spec, &self.zone)
+    }
+}
+
+impl ScheduleId {
+    /// Reads an id; anything but an empty or very long text can be one.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text.is_empty() || text.len() > 200 {
+            return Err(TextError::new(0..text.len(), format!("`{}` cannot be a schedule's id", shortened(text))));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+cronhold_schedule::stored_as_text!(ScheduleId);
+
+impl Source {
+    /// What stands before the prefix of a directory.
+    const DIRECTORY: &'static str = "directory:";
+
+    /// Reads the text of a source.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        match text {
+            "api" => Ok(Self::Api),
+            "foreign" => Ok(Self::Foreign),
+            _ => text
+                .strip_prefix(Self::DIRECTORY)
+                .map(|prefix| Self::Directory(prefix.to_owned()))
+                .ok_or_else(|| TextError::new(0..text.len(), format!("`{}` is not a source", shortened(text)))),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(prefix) => write!(f, "{}{prefix}", Self::DIRECTORY),
+            Self::Api => f.write_str("api"),
+            Self::Foreign => f.write_str("foreign"),
+        }
+    }
+}
+
+cronhold_schedule::stored_as_text!(Source);

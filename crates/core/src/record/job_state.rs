@@ -1,0 +1,109 @@
+//! What is known of a job's runs as a set, so that no decision depends on a scan. It outlives the job: a job that is
+//! made again goes on counting.
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::Pauses;
+use crate::args::Args;
+use crate::ids::{JobId, RunId, RunNumber};
+use crate::run::State;
+
+/// The runs of a job as a set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobState {
+    /// The job.
+    pub job: JobId,
+    /// The number of the next run.
+    pub next_number: u64,
+    /// Runs that count for overlap: those that have a program, and retries that wait for their time.
+    pub active: Vec<Active>,
+    /// Runs that wait to start, the oldest first.
+    pub queue: Vec<RunId>,
+    /// Whether it is paused.
+    pub pauses: Pauses,
+    /// How many finished runs there are in each state.
+    pub kept: Kept,
+    /// Cursors that are gone had come this far: a schedule that returns does not go back behind it.
+    pub floor: Option<Instant>,
+}
+
+/// A run that counts for overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Active {
+    /// The run.
+    pub run: RunId,
+    /// Stands for its args: equal args have equal numbers.
+    pub args: u64,
+}
+
+/// How many finished runs of a job are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Successes.
+    pub success: u32,
+    /// Failures.
+    pub failure: u32,
+    /// Errors.
+    pub error: u32,
+    /// Skips.
+    pub skipped: u32,
+}
+
+impl JobState {
+    /// So many runs of one job may be active at once; more wait. Keeps the record small.
+    pub const ACTIVE_MAX: usize = 1_000;
+    /// So many runs of one job may wait to start, whatever its overlap allows; more are skipped.
+    pub const QUEUE_MAX: usize = 1_000;
+
+    /// A job that never ran.
+    pub fn new(job: JobId) -> Self {
+        Self {
+            job,
+            next_number: 1,
+            active: Vec::new(),
+            queue: Vec::new(),
+            pauses: Pauses::default(),
+            kept: Kept::default(),
+            floor: None,
+        }
+    }
+
+    /// The number of a new run.
+    pub fn take_number(&mut self) -> RunNumber {
+        let number = RunNumber(self.next_number);
+        self.next_number += 1;
+        number
+    }
+
+    /// Counts a run as active, once.
+    pub fn activate(&mut self, run: RunId, args: &Args) {
+        if !self.is_active(run) {
+            self.active.push(Active { run, args: args.digest() });
+        }
+    }
+
+    /// Whether a run counts as active.
+    pub fn is_active(&self, run: RunId) -> bool {
+        self.active.iter().any(|active| active.run == run)
+    }
+
+    /// Takes a run out of everything: it has ended.
+    pub fn forget(&mut self, run: RunId) {
+        self.active.retain(|active| active.run != run);
+        self.queue.retain(|queued| *queued != run);
+    }
+}
+
+impl Kept {
+    /// The count of a finished state.
+    pub fn of(&mut self, state: State) -> Option<&mut u32> {
+        match state {
+            State::Success => Some(&mut self.success),
+            State::Failure => Some(&mut self.failure),
+            State::Error => Some(&mut self.error),
+            State::Skipped => Some(&mut self.skipped),
+            _ => None,
+        }
+    }
+}

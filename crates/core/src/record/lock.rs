@@ -1,0 +1,69 @@
+//! Named locks. A unit takes and frees them; the store decides, by its own time, whether one is held.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cronhold_schedule::text::shortened;
+use cronhold_schedule::{Instant, TextError};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{JobId, RunId};
+use crate::job::Lock;
+
+/// The name of a lock. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName(Arc<str>);
+
+/// A lock that someone holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockState {
+    /// Its name.
+    pub name: LockName,
+    /// The run that holds it.
+    pub holder: RunId,
+    /// A number that only grows with each holder.
+    pub fence: u64,
+    /// When it is free again unless it is renewed, by the store's time; never, when absent.
+    pub until: Option<Instant>,
+}
+
+impl LockName {
+    /// Longest name in bytes.
+    pub const MAX: usize = 400;
+
+    /// The lock of a job, if it has one.
+    pub fn of(job: &JobId, lock: &Lock) -> Option<Self> {
+        match lock {
+            Lock::None => None,
+            Lock::Job => Some(Self(job.as_str().into())),
+            Lock::Named(name) => Some(Self(name.as_str().into())),
+        }
+    }
+
+    /// Reads a name.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        if text.is_empty() || text.len() > Self::MAX {
+            return Err(TextError::new(0..text.len(), format!("`{}` cannot be a lock's name", shortened(text))));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+cronhold_schedule::stored_as_text!(LockName);

@@ -1,0 +1,212 @@
+//! What stores keep: typed records, each with a version that every commit compares. Records are small, so that a unit
+//! of work is a handful of them; whatever a decision asks about a *set* is itself a record.
+
+mod actor;
+mod backlog;
+mod cursor;
+mod identity;
+mod job;
+mod job_state;
+mod lock;
+mod node;
+mod pause;
+mod run;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+pub use actor::Actor;
+pub use backlog::Backlog;
+pub use cursor::{Cursor, Streak};
+pub use identity::{Identity, Outcome};
+pub use job::{JobRecord, ScheduleId, Source};
+pub use job_state::{Active, JobState, Kept};
+pub use lock::{LockName, LockState};
+pub use node::{Node, Owner};
+pub use pause::{Pause, Pauses};
+pub use run::{Exit, Run, Terms, Transition, Work};
+
+use crate::args::Args;
+use crate::ids::{JobId, NodeId, RunId};
+
+/// The mark of the write that made a record what it is: the number of the writer, which nobody else ever has, and the
+/// number of its unit. So a writer knows before a commit which version its records will have, and recognises its own
+/// work afterwards when it could not hear the answer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(u64);
+
+impl Version {
+    /// Bits for the number of a unit; the others are the writer's. 2^40 units are a year at 30,000 a second, and
+    /// 2^23 writers are one every ten seconds for two years.
+    const UNIT_BITS: u32 = 40;
+
+    /// The version of what `writer` writes in its unit number `unit`.
+    pub const fn new(writer: u32, unit: u64) -> Self {
+        assert!(writer < 1 << 23 && unit < 1 << Self::UNIT_BITS, "writers and units are counted from 0");
+        Self((writer as u64) << Self::UNIT_BITS | unit)
+    }
+
+    /// A version that came from a store.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// All its bits; they fit into a signed number of 64 bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 >> Self::UNIT_BITS, self.0 & ((1 << Self::UNIT_BITS) - 1))
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The name of a record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The pause of everything.
+    Pause,
+    /// A job's definition.
+    Job(JobId),
+    /// What is known of a job's runs as a set.
+    JobState(JobId),
+    /// How far a schedule of a job has come.
+    Cursor(JobId, ScheduleId),
+    /// What is to be caught up of a schedule of a job.
+    Backlog(JobId, ScheduleId),
+    /// The latest outcomes of a job with certain args.
+    Identity(JobId, Args),
+    /// A run.
+    Run(RunId),
+    /// A lock. Locks are changed by taking and freeing them, never by a put.
+    Lock(LockName),
+    /// A node.
+    Node(NodeId),
+}
+
+/// A record. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// The pause of everything.
+    Pause(Arc<Pauses>),
+    /// A job's definition.
+    Job(Arc<JobRecord>),
+    /// What is known of a job's runs as a set.
+    JobState(Arc<JobState>),
+    /// How far a schedule of a job has come.
+    Cursor(Arc<Cursor>),
+    /// What is to be caught up of a schedule of a job.
+    Backlog(Arc<Backlog>),
+    /// The latest outcomes of a job with certain args.
+    Identity(Arc<Identity>),
+    /// A run.
+    Run(Arc<Run>),
+    /// A lock that someone holds.
+    Lock(Arc<LockState>),
+    /// A node.
+    Node(Arc<Node>),
+}
+
+impl Record {
+    /// Its name.
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Pause(_) => Key::Pause,
+            Self::Job(job) => Key::Job(job.id.clone()),
+            Self::JobState(state) => Key::JobState(state.job.clone()),
+            Self::Cursor(cursor) => Key::Cursor(cursor.job.clone(), cursor.schedule.clone()),
+            Self::Backlog(backlog) => Key::Backlog(backlog.job.clone(), backlog.schedule.clone()),
+            Self::Identity(identity) => Key::Identity(identity.job.clone(), identity.args.clone()),
+            Self::Run(run) => Key::Run(run.id),
+            Self::Lock(lock) => Key::Lock(lock.name.clone()),
+            Self::Node(node) => Key::Node(node.id),
+        }
+    }
+
+    /// By when something has to happen to it. Stores answer questions about these.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Cursor(cursor) => cursor.wake,
+            Self::Backlog(backlog) => Some(backlog.due),
+            Self::Run(run) => run.due,
+            _ => None,
+        }
+    }
+}
+
+/// Kinds of records; each has a table, a hash or a folder of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Key::Pause`].
+    Pause,
+    /// [`Key::Job`].
+    Job,
+    /// [`Key::JobState`].
+    JobState,
+    /// [`Key::Cursor`].
+    Cursor,
+    /// [`Key::Backlog`].
+    Backlog,
+    /// [`Key::Identity`].
+    Identity,
+    /// [`Key::Run`].
+    Run,
+    /// [`Key::Lock`].
+    Lock,
+    /// [`Key::Node`].
+    Node,
+}
+
+impl Key {
+    /// Its kind.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Pause => Kind::Pause,
+            Self::Job(_) => Kind::Job,
+            Self::JobState(_) => Kind::JobState,
+            Self::Cursor(..) => Kind::Cursor,
+            Self::Backlog(..) => Kind::Backlog,
+            Self::Identity(..) => Kind::Identity,
+            Self::Run(_) => Kind::Run,
+            Self::Lock(_) => Kind::Lock,
+            Self::Node(_) => Kind::Node,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pause => write!(f, "pause"),
+            Self::Job(job) => write!(f, "job {job}"),
+            Self::JobState(job) => write!(f, "state of {job}"),
+            Self::Cursor(job, schedule) => write!(f, "cursor of {job} {schedule}"),
+            Self::Backlog(job, schedule) => write!(f, "backlog of {job} {schedule}"),
+            Self::Identity(job, args) => write!(f, "identity {job} {args}"),
+            Self::Run(run) => write!(f, "run {run}"),
+            Self::Lock(lock) => write!(f, "lock {lock}"),
+            Self::Node(node) => write!(f, "node {node}"),
+        }
+    }
+}
+
+/// A record as a store has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// Which write made it.
+    pub version: Version,
+    /// What it is.
+    pub record: Record,
+}

@@ -1,0 +1,36 @@
+//! A node as the others see it.
+
+use std::collections::BTreeSet;
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::NodeId;
+
+/// One running `cronhold up`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its identity, kept in its data directory.
+    pub id: NodeId,
+    /// What people call it.
+    pub name: String,
+    /// How often it has started.
+    pub incarnation: u32,
+    /// When it started last.
+    pub since: Instant,
+    /// When it was heard of last.
+    pub beat: Instant,
+    /// What jobs can ask for.
+    pub labels: BTreeSet<String>,
+    /// Whether it starts nothing any more.
+    pub draining: bool,
+}
+
+/// A node in one of its lives: who owns a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// The node.
+    pub node: NodeId,
+    /// Which start of it.
+    pub incarnation: u32,
+}

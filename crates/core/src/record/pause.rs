@@ -1,0 +1,40 @@
+//! Pauses of a job or of everything. While one holds the cursors rest; what passed meanwhile is recorded afterwards,
+//! which is why the last pause is remembered.
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::Actor;
+
+/// Whether something is paused, and when it last was.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Pauses {
+    /// The pause that holds.
+    pub current: Option<Pause>,
+    /// From when to when the one before it held.
+    pub last: Option<(Instant, Instant)>,
+}
+
+/// A pause that holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Since when.
+    pub since: Instant,
+    /// By whom.
+    pub by: Actor,
+    /// Why, if they said so.
+    pub why: String,
+}
+
+impl Pauses {
+    /// Whether a pause holds.
+    pub const fn is_paused(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Whether an instant lies in the pause that holds or in the one before it.
+    pub fn cover(&self, at: Instant) -> bool {
+        let current = self.current.as_ref().is_some_and(|pause| pause.since <= at);
+        current || self.last.is_some_and(|(from, to)| from <= at && at <= to)
+    }
+}

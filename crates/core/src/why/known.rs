@@ -1,0 +1,102 @@
+//! The records that an answer is made of. Whoever asks loads them; the answer is a function of them and of nothing
+//! else, so that a page, a command line and a test all get the same one.
+
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use crate::ids::RunId;
+use crate::record::{Backlog, Cursor, JobRecord, JobState, LockState, Node, Pauses, Record, Run};
+use crate::run::State;
+
+/// What is known of one job. The order of each list does not matter.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Known {
+    /// The job; none when it was removed or never was.
+    pub job: Option<Arc<JobRecord>>,
+    /// Its runs as a set.
+    pub state: Option<Arc<JobState>>,
+    /// Whether everything is paused.
+    pub pauses: Arc<Pauses>,
+    /// The cursors of all its schedules.
+    pub cursors: Vec<Arc<Cursor>>,
+    /// The backlogs of all its schedules.
+    pub backlogs: Vec<Arc<Backlog>>,
+    /// Its runs, those that stand for a span of skips included, and runs of other jobs that hold a lock it waits for.
+    ///
+    /// A question about the present needs those that are not finished and the latest one. A question about the past
+    /// needs all that are stored: a span can have begun long before the time that is asked about. Retention keeps them
+    /// to a few thousand.
+    pub runs: Vec<Arc<Run>>,
+    /// Locks that its runs wait for.
+    pub locks: Vec<Arc<LockState>>,
+    /// All nodes; nothing is said about nodes when there are none here.
+    pub nodes: Vec<Arc<Node>>,
+}
+
+impl FromIterator<Record> for Known {
+    fn from_iter<I: IntoIterator<Item = Record>>(records: I) -> Self {
+        let mut known = Self::default();
+        for record in records {
+            match record {
+                Record::Job(job) => known.job = Some(job),
+                Record::JobState(state) => known.state = Some(state),
+                Record::Pause(pauses) => known.pauses = pauses,
+                Record::Cursor(cursor) => known.cursors.push(cursor),
+                Record::Backlog(backlog) => known.backlogs.push(backlog),
+                Record::Run(run) => known.runs.push(run),
+                Record::Lock(lock) => known.locks.push(lock),
+                Record::Node(node) => known.nodes.push(node),
+                Record::Identity(_) => {}
+            }
+        }
+        known
+    }
+}
+
+impl Known {
+    /// A run by its id.
+    pub(super) fn run(&self, id: RunId) -> Option<&Arc<Run>> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    /// The pause of the job, if one holds or held before.
+    pub(super) fn own_pauses(&self) -> Option<&Pauses> {
+        self.state.as_ref().map(|state| &state.pauses)
+    }
+
+    /// Whether the job or everything is paused.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pauses.is_paused() || self.own_pauses().is_some_and(Pauses::is_paused)
+    }
+
+    /// Occurrences before this may have had a run that is not kept any longer; none, when every run that was ever made
+    /// is still there.
+    pub(crate) fn kept_from(&self) -> Option<Instant> {
+        let (job, state) = (self.job.as_ref()?, self.state.as_ref()?);
+        let stored = self.runs.iter().filter(|run| run.job == job.id).count() as u64;
+        // Numbers are given out one by one, so that they tell whether any run has gone.
+        if stored >= state.next_number - 1 {
+            return None;
+        }
+        let retain = &job.job.retain;
+        let shares = [
+            (State::Success, state.kept.success, retain.success),
+            (State::Failure, state.kept.failure, retain.failure),
+            (State::Error, state.kept.error, retain.error),
+            (State::Skipped, state.kept.skipped, retain.skipped),
+        ];
+        let full = shares.iter().filter(|(_, kept, limit)| kept >= limit).map(|(share, _, limit)| match limit {
+            0 => Instant::from_micros(i64::MAX),
+            _ => self.oldest(job, *share).unwrap_or(Instant::EPOCH),
+        });
+        // After a mark, or when more is kept than before, no share is full: any of them may have lost its oldest.
+        let any = shares.iter().filter_map(|(share, ..)| self.oldest(job, *share));
+        full.max().or_else(|| any.max())
+    }
+
+    /// The nominal time of the oldest run of the job in a finished state.
+    fn oldest(&self, job: &JobRecord, state: State) -> Option<Instant> {
+        self.runs.iter().filter(|run| run.job == job.id && run.state == state).map(|run| run.nominal).min()
+    }
+}

@@ -1,0 +1,67 @@
+//! What is recorded of one schedule, by time. `why` looks one occurrence up in it, `holes` walks along it.
+
+use std::sync::Arc;
+
+use cronhold_schedule::Instant;
+
+use super::Known;
+use crate::record::{Backlog, JobRecord, Run, ScheduleId};
+
+/// The records of one schedule of a job.
+#[derive(Debug)]
+pub(crate) struct Ledger<'a> {
+    /// Runs that are one run each, by nominal time and then by number.
+    runs: Vec<&'a Arc<Run>>,
+    /// Runs that stand for a span of skips.
+    spans: Vec<&'a Arc<Run>>,
+    backlog: Option<&'a Arc<Backlog>>,
+}
+
+/// Where an occurrence stands in a ledger.
+#[derive(Debug)]
+pub(crate) enum Entry<'a> {
+    /// It became a run: all its attempts in their order.
+    Runs(Vec<&'a Arc<Run>>),
+    /// It was skipped together with others.
+    Span(&'a Arc<Run>),
+    /// It is still to be caught up.
+    Backlog(&'a Arc<Backlog>),
+}
+
+/// A part of the time line on which every occurrence is accounted for, both ends included.
+pub(crate) type Covered = (Instant, Instant);
+
+impl<'a> Ledger<'a> {
+    /// The records of a schedule.
+    pub(crate) fn of(job: &JobRecord, schedule: &ScheduleId, known: &'a Known) -> Self {
+        let own = known.runs.iter().filter(|run| run.job == job.id && run.schedule.as_ref() == Some(schedule));
+        let (spans, mut runs): (Vec<_>, Vec<_>) = own.partition(|run| run.span.is_some());
+        runs.sort_by_key(|run| (run.nominal, run.number));
+        let backlog = known.backlogs.iter().find(|backlog| backlog.job == job.id && backlog.schedule == *schedule);
+        Self { runs, spans, backlog }
+    }
+
+    /// What became of an occurrence.
+    pub(crate) fn entry(&self, nominal: Instant) -> Option<Entry<'a>> {
+        let first = self.runs.partition_point(|run| run.nominal < nominal);
+        let attempts: Vec<_> = self.runs[first..].iter().copied().take_while(|run| run.nominal == nominal).collect();
+        if !attempts.is_empty() {
+            return Some(Entry::Runs(attempts));
+        }
+        let covers = |run: &&&Arc<Run>| run.span.is_some_and(|span| span.from <= nominal && nominal <= span.to);
+        if let Some(span) = self.spans.iter().find(covers) {
+            return Some(Entry::Span(span));
+        }
+        self.backlog.filter(|backlog| backlog.holds(nominal)).map(Entry::Backlog)
+    }
+
+    /// Everything that is accounted for, ordered by where it begins. Parts may overlap.
+    pub(crate) fn covered(&self) -> Vec<Covered> {
+        let runs = self.runs.iter().map(|run| (run.nominal, run.nominal));
+        let spans = self.spans.iter().filter_map(|run| run.span).map(|span| (span.from, span.to));
+        let backlog = self.backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| (rest.from, rest.to));
+        let mut covered: Vec<Covered> = runs.chain(spans).chain(backlog).collect();
+        covered.sort_unstable();
+        covered
+    }
+}

@@ -1,0 +1,169 @@
+//! Facts about the present: what keeps a job from running, what it is doing, and what happens next.
+
+use std::sync::Arc;
+
+use cronhold_schedule::{Instant, Span, Timing};
+
+use super::fact::{Fact, Hindrance, Prospect};
+use super::known::Known;
+use crate::ids::JobId;
+use crate::job::{Nodes, Overlap, Schedule};
+use crate::policy::catch_up::COUNT_MAX;
+use crate::record::{Backlog, Cursor, JobRecord, Node, Run, ScheduleId};
+use crate::run::State;
+use crate::world::World;
+
+/// A node that was not heard of for so long is gone.
+const GONE_AFTER: Span = Span::from_secs(6);
+/// More runs than this are told by their number.
+const RUNS_TOLD: usize = 10;
+
+/// What is so at the moment.
+pub(super) fn facts(id: &JobId, known: &Known, world: &World, now: Instant) -> Vec<Fact> {
+    let Some(job) = &known.job else {
+        let with_program = known.runs.iter().filter(|run| run.job == *id && run.state.has_program());
+        return [Fact::NoJob]
+            .into_iter()
+            .chain(with_program.map(|run| Fact::OnItsWay(Arc::clone(run), None)))
+            .collect();
+    };
+    let mut facts: Vec<Fact> = known.pauses.current.clone().map(Fact::AllPaused).into_iter().collect();
+    facts.extend(known.own_pauses().and_then(|pauses| pauses.current.clone()).map(Fact::JobPaused));
+    facts.extend(nodes(job, known, now));
+    facts.extend(on_their_way(job, known, now));
+    let own = known.backlogs.iter().filter(|backlog| backlog.job == job.id);
+    facts.extend(own.map(|backlog| {
+        let last = backlog.rest().last().map_or(backlog.to, |rest| rest.to);
+        let left = count(job, backlog, last, world);
+        Fact::CatchingUp { backlog: Arc::clone(backlog), left }
+    }));
+    facts.extend(last_run(job, known).map(|run| Fact::LastRun(Arc::clone(run))));
+    if job.job.schedules.is_empty() {
+        facts.push(Fact::NoSchedule);
+    }
+    let schedules = job.schedules();
+    facts.extend(
+        schedules.map(|(id, schedule)| Fact::Schedule(id.clone(), prospect(job, id, schedule, known, world, now))),
+    );
+    facts
+}
+
+/// The cursor of a schedule.
+pub(super) fn cursor<'a>(job: &JobRecord, schedule: &ScheduleId, known: &'a Known) -> Option<&'a Arc<Cursor>> {
+    known.cursors.iter().find(|cursor| cursor.job == job.id && cursor.schedule == *schedule)
+}
+
+/// How many occurrences of a backlog are left up to one of them, that one included; `COUNT_MAX` means that many or more.
+pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &World) -> Option<u32> {
+    let compiled = job.compile(job.schedule(&backlog.schedule)?, world).ok()?;
+    let begun = backlog.rest().filter(|rest| rest.from <= to);
+    let left = begun.flat_map(|rest| [rest.from].into_iter().chain(compiled.between(rest.from, rest.to.min(to))));
+    u32::try_from(left.take(COUNT_MAX as usize).count()).ok()
+}
+
+/// What keeps every run of the job from starting, as far as nodes go.
+fn nodes(job: &JobRecord, known: &Known, now: Instant) -> Option<Fact> {
+    let last = known.nodes.iter().max_by_key(|node| node.beat)?;
+    if now.since(last.beat) > GONE_AFTER {
+        return Some(Fact::NoNode(Arc::clone(last)));
+    }
+    let labels = match &job.job.nodes {
+        Nodes::Any => Default::default(),
+        Nodes::Labels(labels) | Nodes::Each(labels) => labels.clone(),
+    };
+    let may =
+        |node: &&Arc<Node>| now.since(node.beat) <= GONE_AFTER && !node.draining && labels.is_subset(&node.labels);
+    match known.nodes.iter().find(may) {
+        Some(_) => None,
+        None => Some(Fact::NoEligibleNode(labels)),
+    }
+}
+
+/// Runs that are not finished: those with a program first, then those that wait in their order.
+fn on_their_way(job: &JobRecord, known: &Known, now: Instant) -> Vec<Fact> {
+    let mut runs: Vec<&Arc<Run>> =
+        known.runs.iter().filter(|run| run.job == job.id && !run.state.is_finished()).collect();
+    let in_queue = |run: &Run| {
+        let queue = known.state.as_ref().map_or(&[][..], |state| &state.queue);
+        queue.iter().position(|queued| *queued == run.id).unwrap_or(queue.len())
+    };
+    runs.sort_by_cached_key(|run| (!run.state.has_program(), in_queue(run), run.due, run.number));
+    let left = runs.len().saturating_sub(RUNS_TOLD);
+    let told = runs.into_iter().take(RUNS_TOLD);
+    let mut facts: Vec<Fact> =
+        told.map(|run| Fact::OnItsWay(Arc::clone(run), hindrance(run, job, known, now))).collect();
+    if left > 0 {
+        facts.push(Fact::MoreOnTheirWay(left));
+    }
+    facts
+}
+
+/// What is in the way of a run, in the order in which decisions look at it.
+fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<Hindrance> {
+    if run.state.has_program() {
+        return None;
+    }
+    if known.is_paused() && !run.is_by_operator() {
+        return Some(Hindrance::Pause);
+    }
+    if run.state == State::Scheduled && run.due.is_none_or(|due| due > now) {
+        return None;
+    }
+    if nodes(job, known, now).is_some() {
+        return Some(Hindrance::Nodes);
+    }
+    let held = run.lock.as_ref().and_then(|name| known.locks.iter().find(|lock| lock.name == *name));
+    if let Some(lock) = held.filter(|lock| lock.holder != run.id) {
+        return Some(Hindrance::Lock(lock.name.clone(), lock.holder));
+    }
+    let state = known.state.as_ref()?;
+    let position = state.queue.iter().position(|queued| *queued == run.id).unwrap_or(0);
+    if let (Overlap::Queue { .. }, Some(before)) = (job.job.overlap, position.checked_sub(1)) {
+        return Some(Hindrance::Queue(state.queue[before], position));
+    }
+    let others: Vec<_> = state.active.iter().filter(|active| active.run != run.id).collect();
+    match others.first() {
+        Some(active) if job.job.overlap != Overlap::Allow => Some(Hindrance::Active(active.run, others.len())),
+        _ if !job.job.conditions.is_empty() => Some(Hindrance::Conditions),
+        _ => None,
+    }
+}
+
+/// The run that ended last, spans aside.
+fn last_run<'a>(job: &JobRecord, known: &'a Known) -> Option<&'a Arc<Run>> {
+    let finished = known.runs.iter().filter(|run| run.job == job.id && run.state.is_finished() && run.span.is_none());
+    finished.max_by_key(|run| (run.finished(), run.number))
+}
+
+fn prospect(
+    job: &JobRecord,
+    id: &ScheduleId,
+    schedule: &Schedule,
+    known: &Known,
+    world: &World,
+    now: Instant,
+) -> Prospect {
+    if !schedule.enabled {
+        return Prospect::Disabled;
+    }
+    if let Err(error) = job.compile(schedule, world) {
+        return Prospect::CannotAsk(error);
+    }
+    if matches!(schedule.spec.timing, Timing::Triggered | Timing::Never) {
+        return Prospect::NotByTime;
+    }
+    let Some(cursor) = cursor(job, id, known) else { return Prospect::NoCursor };
+    let Some(nominal) = cursor.next else {
+        return match cursor.follows {
+            Some(run) => Prospect::AfterRun(run),
+            None if cursor.at_start => Prospect::AtStart,
+            None => Prospect::Over(cursor.last),
+        };
+    };
+    let wake = cursor.wake.unwrap_or(nominal);
+    match wake <= now {
+        _ if known.is_paused() => Prospect::Rests(nominal),
+        true => Prospect::Due { nominal, wake },
+        false => Prospect::Next { nominal, wake },
+    }
+}

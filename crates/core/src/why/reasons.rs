@@ -1,0 +1,183 @@
+//! Reasons, actors and conditions in words: the half of a sentence that comes after "because" or "by".
+
+use cronhold_schedule::text::shortened;
+
+use crate::job::{Condition, Probe, Requirement};
+use crate::record::Actor;
+use crate::run::Reason;
+
+/// Conditions inside conditions are told down to this depth.
+const DEPTH_MAX: u32 = 4;
+
+/// A reason after "because".
+pub(super) fn because(reason: &Reason) -> String {
+    let fixed = match reason {
+        Reason::Overlap => "another run of the job was active and its `overlap` is `skip`",
+        Reason::QueueFull => "as many runs of the job as may wait were waiting already",
+        Reason::Replaced => "a newer run took its place, as `overlap: replace` says",
+        Reason::Paused => "the job or everything was paused",
+        Reason::Missed => "nobody was there to start it, and `catch_up` did not want it afterwards",
+        Reason::Calendar => "its day is not in the calendar",
+        Reason::Duplicate => "a run with the same args was on its way",
+        Reason::Lock => "another run held its lock",
+        Reason::NoEligibleNode => "no node was there that has the labels it asks for",
+        Reason::JobRemoved => "the job was removed",
+        Reason::ScheduleRemoved => "its schedule was removed or disabled",
+        Reason::ByOperator(why) if why.is_empty() => "someone decided so",
+        Reason::ByOperator(why) => return format!("someone decided so: {why}"),
+        Reason::RanOnCronken(host) => return format!("Cronken ran it on {host}"),
+        Reason::ExitCode(code) => return format!("its program ended with exit code {code}"),
+        Reason::Signal(signal) => return format!("something outside of Cronhold ended its program with {signal}"),
+        Reason::Status(code) => return format!("the other side answered with status {code}"),
+        Reason::Said(what) => return format!("it said: {what}"),
+        Reason::Stopped => "it was stopped",
+        Reason::Killed => "it was killed",
+        Reason::Timeout => "it took longer than it may",
+        Reason::Condition(what) => return format!("a condition did not come true or could not be asked: {what}"),
+        Reason::Unbound(what) => return format!("its args or templates did not fit: {what}"),
+        Reason::NotLaunched(what) => return format!("its program could not be started: {what}"),
+        Reason::StartUnknown => {
+            "its node was lost while it was being started, and nobody knows whether its program ran"
+        }
+        Reason::NodeLost => "its node was lost while it ran, and nobody knows how it ended",
+        Reason::KeeperLost => "the keeper of its program was lost, and nobody knows how it ended",
+        Reason::LockLost => "its lock could not be renewed",
+    };
+    fixed.to_owned()
+}
+
+/// Who made something happen, after "by".
+pub(super) fn by(actor: &Actor) -> String {
+    let fixed = match actor {
+        Actor::Schedule => "its schedule",
+        Actor::CatchUp => "catch-up",
+        Actor::Retry => "its retry policy",
+        Actor::Queue => "the queue",
+        Actor::Limit => "its time limit",
+        Actor::Program => "its program",
+        Actor::Recovery => "its node, which came back",
+        Actor::Watchdog => "the watchdog",
+        Actor::Retention => "retention",
+        Actor::JobFiles => "the job files",
+        Actor::Operator(name) if name.is_empty() => "someone",
+        Actor::Operator(name) => name,
+    };
+    fixed.to_owned()
+}
+
+/// What a condition asks for.
+pub(super) fn condition(condition: &Condition) -> String {
+    required(&condition.requires, DEPTH_MAX)
+}
+
+fn required(requirement: &Requirement, depth: u32) -> String {
+    let nested = |conditions: &[Condition], word: &str| match depth.checked_sub(1) {
+        Some(depth) => {
+            let parts: Vec<String> = conditions.iter().map(|one| required(&one.requires, depth)).collect();
+            format!("({})", parts.join(word))
+        }
+        None => "…".to_owned(),
+    };
+    match requirement {
+        Requirement::After { job, states, .. } => {
+            let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
+            format!("a run of `{}` that ended in {}", shortened(job.text()), states.join(" or "))
+        }
+        Requirement::MaxRunning { count, pool: Some(pool), .. } => {
+            format!("fewer than {count} runs in the pool `{pool}`")
+        }
+        Requirement::MaxRunning { count, same_args: true, .. } => format!("fewer than {count} runs with the same args"),
+        Requirement::MaxRunning { count, .. } => format!("fewer than {count} runs of the job"),
+        Requirement::SkipDuplicate { .. } => "no other run with the same args".to_owned(),
+        Requirement::Probe(Probe::File(path)) => format!("the file `{}`", shortened(path.text())),
+        Requirement::Probe(Probe::Http(request)) => format!("a good answer from `{}`", shortened(request.url.text())),
+        Requirement::Probe(Probe::Command(command)) => format!("success of `{}`", shortened(command.text())),
+        Requirement::Window { from, until, .. } => format!("a time between {from} and {until}"),
+        Requirement::All(conditions) => nested(conditions, " and "),
+        Requirement::Any(conditions) => nested(conditions, " or "),
+        Requirement::Not(one) => format!("not {}", nested(std::slice::from_ref(one), "")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::{Span, TimeOfDay};
+
+    use super::*;
+    use crate::job::HttpProgram;
+    use crate::run::State;
+    use crate::template::Template;
+
+    fn wanted(requires: Requirement) -> Condition {
+        Condition { requires, timeout: None, poll: Span::from_secs(30) }
+    }
+
+    #[test]
+    fn conditions_say_what_they_need() {
+        let text = Template::literal;
+        let after = |states| Requirement::After {
+            job: text("feeds/us"),
+            args: Default::default(),
+            states,
+            within: None,
+            must_exist: false,
+        };
+        let running = |same_args, pool| Requirement::MaxRunning { count: 2, same_args, pool };
+        let file = || wanted(Requirement::Probe(Probe::File(text("/ready"))));
+        let http = Probe::Http(Box::new(HttpProgram::new(text("http://a.example/"))));
+        let window = Requirement::Window { from: TimeOfDay(8 * 3600), until: TimeOfDay(18 * 3600), zone: None };
+        let deep = (0..9).fold(file(), |inner, _| wanted(Requirement::Not(Box::new(inner))));
+        for (requires, expected) in [
+            (after(vec![State::Success]), "a run of `feeds/us` that ended in success"),
+            (after(vec![State::Success, State::Failure]), "a run of `feeds/us` that ended in success or failure"),
+            (running(false, None), "fewer than 2 runs of the job"),
+            (running(true, None), "fewer than 2 runs with the same args"),
+            (running(false, Some("db".to_owned())), "fewer than 2 runs in the pool `db`"),
+            (Requirement::SkipDuplicate { states: Vec::new() }, "no other run with the same args"),
+            (Requirement::Probe(http), "a good answer from `http://a.example/`"),
+            (Requirement::Probe(Probe::Command(text("test -e x"))), "success of `test -e x`"),
+            (window, "a time between 08:00 and 18:00"),
+            (Requirement::All(vec![file(), file()]), "(the file `/ready` and the file `/ready`)"),
+            (Requirement::Any(vec![file(), file()]), "(the file `/ready` or the file `/ready`)"),
+            (Requirement::Not(Box::new(file())), "not (the file `/ready`)"),
+            (deep.requires, "not (not (not (not (not …))))"),
+        ] {
+            assert_eq!(condition(&wanted(requires)), expected);
+        }
+    }
+
+    /// They stand in the middle of a sentence.
+    #[test]
+    fn reasons_fit_into_a_sentence() {
+        for text in [
+            "overlap",
+            "queue full",
+            "replaced",
+            "paused",
+            "missed",
+            "calendar",
+            "duplicate",
+            "lock",
+            "no eligible node",
+            "job removed",
+            "by operator",
+            "exit code 3",
+            "signal SIGSEGV",
+            "status 503",
+            "stopped",
+            "killed",
+            "timeout",
+            "start unknown",
+            "node lost",
+            "keeper lost",
+            "lock lost",
+        ] {
+            let because = because(&Reason::parse(text).expect(text));
+            let is_clause = because.starts_with(char::is_lowercase) && !because.ends_with('.') && because.len() > 12;
+            assert!(is_clause, "{text}: {because}");
+        }
+        assert_eq!(because(&Reason::ByOperator("wrong day".to_owned())), "someone decided so: wrong day");
+        assert_eq!(by(&Actor::Operator("anna".to_owned())), "anna");
+        assert_eq!(by(&Actor::Operator(String::new())), "someone");
+    }
+}

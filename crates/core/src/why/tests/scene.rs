@@ -1,0 +1,283 @@
+//! Scenes: records of one job, written as a few lines of text.
+//!
+//! A line is a word for the kind of record, then `key=value` pairs and flags; what follows a key with a colon is the
+//! rest of the line. Times are in January 2026: `05T03:00` or `05T03:00:09`, in UTC.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Instant, Span, Spec, Zone, Zones};
+
+use super::super::Known;
+use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
+use crate::job::{Job, Nodes, Overlap, Program, Schedule};
+use crate::policy::catch_up::Stretch;
+use crate::record::{
+    Active, Actor, Backlog, Cursor, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses, Run, Source,
+    Terms, Transition,
+};
+use crate::run::{Reason, State};
+use crate::world::World;
+use crate::{Args, Template};
+
+/// The job of every scene.
+pub(crate) const JOB: &str = "backup";
+
+/// One line of a scene.
+struct Words<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Words<'a> {
+    fn read(mut line: &'a str) -> Self {
+        let mut words = BTreeMap::new();
+        while !line.is_empty() {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if let Some(key) = word.strip_suffix(':') {
+                words.insert(key, rest);
+                break;
+            }
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            words.insert(key, value);
+            line = rest.trim_start();
+        }
+        Self(words)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.0.get(key).copied()
+    }
+
+    fn time(&self, key: &str) -> Option<Instant> {
+        self.text(key).map(time)
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.text(key).map(|text| text.parse().expect(text))
+    }
+}
+
+/// A time of a scene.
+pub(crate) fn time(text: &str) -> Instant {
+    let seconds = if text.matches(':').count() == 1 { ":00" } else { "" };
+    Instant::parse(&format!("2026-01-{text}{seconds}Z")).expect(text)
+}
+
+/// The world of every scene.
+pub(crate) fn world() -> World {
+    World {
+        zones: Arc::new(Zones::bundled()),
+        zones_version: "2026a".into(),
+        zone: Zone::utc(),
+        calendars: Arc::new(Calendars::new()),
+        labels: Arc::default(),
+    }
+}
+
+/// Reads a scene.
+pub(crate) fn scene(text: &str) -> Known {
+    let lines: Vec<(&str, Words<'_>)> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split_once(' ').map_or((line, Words::read("")), |(kind, rest)| (kind, Words::read(rest))))
+        .collect();
+    let job = Arc::new(job(&lines));
+    let mut known = Known::default();
+    let mut state = JobState::new(id());
+    for (kind, words) in &lines {
+        match *kind {
+            "job" | "schedule" => {}
+            "gone" => known.job = None,
+            "cursor" => known.cursors.push(Arc::new(cursor(&job, words))),
+            "backlog" => known.backlogs.push(Arc::new(backlog(&job, words))),
+            "run" => known.runs.push(Arc::new(run(&job, words))),
+            "paused" => state.pauses = pauses(words),
+            "all-paused" => known.pauses = Arc::new(pauses(words)),
+            "state" => {
+                let numbers = |key| {
+                    words
+                        .text(key)
+                        .unwrap_or("")
+                        .split(',')
+                        .filter(|one| !one.is_empty())
+                        .map(|one: &str| run_id(one.parse().expect(one)))
+                };
+                state.active = numbers("active").map(|run| Active { run, args: 0 }).collect();
+                state.queue = numbers("queue").collect();
+                state.next_number += words.number("gone").unwrap_or(0);
+                state.kept.success = u32::try_from(words.number("success").unwrap_or(0)).expect("small");
+            }
+            "lock" => known.locks.push(Arc::new(LockState {
+                name: LockName::parse(words.text("name").expect("a name")).expect("a name"),
+                holder: run_id(words.number("holder").expect("a holder")),
+                fence: 1,
+                until: None,
+            })),
+            "node" => known.nodes.push(Arc::new(node(words))),
+            other => panic!("{other} is no kind of line"),
+        }
+    }
+    // Every run that is not said to be gone is there.
+    state.next_number += known.runs.iter().filter(|run| run.job == id()).count() as u64;
+    known.state = Some(Arc::new(state));
+    if !lines.iter().any(|(kind, _)| *kind == "gone") {
+        known.job = Some(job);
+    }
+    known
+}
+
+/// The id of every scene's job.
+pub(crate) fn id() -> JobId {
+    JobId::parse(JOB).expect("an id")
+}
+
+fn job(lines: &[(&str, Words<'_>)]) -> JobRecord {
+    let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+    let mut zone = "UTC";
+    for (kind, words) in lines {
+        match *kind {
+            "job" => {
+                zone = words.text("zone").unwrap_or(zone);
+                job.overlap = match words.text("overlap") {
+                    Some("allow") => Overlap::Allow,
+                    Some("queue") => Overlap::Queue { limit: 10 },
+                    _ => Overlap::Skip,
+                };
+                if let Some(labels) = words.text("nodes") {
+                    job.nodes = Nodes::Labels(labels.split(',').map(str::to_owned).collect());
+                }
+                if let Some(path) = words.text("needs") {
+                    let requires = crate::job::Requirement::Probe(crate::job::Probe::File(Template::literal(path)));
+                    job.conditions.push(crate::job::Condition { requires, timeout: None, poll: Span::from_secs(30) });
+                }
+                job.retain.success = words.number("keep").map_or(1000, |keep| u32::try_from(keep).expect("small"));
+            }
+            "schedule" => job.schedules.push(schedule(words)),
+            _ => {}
+        }
+    }
+    JobRecord::new(id(), JobUid::from_bits(7), Arc::new(job), zone.into(), Source::Api)
+}
+
+fn schedule(words: &Words<'_>) -> Schedule {
+    let mut spec = Spec::parse(words.text("spec").expect("a spec")).expect("a schedule");
+    spec.zone = words.text("zone").map(str::to_owned).or(spec.zone);
+    let name = words.text("name").map(str::to_owned);
+    Schedule { name, spec, args: BTreeMap::new(), enabled: !words.has("disabled"), stop: None }
+}
+
+/// The id of the schedule with a number, counted from 0.
+fn schedule_id(job: &JobRecord, words: &Words<'_>) -> crate::record::ScheduleId {
+    let index = usize::try_from(words.number("of").unwrap_or(0)).expect("small");
+    let own = job.schedules().nth(index).map(|(id, _)| id.clone());
+    own.unwrap_or_else(|| crate::record::ScheduleId::parse("former").expect("an id"))
+}
+
+fn cursor(job: &JobRecord, words: &Words<'_>) -> Cursor {
+    Cursor {
+        job: id(),
+        schedule: schedule_id(job, words),
+        since: words.time("since").unwrap_or(time("01T00:00")),
+        last: words.time("last"),
+        next: words.time("next"),
+        wake: words.time("wake").or(words.time("next")),
+        revision: 1,
+        zones: "2026a".into(),
+        generation: 0,
+        follows: words.number("follows").map(run_id),
+        at_start: words.has("at_start"),
+        streak: None,
+    }
+}
+
+fn backlog(job: &JobRecord, words: &Words<'_>) -> Backlog {
+    Backlog {
+        job: id(),
+        schedule: schedule_id(job, words),
+        from: words.time("from").expect("a beginning"),
+        position: words.time("position").expect("a position"),
+        to: words.time("to").expect("an end"),
+        count: u32::try_from(words.number("count").expect("a count")).expect("small"),
+        due: Instant::EPOCH,
+        later: Vec::new(),
+    }
+}
+
+fn run_id(number: u64) -> RunId {
+    RunId::from_key(Instant::EPOCH, &number.to_string())
+}
+
+fn run(job: &JobRecord, words: &Words<'_>) -> Run {
+    let number = words.number("n").expect("a number");
+    let log: Vec<Transition> = words.text("log").expect("a log").split(',').map(transition).collect();
+    let span = words.text("to").map(|to| Stretch {
+        from: words.time("at").expect("a time"),
+        to: time(to),
+        count: u32::try_from(words.number("count").expect("a count")).expect("small"),
+    });
+    Run {
+        id: run_id(number),
+        number: RunNumber(number),
+        job: words.text("job").map_or_else(id, |job| JobId::parse(job).expect(job)),
+        uid: job.uid,
+        args: Args::new(),
+        schedule: (!words.has("asked")).then(|| schedule_id(job, words)),
+        nominal: words.time("at").expect("a time"),
+        state: log.last().expect("an entry").state,
+        reason: words.text("reason").map(|reason| Reason::parse(reason).expect(reason)),
+        attempt: words.number("attempt").map_or(1, |attempt| u32::try_from(attempt).expect("small")),
+        retry_of: words.number("retry_of").map(run_id),
+        retried_by: words.number("retried_by").map(run_id),
+        rerun_of: words.number("rerun_of").map(run_id),
+        owner: words.has("owned").then(|| Owner { node: NodeId::from_bits(1), incarnation: 1 }),
+        work: None,
+        lock: words.text("lock").map(|lock| LockName::parse(lock).expect(lock)),
+        terms: Terms::default(),
+        ending: words.text("ending").map(|reason| Reason::parse(reason).expect(reason)),
+        due: words.time("due"),
+        exit: None,
+        log,
+        span,
+    }
+}
+
+/// `running@05T03:00/anna`; without an actor, the usual one.
+fn transition(text: &str) -> Transition {
+    let (state, rest) = text.split_once('@').expect(text);
+    let (at, actor) = rest.split_once('/').map_or((rest, None), |(at, actor)| (at, Some(actor)));
+    let state = State::parse(state).expect(state);
+    let actor = match (actor, state) {
+        (Some(name), _) => Actor::parse(name).unwrap_or_else(|_| Actor::Operator(name.to_owned())),
+        (None, State::Success | State::Failure) => Actor::Program,
+        (None, State::Scheduled) => Actor::Retry,
+        (None, _) => Actor::Schedule,
+    };
+    Transition { at: time(at), state, actor, message: String::new() }
+}
+
+fn pauses(words: &Words<'_>) -> Pauses {
+    let current = words.time("since").map(|since| Pause {
+        since,
+        by: Actor::Operator(words.text("by").unwrap_or("anna").to_owned()),
+        why: words.text("why").unwrap_or("").to_owned(),
+    });
+    Pauses { current, last: words.time("from").zip(words.time("to")) }
+}
+
+fn node(words: &Words<'_>) -> Node {
+    Node {
+        id: NodeId::from_bits(1),
+        name: "web-1".to_owned(),
+        incarnation: 1,
+        since: Instant::EPOCH,
+        beat: words.time("beat").expect("a beat"),
+        labels: words
+            .text("labels")
+            .map_or_else(BTreeSet::new, |labels| labels.split(',').map(str::to_owned).collect()),
+        draining: words.has("draining"),
+    }
+}

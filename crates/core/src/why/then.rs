@@ -1,0 +1,158 @@
+//! Facts about a time: which occurrence is meant, and what became of it.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_schedule::{Instant, Span};
+
+use super::fact::{Fact, Outcome, Place, Prospect};
+use super::known::Known;
+use super::ledger::{Entry, Ledger};
+use super::now::{count, cursor};
+use crate::ids::JobId;
+use crate::job::Schedule;
+use crate::record::{JobRecord, Run, ScheduleId};
+use crate::world::World;
+
+/// A question about a time.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) job: &'a JobId,
+    pub(super) known: &'a Known,
+    pub(super) world: &'a World,
+    pub(super) now: Instant,
+    pub(super) at: Instant,
+}
+
+/// What became of occurrences, and of runs that no schedule made, by when they were and by whom.
+type Happenings = BTreeMap<(Instant, Option<ScheduleId>), Outcome>;
+
+/// What is so about a time.
+pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
+    let Question { known, world, at, .. } = question;
+    let mut happenings = Happenings::new();
+    let mut facts = Vec::new();
+    match &known.job {
+        None => facts.push(Fact::NoJob),
+        Some(job) => {
+            for (id, schedule) in job.schedules() {
+                if let Some(error) = job.compile(schedule, world).err().filter(|_| schedule.enabled) {
+                    facts.push(Fact::Schedule(id.clone(), Prospect::CannotAsk(error)));
+                }
+                happenings.extend(question.occurrences(job, id, schedule));
+            }
+        }
+    }
+    question.add_runs(&mut happenings);
+
+    let told = told(&happenings, at);
+    // Who could not ask all schedules cannot say that none of them had an occurrence.
+    if !told.contains(&at) && facts.is_empty() {
+        facts.push(Fact::NoOccurrence(at));
+    }
+    if known.job.as_ref().is_some_and(|job| job.job.schedules.is_empty()) {
+        facts.push(Fact::NoSchedule);
+    }
+    let happenings = happenings.into_iter().filter(|((nominal, _), _)| told.contains(nominal));
+    facts.extend(happenings.map(|((nominal, schedule), outcome)| {
+        let place = match nominal.cmp(&at) {
+            Ordering::Less => Place::Before,
+            Ordering::Equal => Place::Exact,
+            Ordering::Greater => Place::After,
+        };
+        Fact::Occurrence { schedule, nominal, place, outcome }
+    }));
+    facts
+}
+
+/// What is told about: what happened just then, else the nearest occurrences, and runs that someone asked for in
+/// between.
+fn told(happenings: &Happenings, at: Instant) -> BTreeSet<Instant> {
+    let instants: BTreeSet<Instant> = happenings.keys().map(|(nominal, _)| *nominal).collect();
+    if instants.contains(&at) {
+        return BTreeSet::from([at]);
+    }
+    let occurrences = || happenings.keys().filter(|(_, schedule)| schedule.is_some()).map(|(nominal, _)| *nominal);
+    let before = occurrences().filter(|nominal| *nominal < at).max();
+    let after = occurrences().filter(|nominal| *nominal > at).min();
+    let is_near = |nominal: &Instant| Some(*nominal) >= before && after.is_none_or(|after| *nominal <= after);
+    instants.into_iter().filter(is_near).collect()
+}
+
+impl Question<'_> {
+    /// Occurrences of a schedule at the time, right before it and right after it.
+    fn occurrences(&self, job: &JobRecord, id: &ScheduleId, schedule: &Schedule) -> Happenings {
+        let Ok(compiled) = job.compile(schedule, self.world) else { return Happenings::new() };
+        let just_before = self.at.minus(Span::from_micros(1));
+        let instants = [compiled.prev(self.at), compiled.next(just_before), compiled.next(self.at)];
+        let ledger = Ledger::of(job, id, self.known);
+        let mut happenings = Happenings::new();
+        for nominal in instants.into_iter().flatten() {
+            let outcome = match self.recorded(job, &ledger, nominal) {
+                Some(outcome) => outcome,
+                // What would have been if the schedule counted is of interest only to someone who asks for just that.
+                None if !schedule.enabled && nominal != self.at => continue,
+                None if !schedule.enabled => Outcome::Disabled,
+                None => self.unrecorded(job, id, nominal),
+            };
+            happenings.insert((nominal, Some(id.clone())), outcome);
+        }
+        happenings
+    }
+
+    /// Runs at the time, right before it and right after it, that no schedule of today yields: someone asked for them,
+    /// they count from the previous run or the start of a node, or their schedule is gone or was another then.
+    fn add_runs(&self, happenings: &mut Happenings) {
+        let own = || self.known.runs.iter().filter(|run| run.job == *self.job);
+        let singles = || own().filter(|run| run.span.is_none());
+        let instants = || singles().map(|run| run.nominal);
+        let before = instants().filter(|nominal| *nominal < self.at).max();
+        let after = instants().filter(|nominal| *nominal > self.at).min();
+        let near = |run: &&Arc<Run>| [before, Some(self.at), after].contains(&Some(run.nominal));
+        let mut attempts: BTreeMap<_, Vec<Arc<Run>>> = BTreeMap::new();
+        for run in singles().filter(near) {
+            attempts.entry((run.nominal, run.schedule.clone())).or_default().push(Arc::clone(run));
+        }
+        for (key, mut runs) in attempts {
+            runs.sort_by_key(|run| run.number);
+            happenings.entry(key).or_insert(Outcome::Runs(runs));
+        }
+        let is_gone = |run: &&Arc<Run>| {
+            let schedules = self.known.job.iter().flat_map(|job| job.schedules());
+            schedules.into_iter().all(|(id, _)| run.schedule.as_ref() != Some(id))
+        };
+        for run in own().filter(is_gone) {
+            if run.span.is_some_and(|span| span.from <= self.at && self.at <= span.to) {
+                happenings.insert((self.at, run.schedule.clone()), Outcome::Span(Arc::clone(run)));
+            }
+        }
+    }
+
+    /// What a record says about an occurrence.
+    fn recorded(&self, job: &JobRecord, ledger: &Ledger<'_>, nominal: Instant) -> Option<Outcome> {
+        Some(match ledger.entry(nominal)? {
+            Entry::Runs(runs) => Outcome::Runs(runs.into_iter().map(Arc::clone).collect()),
+            Entry::Span(run) => Outcome::Span(Arc::clone(run)),
+            Entry::Backlog(backlog) => {
+                let ahead = count(job, backlog, nominal, self.world).map_or(0, |count| count - 1);
+                Outcome::Backlog { backlog: Arc::clone(backlog), ahead }
+            }
+        })
+    }
+
+    /// Why there is no record of an occurrence.
+    fn unrecorded(&self, job: &JobRecord, id: &ScheduleId, nominal: Instant) -> Outcome {
+        let Some(cursor) = cursor(job, id, self.known) else { return Outcome::NoCursor };
+        let is_ahead = cursor.next.is_some_and(|next| next <= nominal);
+        match self.known.kept_from() {
+            _ if nominal > self.now => Outcome::Coming { paused: self.known.is_paused() },
+            _ if is_ahead && self.known.is_paused() => Outcome::Resting,
+            // It may be older than the schedule as it is now: what was due when that was changed keeps its place.
+            _ if is_ahead => Outcome::Due,
+            _ if nominal <= cursor.since => Outcome::BeforeSchedule(cursor.since),
+            Some(kept_from) if nominal < kept_from => Outcome::NotKept(kept_from.min(self.now)),
+            _ => Outcome::Hole,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Times as people read them: on the wall of the job's own zone, and in UTC beside it.
+
+use cronhold_schedule::{Instant, Local, Span, TimeOfDay, Zone};
+
+use super::known::Known;
+use crate::record::ScheduleId;
+use crate::world::World;
+
+/// The wall clock that times are read from.
+#[derive(Debug, Clone)]
+pub(crate) struct Wall(Zone);
+
+impl Wall {
+    /// The wall of a schedule; that of the job when there is no schedule, and UTC when there is no job.
+    pub(crate) fn of(schedule: Option<&ScheduleId>, known: &Known, world: &World) -> Self {
+        let Some(job) = &known.job else { return Self(Zone::utc()) };
+        let written = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| schedule.spec.zone.as_deref());
+        let zone = world.zones.get(written.unwrap_or(&job.zone)).or_else(|_| world.zones.get(&job.zone));
+        Self(zone.unwrap_or_else(|_| Zone::utc()))
+    }
+
+    /// A time: `2026-01-05 03:00 Europe/Berlin (02:00 UTC)`. Parts of a second are left out.
+    pub(crate) fn at(&self, at: Instant) -> String {
+        let utc = Local(at.secs());
+        let local = self.0.local(at.secs());
+        let there = date_and_time(local);
+        match self.0.name() {
+            "UTC" => format!("{there} UTC"),
+            zone if local.day() == utc.day() => format!("{there} {zone} ({} UTC)", time(utc)),
+            zone => format!("{there} {zone} ({} UTC)", date_and_time(utc)),
+        }
+    }
+
+    /// A time in a log: `2026-01-05 03:00:00.002 +01:00`.
+    pub(super) fn stamp(&self, at: Instant) -> String {
+        let offset = self.0.offset_at(at.secs());
+        let local = self.0.local(at.secs());
+        let millis = at.millis().rem_euclid(1_000);
+        let sign = if offset < 0 { '-' } else { '+' };
+        let minutes = offset.unsigned_abs() / 60;
+        let clock = TimeOfDay(local.second_of_day()).with_seconds();
+        format!("{} {clock}.{millis:03} {sign}{:02}:{:02}", local.day(), minutes / 60, minutes % 60)
+    }
+}
+
+/// A span of time as far as it matters: whole minutes for days, whole seconds for minutes.
+pub(super) fn rough(span: Span) -> Span {
+    const MINUTE: u64 = 60;
+    match span.secs() {
+        0 => Span::from_millis(span.millis()),
+        secs if secs >= 24 * 60 * MINUTE => Span::from_secs(secs - secs % MINUTE),
+        secs => Span::from_secs(secs),
+    }
+}
+
+fn date_and_time(local: Local) -> String {
+    format!("{} {}", local.day(), time(local))
+}
+
+fn time(local: Local) -> String {
+    TimeOfDay(local.second_of_day()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::Zones;
+
+    use super::*;
+
+    #[test]
+    fn tells_times() {
+        let zones = Zones::bundled();
+        for (zone, at, told, stamp) in [
+            ("UTC", "2026-01-05T02:00:00Z", "2026-01-05 02:00 UTC", "2026-01-05 02:00:00.000 +00:00"),
+            (
+                "Europe/Berlin",
+                "2026-01-05T02:00:09.0025Z",
+                "2026-01-05 03:00:09 Europe/Berlin (02:00:09 UTC)",
+                "2026-01-05 03:00:09.002 +01:00",
+            ),
+            // Another day there.
+            (
+                "America/St_Johns",
+                "2026-01-05T02:00:00Z",
+                "2026-01-04 22:30 America/St_Johns (2026-01-05 02:00 UTC)",
+                "2026-01-04 22:30:00.000 -03:30",
+            ),
+            // Of two equal times on the wall, the other is an hour later in UTC.
+            (
+                "Europe/Berlin",
+                "2026-10-25T01:30:00Z",
+                "2026-10-25 02:30 Europe/Berlin (01:30 UTC)",
+                "2026-10-25 02:30:00.000 +01:00",
+            ),
+        ] {
+            let wall = Wall(zones.get(zone).expect(zone));
+            let at = Instant::parse(at).expect(at);
+            assert_eq!((wall.at(at).as_str(), wall.stamp(at).as_str()), (told, stamp));
+        }
+    }
+
+    #[test]
+    fn spans_are_as_long_as_they_matter() {
+        for (micros, told) in [
+            (0, "0s"),
+            (400, "0s"),
+            (2_500, "2ms"),
+            (1_999_999, "1s"),
+            (3_723_000_000, "1h2m3s"),
+            (90_061_000_000, "1d1h1m"),
+        ] {
+            assert_eq!(rough(Span::from_micros(micros)).to_string(), told);
+        }
+    }
+}

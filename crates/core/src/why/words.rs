@@ -1,0 +1,159 @@
+//! Answers in words: full sentences, as a colleague would say them who was there, each with what can be done about it.
+
+mod past;
+mod present;
+mod runs;
+
+use std::fmt;
+
+use cronhold_schedule::{CompileError, Instant, Span};
+
+use super::wall::rough;
+use super::{Fact, Known, Wall, Why};
+use crate::ids::RunId;
+use crate::policy::catch_up::COUNT_MAX;
+use crate::record::{Run, ScheduleId};
+use crate::world::World;
+
+/// One line of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What kind of line it is.
+    pub tone: Tone,
+    /// What it says.
+    pub text: String,
+}
+
+/// What kind of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// A part of the answer.
+    Answer,
+    /// Something that belongs to the answer before it, such as an entry of a log.
+    Detail,
+    /// What can be done about the answer before it.
+    Advice,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = match self.tone {
+            Tone::Answer => "",
+            Tone::Detail => "  ",
+            Tone::Advice => "  hint: ",
+        };
+        write!(f, "{before}{}", self.text)
+    }
+}
+
+impl Why {
+    /// The answer in words. The records and the world are those that it was made of.
+    pub fn words(&self, known: &Known, world: &World) -> Vec<Line> {
+        let mut teller = Teller { why: self, known, world, lines: Vec::new() };
+        for fact in &self.facts {
+            match fact {
+                Fact::NoOccurrence(at) => teller.no_occurrence(*at),
+                Fact::Occurrence { schedule, nominal, place, outcome } => {
+                    teller.occurrence(schedule.as_ref(), *nominal, *place, outcome);
+                }
+                present => teller.present(present),
+            }
+        }
+        teller.lines
+    }
+}
+
+/// What to do about something that must never be.
+pub(crate) fn doctor(job: &impl fmt::Display) -> String {
+    format!("please report it with what `cronhold doctor` says; `cronhold run {job}` makes up for it")
+}
+
+/// A number of occurrences that may have been counted only so far.
+pub(super) fn counted(count: u32, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        COUNT_MAX.. => format!("at least {COUNT_MAX} {noun}s"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// Someone who writes down an answer.
+struct Teller<'a> {
+    why: &'a Why,
+    known: &'a Known,
+    world: &'a World,
+    lines: Vec<Line>,
+}
+
+impl Teller<'_> {
+    fn say(&mut self, text: String) {
+        self.lines.push(Line { tone: Tone::Answer, text });
+    }
+
+    fn detail(&mut self, text: String) {
+        self.lines.push(Line { tone: Tone::Detail, text });
+    }
+
+    fn advise(&mut self, text: String) {
+        self.lines.push(Line { tone: Tone::Advice, text });
+    }
+
+    /// A time on the job's wall.
+    fn at(&self, at: Instant) -> String {
+        self.wall(None).at(at)
+    }
+
+    fn wall(&self, schedule: Option<&ScheduleId>) -> Wall {
+        Wall::of(schedule, self.known, self.world)
+    }
+
+    fn ago(&self, at: Instant) -> Span {
+        rough(self.why.now.since(at))
+    }
+
+    fn ahead(&self, at: Instant) -> Span {
+        rough(at.since(self.why.now))
+    }
+
+    /// A run by the name that commands understand.
+    fn run_name(&self, id: RunId) -> String {
+        self.known.run(id).map_or_else(|| id.to_string(), |run| name(run))
+    }
+
+    /// A schedule as the beginning of a sentence.
+    fn schedule(&self, id: &ScheduleId) -> String {
+        self.label(id).map_or_else(|| "Its schedule".to_owned(), |label| format!("The schedule `{label}`"))
+    }
+
+    /// What tells a schedule apart, by its name or its text; nothing, when the job has no other.
+    fn label(&self, id: &ScheduleId) -> Option<String> {
+        let job = self.known.job.as_ref();
+        match job.and_then(|job| job.schedule(id)) {
+            None => Some(id.to_string()),
+            Some(_) if job.is_some_and(|job| job.job.schedules.len() == 1) => None,
+            Some(schedule) => Some(schedule.name.clone().unwrap_or_else(|| schedule.spec.to_string())),
+        }
+    }
+
+    fn cannot_ask(&mut self, schedule: &ScheduleId, error: &CompileError) {
+        let schedule = self.schedule(schedule);
+        let CompileError { key, error } = error;
+        self.say(format!("{schedule} cannot be used: `{key}`: {}.", error.message));
+        let hint = error.hint.as_deref().unwrap_or("correct it in the job and put the job again");
+        self.advise(hint.to_owned());
+    }
+
+    fn no_cursor(&mut self, schedule: &ScheduleId) {
+        let schedule = self.schedule(schedule);
+        self.say(format!(
+            "{schedule} is enabled and has no cursor, so that nothing claims its occurrences. That must never be: \
+             it is a defect of Cronhold, not of the job."
+        ));
+        self.advise(doctor(&self.why.job));
+    }
+}
+
+/// `backup#42`
+fn name(run: &Run) -> String {
+    format!("{}#{}", run.job, run.number)
+}

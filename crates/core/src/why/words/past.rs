@@ -1,0 +1,135 @@
+//! Sentences about an occurrence.
+
+use cronhold_schedule::Instant;
+
+use super::super::fact::{Outcome, Place};
+use super::super::reasons::{because, by};
+use super::{Teller, counted, doctor, name};
+use crate::record::{Pauses, Run, ScheduleId};
+use crate::run::Reason;
+
+impl Teller<'_> {
+    pub(super) fn no_occurrence(&mut self, at: Instant) {
+        let at = self.at(at);
+        let job = &self.why.job;
+        self.say(format!("`{job}` has no occurrence at {at}."));
+    }
+
+    pub(super) fn occurrence(
+        &mut self,
+        schedule: Option<&ScheduleId>,
+        nominal: Instant,
+        place: Place,
+        outcome: &Outcome,
+    ) {
+        if let Outcome::Runs(runs) = outcome {
+            for run in runs {
+                self.became(schedule, nominal, place, run);
+            }
+            return;
+        }
+        let which = self.which(schedule, nominal, place);
+        match outcome {
+            Outcome::Runs(_) => {}
+            Outcome::Span(run) => self.span(&which, nominal, run),
+            Outcome::Backlog { ahead, .. } => {
+                let ahead = counted(*ahead, "occurrence");
+                self.say(format!("{which} was missed and is to be caught up: {ahead} are before it."));
+            }
+            Outcome::Coming { paused } => {
+                let held = if *paused { ", unless the pause holds until then" } else { "" };
+                self.say(format!("{which} is still to come, in {}{held}.", self.ahead(nominal)));
+            }
+            Outcome::Resting => {
+                self.say(format!("{which} was not started: the job or everything is paused."));
+                self.advise("its outcome is recorded when the pause ends, as `catch_up` says".to_owned());
+            }
+            Outcome::Due => {
+                self.say(format!("{which} is due, and no node has claimed it yet."));
+                self.advise("`cronhold nodes` shows whether a node is there".to_owned());
+            }
+            Outcome::Disabled => {
+                self.say(format!("{which} does not run: its schedule is disabled."));
+                self.advise("`enabled: true` in the job makes it count".to_owned());
+            }
+            Outcome::BeforeSchedule(since) => {
+                let since = self.wall(schedule).at(*since);
+                self.say(format!(
+                    "{which} has no record: its schedule has counted only since {since}, when it was made, enabled or changed."
+                ));
+            }
+            Outcome::NotKept(from) => {
+                let from = self.wall(schedule).at(*from);
+                self.say(format!("{which} has no record any more: not all runs before {from} are kept."));
+                self.advise("`retain` in the job says how many are kept".to_owned());
+            }
+            Outcome::NoCursor => {
+                if let Some(schedule) = schedule {
+                    self.no_cursor(schedule);
+                }
+            }
+            Outcome::Hole => {
+                self.say(format!(
+                    "{which} has no record: no run, no skip, and it is not waited for. That must never be: it is a \
+                     defect of Cronhold, not of the job."
+                ));
+                self.advise(doctor(&self.why.job));
+            }
+        }
+    }
+
+    /// An occurrence as the beginning of a sentence.
+    fn which(&self, schedule: Option<&ScheduleId>, nominal: Instant, place: Place) -> String {
+        let at = self.wall(schedule).at(nominal);
+        let of = schedule.and_then(|id| self.label(id)).map(|label| format!(" of `{label}`")).unwrap_or_default();
+        match place {
+            Place::Exact => format!("The occurrence{of} at {at}"),
+            Place::Before => format!("The occurrence{of} before it, at {at},"),
+            Place::After => format!("The occurrence{of} after it, at {at},"),
+        }
+    }
+
+    /// One attempt of an occurrence, or a run that someone asked for.
+    fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: Place, run: &Run) {
+        let (name, fate) = (name(run), self.fate(run));
+        let again = run.rerun_of.map(|first| format!(", a rerun of `{}`", self.run_name(first))).unwrap_or_default();
+        let text = if schedule.is_none() {
+            let at = self.wall(None).at(nominal);
+            let who = run.creator().map_or_else(|| "someone".to_owned(), by);
+            format!("`{name}`{again}, made for {at} by {who}, {fate}.")
+        } else if run.attempt > 1 {
+            format!("Attempt {}, `{name}`, {fate}.", run.attempt)
+        } else {
+            format!("{} became `{name}`{again}, which {fate}.", self.which(schedule, nominal, place))
+        };
+        self.say(text);
+        self.log(run);
+        self.advise_on(run, schedule);
+    }
+
+    /// An occurrence that was skipped together with others.
+    fn span(&mut self, which: &str, nominal: Instant, run: &Run) {
+        let why = run.reason.as_ref().map(|reason| format!(", because {}", because(reason))).unwrap_or_default();
+        self.say(format!("{which} was skipped{why}."));
+        if let Some(span) = run.span {
+            let wall = self.wall(run.schedule.as_ref());
+            let (from, to) = (wall.at(span.from), wall.at(span.to));
+            let count = counted(span.count, "occurrence");
+            self.detail(format!("`{}` stands for {count} from {from} to {to}.", name(run)));
+        }
+        if run.reason == Some(Reason::Paused) {
+            let everything = Some(self.known.pauses.as_ref());
+            self.last_pause("Everything", everything.cloned(), nominal);
+            self.last_pause("The job", self.known.own_pauses().cloned(), nominal);
+        }
+        self.advise_on(run, run.schedule.as_ref());
+    }
+
+    /// From when to when a pause held that is over.
+    fn last_pause(&mut self, what: &str, pauses: Option<Pauses>, nominal: Instant) {
+        let Some((from, to)) = pauses.and_then(|pauses| pauses.last) else { return };
+        if from <= nominal && nominal <= to {
+            self.detail(format!("{what} was paused from {} to {}.", self.at(from), self.at(to)));
+        }
+    }
+}

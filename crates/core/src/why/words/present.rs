@@ -1,0 +1,165 @@
+//! Sentences about the present.
+
+use cronhold_schedule::Instant;
+
+use super::super::fact::{Fact, Hindrance, Prospect};
+use super::super::reasons::{by, condition};
+use super::super::wall::rough;
+use super::{Teller, counted, name};
+use crate::record::{Pause, Run, ScheduleId};
+use crate::run::State;
+
+/// What `pause` and `resume` call everything.
+const EVERYTHING: &str = "all";
+
+impl Teller<'_> {
+    pub(super) fn present(&mut self, fact: &Fact) {
+        let job = &self.why.job;
+        match fact {
+            Fact::NoJob => {
+                self.say(format!("There is no job `{job}`."));
+                self.advise("`cronhold list` shows the jobs".to_owned());
+            }
+            Fact::AllPaused(pause) => self.paused("Everything", EVERYTHING, pause),
+            Fact::JobPaused(pause) => self.paused(&format!("`{job}`"), job.as_str(), pause),
+            Fact::NoNode(node) => {
+                let (at, ago) = (self.at(node.beat), self.ago(node.beat));
+                self.say(format!(
+                    "No node is there to start anything: the last one, `{}`, was heard of at {at}, {ago} ago.",
+                    node.name
+                ));
+                self.advise("`cronhold up` starts a node; `catch_up` decides about what was missed".to_owned());
+            }
+            Fact::NoEligibleNode(labels) if labels.is_empty() => {
+                self.say("No node starts anything: those that are there are being drained.".to_owned());
+                self.advise("`cronhold nodes` shows them".to_owned());
+            }
+            Fact::NoEligibleNode(labels) => {
+                let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+                self.say(format!(
+                    "No node that is there may start it: it asks for the labels {}.",
+                    labels.join(" and ")
+                ));
+                self.advise("give a node these labels, or change `nodes` in the job".to_owned());
+            }
+            Fact::OnItsWay(run, hindrance) => self.on_its_way(run, hindrance.as_ref()),
+            Fact::MoreOnTheirWay(more) => {
+                self.say(format!("{more} more of its runs have not ended."));
+                self.advise(format!("`cronhold runs {job}` shows them all"));
+            }
+            Fact::LastRun(run) => {
+                let fate = self.fate(run);
+                self.say(format!("Its last run, `{}`, {fate}.", name(run)));
+            }
+            Fact::CatchingUp { backlog, left } => {
+                let wall = self.wall(Some(&backlog.schedule));
+                let last = backlog.rest().last().map_or(backlog.to, |rest| rest.to);
+                let (position, last) = (wall.at(backlog.position), wall.at(last));
+                let all = backlog.later.iter().fold(backlog.count, |all, later| all.saturating_add(later.count));
+                let left = left.map(|left| format!("{left} of ")).unwrap_or_default();
+                let all = counted(all, "occurrence");
+                self.say(format!("What was missed is being caught up: {left}{all} to go, from {position} to {last}."));
+            }
+            Fact::NoSchedule => {
+                self.say(format!("`{job}` has no schedule: it runs only when someone or something starts it."));
+                self.advise(format!("`cronhold run {job}` starts it"));
+            }
+            Fact::Schedule(schedule, prospect) => self.prospect(schedule, prospect),
+            Fact::NoOccurrence(_) | Fact::Occurrence { .. } => {}
+        }
+    }
+
+    fn paused(&mut self, what: &str, resume: &str, pause: &Pause) {
+        let whose = if resume == EVERYTHING { "nothing" } else { "nothing of it" };
+        let why = if pause.why.is_empty() { String::new() } else { format!(" ({})", pause.why) };
+        let since = self.at(pause.since);
+        self.say(format!(
+            "{what} has been paused since {since}, by {}{why}: {whose} starts by itself until someone resumes it.",
+            by(&pause.by)
+        ));
+        self.advise(format!("`cronhold resume {resume}` ends the pause; `catch_up` decides about what was missed"));
+    }
+
+    fn on_its_way(&mut self, run: &Run, hindrance: Option<&Hindrance>) {
+        let (name, fate) = (name(run), self.fate(run));
+        let Some(hindrance) = hindrance else {
+            let next = run.due.filter(|_| run.state == State::Waiting).map(|due| {
+                format!("; nothing is known to be in its way, and it is looked at again at {}", self.at(due))
+            });
+            return self.say(format!("`{name}` {fate}{}.", next.unwrap_or_default()));
+        };
+        let (why, advice) = self.hindrance(&name, hindrance);
+        self.say(format!("`{name}` {fate}: {why}."));
+        self.advise(advice);
+    }
+
+    /// What is in the way of a run, and what can be done about it.
+    fn hindrance(&self, name: &str, hindrance: &Hindrance) -> (String, String) {
+        let start = format!("`cronhold start {name}` starts it all the same");
+        match hindrance {
+            Hindrance::Pause => ("it does not start during the pause".to_owned(), start),
+            Hindrance::Nodes => {
+                ("no node is there that may start it".to_owned(), "`cronhold nodes` shows the nodes".to_owned())
+            }
+            Hindrance::Lock(lock, holder) => {
+                let holder = self.run_name(*holder);
+                let advice = format!("it starts when `{holder}` ends; `cronhold stop {holder}` ends it");
+                (format!("its lock `{lock}` is held by `{holder}`"), advice)
+            }
+            Hindrance::Queue(before, 1) => (format!("`{}` is before it in the queue", self.run_name(*before)), start),
+            Hindrance::Queue(before, count) => {
+                let before = self.run_name(*before);
+                (format!("{count} runs are before it in the queue, the last of them `{before}`"), start)
+            }
+            Hindrance::Active(run, 1) => (format!("`{}` has not ended", self.run_name(*run)), start),
+            Hindrance::Active(run, count) => {
+                (format!("`{}` and {} more have not ended", self.run_name(*run), count - 1), start)
+            }
+            Hindrance::Conditions => {
+                let job = self.known.job.as_ref();
+                let conditions = job.iter().flat_map(|job| &job.job.conditions).map(condition);
+                (format!("it needs {}", conditions.collect::<Vec<_>>().join(", and ")), start)
+            }
+        }
+    }
+
+    fn prospect(&mut self, id: &ScheduleId, prospect: &Prospect) {
+        let schedule = self.schedule(id);
+        let wall = self.wall(Some(id));
+        let text = match prospect {
+            Prospect::CannotAsk(error) => return self.cannot_ask(id, error),
+            Prospect::NoCursor => return self.no_cursor(id),
+            Prospect::Disabled => {
+                self.say(format!("{schedule} is disabled."));
+                return self.advise("`enabled: true` in the job makes it count".to_owned());
+            }
+            Prospect::NotByTime => "never starts it by time".to_owned(),
+            Prospect::AtStart => "starts it whenever a node starts".to_owned(),
+            Prospect::AfterRun(run) => format!("counts from the end of `{}`, which has not ended", self.run_name(*run)),
+            Prospect::Over(None) => "has no occurrence and never starts it".to_owned(),
+            Prospect::Over(Some(last)) => format!("has no occurrence any more; the last one was at {}", wall.at(*last)),
+            Prospect::Next { nominal, wake } => {
+                let jitter = jitter(*nominal, *wake);
+                format!("starts it next at {}{jitter}, in {}", wall.at(*nominal), self.ahead(*wake))
+            }
+            Prospect::Due { nominal, wake } => {
+                let (at, jitter, ago) = (wall.at(*nominal), jitter(*nominal, *wake), self.ago(*wake));
+                format!("was due at {at}{jitter}, {ago} ago, and no node has claimed that yet")
+            }
+            Prospect::Rests(nominal) => self.rests(&wall.at(*nominal), *nominal),
+        };
+        self.say(format!("{schedule} {text}."));
+    }
+
+    fn rests(&self, told: &str, nominal: Instant) -> String {
+        match nominal <= self.why.now {
+            true => format!("rests at {told}; what has passed since is recorded when the pause ends"),
+            false => format!("would start it next at {told}, in {}", self.ahead(nominal)),
+        }
+    }
+}
+
+fn jitter(nominal: Instant, wake: Instant) -> String {
+    let jitter = wake.since(nominal);
+    if jitter.is_zero() { String::new() } else { format!(" plus {} of jitter", rough(jitter)) }
+}

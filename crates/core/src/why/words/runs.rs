@@ -1,0 +1,124 @@
+//! Sentences about one run: what became of it, and its log.
+
+use super::super::reasons::{because, by};
+use super::super::wall::rough;
+use super::{Teller, name};
+use crate::record::{Run, ScheduleId};
+use crate::run::{Reason, State};
+
+/// So many of the latest entries of a log are told.
+const LOG_TOLD: usize = 50;
+
+impl Teller<'_> {
+    /// What became of a run: the sentence that its name begins.
+    pub(super) fn fate(&self, run: &Run) -> String {
+        let wall = self.wall(run.schedule.as_ref());
+        let since = run.entered(run.state).map_or_else(|| "an unknown time".to_owned(), |at| wall.at(at));
+        let why = run.reason.as_ref().map(|reason| format!(", because {}", because(reason))).unwrap_or_default();
+        if let Some(marked) = self.mark(run) {
+            return marked;
+        }
+        let tried_again = run.retried_by.map(|retry| format!("; `{}` tries it again", self.run_name(retry)));
+        let on = run.owner.map(|owner| match self.known.nodes.iter().find(|node| node.id == owner.node) {
+            Some(node) => format!(" on `{}`", node.name),
+            None => format!(" on node {}", owner.node),
+        });
+        let on = on.unwrap_or_default();
+        let due = run.due.map(|due| wall.at(due));
+        match run.state {
+            State::Scheduled => {
+                let at = due.unwrap_or_else(|| wall.at(run.nominal));
+                match run.retry_of {
+                    Some(failed) => {
+                        format!("is attempt {} of `{}` and waits for {at}", run.attempt, self.run_name(failed))
+                    }
+                    None => format!("waits for {at}"),
+                }
+            }
+            State::Waiting => format!("has waited since {since}"),
+            State::Starting => format!("has been starting since {since}{on}"),
+            State::Running => {
+                let limit = due.map(|due| format!("; it may run until {due}")).unwrap_or_default();
+                let ago = run.entered(State::Running).map(|at| self.ago(at)).unwrap_or_default();
+                format!("has been running since {since}, for {ago}{on}{limit}")
+            }
+            State::Stopping => {
+                let why = run.ending.as_ref().map(|reason| format!(", because {}", because(reason)));
+                let kill = due.map(|due| format!("; it is killed at {due}")).unwrap_or_default();
+                format!("has been stopping since {since}{}{on}{kill}", why.unwrap_or_default())
+            }
+            State::Success | State::Failure | State::Error | State::Skipped => {
+                format!("{}{why}{}", self.ending(run), tried_again.unwrap_or_default())
+            }
+        }
+    }
+
+    /// How a run ended, before the reason.
+    fn ending(&self, run: &Run) -> String {
+        let wall = self.wall(run.schedule.as_ref());
+        let started = run.entered(State::Running).or_else(|| run.entered(State::Starting));
+        let verb = match run.state {
+            State::Success => "succeeded",
+            State::Failure => "failed",
+            State::Error => "ended in error",
+            _ => return "did not start".to_owned(),
+        };
+        match (started, run.finished()) {
+            (Some(started), Some(finished)) => {
+                format!("started at {} and {verb} after {}", wall.at(started), rough(finished.since(started)))
+            }
+            (None, Some(finished)) => format!("{verb} at {}", wall.at(finished)),
+            (_, None) => verb.to_owned(),
+        }
+    }
+
+    /// A finished run that someone has given another state.
+    fn mark(&self, run: &Run) -> Option<String> {
+        let [.., before, last] = run.log.as_slice() else { return None };
+        if !before.state.is_finished() {
+            return None;
+        }
+        let at = self.wall(run.schedule.as_ref()).at(last.at);
+        let why = match &run.reason {
+            Some(Reason::ByOperator(why)) if !why.is_empty() => format!(": {why}"),
+            _ => String::new(),
+        };
+        Some(format!("was {} until {} marked it {} at {at}{why}", before.state, by(&last.actor), run.state))
+    }
+
+    /// The log of a run, an entry a line.
+    pub(super) fn log(&mut self, run: &Run) {
+        let wall = self.wall(run.schedule.as_ref());
+        let first = run.log.len().saturating_sub(LOG_TOLD);
+        for entry in &run.log[first..] {
+            let message = if entry.message.is_empty() { String::new() } else { format!(": {}", entry.message) };
+            self.detail(format!("{}  {}, by {}{message}", wall.stamp(entry.at), entry.state, by(&entry.actor)));
+        }
+    }
+
+    /// What can be done about the outcome of a run.
+    pub(super) fn advise_on(&mut self, run: &Run, schedule: Option<&ScheduleId>) {
+        let (job, run_name) = (&self.why.job, name(run));
+        let advice = match (run.state, &run.reason) {
+            (State::Failure | State::Error, _) if run.retried_by.is_some() => return,
+            (State::Failure, _) => {
+                format!("`cronhold logs {run_name}` shows what it said, `cronhold rerun {run_name}` runs it again")
+            }
+            (State::Error, Some(Reason::Unbound(_) | Reason::Condition(_) | Reason::NotLaunched(_))) => {
+                format!("correct the job, then `cronhold rerun {run_name}` runs it again")
+            }
+            (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
+            (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
+                "with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long".to_owned()
+            }
+            (State::Skipped, Some(Reason::Missed | Reason::Paused)) if schedule.is_some() => {
+                format!("`cronhold backfill {job}` runs what was missed; `catch_up: {{policy: all}}` does so by itself")
+            }
+            (State::Skipped, Some(Reason::NoEligibleNode)) => {
+                "`cronhold nodes` shows the nodes and their labels; `nodes` in the job asks for some".to_owned()
+            }
+            _ => return,
+        };
+        self.advise(advice);
+    }
+}

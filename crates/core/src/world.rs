@@ -1,0 +1,49 @@
+//! The part of the world that decisions may look at without reading a record: zone data, calendars, and what the node
+//! can do.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{CompileError, Schedule, Spec, Surroundings, Zone, Zones};
+
+use crate::ids::JobId;
+use crate::job::Nodes;
+use crate::template::Bindings;
+
+/// What decisions may look at beside records. The same for all commands of a turn.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// Zones that can be named.
+    pub zones: Arc<Zones>,
+    /// Which data they come from, such as `2026e`; later data has a later text.
+    pub zones_version: Arc<str>,
+    /// The zone of schedules in new jobs that name none.
+    pub zone: Zone,
+    /// Calendars that can be named.
+    pub calendars: Arc<Calendars>,
+    /// Labels of this node.
+    pub labels: Arc<BTreeSet<String>>,
+}
+
+impl World {
+    /// A schedule that can be asked. The default zone is the one that was in force when the job was put.
+    pub fn compile(&self, job: &JobId, spec: &Spec, zone: &str) -> Result<Schedule, CompileError> {
+        let default = self.zones.get(zone).unwrap_or_else(|_| self.zone.clone());
+        let around = Surroundings { zones: &self.zones, zone: &default, calendars: &self.calendars, job: job.as_str() };
+        Schedule::compile(spec, around)
+    }
+
+    /// What templates can ask.
+    pub fn bindings(&self) -> Bindings {
+        Bindings::new(Arc::clone(&self.zones), Arc::clone(&self.calendars))
+    }
+
+    /// Whether this node may run a job.
+    pub fn is_eligible(&self, nodes: &Nodes) -> bool {
+        match nodes {
+            Nodes::Any => true,
+            Nodes::Labels(labels) | Nodes::Each(labels) => labels.is_subset(&self.labels),
+        }
+    }
+}
