@@ -1,0 +1,130 @@
+//! Cases about what stays: what was answered is there after everything was closed and opened again, and time goes on.
+
+use std::sync::Arc;
+
+use cronhold_core::State;
+use cronhold_core::record::{Key, Record, Stored};
+use cronhold_schedule::Span;
+
+use super::rich_jobs::jobs;
+use super::rich_records::{nodes, records};
+use super::samples::{at, job_id, job_state, lock_name, node, run_id, run_in};
+use super::scribe::Scribe;
+use super::{Subject, block_on};
+use crate::{Obligation, Query, Refusal, RunQuery, Store};
+
+/// Records, locks, outputs and lists are the same after a restart.
+pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let mut all = records();
+    all.extend(jobs().into_iter().map(|job| Record::Job(Arc::new(job))));
+    scribe.put_all(&all);
+    let gone = job_state("gone", 1);
+    scribe.put(&gone);
+    scribe.delete(&gone.key());
+    let mut keys: Vec<Key> = all.iter().map(Record::key).collect();
+    for node in nodes() {
+        scribe.beat(&node, &[]);
+        keys.push(Key::Node(node.id));
+    }
+    for (name, ttl) in [("forever", None), ("long", Some(Span::from_secs(1_000)))] {
+        scribe.take(&lock_name(name), run_id(0, 1), ttl).expect("nobody holds it");
+        keys.push(Key::Lock(lock_name(name)));
+    }
+    keys.push(gone.key());
+    block_on(scribe.store.append(run_id(1, 1), 0, b"hello")).expect("it can be appended");
+
+    let before = Look::at(&scribe, &keys);
+    drop(scribe);
+    let scribe = Scribe::on(subject.reopen());
+    let after = Look::at(&scribe, &keys);
+    for (key, (before, after)) in keys.iter().zip(before.records.iter().zip(&after.records)) {
+        assert_eq!(before, after, "{key}");
+    }
+    assert!(before == after, "lists and outputs are the same too");
+    assert!(after.lists.iter().all(|list| !list.is_empty()) && !after.due.is_empty(), "there is something to compare");
+    assert_eq!(after.output, b"hello");
+    assert_eq!(scribe.load(&gone.key()), None, "what was deleted stays deleted");
+}
+
+/// Versions, locks and outputs go on from where they were.
+pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
+    scribe.put(&run_in(mine, "a", State::Running, Some(1)));
+    scribe.take(&lock, mine, None).expect("nobody holds it");
+    block_on(scribe.store.append(mine, 0, b"abc")).expect("it can be appended");
+    let mut version = scribe.put(&job_state("a", 0));
+    for number in 1..=4 {
+        drop(scribe);
+        scribe = Scribe::on(subject.reopen());
+        let absent = scribe.unit().put(job_state("a", 99), None);
+        assert_eq!(scribe.commit(absent), Err(Refusal::Conflict(job_state("a", 0).key())));
+        let next = scribe.unit().put(job_state("a", number), Some(version));
+        version = next.version();
+        scribe.commit(next).expect("it has the version from before the restart");
+        let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
+        assert_eq!(scribe.take(&lock, theirs, None), held);
+        assert_eq!(scribe.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
+        let length = block_on(scribe.store.append(mine, 2 + number, b"c."));
+        assert_eq!(length, Ok(3 + number + 1), "it goes on at its end");
+    }
+}
+
+/// The store's time goes on, for all of its handles, and never back.
+pub fn time_goes_on(subject: &dyn Subject) {
+    let (one, other) = (subject.store(), subject.store());
+    let time = |store: &dyn Store| block_on(store.time()).expect("it has a time");
+    let mut last = time(&*one);
+    for number in 0..4 {
+        let store = if number % 2 == 0 { &other } else { &one };
+        assert!(time(&**store) >= last, "it does not go back");
+        last = time(&**store);
+        subject.pass(Span::from_secs(1));
+        let now = time(&**store);
+        assert!(now >= last.plus(Span::from_secs(1)), "{now} is a second after {last}, or later");
+        last = now;
+    }
+}
+
+/// A store that works says so, and counts.
+pub fn a_healthy_store_says_so(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let before = block_on(scribe.store.health());
+    assert_eq!(before.trouble, None);
+    assert!(!before.description.is_empty(), "it says what it is");
+    let drafts = (0..10).map(|number| scribe.unit().put(job_state(&format!("job {number}"), 1), None)).collect();
+    assert!(scribe.commit_all(drafts).iter().all(Result::is_ok));
+    let after = block_on(scribe.store.health());
+    assert_eq!(after.trouble, None);
+    assert!(after.units >= before.units + 10, "{} and 10 are at most {}", before.units, after.units);
+    assert!(after.commits > before.commits, "{} is more than {}", after.commits, before.commits);
+}
+
+/// What a store shows.
+#[derive(Debug, PartialEq)]
+struct Look {
+    records: Vec<Option<Stored>>,
+    lists: Vec<Vec<Stored>>,
+    due: Vec<Obligation>,
+    output: Vec<u8>,
+}
+
+impl Look {
+    fn at(scribe: &Scribe, keys: &[Key]) -> Self {
+        let queries = [
+            Query::Jobs { after: None },
+            Query::JobStates { after: None },
+            Query::Cursors { after: None },
+            Query::Backlogs { after: None },
+            Query::Nodes { after: None },
+            Query::Runs(RunQuery::default()),
+            Query::Runs(RunQuery { job: Some(job_id("a/b")), ..RunQuery::default() }),
+            Query::Unfinished { node: None, after: None },
+        ];
+        let lists = queries.iter().map(|query| scribe.page(query, 1_000).records).collect();
+        let due = block_on(scribe.store.due(None, at(i64::from(i32::MAX)), 1_000)).expect("what is due can be asked");
+        let output = block_on(scribe.store.read(run_id(1, 1), 0, 100)).expect("it can be read").bytes;
+        Self { records: scribe.load_all(keys), lists, due, output }
+    }
+}

@@ -1,0 +1,269 @@
+//! Whether a history is linearizable: whether each call can be thought to have happened at one moment between its
+//! beginning and its end, so that all answers are right. The search of Wing and Gong, which remembers where it was.
+//!
+//! Linearizability is local: a history of calls to many things is linearizable when that of each thing is, so histories
+//! are cut by thing before they come here, and stay short.
+
+use std::collections::BTreeSet;
+
+/// Longer histories are not looked at.
+pub const CALLS_MAX: usize = 2_048;
+/// A history with more ways than this is given up.
+const WAYS_MAX: usize = 100_000;
+
+/// What a thing is, as a rule: which answers are right in a state, and which state comes after them.
+pub trait Model {
+    /// What is asked of it.
+    type Call;
+    /// What it says.
+    type Answer;
+    /// What it is.
+    type State: Clone + Ord;
+
+    /// What it is at first.
+    fn start(&self) -> Self::State;
+
+    /// What it is after a call with this answer; nothing, when the answer is wrong.
+    fn step(&self, state: &Self::State, call: &Self::Call, answer: &Self::Answer) -> Option<Self::State>;
+}
+
+/// A call and its answer, with the places of its beginning and its end in the order of all such places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event<C, A> {
+    /// Where it began.
+    pub began: u64,
+    /// Where its answer was there.
+    pub ended: u64,
+    /// What was asked.
+    pub call: C,
+    /// What was answered.
+    pub answer: A,
+}
+
+/// What came of looking at a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is an order in which all answers are right.
+    Linear,
+    /// There is none. So many calls can be put in order at most.
+    Broken {
+        /// How many.
+        ordered: usize,
+    },
+    /// The history is too long, or has too many ways.
+    TooHard,
+}
+
+/// The calls that have been put in order, and what the thing is after them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Way<S> {
+    ordered: usize,
+    /// A bit for each call.
+    done: Vec<u64>,
+    state: S,
+}
+
+/// Looks for an order in which all answers are right.
+pub fn check<M: Model>(model: &M, mut history: Vec<Event<M::Call, M::Answer>>) -> Verdict {
+    if history.len() > CALLS_MAX {
+        return Verdict::TooHard;
+    }
+    history.sort_by_key(|event| event.began);
+    let start = Way { ordered: 0, done: vec![0; history.len().div_ceil(64)], state: model.start() };
+    let mut seen = BTreeSet::from([start.clone()]);
+    let mut open = vec![start];
+    let mut most = 0;
+    while let Some(way) = open.pop() {
+        most = most.max(way.ordered);
+        if way.ordered == history.len() {
+            return Verdict::Linear;
+        }
+        for index in way.next(&history) {
+            let event = &history[index];
+            if let Some(state) = model.step(&way.state, &event.call, &event.answer) {
+                let next = way.with(index, state);
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        if seen.len() > WAYS_MAX {
+            return Verdict::TooHard;
+        }
+    }
+    Verdict::Broken { ordered: most }
+}
+
+impl<S> Way<S> {
+    /// Calls that can come next: no other open one had ended before they began.
+    fn next<C, A>(&self, history: &[Event<C, A>]) -> Vec<usize> {
+        let mut first_end = u64::MAX;
+        let mut open = Vec::new();
+        for (index, event) in history.iter().enumerate().filter(|(index, _)| !self.is_done(*index)) {
+            // Events are in the order of their beginnings: none behind this one can come next either.
+            if event.began > first_end {
+                break;
+            }
+            first_end = first_end.min(event.ended);
+            open.push(index);
+        }
+        open.retain(|index| history[*index].began < first_end);
+        open
+    }
+
+    fn is_done(&self, index: usize) -> bool {
+        self.done[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    fn with(&self, index: usize, state: S) -> Self {
+        let mut done = self.done.clone();
+        done[index / 64] |= 1 << (index % 64);
+        Self { ordered: self.ordered + 1, done, state }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::{Claim, Claimed, Claims};
+    use super::super::locking::{Locked, Locking, Turn};
+    use super::super::samples::run_id;
+    use super::*;
+    use cronhold_core::record::Version;
+
+    fn number(text: &str) -> u64 {
+        text.parse().expect("a number")
+    }
+
+    /// Reads `1-4 what it is`.
+    fn span(line: &str) -> (u64, u64, Vec<&str>) {
+        let mut words = line.split_whitespace();
+        let (began, ended) = words.next().and_then(|span| span.split_once('-')).expect("a span");
+        (number(began), number(ended), words.collect())
+    }
+
+    /// Reads calls such as `1-4 claim 0>1 done`, `2-3 read 1` and `5-6 delete 1 late`, where 0 is no record.
+    fn claims(text: &str) -> Verdict {
+        let version = |text: &str| Some(number(text)).filter(|unit| *unit > 0).map(|unit| Version::new(1, unit));
+        let event = |line: &str| {
+            let (began, ended, words) = span(line);
+            let (call, answer) = match words.as_slice() {
+                ["read", found] => (Claim::Read, Claimed::Found(version(found))),
+                [what, versions, result] => {
+                    let (seen, new) = versions.split_once('>').unwrap_or((versions, "0"));
+                    assert_eq!(*what == "delete", version(new).is_none(), "{line}");
+                    let answer = if *result == "done" { Claimed::Done } else { Claimed::Late };
+                    (Claim::Write { seen: version(seen), new: version(new) }, answer)
+                }
+                _ => panic!("{line}"),
+            };
+            Event { began, ended, call, answer }
+        };
+        check(&Claims, text.split(", ").map(event).collect())
+    }
+
+    #[test]
+    fn judges_claims() {
+        let broken = |ordered| Verdict::Broken { ordered };
+        for (history, verdict) in [
+            ("1-2 read 0", Verdict::Linear),
+            ("1-2 claim 0>1 done, 3-4 read 1, 5-6 claim 1>2 done, 7-8 read 2", Verdict::Linear),
+            // One of two at the same time wins, and it does not matter which.
+            ("1-4 claim 0>1 done, 2-3 claim 0>2 late, 5-6 read 1", Verdict::Linear),
+            ("1-4 claim 0>1 late, 2-3 claim 0>2 done, 5-6 read 2", Verdict::Linear),
+            // A read that overlaps a claim sees it or not.
+            ("1-4 claim 0>1 done, 2-3 read 0", Verdict::Linear),
+            ("1-4 claim 0>1 done, 2-3 read 1", Verdict::Linear),
+            ("1-9 claim 0>1 done, 2-3 read 0, 4-5 read 1", Verdict::Linear),
+            // The long call comes between others that do not overlap each other.
+            ("1-20 claim 2>3 done, 2-3 claim 0>1 done, 4-5 claim 1>2 done, 6-7 claim 3>4 done", Verdict::Linear),
+            ("1-2 claim 0>1 done, 3-4 delete 1 done, 5-6 claim 0>2 done, 7-8 claim 1>3 late", Verdict::Linear),
+            // Two winners.
+            ("1-4 claim 0>1 done, 2-3 claim 0>2 done", broken(1)),
+            ("1-2 claim 0>1 done, 3-4 claim 0>2 done", broken(1)),
+            // No winner.
+            ("1-4 claim 0>1 late, 2-3 claim 0>2 late", broken(0)),
+            // A stale read.
+            ("1-2 claim 0>1 done, 3-4 read 0", broken(1)),
+            ("1-9 claim 0>1 done, 2-3 read 1, 4-5 read 0", broken(2)),
+            // A read of something that nobody wrote, or only later.
+            ("1-2 read 7", broken(0)),
+            ("1-2 read 1, 3-4 claim 0>1 done", broken(0)),
+            // A lost update, and a write that came back.
+            ("1-2 claim 0>1 done, 3-4 claim 1>2 done, 5-6 read 1", broken(2)),
+            ("1-2 claim 0>1 done, 3-4 delete 1 done, 5-6 read 1", broken(2)),
+            ("1-2 claim 0>1 done, 3-4 claim 1>2 late", broken(1)),
+        ] {
+            assert_eq!(claims(history), verdict, "{history}");
+        }
+    }
+
+    /// Reads calls such as `1-4 take 1 fence 7`, `2-3 take 2 held 1`, `5-6 free 1`, `7-8 look free` and
+    /// `7-8 look 1 fence 7`, where runs are numbers.
+    fn locks(text: &str) -> Verdict {
+        let run = |text: &str| run_id(0, text.parse().expect("a run"));
+        let event = |line: &str| {
+            let (began, ended, words) = span(line);
+            let (call, answer) = match words.as_slice() {
+                ["take", by, "fence", fence] => (Turn::Take(run(by)), Locked::Taken(number(fence))),
+                ["take", by, "held", holder] => (Turn::Take(run(by)), Locked::Held(run(holder))),
+                ["free", by] => (Turn::Free(run(by)), Locked::Freed),
+                ["look", "free"] => (Turn::Look, Locked::Seen(None)),
+                ["look", holder, "fence", fence] => (Turn::Look, Locked::Seen(Some((run(holder), number(fence))))),
+                _ => panic!("{line}"),
+            };
+            Event { began, ended, call, answer }
+        };
+        check(&Locking, text.split(", ").map(event).collect())
+    }
+
+    #[test]
+    fn judges_locks() {
+        let broken = |ordered| Verdict::Broken { ordered };
+        for (history, verdict) in [
+            ("1-2 look free, 3-4 take 1 fence 5, 5-6 look 1 fence 5, 7-8 free 1, 9-10 look free", Verdict::Linear),
+            ("1-4 take 1 fence 5, 2-3 take 2 held 1", Verdict::Linear),
+            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 fence 6", Verdict::Linear),
+            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 held 1", Verdict::Linear),
+            ("1-2 take 1 fence 5, 3-4 free 2, 5-6 take 1 fence 5, 7-8 take 2 held 1", Verdict::Linear),
+            // Held by two.
+            ("1-2 take 1 fence 5, 3-4 take 2 fence 6", broken(1)),
+            ("1-4 take 1 fence 5, 2-3 take 2 fence 6", broken(1)),
+            // Held by someone who does not hold it.
+            ("1-2 take 1 held 2", broken(0)),
+            ("1-2 take 1 fence 5, 3-4 take 2 held 3", broken(1)),
+            ("1-2 take 1 fence 5, 3-4 free 1, 5-6 take 2 held 1", broken(2)),
+            ("1-2 take 1 fence 5, 3-4 take 1 held 1", broken(1)),
+            // Freed by someone else.
+            ("1-2 take 1 fence 5, 3-4 free 2, 5-6 look free", broken(2)),
+            // Fences that do not grow, or change without a holder.
+            ("1-2 take 1 fence 5, 3-4 free 1, 5-6 take 2 fence 5", broken(2)),
+            ("1-2 take 1 fence 5, 3-4 free 1, 5-6 take 1 fence 4", broken(2)),
+            ("1-2 take 1 fence 5, 3-4 take 1 fence 4", broken(1)),
+            ("1-2 take 1 fence 5, 3-4 look 1 fence 6", broken(1)),
+        ] {
+            assert_eq!(locks(history), verdict, "{history}");
+        }
+    }
+
+    #[test]
+    fn gives_up_in_time() {
+        let event = |number: u64| {
+            let call = Claim::Write { seen: None, new: Some(Version::new(1, number + 1)) };
+            Event { began: number, ended: 1_000_000 + number, call, answer: Claimed::Late }
+        };
+        let long = (0..=CALLS_MAX as u64).map(event).collect();
+        assert_eq!(check(&Claims, long), Verdict::TooHard);
+        // Any subset of these reads can come first, and the last call never fits.
+        let read = |number: u64| Event { began: number, ended: 1_000 + number, call: Claim::Read, answer: FOUND_NONE };
+        let mut wide: Vec<_> = (0..40).map(read).collect();
+        wide.push(Event {
+            began: 40,
+            ended: 2_000,
+            call: Claim::Read,
+            answer: Claimed::Found(Some(Version::new(1, 1))),
+        });
+        assert_eq!(check(&Claims, wide), Verdict::TooHard);
+    }
+
+    const FOUND_NONE: Claimed = Claimed::Found(None);
+}

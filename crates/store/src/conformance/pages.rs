@@ -1,0 +1,206 @@
+//! Cases about lists by key: every record once, in order, however many are asked for and whatever happens between two
+//! pages.
+
+use std::sync::Arc;
+
+use cronhold_core::record::{Key, Record, Stored};
+
+use super::Subject;
+use super::samples::{at, backlog, cursor, each_kind, job, job_state, node};
+use super::scribe::Scribe;
+use crate::Query;
+
+/// Lists have few records here: one with so many pages goes round in circles.
+pub(super) const PAGES_MAX: usize = 1_000;
+
+/// The query of the page after a key.
+type After = fn(Option<Key>) -> Query;
+
+/// A record with a name.
+type Named = fn(&str) -> Record;
+
+/// A record of a job and a schedule with these names.
+type Scheduled = fn(&str, &str) -> Record;
+
+/// Lists of what units write, with the records of them under some names.
+const LISTS: [(After, Named); 4] = [
+    (jobs, |name| job(name, name)),
+    (job_states, |name| job_state(name, 3)),
+    (cursors, |name| cursor(name, "s", Some(at(1)))),
+    (backlogs, |name| backlog(name, "s", at(1))),
+];
+
+/// Names in the order of their bytes.
+const NAMES: [&str; 12] = ["A", "B", "a", "a b", "a-b", "a/b", "a0", "aa", "b", "b/a/c", "ä", "日本"];
+
+/// Lists are in the order of their keys, and any length of a page gives the same.
+pub fn lists_come_in_order(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    for (query, record) in LISTS {
+        assert_eq!(scribe.page(&query(None), 10).records, [], "{:?} is empty", query(None));
+        // They are written in another order than they come in.
+        let expected: Vec<Record> = NAMES.map(record).into_iter().collect();
+        let shuffled: Vec<Record> = (0..NAMES.len()).map(|index| expected[index * 5 % NAMES.len()].clone()).collect();
+        let version = scribe.put_all(&shuffled);
+        for limit in [1, 2, 5, NAMES.len() - 1, NAMES.len(), NAMES.len() + 1, 1_000] {
+            let found = walk(&mut scribe, query, limit, |_| {});
+            assert!(found.iter().all(|stored| stored.version == version), "versions come along");
+            let found: Vec<Record> = found.into_iter().map(|stored| stored.record).collect();
+            assert_eq!(found, expected, "{limit} at a time");
+        }
+        assert_eq!(scribe.page(&query(None), 0).records, []);
+        // A page can begin after a key that is not there.
+        let found = scribe.page(&query(Some(record("a.").key())), 1).records;
+        assert_eq!(found[0].record, record("a/b"));
+        assert_eq!(scribe.page(&query(Some(record("語").key())), 5).records, [], "after the last one");
+    }
+}
+
+/// Cursors and backlogs of one job are in the order of their schedules.
+pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let lists: [(After, Scheduled); 2] = [
+        (cursors, |job, schedule| cursor(job, schedule, None)),
+        (backlogs, |job, schedule| backlog(job, schedule, at(1))),
+    ];
+    for (query, record) in lists {
+        let mut expected = Vec::new();
+        for job in ["a", "a/b", "b"] {
+            expected.extend(NAMES.map(|schedule| record(job, schedule)));
+        }
+        let shuffled: Vec<Record> = (0..expected.len()).map(|index| expected[index * 7 % 36].clone()).collect();
+        scribe.put_all(&shuffled);
+        for limit in [1, 5, 100] {
+            let found = walk(&mut scribe, query, limit, |_| {}).into_iter().map(|stored| stored.record);
+            assert!(found.eq(expected.iter().cloned()), "{limit} at a time");
+        }
+    }
+}
+
+/// Nodes are in the order of their ids.
+pub fn nodes_come_in_order(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    assert_eq!(scribe.page(&nodes(None), 9).records, []);
+    let all = [1, 2, 0x10, u128::from(u64::MAX), 1 << 127, u128::MAX].map(|bits| node(bits, "n"));
+    for index in [3, 0, 5, 4, 1, 2, 3] {
+        scribe.beat(&all[index], &[]);
+    }
+    for limit in [1, 4, 6, 7] {
+        let found = walk(&mut scribe, nodes, limit, |_| {}).into_iter().map(|stored| stored.record);
+        assert!(found.eq(all.iter().map(|node| Record::Node(Arc::new(node.clone())))), "{limit} at a time");
+    }
+}
+
+/// Lists hold records of their kind alone, and those that are deleted leave them.
+pub fn lists_hold_one_kind(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
+    scribe.put_all(&all);
+    scribe.beat(&node(1, "n"), &[]);
+    let queries = [jobs, job_states, cursors, backlogs, nodes];
+    for query in queries {
+        let found = scribe.page(&query(None), 100).records;
+        assert_eq!(found.len(), 1, "{:?}", query(None));
+    }
+    for record in &all {
+        scribe.delete(&record.key());
+    }
+    let lengths = queries.map(|query| scribe.page(&query(None), 100).records.len());
+    assert_eq!(lengths, [0, 0, 0, 0, 1], "only the node is left");
+}
+
+/// What is there all the time is found once, whatever is written, changed and deleted between two pages.
+pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    for (query, record) in LISTS {
+        let name = |number: usize| format!("job {number:03}");
+        // Those with odd numbers come and go; the others stay.
+        let staying: Vec<usize> = (0..120).step_by(2).collect();
+        let all: Vec<Record> = (0..120).filter(|number| number % 4 != 3).map(|number| record(&name(number))).collect();
+        scribe.put_all(&all);
+        let mut round = 0;
+        let found = walk(&mut scribe, query, 7, |scribe| {
+            for number in [round * 4 + 1, 117 - round * 4] {
+                scribe.delete(&record(&name(number)).key());
+            }
+            for number in [round * 4 + 3, 119 - round * 4] {
+                scribe.put(&record(&name(number)));
+            }
+            // Changes of what was seen and of what was not.
+            scribe.put_all(&[record(&name(0)), record(&name(60)), record(&name(118))]);
+            round += 1;
+        });
+        assert!(round >= 8, "there were pages in between: {round}");
+        let keys: Vec<Key> = found.iter().map(|stored| stored.record.key()).collect();
+        assert!(keys.is_sorted_by(|one, next| one < next), "each once and in order");
+        for number in staying {
+            assert!(keys.contains(&record(&name(number)).key()), "{} was there all the time", name(number));
+        }
+        // The first round deleted 117 and wrote 119 long before the pages came there.
+        let is_found = |number: usize| keys.contains(&record(&name(number)).key());
+        assert!(!is_found(117) && is_found(119), "a page shows what is there then");
+    }
+}
+
+fn jobs(after: Option<Key>) -> Query {
+    let after = after.map(|key| match key {
+        Key::Job(job) => job,
+        other => panic!("a page of jobs ends with a job, and not with {other}"),
+    });
+    Query::Jobs { after }
+}
+
+fn job_states(after: Option<Key>) -> Query {
+    let after = after.map(|key| match key {
+        Key::JobState(job) => job,
+        other => panic!("a page of sets of runs ends with one, and not with {other}"),
+    });
+    Query::JobStates { after }
+}
+
+fn cursors(after: Option<Key>) -> Query {
+    let after = after.map(|key| match key {
+        Key::Cursor(job, schedule) => (job, schedule),
+        other => panic!("a page of cursors ends with a cursor, and not with {other}"),
+    });
+    Query::Cursors { after }
+}
+
+fn backlogs(after: Option<Key>) -> Query {
+    let after = after.map(|key| match key {
+        Key::Backlog(job, schedule) => (job, schedule),
+        other => panic!("a page of backlogs ends with a backlog, and not with {other}"),
+    });
+    Query::Backlogs { after }
+}
+
+fn nodes(after: Option<Key>) -> Query {
+    let after = after.map(|key| match key {
+        Key::Node(node) => node,
+        other => panic!("a page of nodes ends with a node, and not with {other}"),
+    });
+    Query::Nodes { after }
+}
+
+/// All pages of a list, with something that happens between them.
+pub(super) fn walk(
+    scribe: &mut Scribe,
+    query: impl Fn(Option<Key>) -> Query,
+    limit: usize,
+    mut between: impl FnMut(&mut Scribe),
+) -> Vec<Stored> {
+    let mut found: Vec<Stored> = Vec::new();
+    let mut after = None;
+    for _ in 0..PAGES_MAX {
+        let page = scribe.page(&query(after), limit);
+        assert!(page.records.len() <= limit, "{} are more than {limit}", page.records.len());
+        let is_last = page.records.len() < limit;
+        after = page.last();
+        found.extend(page.records);
+        if is_last {
+            return found;
+        }
+        between(scribe);
+    }
+    panic!("a list has an end, and not more than {PAGES_MAX} pages");
+}

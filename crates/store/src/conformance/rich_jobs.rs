@@ -1,0 +1,230 @@
+//! Jobs that have everything a job can have, because a store that lays jobs out in its own way must not lose any of
+//! it. They are in the form that reading a job file gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::job::{
+    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Lock, Nodes,
+    OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, Schedule, StopPolicy,
+    StopSchedule, TaskProgram, Trigger,
+};
+use cronhold_core::record::{JobRecord, Source};
+use cronhold_core::signal::Signal;
+use cronhold_core::template::Expression;
+use cronhold_core::{JobUid, State, Template};
+use cronhold_schedule::cron::FieldsExpr;
+use cronhold_schedule::{Bound, CalendarExpr, DailyInterval, Edge, Fold, Gap, Shift, Span, Spec, TimeOfDay, Timing};
+
+use super::samples::job_id;
+
+/// Jobs with everything, each with another program.
+pub(super) fn jobs() -> Vec<JobRecord> {
+    let programs = programs();
+    let mut jobs: Vec<Job> = programs.into_iter().map(Job::new).collect();
+    jobs[0] = full(jobs[0].program.clone());
+    jobs[1].lock = Lock::Job;
+    jobs[1].overlap = Overlap::Queue { limit: u32::MAX };
+    jobs[1].nodes = Nodes::Each(BTreeSet::from(["größe".to_owned(), "ssd".to_owned()]));
+    jobs[2].overlap = Overlap::Replace;
+    jobs[3].overlap = Overlap::Allow;
+    let sources = [Source::Directory("prod/größe".to_owned()), Source::Api, Source::Foreign];
+    let record = |(index, job): (usize, Job)| {
+        let id = job_id(&format!("reports/日本 {index}"));
+        let uid = JobUid::from_bits(if index == 0 { u128::MAX } else { index as u128 });
+        let zone = if index == 0 { "America/New_York" } else { "UTC" };
+        let mut record = JobRecord::new(id, uid, Arc::new(job), zone.into(), sources[index % sources.len()].clone());
+        record.revision = [u32::MAX, 1, 2][index % 3];
+        record
+    };
+    jobs.into_iter().enumerate().map(record).collect()
+}
+
+/// A job with this many bytes of text.
+pub(super) fn long_job(bytes: usize) -> JobRecord {
+    let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+    job.description = "Every good boy does fine. ".chars().cycle().take(bytes - 1).chain(['.']).collect();
+    JobRecord::new(job_id("long"), JobUid::from_bits(1), Arc::new(job), "UTC".into(), Source::Api)
+}
+
+fn full(program: Program) -> Job {
+    let mut job = Job::new(program);
+    job.description = "Loads *prices*.\n\nAsk \"Zoë\" \\ 日本 🦀 first: it's `50%`.\n".to_owned();
+    job.labels = vec!["eod".to_owned(), "größe".to_owned()];
+    let choices = ["us", "eu", ""].map(str::to_owned).to_vec();
+    let region = Param { default: Some("eu".to_owned()), choices, description: "Which market?".to_owned() };
+    job.params = BTreeMap::from([
+        ("region".to_owned(), region),
+        ("date".to_owned(), Param::default()),
+        ("note".to_owned(), Param { default: Some(String::new()), ..Param::default() }),
+    ]);
+    job.schedules = schedules();
+    job.conditions = conditions();
+    job.lock = Lock::Named("prices & größe".to_owned());
+    job.ttl = Span::from_secs(31);
+    job.overlap = Overlap::Queue { limit: 1 };
+    job.catch_up = CatchUp { policy: CatchUpPolicy::All, within: Span::from_secs(86_400 * 365) };
+    job.retry = Retry {
+        attempts: u32::MAX,
+        backoff: Span::from_millis(1),
+        factor: 1.1,
+        most: Span::from_secs(7_200),
+        on: BTreeSet::from([RetryOn::Failure, RetryOn::Error]),
+    };
+    job.timeout = Some(Span::from_micros(1));
+    job.stop = StopPolicy { signal: Signal::parse("64").expect("a signal"), grace: Span::ZERO };
+    job.env = BTreeMap::from([
+        ("TEXT".to_owned(), EnvValue::Text(template("{{ region }}: größe"))),
+        ("TOKEN".to_owned(), EnvValue::File("/etc/token".to_owned())),
+        ("PROXY".to_owned(), EnvValue::Env("HTTPS_PROXY".to_owned())),
+    ]);
+    job.cwd = Some(template("/srv/{{ region }}"));
+    job.shell = Some("/bin/zsh".to_owned());
+    job.user = Some("prices".to_owned());
+    job.umask = Some(0o027);
+    job.nodes = Nodes::Labels(BTreeSet::from(["market data".to_owned()]));
+    job.success_codes = vec![0, 3, 255];
+    job.on = actions();
+    job.triggers = triggers();
+    job.retain = Retain { success: 0, failure: u32::MAX, error: 3, skipped: 4, output: Span::from_secs(172_800) };
+    job.on_lost = OnLost::Retry;
+    job.paused = true;
+    job
+}
+
+fn programs() -> Vec<Program> {
+    let mut request = HttpProgram::new(template("https://example.org/größe/{{ run_id }}"));
+    request.method = "PUT".to_owned();
+    request.headers = map("X-Size", "{{ job }}");
+    request.body = Some(template("{\"a\": \"日本\"}"));
+    request.expect = vec![(200, 204), (404, 404)];
+    request.timeout = Span::from_secs(5);
+    let remote = RemoteProgram {
+        start: request.clone(),
+        poll: HttpProgram::new(template("https://example.org/{{ task.id }}")),
+        every: Span::from_secs(3),
+        success: Expression::parse("answer.state == 'done'").expect("an expression"),
+        failure: Expression::parse("answer.failed").expect("an expression"),
+        cancel: Some(HttpProgram::new(template("https://example.org/{{ task.id }}/cancel"))),
+    };
+    let queue =
+        TaskProgram::Queue {
+            queue: "q".to_owned(), class: "Load::Größe".to_owned(), inports: map("in", "{{ job }}")
+        };
+    let write = TaskProgram::Write { task: template("7"), port: "in".to_owned(), value: template("[1, 2]") };
+    let settings = map("level", "{{ job }}");
+    vec![
+        Program::Shell(template("load --region {{ region }} | tee 'größe.log' # \"x\"\nexit 3")),
+        Program::Exec(vec![template("/bin/echo"), template(""), template("a b"), template("{{ run_id }}")]),
+        Program::Http(Box::new(request)),
+        Program::Remote(Box::new(remote)),
+        Program::Task(Box::new(queue)),
+        Program::Task(Box::new(write)),
+        Program::Noop { duration: Span::from_millis(1_500) },
+        Program::Plugin { command: "my-plugin".to_owned(), settings },
+    ]
+}
+
+fn schedules() -> Vec<Schedule> {
+    let spec = |text: &str| Spec::parse(text).expect("a schedule");
+    let time = |text: &str| TimeOfDay::parse(text).expect("a time of day");
+    let bound = |text: &str| Bound::parse(text).expect("a bound");
+    let mut zoned = spec("CRON_TZ=Europe/Berlin 30 2 * * Mon-Fri");
+    zoned.start = Some(bound("2027-01-01"));
+    zoned.end = Some(bound("2027-06-30T12:00"));
+    zoned.jitter = Span::from_secs(5);
+    zoned.calendar = Some(CalendarExpr::parse("Mon-Fri - freeze").expect("a calendar"));
+    (zoned.gap, zoned.fold) = (Some(Gap::Skip), Some(Fold::Both));
+    let fields = FieldsExpr::parse(&[("day", "last"), ("hour", "14"), ("minute", "*/20")]).expect("fields");
+    let window = DailyInterval {
+        from: Edge { time: time("22:00"), shift: Shift { calendar_days: -1, days: 0 } },
+        until: Edge { time: time("02:00:01"), shift: Shift { calendar_days: -1, days: 1 } },
+        interval: Span::from_secs(1_800),
+    };
+    let daily = Timing::daily(vec![time("07:00"), time("18:30:15")], Shift { calendar_days: 1, days: -1 });
+    let specs = [
+        zoned,
+        spec("0 0 L * ? 2027"),
+        spec("H H * * *"),
+        Spec::new(Timing::Fields(fields)),
+        Spec::new(Timing::Every { interval: Span::from_secs(900), phase: Span::from_secs(90) }),
+        spec("with 10m interval"),
+        spec("continuously"),
+        Spec::new(daily),
+        Spec::new(Timing::DailyInterval(window)),
+        Spec::new(Timing::at(vec![bound("2027-01-01T00:00:00Z"), bound("2027-02-01")])),
+        spec("triggered"),
+        spec("@never"),
+        spec("@reboot"),
+    ];
+    let mut schedules: Vec<Schedule> = specs
+        .into_iter()
+        .map(|spec| Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+        .collect();
+    schedules[0].name = Some("new-york".to_owned());
+    schedules[0].stop = Some(StopSchedule::After(Span::from_secs(7_200)));
+    schedules[1].args = BTreeMap::from([("note".to_owned(), "größe \"x\"".to_owned())]);
+    schedules[1].stop = Some(StopSchedule::At(time("20:00:30")));
+    schedules[2].enabled = false;
+    schedules
+}
+
+fn conditions() -> Vec<Condition> {
+    let plain = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
+    let after = Requirement::After {
+        job: template("feeds/{{ region }}"),
+        args: map("date", "{{ date }}"),
+        states: vec![State::Success, State::Skipped],
+        within: Some(Span::from_secs(86_400)),
+        must_exist: true,
+    };
+    let time = |text: &str| TimeOfDay::parse(text).expect("a time of day");
+    let zone = Some("Europe/Berlin".to_owned());
+    let window = Requirement::Window { from: time("22:00"), until: time("06:00"), zone };
+    let file = || plain(Requirement::Probe(Probe::File(template("/data/{{ date }}"))));
+    let http = Requirement::Probe(Probe::Http(Box::new(HttpProgram::new(template("https://example.org/up")))));
+    let command = Requirement::Probe(Probe::Command(template("test -w /data")));
+    vec![
+        Condition { requires: after, timeout: Some(Span::from_secs(3_600)), poll: Span::from_secs(7) },
+        plain(Requirement::MaxRunning { count: 2, same_args: true, pool: None }),
+        plain(Requirement::MaxRunning { count: u32::MAX, same_args: false, pool: Some("database".to_owned()) }),
+        plain(Requirement::SkipDuplicate { states: vec![State::Running] }),
+        plain(window),
+        plain(Requirement::All(vec![
+            plain(Requirement::Any(vec![file(), plain(http)])),
+            plain(Requirement::Not(Box::new(plain(command)))),
+        ])),
+    ]
+}
+
+fn actions() -> BTreeMap<Event, Vec<Action>> {
+    let mut webhook = HttpTarget::new(template("https://hooks.example.org"));
+    webhook.method = "PUT".to_owned();
+    webhook.headers = map("X-Run", "{{ run_id }}");
+    webhook.body = Some(template("{{ reason }}"));
+    let to = vec!["ops@example.org".to_owned(), "zoë@example.org".to_owned()];
+    let email = Action::Email { to, subject: Some(template("{{ job }}")), body: Some(template("größe")) };
+    let publish = Action::Publish { channel: template("/alerts/prices"), message: Some(template("{{ state }}")) };
+    let run = Action::Run { job: template("reports/prices"), args: map("date", "{{ date }}") };
+    BTreeMap::from([
+        (Event::Finished, vec![Action::Command(template("logger {{ number }}")), publish]),
+        (Event::State(State::Success), vec![run]),
+        (Event::State(State::Failure), vec![Action::Webhook(webhook), email]),
+    ])
+}
+
+fn triggers() -> Vec<Trigger> {
+    let trigger = |channel: &str, batching| Trigger { channel: channel.to_owned(), args: BTreeMap::new(), batching };
+    let mut first = trigger("/a", Batching::Newest { concurrent: 2, timeout: Span::from_secs(3_600) });
+    first.args = map("date", "{{ message }}");
+    let logarithmic = Batching::Logarithmic { concurrent: 3, most: 10, base: 2.5 };
+    vec![first, trigger("/b/größe", logarithmic), trigger("/c", Batching::Greedy { concurrent: 1, most: 5 })]
+}
+
+fn template(text: &str) -> Template {
+    Template::parse(text).expect("a template")
+}
+
+fn map(name: &str, text: &str) -> BTreeMap<String, Template> {
+    BTreeMap::from([(name.to_owned(), template(text))])
+}

@@ -1,0 +1,258 @@
+//! Records that have everything a record can have: all states, actors and reasons, texts of all sorts, and numbers and
+//! times at their ends.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_core::args::Args;
+use cronhold_core::policy::catch_up::Stretch;
+use cronhold_core::record::{
+    Active, Actor, Backlog, Cursor, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause, Pauses, Record, Run,
+    Streak, Terms, Transition, Work,
+};
+use cronhold_core::run::Reason;
+use cronhold_core::signal::Signal;
+use cronhold_core::{JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span};
+
+use super::samples::{args, job_id, lock_name, run, run_id, schedule_id};
+
+/// Texts that are easily lost on the way.
+pub(super) const TEXTS: [&str; 8] = [
+    "",
+    " plain, with blanks ",
+    "größe 日本 🦀 e\u{301}",
+    "'; drop table runs; --",
+    "a\nb\tc\r\n\\ \"quoted\" %s {{ x }}",
+    "\u{0}\u{1}\u{7f}\u{fffd}",
+    "null",
+    "0012",
+];
+
+/// Numbers that are counted fit into a signed number of 64 bits.
+const COUNT_MAX: u64 = i64::MAX.cast_unsigned();
+
+/// Times that can be said as text, at their ends.
+fn times() -> [Instant; 5] {
+    ["1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z", "2026-03-29T01:30:00.123456Z", "0001-01-01T00:00:00Z", LAST]
+        .map(|text| Instant::parse(text).expect("a time"))
+}
+
+/// The last microsecond of the last day that every zone can show.
+const LAST: &str = "9999-12-30T21:59:59.999999Z";
+
+fn last() -> Instant {
+    Instant::parse(LAST).expect("a time")
+}
+
+/// Records of every kind that units write but jobs, with everything in them.
+pub(super) fn records() -> Vec<Record> {
+    let mut records = vec![Record::Pause(Arc::new(pauses()))];
+    records.extend(job_states().into_iter().map(|state| Record::JobState(Arc::new(state))));
+    records.extend(cursors().into_iter().map(|cursor| Record::Cursor(Arc::new(cursor))));
+    records.extend(backlogs().into_iter().map(|backlog| Record::Backlog(Arc::new(backlog))));
+    records.extend(identities().into_iter().map(|identity| Record::Identity(Arc::new(identity))));
+    records.extend(runs().into_iter().map(|run| Record::Run(Arc::new(run))));
+    records
+}
+
+/// Nodes with everything in them.
+pub(super) fn nodes() -> Vec<Node> {
+    let node = |(index, name): (usize, &&str)| Node {
+        id: NodeId::from_bits(if index == 0 { u128::MAX } else { index as u128 }),
+        name: (*name).to_owned(),
+        incarnation: if index == 0 { u32::MAX } else { 0 },
+        since: times()[index % 5],
+        beat: times()[(index + 1) % 5],
+        labels: TEXTS[..index].iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>(),
+        draining: index % 2 == 0,
+    };
+    TEXTS.iter().enumerate().map(node).collect()
+}
+
+fn pauses() -> Pauses {
+    let current = Pause { since: last(), by: Actor::Operator(TEXTS[2].to_owned()), why: TEXTS[4].to_owned() };
+    Pauses { current: Some(current), last: Some((times()[0], times()[2])) }
+}
+
+fn job_states() -> Vec<JobState> {
+    let mut full = JobState::new(job_id("größe/日本 '\"%_\\"));
+    full.next_number = COUNT_MAX;
+    full.active = vec![Active { run: run_id(1, 1), args: u64::MAX }, Active { run: run_id(0, 2), args: 0 }];
+    full.queue = (0..300).rev().map(|number| run_id(5, number)).collect();
+    full.pauses = pauses();
+    full.kept = Kept { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
+    full.floor = Some(times()[2]);
+    vec![full, JobState::new(job_id("never ran"))]
+}
+
+fn cursors() -> Vec<Cursor> {
+    let full = Cursor {
+        job: job_id("a/b"),
+        schedule: schedule_id(TEXTS[4]),
+        since: times()[3],
+        last: Some(times()[0]),
+        next: Some(times()[2]),
+        wake: Some(last()),
+        revision: u32::MAX,
+        zones: "2026größe".into(),
+        generation: u32::MAX,
+        follows: Some(run_id(1, 1)),
+        at_start: true,
+        streak: Some(Streak { reason: Reason::Said(TEXTS[4].to_owned()), count: u32::MAX, span: Some(run_id(1, 2)) }),
+    };
+    let streak = Some(Streak { reason: Reason::Overlap, count: 0, span: None });
+    let other = Cursor { schedule: schedule_id("half"), next: None, wake: Some(times()[1]), streak, ..full.clone() };
+    let plain = Cursor {
+        schedule: schedule_id("plain"),
+        since: times()[1],
+        last: None,
+        next: None,
+        wake: None,
+        revision: 0,
+        zones: "".into(),
+        generation: 0,
+        follows: None,
+        at_start: false,
+        streak: None,
+        ..full.clone()
+    };
+    vec![full, other, plain]
+}
+
+fn backlogs() -> Vec<Backlog> {
+    let [early, epoch, middle, ..] = times();
+    let (job, schedule) = (job_id("a/b"), schedule_id(TEXTS[2]));
+    let stretch = |count| Stretch { from: early, to: last(), count };
+    let later = vec![stretch(u32::MAX), stretch(0), stretch(7)];
+    let full = Backlog { job, schedule, from: early, position: epoch, to: middle, count: u32::MAX, due: last(), later };
+    vec![Backlog { schedule: schedule_id("plain"), later: Vec::new(), ..full.clone() }, full]
+}
+
+fn identities() -> Vec<Identity> {
+    let outcome = |index: usize| Some(Outcome { run: run_id(2, 7), at: times()[index] });
+    let pairs: Vec<(String, &str)> =
+        TEXTS.iter().enumerate().map(|(index, text)| (format!("name{index}"), *text)).collect();
+    let all: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let mut full = Identity::new(job_id("a/b"), args(&all));
+    (full.success, full.failure, full.error, full.skipped) = (outcome(0), outcome(1), outcome(2), outcome(4));
+    let mut one = Identity::new(job_id("a/b"), Args::new());
+    one.error = outcome(3);
+    vec![full, one, Identity::new(job_id("a/c"), args(&[("", "")]))]
+}
+
+/// A run for each reason, state, actor and kind of work in turn, and one with nothing.
+fn runs() -> Vec<Run> {
+    let (reasons, actors, works) = (reasons(), actors(), works());
+    let mut runs = Vec::new();
+    for (index, reason) in reasons.iter().enumerate() {
+        let number = u16::try_from(index).expect("there are few reasons");
+        let id = RunId::from_random(times()[index % 5], [0xff, 0, 0xff, 0, 0, 0, 0, 0, 0, index.to_be_bytes()[7]]);
+        let log = State::ALL.into_iter().enumerate().map(|(step, state)| Transition {
+            at: times()[(index + step) % 5],
+            state,
+            actor: actors[(index + step) % actors.len()].clone(),
+            message: TEXTS[(index + step) % TEXTS.len()].to_owned(),
+        });
+        let code = [0, i32::MIN, i32::MAX, -1][index % 4];
+        let exit = if index % 3 == 0 { Exit::Signal(Signal::KILL) } else { Exit::Code(code) };
+        runs.push(Run {
+            number: RunNumber(COUNT_MAX - u64::from(number)),
+            job: job_id(["größe/日本 🦀", "a/b"][index % 2]),
+            uid: JobUid::from_bits(u128::MAX - index as u128),
+            args: args(&[("x", TEXTS[index % TEXTS.len()]), ("größe", "")]),
+            schedule: Some(schedule_id(TEXTS[1 + index % (TEXTS.len() - 1)])),
+            nominal: times()[index % 5],
+            state: State::ALL[index % State::ALL.len()],
+            reason: Some(reason.clone()),
+            attempt: u32::MAX,
+            retry_of: Some(run_id(3, number)),
+            retried_by: Some(run_id(4, number)),
+            rerun_of: Some(run_id(5, number)),
+            owner: Some(Owner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX }),
+            work: Some(works[index % works.len()].clone()),
+            lock: Some(lock_name(TEXTS[1 + index % (TEXTS.len() - 1)])),
+            terms: terms(index),
+            ending: Some(reasons[(index + 1) % reasons.len()].clone()),
+            due: Some(times()[(index + 3) % 5]),
+            exit: Some(exit),
+            log: log.collect(),
+            span: Some(Stretch { from: times()[3], to: last(), count: u32::MAX }),
+            id,
+        });
+    }
+    runs.push(Run { log: Vec::new(), ..run(run_id(9, 9), "nothing") });
+    runs
+}
+
+fn terms(index: usize) -> Terms {
+    let hundred_years = Span::from_secs(100 * 365 * 86_400);
+    let signal = Signal::from_number(64).expect("the last signal");
+    match index % 3 {
+        0 => Terms { timeout: Some(hundred_years), stop_at: Some(last()), signal, grace: Span::from_micros(1) },
+        1 => Terms { timeout: Some(Span::ZERO), ..Terms::default() },
+        _ => Terms::default(),
+    }
+}
+
+fn works() -> Vec<Work> {
+    let texts = || TEXTS.iter().map(|text| (*text).to_owned());
+    let mut works = vec![Work::Noop(Span::ZERO), Work::Noop(Span::from_micros(1)), Work::Exec(texts().collect())];
+    works.extend(texts().map(Work::Shell));
+    works.extend(texts().map(Work::Unsupported));
+    works
+}
+
+fn actors() -> Vec<Actor> {
+    let mut actors = vec![
+        Actor::Schedule,
+        Actor::CatchUp,
+        Actor::Retry,
+        Actor::Queue,
+        Actor::Limit,
+        Actor::Program,
+        Actor::Recovery,
+        Actor::Watchdog,
+        Actor::Retention,
+        Actor::JobFiles,
+    ];
+    actors.extend(TEXTS.iter().map(|text| Actor::Operator((*text).to_owned())));
+    actors
+}
+
+fn reasons() -> Vec<Reason> {
+    let mut reasons = vec![
+        Reason::Overlap,
+        Reason::QueueFull,
+        Reason::Replaced,
+        Reason::Paused,
+        Reason::Missed,
+        Reason::Calendar,
+        Reason::Duplicate,
+        Reason::Lock,
+        Reason::NoEligibleNode,
+        Reason::JobRemoved,
+        Reason::ExitCode(i32::MIN),
+        Reason::ExitCode(i32::MAX),
+        Reason::Signal(Signal::KILL),
+        Reason::Status(u16::MAX),
+        Reason::Stopped,
+        Reason::Killed,
+        Reason::Timeout,
+        Reason::StartUnknown,
+        Reason::NodeLost,
+        Reason::KeeperLost,
+        Reason::LockLost,
+    ];
+    for text in TEXTS.map(str::to_owned) {
+        reasons.extend([
+            Reason::RanOnCronken(text.clone()),
+            Reason::ByOperator(text.clone()),
+            Reason::Said(text.clone()),
+            Reason::Condition(text.clone()),
+            Reason::Unbound(text.clone()),
+            Reason::NotLaunched(text),
+        ]);
+    }
+    reasons
+}

@@ -1,0 +1,126 @@
+//! Cases about what records hold: a store gives back what it was given, all of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_core::record::{Key, Record};
+
+use super::Subject;
+use super::rich_jobs::{jobs, long_job};
+use super::rich_records::{nodes, records};
+use super::samples::{cursor, each_kind, identity, job, job_state};
+use super::scribe::Scribe;
+
+/// A long text, in bytes.
+const LONG: usize = 1_000_000;
+
+/// Every field of every kind of record comes back as it was written.
+pub fn records_come_back_as_they_were(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    for record in records() {
+        scribe.put(&record);
+        assert_eq!(scribe.record(&record.key()).as_ref(), Some(&record));
+    }
+}
+
+/// A job comes back with everything that someone wrote into it.
+pub fn jobs_come_back_as_they_were(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    for job in jobs().into_iter().map(Arc::new) {
+        let Some(Record::Job(found)) = scribe_put(&mut scribe, Record::Job(Arc::clone(&job))) else {
+            panic!("{} is not there as a job", job.id);
+        };
+        assert_eq!(found, job);
+        assert!(found.schedules().map(|(id, _)| id).eq(job.schedules().map(|(id, _)| id)), "{}: its schedules", job.id);
+    }
+}
+
+/// A node comes back as it said of itself.
+pub fn nodes_come_back_as_they_were(subject: &dyn Subject) {
+    let scribe = Scribe::of(subject);
+    for node in nodes() {
+        assert_eq!(scribe.beat(&node, &[]), []);
+        let key = Key::Node(node.id);
+        assert_eq!(scribe.record(&key), Some(Record::Node(Arc::new(node.clone()))));
+        let mut later = node.clone();
+        (later.incarnation, later.draining) = (later.incarnation.wrapping_add(1), !later.draining);
+        later.labels = BTreeSet::from(["other".to_owned()]);
+        scribe.beat(&later, &[]);
+        assert_eq!(scribe.record(&key), Some(Record::Node(Arc::new(later))), "the latest beat counts");
+    }
+}
+
+/// A record that is written over leaves nothing of itself behind.
+pub fn a_change_leaves_nothing_behind(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    for full in records() {
+        let key = full.key();
+        let plain = match &full {
+            Record::Run(run) => {
+                let plain = super::samples::run(run.id, "plain");
+                Record::Run(Arc::new(plain))
+            }
+            Record::Cursor(full) => cursor(full.job.as_str(), full.schedule.as_str(), None),
+            Record::JobState(state) => job_state(state.job.as_str(), 1),
+            Record::Pause(_) => Record::Pause(Arc::default()),
+            _ => continue,
+        };
+        assert_eq!(plain.key(), key, "the same record in another form");
+        for record in [&full, &plain, &full, &plain] {
+            scribe.put(record);
+            assert_eq!(scribe.record(&key).as_ref(), Some(record));
+        }
+    }
+}
+
+/// Keys that look alike are those of different records.
+pub fn similar_keys_are_different_records(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let names = ["a", "A", "ä", "a\u{308}", "a/b", "a b", "a_", "a%", "a'", "a\\", "1", "01"];
+    let mut all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
+    for name in names {
+        all.extend([job(name, name), job_state(name, 3), cursor(name, "s", None), cursor("c", name, None)]);
+        all.push(identity(name, &[]));
+        all.push(identity("i", &[(name, "")]));
+        all.push(identity("i", &[("", name)]));
+    }
+    // The same texts, divided in another way.
+    all.extend([
+        cursor("x", "y/z", None),
+        cursor("x/y", "z", None),
+        cursor("x", "y z", None),
+        cursor("x y", "z", None),
+    ]);
+    all.extend([identity("i", &[("n", "1"), ("m", "2")]), identity("i", &[("n", "1 m=2")])]);
+    all.extend([identity("i", &[("n", "1\",\"m\":\"2")]), identity("i", &[("n", "1,m:2")])]);
+    all.dedup_by_key(|record| record.key());
+    let mut versions = BTreeSet::new();
+    for record in &all {
+        let version = scribe.version(&record.key());
+        if version.is_none() {
+            versions.insert(scribe.put(record));
+        }
+    }
+    let keys: BTreeSet<Key> = all.iter().map(Record::key).collect();
+    assert_eq!(versions.len(), keys.len(), "each has its own place");
+    for key in &keys {
+        let stored = scribe.load(key).expect("it was written");
+        assert_eq!(&stored.record.key(), key);
+        assert!(versions.remove(&stored.version), "{key} is as it was first written");
+    }
+}
+
+/// A record can be as large as a job file.
+pub fn a_record_can_be_large(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let record = Record::Job(Arc::new(long_job(LONG)));
+    let found = scribe_put(&mut scribe, record.clone());
+    assert!(found == Some(record), "a description of {LONG} bytes comes back");
+}
+
+fn scribe_put(scribe: &mut Scribe, record: Record) -> Option<Record> {
+    let key = record.key();
+    scribe.put(&record);
+    drop(record);
+    scribe.record(&key)
+}

@@ -1,0 +1,245 @@
+//! Cases about lists of runs, which have filters: each list is compared with the same question asked of plain memory.
+
+use std::sync::Arc;
+
+use cronhold_core::record::{Key, Record, Run};
+use cronhold_core::{NodeId, RunId, State};
+use cronhold_schedule::{Instant, Span};
+
+use super::Subject;
+use super::pages::walk;
+use super::samples::{at, job_id, run, run_id, run_in};
+use super::scribe::Scribe;
+use crate::{Query, RunQuery};
+
+/// A list of runs: the query of the page that begins at an id.
+type RunList<'a> = &'a dyn Fn(Option<RunId>) -> Query;
+
+const JOBS: [&str; 3] = ["a", "a/b", "größe"];
+
+/// Runs come with the latest id first, and filters leave out the others.
+pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = sample();
+    scribe.put_all(&records(&runs));
+    let states: [&[State]; 5] = [
+        &[],
+        &[State::Success],
+        &[State::Failure, State::Error],
+        &[State::Running, State::Skipped, State::Waiting],
+        &State::ALL,
+    ];
+    let since = [None, Some(nominal(3)), Some(nominal(3).plus(Span::from_micros(1))), Some(at(-9)), Some(at(999))];
+    for job in [None, Some("a"), Some("a/b"), Some("größe"), Some("A")] {
+        for states in states {
+            for since in since {
+                let job = job.map(job_id);
+                let query = RunQuery { job, states: states.to_vec(), since, before: None };
+                let mut expected: Vec<RunId> = runs.iter().filter(|run| wants(&query, run)).map(|run| run.id).collect();
+                expected.sort();
+                expected.reverse();
+                for limit in [4, 1_000] {
+                    assert_eq!(ids(&mut scribe, |before| runs_before(&query, before), limit), expected, "{query:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A list of runs can begin at any id, whether there is such a run or not.
+pub fn runs_come_from_anywhere(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = sample();
+    scribe.put_all(&records(&runs));
+    for before in [run_id(0, 0), run_id(0, 9_999), run_id(3, 17), run_id(3, 18), run_id(500, 0)] {
+        for job in [None, Some(job_id("a/b"))] {
+            let query = RunQuery { job, before: Some(before), ..RunQuery::default() };
+            let mut expected: Vec<RunId> = runs.iter().filter(|run| wants(&query, run)).map(|run| run.id).collect();
+            expected.sort();
+            expected.reverse();
+            let found = scribe.page(&Query::Runs(query.clone()), 1_000).records;
+            let found: Vec<RunId> = found.into_iter().map(|stored| run_of(stored.record).id).collect();
+            assert_eq!(found, expected, "{query:?}");
+        }
+    }
+}
+
+/// Runs that are not finished come with the earliest first, all or those of one node.
+pub fn unfinished_runs_come_with_the_earliest_first(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = sample();
+    scribe.put_all(&records(&runs));
+    for node in [None, Some(1), Some(2), Some(3)].map(|node| node.map(NodeId::from_bits)) {
+        let is_wanted = |run: &&Run| {
+            !run.state.is_finished() && node.is_none_or(|node| run.owner.is_some_and(|owner| owner.node == node))
+        };
+        let mut expected: Vec<RunId> = runs.iter().filter(is_wanted).map(|run| run.id).collect();
+        expected.sort();
+        for limit in [1, 3, 1_000] {
+            assert_eq!(ids(&mut scribe, |after| Query::Unfinished { node, after }, limit), expected, "{node:?}");
+        }
+    }
+}
+
+/// Finished runs of a job in one state come with the earliest first.
+pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = sample();
+    scribe.put_all(&records(&runs));
+    for name in ["a", "a/b", "A"] {
+        for state in State::ALL {
+            let job = job_id(name);
+            let is_wanted = |run: &&Run| run.job == job && run.state == state && state.is_finished();
+            let mut expected: Vec<RunId> = runs.iter().filter(is_wanted).map(|run| run.id).collect();
+            expected.sort();
+            for limit in [1, 1_000] {
+                let query = |after| Query::Oldest { job: job.clone(), state, after };
+                assert_eq!(ids(&mut scribe, query, limit), expected, "{name} {state}");
+            }
+        }
+    }
+}
+
+/// A run is listed under what it is now, and nowhere else.
+pub fn runs_move_between_lists(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let id = run_id(1, 1);
+    let steps = [
+        (run_in(id, "a", State::Waiting, None), "all a unfinished"),
+        (run_in(id, "a", State::Starting, Some(1)), "all a unfinished node1"),
+        (run_in(id, "a", State::Running, Some(2)), "all a unfinished node2"),
+        (run_in(id, "a", State::Success, Some(2)), "all a success"),
+        (run_in(id, "a", State::Failure, Some(2)), "all a failure"),
+        (run_in(id, "a", State::Running, Some(1)), "all a unfinished node1"),
+        (run_in(id, "a", State::Skipped, None), "all a"),
+    ];
+    for (record, expected) in steps {
+        scribe.put(&record);
+        assert_eq!(lists_with(&mut scribe, id), expected);
+    }
+    scribe.delete(&Key::Run(id));
+    assert_eq!(lists_with(&mut scribe, id), "");
+    scribe.put(&run_in(id, "b", State::Success, None));
+    assert_eq!(lists_with(&mut scribe, id), "all");
+}
+
+/// Runs that are there all the time are found once, whatever happens between two pages.
+pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let record = |number: i64, state| run_in(run_id(number, 1), "a", state, Some(1));
+    let latest = RunQuery { job: Some(job_id("a")), ..RunQuery::default() };
+    let (all, unfinished) = (RunQuery::default(), |after| Query::Unfinished { node: None, after });
+    let lists: [(&str, RunList<'_>); 3] = [
+        ("of the job", &|before| runs_before(&latest, before)),
+        ("of all", &|before| runs_before(&all, before)),
+        ("unfinished", &unfinished),
+    ];
+    for (name, query) in lists {
+        let runs: Vec<Record> = (0..100).map(|number| record(number, State::Running)).collect();
+        scribe.put_all(&runs);
+        let mut round = 0;
+        let found = ids_with(&mut scribe, query, 9, |scribe| {
+            // Odd ones go and come back, even ones only change; new ones come at both ends.
+            let odd = 2 * round + 1;
+            scribe.delete(&record(odd, State::Running).key());
+            scribe.put_all(&[record(odd + 1, State::Stopping), record(-1 - round, State::Running)]);
+            scribe.put(&record(200 + round, State::Running));
+            round += 1;
+        });
+        let mut once = found.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), found.len(), "{name}: each once");
+        for number in (0..100).filter(|number| number % 2 == 0 || *number > 2 * round) {
+            assert!(found.contains(&run_id(number, 1)), "{name}: {number} was there all the time");
+        }
+        assert!(round >= 9, "{name}: there were pages in between");
+    }
+}
+
+/// Runs of several jobs in all states, on two nodes or none, some for the same second.
+fn sample() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for number in 0..90_u16 {
+        let index = usize::from(number);
+        let id = run_id(i64::from(number / 6), number);
+        let state = State::ALL[index * 5 % State::ALL.len()];
+        let record = run_in(id, JOBS[index % JOBS.len()], state, [None, Some(1), Some(2)][index / 3 % 3]);
+        runs.push(Run { nominal: nominal(i64::from(number / 6)), ..run_of(record) });
+    }
+    runs
+}
+
+/// Nominal times have microseconds, of which ids know nothing.
+fn nominal(secs: i64) -> Instant {
+    at(secs).plus(Span::from_micros(400))
+}
+
+fn records(runs: &[Run]) -> Vec<Record> {
+    runs.iter().map(|run| Record::Run(Arc::new(run.clone()))).collect()
+}
+
+fn run_of(record: Record) -> Run {
+    match record {
+        Record::Run(run) => (*run).clone(),
+        other => panic!("a list of runs has runs, and not {other:?}"),
+    }
+}
+
+fn wants(query: &RunQuery, run: &Run) -> bool {
+    let RunQuery { job, states, since, before } = query;
+    job.as_ref().is_none_or(|job| *job == run.job)
+        && (states.is_empty() || states.contains(&run.state))
+        && since.is_none_or(|since| run.nominal >= since)
+        && before.is_none_or(|before| run.id < before)
+}
+
+fn runs_before(query: &RunQuery, before: Option<RunId>) -> Query {
+    Query::Runs(RunQuery { before, ..query.clone() })
+}
+
+fn ids(scribe: &mut Scribe, query: impl Fn(Option<RunId>) -> Query, limit: usize) -> Vec<RunId> {
+    ids_with(scribe, query, limit, |_| {})
+}
+
+fn ids_with(
+    scribe: &mut Scribe,
+    query: impl Fn(Option<RunId>) -> Query,
+    limit: usize,
+    between: impl FnMut(&mut Scribe),
+) -> Vec<RunId> {
+    let after = |key: Option<Key>| match key {
+        Some(Key::Run(id)) => Some(id),
+        None => None,
+        Some(other) => panic!("a page of runs ends with a run, and not with {other}"),
+    };
+    walk(scribe, |key| query(after(key)), limit, between).into_iter().map(|stored| run_of(stored.record).id).collect()
+}
+
+/// The lists that a run is in.
+fn lists_with(scribe: &mut Scribe, id: RunId) -> String {
+    let of_node = |bits| Query::Unfinished { node: Some(NodeId::from_bits(bits)), after: None };
+    let oldest = |state| Query::Oldest { job: job_id("a"), state, after: None };
+    let lists = [
+        ("all", Query::Runs(RunQuery::default())),
+        ("a", Query::Runs(RunQuery { job: Some(job_id("a")), ..RunQuery::default() })),
+        ("unfinished", Query::Unfinished { node: None, after: None }),
+        ("node1", of_node(1)),
+        ("node2", of_node(2)),
+        ("success", oldest(State::Success)),
+        ("failure", oldest(State::Failure)),
+    ];
+    let mut names = Vec::new();
+    for (name, query) in lists {
+        let found = scribe.page(&query, 10).records;
+        assert!(found.len() <= 1, "there is one run");
+        if found.into_iter().any(|stored| run_of(stored.record) == run_of_key(scribe, id)) {
+            names.push(name);
+        }
+    }
+    names.join(" ")
+}
+
+fn run_of_key(scribe: &Scribe, id: RunId) -> Run {
+    scribe.record(&Key::Run(id)).map_or_else(|| run(id, "gone"), run_of)
+}

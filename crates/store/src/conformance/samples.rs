@@ -1,0 +1,174 @@
+//! Plain records for cases that are about something else than what a record holds.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_core::args::Args;
+use cronhold_core::job::{Job, Program};
+use cronhold_core::record::{
+    Actor, Backlog, Cursor, Identity, JobRecord, JobState, LockName, Node, Owner, Pause, Pauses, Record, Run,
+    ScheduleId, Source, Terms, Transition,
+};
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span};
+
+/// So many seconds after 2026-01-01T00:00:00Z.
+pub(super) fn at(secs: i64) -> Instant {
+    Instant::from_secs(1_767_225_600 + secs)
+}
+
+pub(super) fn job_id(text: &str) -> JobId {
+    JobId::parse(text).expect("a job's id")
+}
+
+pub(super) fn schedule_id(text: &str) -> ScheduleId {
+    ScheduleId::parse(text).expect("a schedule's id")
+}
+
+pub(super) fn lock_name(text: &str) -> LockName {
+    LockName::parse(text).expect("a lock's name")
+}
+
+/// The id of a run at a second; the number tells those of one second apart and orders them.
+pub(super) fn run_id(secs: i64, number: u16) -> RunId {
+    let [high, low] = number.to_be_bytes();
+    RunId::from_random(at(secs), [0, 0, 0x3f, high, low, 0, 0, 0, 0, 0])
+}
+
+pub(super) fn args(pairs: &[(&str, &str)]) -> Args {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(super) fn pause(why: &str) -> Record {
+    let current = Pause { since: at(1), by: Actor::Operator("anna".to_owned()), why: why.to_owned() };
+    Record::Pause(Arc::new(Pauses { current: Some(current), last: None }))
+}
+
+/// A job that does nothing and says so.
+pub(super) fn job(id: &str, description: &str) -> Record {
+    let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+    job.description = description.to_owned();
+    let uid = JobUid::from_bits(7);
+    Record::Job(Arc::new(JobRecord::new(job_id(id), uid, Arc::new(job), "UTC".into(), Source::Api)))
+}
+
+/// A set of runs; its next number serves as a counter.
+pub(super) fn job_state(job: &str, next_number: u64) -> Record {
+    let mut state = JobState::new(job_id(job));
+    state.next_number = next_number;
+    Record::JobState(Arc::new(state))
+}
+
+/// The counter in a set of runs.
+pub(super) fn counter(record: &Record) -> u64 {
+    match record {
+        Record::JobState(state) => state.next_number,
+        other => panic!("a set of runs is one, and not {other:?}"),
+    }
+}
+
+pub(super) fn cursor(job: &str, schedule: &str, wake: Option<Instant>) -> Record {
+    Record::Cursor(Arc::new(Cursor {
+        job: job_id(job),
+        schedule: schedule_id(schedule),
+        since: at(0),
+        last: None,
+        next: wake,
+        wake,
+        revision: 1,
+        zones: "2026a".into(),
+        generation: 0,
+        follows: None,
+        at_start: false,
+        streak: None,
+    }))
+}
+
+pub(super) fn backlog(job: &str, schedule: &str, due: Instant) -> Record {
+    let (job, schedule) = (job_id(job), schedule_id(schedule));
+    Record::Backlog(Arc::new(Backlog {
+        job,
+        schedule,
+        from: at(0),
+        position: at(1),
+        to: at(2),
+        count: 3,
+        due,
+        later: Vec::new(),
+    }))
+}
+
+pub(super) fn identity(job: &str, pairs: &[(&str, &str)]) -> Record {
+    Record::Identity(Arc::new(Identity::new(job_id(job), args(pairs))))
+}
+
+/// A run that waits, for the time of its id.
+pub(super) fn run(id: RunId, job: &str) -> Run {
+    Run {
+        id,
+        number: RunNumber(1),
+        job: job_id(job),
+        uid: JobUid::from_bits(7),
+        args: Args::new(),
+        schedule: None,
+        nominal: id.time(),
+        state: State::Waiting,
+        reason: None,
+        attempt: 1,
+        retry_of: None,
+        retried_by: None,
+        rerun_of: None,
+        owner: None,
+        work: None,
+        lock: None,
+        terms: Terms::default(),
+        ending: None,
+        due: None,
+        exit: None,
+        log: vec![Transition { at: id.time(), state: State::Waiting, actor: Actor::Schedule, message: String::new() }],
+        span: None,
+    }
+}
+
+/// A run in a state; on a node, when one is given.
+pub(super) fn run_in(id: RunId, job: &str, state: State, node: Option<u128>) -> Record {
+    let owner = node.map(|node| Owner { node: NodeId::from_bits(node), incarnation: 1 });
+    Record::Run(Arc::new(Run { state, owner, ..run(id, job) }))
+}
+
+/// A run that waits until then.
+pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
+    Record::Run(Arc::new(Run { due, ..run(id, job) }))
+}
+
+pub(super) fn node(bits: u128, name: &str) -> Node {
+    Node {
+        id: NodeId::from_bits(bits),
+        name: name.to_owned(),
+        incarnation: 1,
+        since: at(0),
+        beat: at(1),
+        labels: BTreeSet::new(),
+        draining: false,
+    }
+}
+
+/// One plain record of each kind that units write, in two forms with the same key.
+pub(super) fn each_kind() -> Vec<(Record, Record)> {
+    let id = run_id(1, 1);
+    let identity_of = |at| {
+        let outcome = cronhold_core::record::Outcome { run: id, at };
+        let mut identity = Identity::new(job_id("a"), args(&[("x", "1")]));
+        identity.success = Some(outcome);
+        Record::Identity(Arc::new(identity))
+    };
+    vec![
+        (pause("first"), pause("second")),
+        (job("a", "first"), job("a", "second")),
+        (job_state("a", 1), job_state("a", 2)),
+        (cursor("a", "s", Some(at(1))), cursor("a", "s", None)),
+        (backlog("a", "s", at(1)), backlog("a", "s", at(2))),
+        (identity_of(at(1)), identity_of(at(2))),
+        (run_in(id, "a", State::Waiting, None), run_in(id, "a", State::Running, Some(1))),
+    ]
+}

@@ -1,0 +1,145 @@
+//! Where a writer works: its number, its units, and the records it remembers. What it remembers may be out of date;
+//! that costs a conflict and never a mistake, because every commit compares what the decision has seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, Kind, Record, Stored, Version};
+use cronhold_core::view::Records;
+
+use crate::{Fault, Store, Unit, Writer};
+
+/// A writer's desk.
+#[derive(Debug)]
+pub struct Desk {
+    pub(crate) store: Arc<dyn Store>,
+    writer: Writer,
+    units: u64,
+    pub(crate) memory: Memory,
+    /// Records that a decision took to be absent and its commit found: the next decision gets to see them.
+    pub(crate) overlooked: BTreeSet<Key>,
+    /// What was sent and is not known to be stored yet.
+    pub(crate) in_flight: Sheaf,
+}
+
+/// Records by key; `None` for those that are not there.
+pub(crate) type Sheaf = BTreeMap<Key, Option<Stored>>;
+
+/// Records that were seen or written lately, in two generations: when the young one is full it becomes the old one, and
+/// what nobody wrote since then is forgotten.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    young: Sheaf,
+    old: Sheaf,
+    most: usize,
+}
+
+/// What the decisions of one turn see: what earlier ones of the turn will have written, what the turn before it has
+/// sent, what was loaded for it, and what is remembered.
+#[derive(Debug)]
+pub(crate) struct Sheet<'a> {
+    pub(crate) written: Sheaf,
+    pub(crate) loaded: Sheaf,
+    in_flight: &'a Sheaf,
+    memory: &'a Memory,
+}
+
+impl Desk {
+    /// A command is decided so many times before it is given up: someone else keeps changing what it depends on.
+    pub const ATTEMPTS_MAX: usize = 12;
+
+    /// A desk for a new writer, who remembers about so many records.
+    pub async fn new(store: Arc<dyn Store>, remembers: usize) -> Result<Self, Fault> {
+        let writer = store.enroll().await?;
+        let memory = Memory { young: Sheaf::new(), old: Sheaf::new(), most: remembers.max(2) / 2 };
+        Ok(Self { store, writer, units: 0, memory, overlooked: BTreeSet::new(), in_flight: Sheaf::new() })
+    }
+
+    /// The store that it works on.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The writer's number.
+    pub fn writer(&self) -> u32 {
+        self.writer.0
+    }
+
+    /// Forgets a record that someone else may have changed.
+    pub fn forget(&mut self, key: &Key) {
+        self.memory.forget(key);
+    }
+
+    pub(crate) fn next_version(&mut self) -> Version {
+        self.units += 1;
+        Version::new(self.writer.0, self.units)
+    }
+}
+
+impl Memory {
+    fn get(&self, key: &Key) -> Option<&Option<Stored>> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
+    /// Remembers what a unit has written.
+    pub(crate) fn learn(&mut self, unit: &Unit) {
+        for change in &unit.changes {
+            match change {
+                Change::Put(record) => {
+                    self.remember(record.key(), Some(Stored { version: unit.version, record: record.clone() }));
+                }
+                Change::Delete(key) => self.remember(key.clone(), None),
+            }
+        }
+    }
+
+    pub(crate) fn remember(&mut self, key: Key, stored: Option<Stored>) {
+        let is_over = matches!(&stored, Some(Stored { record: Record::Run(run), .. }) if run.state.is_finished());
+        // Nobody asks for finished runs again soon, and locks run out by themselves.
+        if is_over || key.kind() == Kind::Lock {
+            return self.forget(&key);
+        }
+        self.old.remove(&key);
+        self.young.insert(key, stored);
+        if self.young.len() > self.most {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+}
+
+impl<'a> Sheet<'a> {
+    pub(crate) fn new(memory: &'a Memory, in_flight: &'a Sheaf) -> Self {
+        Self { written: Sheaf::new(), loaded: Sheaf::new(), in_flight, memory }
+    }
+
+    /// Whether a record is only remembered: it was neither loaded nor written just now.
+    pub(crate) fn is_remembered(&self, key: &Key) -> bool {
+        let is_fresh = [&self.written, self.in_flight, &self.loaded].iter().any(|sheaf| sheaf.contains_key(key));
+        !is_fresh && self.memory.get(key).is_some()
+    }
+
+    pub(crate) fn write(&mut self, unit: &Unit) {
+        for change in &unit.changes {
+            match change {
+                Change::Put(record) => {
+                    let stored = Stored { version: unit.version, record: record.clone() };
+                    self.written.insert(record.key(), Some(stored));
+                }
+                Change::Delete(key) => drop(self.written.insert(key.clone(), None)),
+            }
+        }
+    }
+}
+
+impl Records for Sheet<'_> {
+    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+        let just_now = [&self.written, self.in_flight, &self.loaded].into_iter().find_map(|sheaf| sheaf.get(key));
+        just_now.or_else(|| self.memory.get(key)).map(Option::as_ref)
+    }
+}

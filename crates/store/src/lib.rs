@@ -1,0 +1,21 @@
+//! The port that every store implements, on typed records; the turn, which is the only way to change anything; and the
+//! reference that keeps everything in memory.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod desk;
+mod fault;
+pub mod memory;
+mod page;
+mod port;
+mod turn;
+mod unit;
+mod unknown;
+
+pub use desk::Desk;
+pub use fault::Fault;
+pub use memory::MemoryStore;
+pub use page::{Page, Query, RunQuery};
+pub use port::{Chunk, Clock, Health, Hint, Obligation, Pending, Store, Writer};
+pub use turn::{Asked, Flight, Outcome, Prepared};
+pub use unit::{Committed, Refusal, Unit};

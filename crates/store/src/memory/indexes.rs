@@ -1,0 +1,77 @@
+//! What records are found by beside their keys: what is due, what is not finished, which runs a job has.
+//!
+//! Invariant: an index names exactly the records that the tables hold at that moment, under what they say then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cronhold_core::record::{Key, Record, Run};
+use cronhold_core::{JobId, NodeId, RunId, State};
+
+use crate::Obligation;
+
+/// All indexes.
+#[derive(Debug, Default)]
+pub(super) struct Indexes {
+    /// Records that something has to happen to, by when.
+    pub(super) due: BTreeSet<Obligation>,
+    /// Runs that are not finished.
+    pub(super) unfinished: BTreeSet<RunId>,
+    /// Those of them that a node owns.
+    pub(super) owned: BTreeMap<NodeId, BTreeSet<RunId>>,
+    /// All runs of a job.
+    pub(super) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
+    /// Finished runs of a job in one state.
+    pub(super) ended: BTreeMap<(JobId, State), BTreeSet<RunId>>,
+}
+
+impl Indexes {
+    /// A record takes the place of another; either may be absent.
+    pub(super) fn replace(&mut self, key: &Key, old: Option<&Record>, new: Option<&Record>) {
+        let (old_due, new_due) = (old.and_then(Record::due), new.and_then(Record::due));
+        if old_due != new_due {
+            old_due.map(|at| self.due.remove(&Obligation { at, key: key.clone() }));
+            new_due.map(|at| self.due.insert(Obligation { at, key: key.clone() }));
+        }
+        if let Some(Record::Run(old)) = old {
+            self.remove_run(old);
+        }
+        if let Some(Record::Run(new)) = new {
+            self.insert_run(new);
+        }
+    }
+
+    fn insert_run(&mut self, run: &Run) {
+        self.of_job.entry(run.job.clone()).or_default().insert(run.id);
+        if run.state.is_finished() {
+            self.ended.entry((run.job.clone(), run.state)).or_default().insert(run.id);
+            return;
+        }
+        self.unfinished.insert(run.id);
+        if let Some(owner) = run.owner {
+            self.owned.entry(owner.node).or_default().insert(run.id);
+        }
+    }
+
+    fn remove_run(&mut self, run: &Run) {
+        remove(&mut self.of_job, &run.job, run.id);
+        if run.state.is_finished() {
+            remove(&mut self.ended, &(run.job.clone(), run.state), run.id);
+            return;
+        }
+        self.unfinished.remove(&run.id);
+        if let Some(owner) = run.owner {
+            remove(&mut self.owned, &owner.node, run.id);
+        }
+    }
+}
+
+/// Takes a run out of an index; a set that is empty then goes too.
+fn remove<K: Ord>(index: &mut BTreeMap<K, BTreeSet<RunId>>, key: &K, run: RunId) {
+    let is_empty = index.get_mut(key).is_some_and(|runs| {
+        runs.remove(&run);
+        runs.is_empty()
+    });
+    if is_empty {
+        index.remove(key);
+    }
+}

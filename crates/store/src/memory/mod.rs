@@ -1,0 +1,151 @@
+//! The reference store: everything in memory, under one lock, with no I/O and no time of its own. It says by example
+//! what the port means; the simulation runs on it, and every other store passes the same suite.
+
+mod hints;
+mod indexes;
+mod listing;
+mod locks;
+mod outputs;
+mod state;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_schedule::Instant;
+
+use self::hints::HandleId;
+use self::state::State;
+use crate::{
+    Chunk, Clock, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
+};
+
+/// A handle on a store in memory. Clones are other handles on the same store, as other processes would have; each has
+/// hints of its own.
+///
+/// All but [`Store::hints`] is done when its future is first polled.
+pub struct MemoryStore {
+    id: HandleId,
+    shared: Arc<Shared>,
+}
+
+/// What all handles share.
+struct Shared {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+impl MemoryStore {
+    /// A new, empty store that takes its time from `clock`.
+    pub fn new(clock: Clock) -> Self {
+        let mut state = State::default();
+        let id = state.hints.join();
+        Self { id, shared: Arc::new(Shared { clock, state: Mutex::new(state) }) }
+    }
+
+    fn now(&self) -> Instant {
+        (self.shared.clock)()
+    }
+
+    /// The clock is asked before this, because it is somebody else's code.
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in here can panic half-way through a change, so that what a panic left behind is whole.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those who wait for hints, after the lock is free again.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let wakers = state.hints.take_wakers();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Store for MemoryStore {
+    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
+        Box::pin(async move { self.state().enroll() })
+    }
+
+    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+        Box::pin(async move {
+            let now = self.now();
+            let state = self.state();
+            Ok(keys.iter().map(|key| state.load(key, now)).collect())
+        })
+    }
+
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+        Box::pin(async move {
+            let now = self.now();
+            let mut state = self.state();
+            let results = state.commit(units, now, self.id);
+            self.wake(state);
+            results
+        })
+    }
+
+    fn due<'a>(
+        &'a self,
+        after: Option<&'a Obligation>,
+        until: Instant,
+        limit: usize,
+    ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
+        Box::pin(async move { Ok(self.state().due(after, until, limit)) })
+    }
+
+    fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
+        Box::pin(async move { Ok(self.state().page(query, limit)) })
+    }
+
+    fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
+        Box::pin(async move { self.state().outputs.append(run, from, bytes) })
+    }
+
+    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
+        Box::pin(async move { Ok(self.state().outputs.read(run, from, most)) })
+    }
+
+    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+        Box::pin(async move {
+            let now = self.now();
+            let mut state = self.state();
+            let lost = state.beat(node, locks, now, self.id);
+            self.wake(state);
+            Ok(lost)
+        })
+    }
+
+    fn hints(&self) -> Pending<'_, Vec<Hint>> {
+        Box::pin(poll_fn(|context| self.state().hints.poll(self.id, context.waker())))
+    }
+
+    fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
+        Box::pin(async move { Ok(self.now()) })
+    }
+
+    fn health(&self) -> Pending<'_, Health> {
+        Box::pin(async move { self.state().health() })
+    }
+}
+
+impl Clone for MemoryStore {
+    fn clone(&self) -> Self {
+        let id = self.state().hints.join();
+        Self { id, shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        self.state().hints.leave(self.id);
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryStore({:?})", self.id)
+    }
+}

@@ -1,0 +1,41 @@
+//! Outputs of runs: bytes that are appended and read by position.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::RunId;
+
+use crate::{Chunk, Fault};
+
+/// The outputs of all runs that said something.
+#[derive(Debug, Default)]
+pub(super) struct Outputs(BTreeMap<RunId, Vec<u8>>);
+
+impl Outputs {
+    /// Appends what is new of `bytes`, which begin at `from`.
+    pub(super) fn append(&mut self, run: RunId, from: u64, bytes: &[u8]) -> Result<u64, Fault> {
+        let length = self.0.get(&run).map_or(0, Vec::len);
+        let known = usize::try_from(from).ok().and_then(|from| length.checked_sub(from));
+        let Some(known) = known else {
+            let message = format!("the output of run {run} has {length} bytes; nothing can be appended at {from}");
+            return Err(Fault::Broken(message));
+        };
+        let new = bytes.get(known..).unwrap_or_default();
+        if !new.is_empty() {
+            self.0.entry(run).or_default().extend_from_slice(new);
+        }
+        Ok((length + new.len()) as u64)
+    }
+
+    /// At most so many bytes from a position on.
+    pub(super) fn read(&self, run: RunId, from: u64, most: usize) -> Chunk {
+        let output = self.0.get(&run).map_or(&[][..], Vec::as_slice);
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(output.len());
+        let until = from.saturating_add(most).min(output.len());
+        Chunk { bytes: output[from..until].to_vec(), length: output.len() as u64 }
+    }
+
+    /// The output goes with its run.
+    pub(super) fn remove(&mut self, run: RunId) {
+        self.0.remove(&run);
+    }
+}

@@ -1,0 +1,169 @@
+//! What the store holds, and how a unit changes it: everything is checked before anything is written, so that a unit
+//! happens as a whole or not at all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::decision::{Change, Free};
+use cronhold_core::record::{Key, Kind, LockName, Node, Record, Stored, Version};
+use cronhold_schedule::Instant;
+
+use super::hints::{HandleId, Hints};
+use super::indexes::Indexes;
+use super::locks::Locks;
+use super::outputs::Outputs;
+use crate::{Committed, Fault, Health, Refusal, Unit, Writer};
+
+/// Numbers of writers are below this, because versions have so many bits for them.
+const WRITERS_MAX: u32 = 1 << 23;
+
+/// The writer of records that no unit writes: the store itself.
+const STORE: u32 = 0;
+
+/// Everything that is stored.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// A table for each kind. Locks have none.
+    tables: [BTreeMap<Key, Stored>; Kind::Node as usize + 1],
+    pub(super) indexes: Indexes,
+    locks: Locks,
+    pub(super) outputs: Outputs,
+    pub(super) hints: Hints,
+    writers: u32,
+    beats: u64,
+    commits: u64,
+    units: u64,
+}
+
+impl State {
+    /// The number of a new writer; the first is 1.
+    pub(super) fn enroll(&mut self) -> Result<Writer, Fault> {
+        if self.writers + 1 >= WRITERS_MAX {
+            return Err(Fault::Broken(format!("{WRITERS_MAX} writers have enrolled; there are no more numbers")));
+        }
+        self.writers += 1;
+        Ok(Writer(self.writers))
+    }
+
+    /// All records of a kind.
+    pub(super) fn table(&self, kind: Kind) -> &BTreeMap<Key, Stored> {
+        &self.tables[kind as usize]
+    }
+
+    /// A record.
+    pub(super) fn load(&self, key: &Key, now: Instant) -> Option<Stored> {
+        match key {
+            Key::Lock(name) => self.locks.load(name, now),
+            _ => self.table(key.kind()).get(key).cloned(),
+        }
+    }
+
+    /// Does units in their order.
+    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant, by: HandleId) -> Vec<Result<Committed, Refusal>> {
+        self.commits += 1;
+        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now, by))).collect()
+    }
+
+    /// Writes a node and renews its locks. Answers with those that it has lost.
+    pub(super) fn beat(
+        &mut self,
+        node: &Node,
+        locks: &[(LockName, RunId)],
+        now: Instant,
+        by: HandleId,
+    ) -> Vec<LockName> {
+        self.beats += 1;
+        let key = Key::Node(node.id);
+        let known = self.table(Kind::Node).get(&key);
+        if !known.is_some_and(|stored| matches!(&stored.record, Record::Node(old) if is_same_but_later(old, node))) {
+            self.hints.tell(by, &key);
+        }
+        let version = Version::new(STORE, self.beats);
+        self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node.clone())) }));
+        let lost = locks.iter().filter(|(name, holder)| !self.locks.renew(name, *holder, now));
+        lost.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// How it is doing: always well.
+    pub(super) fn health(&self) -> Health {
+        Health { trouble: None, description: "memory".to_owned(), commits: self.commits, units: self.units }
+    }
+
+    /// Whether a unit can be done.
+    fn check(&self, unit: &Unit, now: Instant) -> Result<(), Refusal> {
+        debug_assert!(is_well_formed(unit), "a unit changes what it does not compare, or a lock: {unit:?}");
+        for (key, expected) in &unit.compare {
+            let version = self.table(key.kind()).get(key).map(|stored| stored.version);
+            if version != *expected {
+                return Err(Refusal::Conflict(key.clone()));
+            }
+        }
+        for take in &unit.take {
+            let Some(holder) = self.locks.holder(&take.lock, now).filter(|holder| *holder != take.holder) else {
+                continue;
+            };
+            if !unit.free.contains(&Free { lock: take.lock.clone(), holder }) {
+                return Err(Refusal::Held { lock: take.lock.clone(), holder });
+            }
+        }
+        Ok(())
+    }
+
+    /// Does a unit that can be done.
+    fn apply(&mut self, unit: Unit, now: Instant, by: HandleId) -> Committed {
+        self.units += 1;
+        let Unit { version, changes, take, free, .. } = unit;
+        for change in changes {
+            let key = change.key();
+            self.hints.tell(by, &key);
+            match change {
+                Change::Put(record) => self.put(key, Some(Stored { version, record })),
+                Change::Delete(_) => self.put(key, None),
+            }
+        }
+        for free in free {
+            if self.locks.free(&free, now) {
+                self.hints.tell(by, &Key::Lock(free.lock));
+            }
+        }
+        let mut fences = Vec::with_capacity(take.len());
+        for take in take {
+            let name = take.lock.clone();
+            self.hints.tell(by, &Key::Lock(name.clone()));
+            fences.push((name, self.locks.take(take, version, now)));
+        }
+        Committed { fences }
+    }
+
+    /// Replaces a record; the indexes and the outputs follow.
+    fn put(&mut self, key: Key, new: Option<Stored>) {
+        let table = &mut self.tables[key.kind() as usize];
+        let old = table.get(&key).map(|stored| &stored.record);
+        self.indexes.replace(&key, old, new.as_ref().map(|stored| &stored.record));
+        match (new, &key) {
+            (Some(stored), _) => drop(table.insert(key, stored)),
+            (None, Key::Run(run)) => {
+                self.outputs.remove(*run);
+                table.remove(&key);
+            }
+            (None, _) => drop(table.remove(&key)),
+        }
+    }
+}
+
+/// Whether nothing but the time of the beat is new. Nobody has to hear of that.
+fn is_same_but_later(old: &Node, new: &Node) -> bool {
+    let Node { id, name, incarnation, since, beat: _, labels, draining } = old;
+    (id, name, incarnation, since, labels, draining)
+        == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
+}
+
+/// Whether a unit is as [`Unit`] says.
+fn is_well_formed(unit: &Unit) -> bool {
+    let is_compared = |change: &Change| {
+        let key = change.key();
+        key.kind() != Kind::Lock && unit.compare.iter().filter(|(compared, _)| *compared == key).count() == 1
+    };
+    unit.changes.iter().all(is_compared) && unit.compare.iter().all(|(key, _)| key.kind() != Kind::Lock)
+}

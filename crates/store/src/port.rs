@@ -1,0 +1,112 @@
+//! The port: everything that Cronhold asks of a place where it keeps its state. Small on purpose, and batched from the
+//! first day, because one round trip a decision is a ceiling.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_schedule::Instant;
+
+use crate::{Committed, Fault, Page, Query, Refusal, Unit};
+
+/// An answer that comes later.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where a store that has no time of its own takes it from.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// A number that no other writer ever has. It is part of the version of everything that the writer writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Writer(pub u32);
+
+/// A place where records and outputs are kept.
+///
+/// Futures may be dropped at any time. A commit whose future was dropped may have happened or not.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// A number for a new writer.
+    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>>;
+
+    /// Whether others may write to it at the same time.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// Records by key, in the order of the keys; `None` for those that are not there. Locks that have run out are not
+    /// there. All of them are seen at one moment.
+    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>>;
+
+    /// Does units in their order, each as a whole or not at all, and answers for each. What was answered as done is
+    /// durable. The output of a run is deleted with it.
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
+
+    /// Records whose due is not after `until`, by time and then by key, those after the last of the page before.
+    fn due<'a>(
+        &'a self,
+        after: Option<&'a Obligation>,
+        until: Instant,
+        limit: usize,
+    ) -> Pending<'a, Result<Vec<Obligation>, Fault>>;
+
+    /// A page of a list.
+    fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
+
+    /// Appends to a run's output at a byte. What is there already is left as it is, so that sending twice is sending
+    /// once; a gap is refused as broken. Answers with the length of the output.
+    fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>>;
+
+    /// Reads a run's output from a byte on, at most so many bytes.
+    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
+
+    /// Says that a node is alive, and renews the locks of its runs for their time to live. Answers with those that it
+    /// has lost.
+    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
+
+    /// Waits until others have changed something and tells what. Hints may be lost, late or doubled.
+    fn hints(&self) -> Pending<'_, Vec<Hint>>;
+
+    /// The store's own time.
+    fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
+
+    /// How it is doing.
+    fn health(&self) -> Pending<'_, Health>;
+}
+
+/// A record that something has to happen to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obligation {
+    /// By when.
+    pub at: Instant,
+    /// To which: a cursor, a backlog or a run.
+    pub key: Key,
+}
+
+/// A part of an output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chunk {
+    /// The bytes from where they were asked for.
+    pub bytes: Vec<u8>,
+    /// How long the whole output is.
+    pub length: u64,
+}
+
+/// That a record was changed by someone else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// Which.
+    pub key: Key,
+}
+
+/// How a store is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// What is wrong; nothing, when all is well.
+    pub trouble: Option<String>,
+    /// What it is, for people.
+    pub description: String,
+    /// Commits so far, each durable by itself.
+    pub commits: u64,
+    /// Units so far.
+    pub units: u64,
+}

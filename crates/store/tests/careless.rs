@@ -1,0 +1,228 @@
+//! The suite must be able to fail: stores that are wrong in one way each, and the cases that have to notice.
+#![cfg(feature = "conformance")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, LockName, Node, Record, Stored};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::conformance::{CASES, Subject};
+use cronhold_store::{
+    Chunk, Committed, Fault, Health, Hint, MemoryStore, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
+};
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    /// It looks whether a unit can be done, and does it a little later whatever happened since.
+    LooksTooEarly,
+    /// It does not compare records that a unit does not change.
+    ComparesOnlyChanges,
+    /// It does the changes of a unit one by one.
+    DoesUnitsInParts,
+    /// It takes locks whoever holds them.
+    TakesHeldLocks,
+    /// It does not renew locks.
+    ForgetsBeats,
+    /// It loads records one after the other.
+    LoadsOneByOne,
+    /// It appends whatever it is sent.
+    AppendsTwice,
+    /// It cuts off pages too soon.
+    ShortPages,
+    /// It forgets one field of a record.
+    ForgetsExits,
+}
+
+/// A store that is wrong in one way.
+#[derive(Debug)]
+struct Careless {
+    store: MemoryStore,
+    flaw: Flaw,
+}
+
+impl Careless {
+    /// Commits a unit without what the flaw leaves out.
+    async fn commit_one(&self, mut unit: Unit) -> Result<Committed, Refusal> {
+        match self.flaw {
+            Flaw::LooksTooEarly => {
+                let keys: Vec<Key> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
+                for ((key, expected), found) in unit.compare.iter().zip(self.store.load(&keys).await?) {
+                    if found.map(|stored| stored.version) != *expected {
+                        return Err(Refusal::Conflict(key.clone()));
+                    }
+                }
+                thread::yield_now();
+                self.compare_nothing(&mut unit).await?;
+            }
+            Flaw::ComparesOnlyChanges => {
+                let changed: Vec<Key> = unit.changes.iter().map(|change| change.key()).collect();
+                unit.compare.retain(|(key, _)| changed.contains(key));
+            }
+            Flaw::DoesUnitsInParts => {
+                for change in std::mem::take(&mut unit.changes) {
+                    let compare: Vec<_> =
+                        unit.compare.iter().filter(|(key, _)| *key == change.key()).cloned().collect();
+                    let part = Unit { compare, changes: vec![change], take: vec![], free: vec![], ..unit.clone() };
+                    self.send(part).await?;
+                }
+                unit.compare.clear();
+            }
+            Flaw::TakesHeldLocks => {
+                for take in &unit.take {
+                    let found = self.store.load(&[Key::Lock(take.lock.clone())]).await?;
+                    if let Some(Some(Stored { record: Record::Lock(lock), .. })) = found.first() {
+                        let free = cronhold_core::decision::Free { lock: take.lock.clone(), holder: lock.holder };
+                        unit.free.push(free);
+                    }
+                }
+            }
+            Flaw::ForgetsExits => {
+                for change in &mut unit.changes {
+                    if let cronhold_core::decision::Change::Put(Record::Run(run)) = change {
+                        Arc::make_mut(run).exit = None;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.send(unit).await
+    }
+
+    /// Makes a unit expect what is there now.
+    async fn compare_nothing(&self, unit: &mut Unit) -> Result<(), Fault> {
+        let keys: Vec<Key> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
+        let found = self.store.load(&keys).await?.into_iter().map(|found| found.map(|stored| stored.version));
+        unit.compare = keys.into_iter().zip(found).collect();
+        Ok(())
+    }
+
+    async fn send(&self, unit: Unit) -> Result<Committed, Refusal> {
+        self.store.commit(vec![unit]).await.pop().expect("one unit has one answer")
+    }
+}
+
+impl Store for Careless {
+    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
+        self.store.enroll()
+    }
+
+    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+        if self.flaw != Flaw::LoadsOneByOne {
+            return self.store.load(keys);
+        }
+        Box::pin(async move {
+            let mut found = Vec::new();
+            for key in keys {
+                found.extend(self.store.load(std::slice::from_ref(key)).await?);
+                thread::yield_now();
+            }
+            Ok(found)
+        })
+    }
+
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+        Box::pin(async move {
+            let mut results = Vec::new();
+            for unit in units {
+                results.push(self.commit_one(unit).await);
+            }
+            results
+        })
+    }
+
+    fn due<'a>(
+        &'a self,
+        after: Option<&'a Obligation>,
+        until: Instant,
+        limit: usize,
+    ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
+        self.store.due(after, until, limit)
+    }
+
+    fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
+        let is_short = self.flaw == Flaw::ShortPages && limit > 1;
+        self.store.page(query, if is_short { limit - 1 } else { limit })
+    }
+
+    fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
+        Box::pin(async move {
+            let is_doubled = self.flaw == Flaw::AppendsTwice;
+            let end = self.store.read(run, 0, 0).await?.length;
+            self.store.append(run, if is_doubled && from <= end { end } else { from }, bytes).await
+        })
+    }
+
+    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
+        self.store.read(run, from, most)
+    }
+
+    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+        let locks = if self.flaw == Flaw::ForgetsBeats { &[][..] } else { locks };
+        self.store.beat(node, locks)
+    }
+
+    fn hints(&self) -> Pending<'_, Vec<Hint>> {
+        self.store.hints()
+    }
+
+    fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
+        self.store.time()
+    }
+
+    fn health(&self) -> Pending<'_, Health> {
+        self.store.health()
+    }
+}
+
+struct Flawed {
+    store: MemoryStore,
+    micros: Arc<AtomicI64>,
+    flaw: Flaw,
+}
+
+impl Subject for Flawed {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(Careless { store: self.store.clone(), flaw: self.flaw })
+    }
+
+    fn pass(&self, span: Span) {
+        self.micros.fetch_add(i64::try_from(span.micros()).expect("little time passes"), Ordering::SeqCst);
+    }
+
+    fn reopen(&self) -> Arc<dyn Store> {
+        self.store()
+    }
+}
+
+/// Whether a case notices a flaw.
+fn notices(name: &str, flaw: Flaw) -> bool {
+    let (_, case) = CASES.iter().find(|(other, _)| *other == name).expect("there is such a case");
+    let micros = Arc::new(AtomicI64::new(1_800_000_000_000_000));
+    let clock = Arc::clone(&micros);
+    let store = MemoryStore::new(Arc::new(move || Instant::from_micros(clock.load(Ordering::SeqCst))));
+    let subject = Flawed { store, micros, flaw };
+    catch_unwind(AssertUnwindSafe(|| case(&subject))).is_err()
+}
+
+#[test]
+fn every_flaw_is_noticed() {
+    for (flaw, cases) in [
+        (Flaw::LooksTooEarly, &["claims_are_linearizable", "no_change_is_lost"][..]),
+        (Flaw::ComparesOnlyChanges, &["records_can_be_compared_without_a_change"]),
+        (Flaw::DoesUnitsInParts, &["one_conflict_undoes_a_unit", "one_held_lock_undoes_a_unit"]),
+        (Flaw::TakesHeldLocks, &["a_lock_has_one_holder", "locks_are_linearizable"]),
+        (Flaw::ForgetsBeats, &["beats_renew_locks", "beats_tell_of_lost_locks"]),
+        (Flaw::LoadsOneByOne, &["a_load_sees_one_moment"]),
+        (Flaw::AppendsTwice, &["an_append_can_be_sent_again"]),
+        (Flaw::ShortPages, &["lists_come_in_order", "runs_come_with_the_latest_first"]),
+        (Flaw::ForgetsExits, &["records_come_back_as_they_were"]),
+    ] {
+        for case in cases {
+            assert!(notices(case, flaw), "`{case}` does not notice that a store is wrong: {flaw:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The conformance suite on the reference store.
+#![cfg(feature = "conformance")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Waker};
+
+use cronhold_core::record::{Key, Node};
+use cronhold_core::{NodeId, RunId};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::conformance::Subject;
+use cronhold_store::{MemoryStore, Pending, Query, Store};
+
+/// A store whose time is set by the suite.
+struct Memory {
+    store: MemoryStore,
+    micros: Arc<AtomicI64>,
+}
+
+impl Subject for Memory {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.store.clone())
+    }
+
+    fn pass(&self, span: Span) {
+        let micros = i64::try_from(span.micros()).expect("cases let little time pass");
+        self.micros.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    fn reopen(&self) -> Arc<dyn Store> {
+        self.store()
+    }
+}
+
+fn memory() -> Memory {
+    let start = Instant::parse("2026-11-15T22:00:00Z").expect("a time");
+    let micros = Arc::new(AtomicI64::new(start.micros()));
+    let clock = Arc::clone(&micros);
+    let store = MemoryStore::new(Arc::new(move || Instant::from_micros(clock.load(Ordering::SeqCst))));
+    Memory { store, micros }
+}
+
+cronhold_store::conformance_tests!(memory);
+
+/// The simulation decides itself what is slow: nothing in the store ever waits.
+#[test]
+fn everything_is_done_at_the_first_poll() {
+    fn poll<T>(mut pending: Pending<'_, T>) -> bool {
+        pending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+    let (store, id) = (memory().store, RunId::from_random(Instant::EPOCH, [0; 10]));
+    let node = Node {
+        id: NodeId::from_bits(1),
+        name: "n".to_owned(),
+        incarnation: 1,
+        since: Instant::EPOCH,
+        beat: Instant::EPOCH,
+        labels: BTreeSet::new(),
+        draining: false,
+    };
+    assert!(poll(store.enroll()));
+    assert!(poll(store.load(&[Key::Pause])));
+    assert!(poll(store.commit(Vec::new())));
+    assert!(poll(store.due(None, Instant::EPOCH, 1)));
+    assert!(poll(store.page(&Query::Nodes { after: None }, 1)));
+    assert!(poll(store.append(id, 0, b"x")));
+    assert!(poll(store.read(id, 0, 1)));
+    assert!(poll(store.time()));
+    assert!(poll(store.health()));
+    let other = store.clone();
+    assert!(!poll(other.hints()), "nobody has changed anything");
+    assert!(poll(store.beat(&node, &[])));
+    assert!(poll(other.hints()), "there is a new node");
+    assert!(poll(store.beat(&node, &[])));
+    assert!(!poll(other.hints()), "nobody has to hear of a beat that says nothing new");
+}
