@@ -24,8 +24,15 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, Te
     }
 }
 
-/// How long a run may take and how it is stopped.
-pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Instant, world: &World) -> Terms {
+/// How long a run may take and how it is stopped. A run that is made after the time at which its schedule stops runs,
+/// because it was missed then, is not stopped by it.
+pub(super) fn terms(
+    job: &JobRecord,
+    schedule: Option<&ScheduleId>,
+    nominal: Instant,
+    now: Instant,
+    world: &World,
+) -> Terms {
     let stop = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| {
         schedule.stop.as_ref().and_then(|stop| match stop {
             StopSchedule::After(span) => Some(nominal.plus(*span)),
@@ -41,7 +48,8 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
             }
         })
     });
-    Terms { timeout: job.job.timeout, stop_at: stop, signal: job.job.stop.signal, grace: job.job.stop.grace }
+    let stop_at = stop.filter(|at| *at > now);
+    Terms { timeout: job.job.timeout, stop_at, signal: job.job.stop.signal, grace: job.job.stop.grace }
 }
 
 /// What templates of a run can use.

@@ -1,13 +1,14 @@
 //! Decisions: one file for each command. A decision is a function of what it was shown; it is made again when the
 //! world has moved on before it could be committed.
 //!
-//! [`motion`] has what several of them do to a run: be born, be admitted, be stopped, end. [`draft`] is the unit of
-//! work while it is being written. [`timetable`] is one schedule that can be asked for its occurrences, and [`skips`]
-//! records those that do not run.
+//! [`motion`] has what several of them do to a run: be born, be admitted, be stopped; [`ending`] has what its end
+//! means. [`draft`] is the unit of work while it is being written. [`timetable`] is one schedule that can be asked for
+//! its occurrences, and [`skips`] records those that do not run.
 
 mod bind;
 mod catch_up;
 mod draft;
+mod ending;
 mod fire;
 mod gate;
 mod mark;

@@ -24,8 +24,11 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
     let mut draft = Draft::new(view);
     let mut state = draft.job_state(job)?;
     let before = state.clone();
+    let newest = finished.iter().map(|run| run.nominal).max();
     for run in finished {
-        if is_tried_again(view, &run)? {
+        // A span is as young as its last occurrence, and one that still grows must not go.
+        let is_young = run.span.is_some_and(|span| newest.is_none_or(|newest| span.to >= newest));
+        if is_young || is_tried_again(view, &run)? {
             continue;
         }
         if let Some(kept) = state.kept.of(run.state) {

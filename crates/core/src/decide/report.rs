@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
+use super::ending;
 use super::motion;
 use crate::command::{Report, Verdict};
 use crate::decision::{Answer, Done, Effect};
@@ -57,16 +58,16 @@ fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
 /// The program has ended. What it was told says why, what it answered says how.
 fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
     let mut run = run.clone();
-    let told = motion::exit(&mut run, verdict.exit);
+    let told = ending::exit(&mut run, verdict.exit);
     let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
     over(view, &run, cause, told.or_else(|| verdict.reason.clone()))
 }
 
 fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>) -> Result<Done, Halt> {
-    motion::need_for_end(view, run)?;
+    ending::need_for_end(view, run)?;
     let mut draft = Draft::new(view);
     let mut state = draft.job_state(&run.job)?;
-    let run = motion::end(&mut draft, run.clone(), &mut state, cause, reason)?;
+    let run = ending::end(&mut draft, run.clone(), &mut state, cause, reason)?;
     draft.put_run(run);
     draft.put_state(state);
     draft.done(Answer::Done)

@@ -48,7 +48,7 @@ mod tests {
             00:03:09 wake #1
                 (wake #1 00:03:10), unchanged
             00:03:10 wake #1
-                #1 00:01 running (killed), (signal #1 SIGKILL)
+                #1 00:01 running (killed), (signal #1 SIGKILL), (adopt #1)
             00:03:11 ended #1 no
                 #1 00:01 failure: killed
             00:04 signal #1 SIGHUP

@@ -1,6 +1,7 @@
 //! Someone wants a run not to start.
 
 use super::draft::Draft;
+use super::ending;
 use super::motion;
 use crate::decision::{Answer, Done};
 use crate::ids::RunId;
@@ -11,11 +12,11 @@ pub(super) fn decide(view: &View<'_>, id: RunId, why: &str) -> Result<Done, Halt
     let cause = Cause::By(Operation::Skip);
     let run = motion::addressed(view, id)?;
     run::next(run.state, cause)?;
-    motion::need_for_end(view, &run)?;
+    ending::need_for_end(view, &run)?;
     let mut draft = Draft::new(view);
     let mut state = draft.job_state(&run.job)?;
     let reason = Reason::ByOperator(why.to_owned());
-    let run = motion::end(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
+    let run = ending::end(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
     draft.put_run(run);
     draft.put_state(state);
     draft.done(Answer::Done)

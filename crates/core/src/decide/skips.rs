@@ -5,6 +5,7 @@ use cronhold_schedule::Instant;
 
 use super::bind;
 use super::draft::Draft;
+use super::ending;
 use super::motion;
 use super::timetable::Timetable;
 use crate::ids::RunId;
@@ -143,8 +144,8 @@ fn begin(
     run.span = Some(stretch);
     run.log =
         vec![Transition { at: draft.at(), state: State::Skipped, actor: draft.view.stamp.actor.clone(), message }];
-    motion::count(draft, state, State::Skipped, Some(&table.job.job.retain));
-    motion::note(draft, &run)?;
+    ending::count(draft, state, State::Skipped, Some(&table.job.job.retain));
+    ending::note(draft, &run)?;
     draft.put_run(run);
     Ok(id)
 }
@@ -155,7 +156,7 @@ fn extend(draft: &mut Draft<'_>, mut run: Run, by: Stretch) -> Result<RunId, Hal
     let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
     span.to = span.to.max(by.to);
     span.count = span.count.saturating_add(by.count);
-    motion::note(draft, &run)?;
+    ending::note(draft, &run)?;
     let id = run.id;
     draft.put_run(run);
     Ok(id)

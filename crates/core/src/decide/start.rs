@@ -89,11 +89,11 @@ mod tests {
             00:01 run j
                 #1 00:01 starting, → #1
             00:02 run j
-                #2 00:02 waiting, → #2
+                #2 00:02 waiting, (wake #2 00:02:01), → #2
             00:02 run j at=01:00
                 #3 01:00 scheduled, → #3
             00:03 start #3
-                #3 01:00 waiting
+                #3 01:00 waiting, (wake #3 00:03:01)
             00:03 ended #1 yes
                 #1 00:01 success
             00:03 start #3

@@ -38,7 +38,7 @@ mod tests {
             00:03:19 wake #1
                 (wake #1 00:03:20), unchanged
             00:03:20 wake #1
-                #1 00:01 stopping (stopped), (signal #1 SIGKILL)
+                #1 00:01 stopping (stopped), (signal #1 SIGKILL), (adopt #1)
             00:04 run j at=01:00
                 #2 01:00 scheduled, → #2
             00:04 stop #2

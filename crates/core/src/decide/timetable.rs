@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Schedule, Span, Timing};
 
 use super::draft::Draft;
+use super::ending;
 use super::motion::{self, Birth};
 use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
@@ -88,7 +89,7 @@ impl<'a> Timetable<'a> {
         let run = motion::bear(draft, state, self.birth(self.run_id(nominal), nominal, actor))?;
         match self.args(nominal) {
             Err(errors) if !run.state.is_finished() => {
-                motion::end(draft, run, state, Cause::Broke, Some(Reason::Unbound(errors.to_string())))
+                ending::end(draft, run, state, Cause::Broke, Some(Reason::Unbound(errors.to_string())))
             }
             _ => Ok(run),
         }

@@ -53,7 +53,13 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     };
     // A run that goes on waiting is written when it was due, and left alone when it was only asked.
     let goes_on = after.state == run.state && after.due >= run.due && state == before;
-    if goes_on && !is_due { Ok(unchanged(Some(run))) } else { written(draft, after, state, &before) }
+    if goes_on && !is_due {
+        let mut draft = Draft::new(view);
+        draft.also(Effect::Wake { run: run.id, at: run.due });
+        motion::poll_lock(&mut draft, run);
+        return draft.done(Answer::Unchanged);
+    }
+    written(draft, after, state, &before)
 }
 
 fn admitted(draft: &mut Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
@@ -86,8 +92,10 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         State::Running if run.ending.is_none() => {
             motion::curtail(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
         }
+        // A program that nobody knows any more cannot end, so it is also asked for.
         _ => {
             draft.also(Effect::Signal { run: run.id, signal: Signal::KILL });
+            draft.also(Effect::Adopt { run: Arc::clone(run) });
             after.due = Some(now.plus(KILL_WAIT));
         }
     }

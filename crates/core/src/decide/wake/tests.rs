@@ -80,17 +80,17 @@ fn a_lock_is_handed_on() {
         00:01 run a
             a#1 00:01 starting, → #1
         00:02 run a
-            a#2 00:02 waiting, → #2
+            a#2 00:02 waiting, (wake #2 00:02:01), → #2
         00:03 run b
-            b#1 00:03 waiting, → #1
+            b#1 00:03 waiting, (wake #1 00:03:01), → #1
         00:03 wake b#1
-            (wake #1 00:03:01), unchanged
+            (wake #1 00:04), (wake #1 00:03:01), unchanged
         00:04 ended a#1 no
             a#1 00:01 failure: exit code 1
         00:04 wake b#1
             b#1 00:03 starting
         00:04 wake a#2
-            a#2 00:02 waiting
+            a#2 00:02 waiting, (wake #2 00:04:01)
         00:05 lost b#1
             b#1 00:03 error: start unknown
         00:05 wake a#2
@@ -142,9 +142,9 @@ fn what_takes_too_long_is_stopped_and_killed() {
         00:12:29 wake #1
             (wake #1 00:12:30), unchanged
         00:12:30 wake #1
-            #1 00:01 stopping (timeout), (signal #1 SIGKILL)
+            #1 00:01 stopping (timeout), (signal #1 SIGKILL), (adopt #1)
         00:12:40 wake #1
-            #1 00:01 stopping (timeout), (signal #1 SIGKILL)
+            #1 00:01 stopping (timeout), (signal #1 SIGKILL), (adopt #1)
         00:12:41 ended #1 no
             #1 00:01 failure: timeout",
     );
@@ -223,13 +223,13 @@ fn a_retry_goes_before_those_that_waited_for_it() {
         00:01 run j
             #1 00:01 starting, → #1
         00:02 run j
-            #2 00:02 waiting, → #2
+            #2 00:02 waiting, (wake #2 00:02:01), → #2
         00:02 ended #1 no
             #1 00:01 failure: exit code 1, #3 00:01 attempt 2 scheduled
         00:02 wake #2
-            (wake #2 00:02:01), unchanged
+            (wake #2 00:03), (wake #2 00:02:01), unchanged
         00:02:10 wake #2
-            #2 00:02 waiting
+            (wake #2 00:03), (wake #2 00:02:11), unchanged
         00:02:10 wake #3
             #3 00:01 attempt 2 starting
         00:03 ended #3 yes

@@ -1,0 +1,174 @@
+//! What the end of a run means: for the set of runs, for the lock, for a retry, for conditions of others, and for a
+//! schedule that counts from it. All of it is one commit.
+
+use std::sync::Arc;
+
+use super::bind;
+use super::draft::Draft;
+use super::motion::enter;
+use crate::decision::Effect;
+use crate::ids::RunId;
+use crate::job::Retain;
+use crate::policy::retry::{self, Ended};
+use crate::record::{
+    Actor, Cursor, Exit, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Transition,
+};
+use crate::run::{Cause, Reason, State};
+use crate::view::{Halt, View};
+
+/// Asks at once for what the end of a run looks at.
+pub(super) fn need_for_end(view: &View<'_>, run: &Run) -> Result<(), Halt> {
+    let identity = Key::Identity(run.job.clone(), run.args.clone());
+    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity])
+}
+
+/// A run ends.
+pub(super) fn end(
+    draft: &mut Draft<'_>,
+    run: Run,
+    state: &mut JobState,
+    cause: Cause,
+    reason: Option<Reason>,
+) -> Result<Run, Halt> {
+    let actor = match cause {
+        Cause::Succeeded | Cause::Failed => Actor::Program,
+        _ => draft.view.stamp.actor.clone(),
+    };
+    end_by(draft, run, state, cause, reason, actor)
+}
+
+/// A run ends by someone.
+pub(super) fn end_by(
+    draft: &mut Draft<'_>,
+    mut run: Run,
+    state: &mut JobState,
+    cause: Cause,
+    reason: Option<Reason>,
+    actor: Actor,
+) -> Result<Run, Halt> {
+    let had_program = run.state.has_program();
+    let message = reason.as_ref().map(ToString::to_string).unwrap_or_default();
+    enter(&mut run, cause, draft.at(), actor, &message)?;
+    run.reason = reason;
+    run.due = None;
+    state.forget(run.id);
+    if let Some(lock) = run.lock.clone().filter(|_| had_program) {
+        draft.free(lock, run.id);
+    }
+    let job = draft.view.job(&run.job)?.filter(|job| job.uid == run.uid);
+    if let Some(job) = &job {
+        if let Some(retry) = retry_of(draft, &run, state, job) {
+            run.retried_by = Some(retry.id);
+            pass_on(draft, &run, job, retry.id)?;
+            draft.put_run(retry);
+        } else {
+            follow(draft, &run, job)?;
+        }
+    }
+    count(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
+    if run.retried_by.is_none() {
+        note(draft, &run)?;
+    }
+    Ok(run)
+}
+
+/// How a program's own end ends a run that may have been told to end: what it was told says why, its exit says how.
+pub(super) fn exit(run: &mut Run, exit: Option<Exit>) -> Option<Reason> {
+    run.exit = exit;
+    run.ending.clone()
+}
+
+/// The next attempt, if there is one. It counts as active while it waits for its time.
+fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
+    let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
+    let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
+    let attempt = run.attempt + 1;
+    let id = match &run.schedule {
+        Some(schedule) => RunId::derived(run.uid, schedule.as_str(), run.nominal, attempt),
+        None => RunId::from_key(run.nominal, &format!("retry of {}", run.id)),
+    };
+    let mut next = Run {
+        id,
+        number: state.take_number(),
+        attempt,
+        retry_of: Some(run.id),
+        retried_by: None,
+        rerun_of: None,
+        state: State::Scheduled,
+        reason: None,
+        owner: None,
+        lock: LockName::of(&job.id, &job.job.lock),
+        ending: None,
+        due: Some(at),
+        exit: None,
+        log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
+        ..run.clone()
+    };
+    // The number of the attempt is something that a program can be told.
+    next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
+    next.terms.stop_at = next.terms.stop_at.filter(|stop| *stop > at);
+    state.activate(next.id, &next.args);
+    Some(next)
+}
+
+/// A schedule that counts from the previous run goes on counting from its retry.
+fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) -> Result<(), Halt> {
+    let Some((_, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+    cursor.follows = Some(retry);
+    draft.put_cursor(cursor);
+    Ok(())
+}
+
+/// A schedule that counts from the previous run learns when its next one is due.
+fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt> {
+    let Some((schedule, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+    let next = job.compile(schedule, draft.view.world).ok().and_then(|compiled| compiled.after_run(draft.at()));
+    cursor.follows = None;
+    cursor.next = next.filter(|_| schedule.enabled);
+    cursor.wake = cursor.next;
+    draft.put_cursor(cursor);
+    Ok(())
+}
+
+/// The schedule that counts from this run, with its cursor.
+fn followed<'j>(
+    draft: &Draft<'_>,
+    run: &Run,
+    job: &'j JobRecord,
+) -> Result<Option<(&'j crate::job::Schedule, Cursor)>, Halt> {
+    let Some(id) = &run.schedule else { return Ok(None) };
+    let Some(schedule) = job.schedule(id).filter(|schedule| counts_from_previous(schedule)) else { return Ok(None) };
+    let cursor = draft.cursor(&run.job, id)?.filter(|cursor| cursor.follows == Some(run.id));
+    Ok(cursor.map(|cursor| (schedule, cursor)))
+}
+
+/// Whether a schedule counts from the end of its previous run.
+pub(super) fn counts_from_previous(schedule: &crate::job::Schedule) -> bool {
+    matches!(schedule.spec.timing, cronhold_schedule::Timing::After { .. })
+}
+
+/// Counts a finished run, and asks for a look at old ones when there are clearly too many.
+pub(super) fn count(draft: &mut Draft<'_>, state: &mut JobState, finished: State, retain: Option<&Retain>) {
+    let default = Retain::default();
+    let retain = retain.unwrap_or(&default);
+    let limit = match finished {
+        State::Success => retain.success,
+        State::Failure => retain.failure,
+        State::Error => retain.error,
+        _ => retain.skipped,
+    };
+    let Some(kept) = state.kept.of(finished) else { return };
+    *kept = kept.saturating_add(1);
+    // Some more than wanted, so that they go in batches.
+    if *kept > limit.saturating_add(limit / 8 + 8) {
+        draft.also(Effect::Prune { job: state.job.clone() });
+    }
+}
+
+/// What conditions of other runs will see.
+pub(super) fn note(draft: &mut Draft<'_>, run: &Run) -> Result<(), Halt> {
+    let mut identity: Identity = draft.identity(&run.job, &run.args)?;
+    identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));
+    draft.put(Record::Identity(Arc::new(identity)));
+    Ok(())
+}

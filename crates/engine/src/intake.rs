@@ -1,0 +1,125 @@
+//! How the world talks to a node: one bounded queue of inputs. Requests are answered; reports of programs are kept
+//! until they are durable.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+use cronhold_core::RunId;
+use cronhold_core::command::{Command, Report};
+use cronhold_core::decision::{Answer, Rejection};
+use cronhold_core::record::Actor;
+use cronhold_store::Fault;
+
+use crate::meter::{Meter, Reading};
+use crate::ports::Ports;
+use crate::queue::Queue;
+
+/// Inputs that may wait.
+const INPUTS_MAX: usize = 16 * 1024;
+
+/// Everything that can come in.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Someone asks for something.
+    Ask { actor: Actor, command: Command, reply: Reply },
+    /// A program reports.
+    Report { run: RunId, report: Report },
+    /// The node has to stop.
+    Stop,
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The core said no.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The store failed.
+    #[error(transparent)]
+    Failed(#[from] Fault),
+    /// Too many requests wait.
+    #[error("the node has too much to do")]
+    Busy,
+    /// The node has stopped.
+    #[error("the node is stopping")]
+    Stopping,
+}
+
+/// The way to talk to a node. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    pub(crate) inputs: Queue<Input>,
+    pub(crate) meter: Arc<Meter>,
+    ports: Ports,
+}
+
+/// Where an answer goes, once.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply(Arc<Mutex<Slot>>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    answer: Option<Result<Answer, Refused>>,
+    waker: Option<Waker>,
+}
+
+impl Handle {
+    pub(crate) fn new(ports: Ports) -> Self {
+        Self { inputs: Queue::new(INPUTS_MAX), meter: Arc::default(), ports }
+    }
+
+    /// Asks for something and waits for the answer.
+    pub async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
+        let reply = Reply(Arc::default());
+        let input = Input::Ask { actor, command, reply: reply.clone() };
+        self.inputs.offer(input).map_err(|_| Refused::Busy)?;
+        reply.wait().await
+    }
+
+    /// Reports what became of a program. Waits while the node has too much to do.
+    pub async fn report(&self, run: RunId, report: Report) {
+        self.inputs.send(Input::Report { run, report }).await;
+    }
+
+    /// Asks the node to stop. Programs go on.
+    pub async fn stop(&self) {
+        self.inputs.send(Input::Stop).await;
+    }
+
+    /// The id of a run that nothing else tells apart.
+    pub fn random_run_id(&self) -> RunId {
+        let bits = self.ports.entropy.bits().to_be_bytes();
+        let mut random = [0; 10];
+        random.copy_from_slice(&bits[..10]);
+        RunId::from_random(self.ports.clock.now(), random)
+    }
+
+    /// What the node has counted.
+    pub fn reading(&self) -> Reading {
+        self.meter.read()
+    }
+}
+
+impl Reply {
+    pub(crate) fn answer(&self, answer: Result<Answer, Refused>) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.answer = Some(answer);
+        if let Some(waker) = slot.waker.take() {
+            drop(slot);
+            waker.wake();
+        }
+    }
+
+    async fn wait(&self) -> Result<Answer, Refused> {
+        poll_fn(|context| {
+            let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(answer) = slot.answer.take() {
+                return Poll::Ready(answer);
+            }
+            slot.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,126 @@
+//! The watchdog: once a minute it asks the store for everything whose time has passed and compares that with what the
+//! node knows. What nobody was going to do is done, and its record says that the watchdog did it.
+
+use cronhold_core::command::Command;
+use cronhold_core::record::{Actor, Key, Record};
+use cronhold_core::State;
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Fault, Obligation, Query};
+
+use crate::meter::Meter;
+use crate::node::Node;
+use crate::plan::Item;
+use crate::ports::News;
+
+/// Obligations and runs that are looked at in one page.
+const PAGE: usize = 1_000;
+/// What is later than this is repaired; what is less late is still on its way.
+const LATE: Span = Span::from_secs(5);
+/// Repairs in one pass; the others come with the next.
+const REPAIRS_MAX: usize = 5_000;
+
+impl Node {
+    /// Time between two passes.
+    pub(crate) const WATCH_EVERY: Span = Span::from_secs(60);
+
+    /// How often the node says that it is alive. On a store of its own nobody else asks.
+    pub(crate) fn beat_every(&self) -> Span {
+        if self.ports.store.is_shared() { Span::from_secs(2) } else { Span::from_secs(60) }
+    }
+
+    /// Says that the node is alive.
+    pub(crate) async fn beat(&mut self) -> Result<(), Fault> {
+        self.record.beat = self.ports.clock.now();
+        self.ports.store.beat(&self.record, &[]).await?;
+        Ok(())
+    }
+
+    /// One pass.
+    pub(crate) async fn watch(&mut self, now: Instant) -> Result<(), Fault> {
+        self.found.clear();
+        if self.went_back {
+            self.rewind(now).await?;
+            self.went_back = false;
+        }
+        self.watch_programs(now).await?;
+        self.is_unsure = false;
+        self.watch_obligations(now).await
+    }
+
+    /// Runs that this node owns and does not know of: their commit was made and nobody heard the answer.
+    async fn watch_programs(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let query = Query::Unfinished { node: Some(self.me.node), after };
+            let page = self.ports.store.page(&query, PAGE).await?;
+            for stored in &page.records {
+                let Record::Run(run) = &stored.record else { continue };
+                if self.programs.contains(&run.id) {
+                    continue;
+                }
+                self.repaired(&stored.record.key(), run.due.map_or(Span::ZERO, |due| now.since(due)));
+                self.desk.forget(&stored.record.key());
+                let is_late = run.due.is_some_and(|due| due < now);
+                // Too late to start it: it was never started, so it is lost.
+                if run.state == State::Starting && run.owner == Some(self.me) && is_late {
+                    let report = cronhold_core::command::Report::Lost;
+                    self.own.push_back((Actor::Watchdog, Command::Report { run: run.id, report }));
+                } else {
+                    self.take_up(&stored.record, now).await;
+                }
+            }
+            after = match page.last() {
+                Some(Key::Run(run)) if page.records.len() == PAGE => Some(run),
+                _ => return Ok(()),
+            };
+        }
+    }
+
+    /// Everything whose time has passed and that is not in the plan.
+    async fn watch_obligations(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut after: Option<Obligation> = None;
+        let mut repairs = 0;
+        loop {
+            let page = self.ports.store.due(after.as_ref(), now.minus(LATE), PAGE).await?;
+            for obligation in &page {
+                if repairs < REPAIRS_MAX && self.repair(obligation, now) {
+                    repairs += 1;
+                }
+            }
+            if page.len() < PAGE || repairs >= REPAIRS_MAX {
+                return Ok(());
+            }
+            after = page.into_iter().last();
+        }
+    }
+
+    /// Puts an obligation into the plan, if it is not there and not at rest.
+    fn repair(&mut self, obligation: &Obligation, now: Instant) -> bool {
+        let item = match &obligation.key {
+            Key::Cursor(job, schedule) => {
+                let is_resting = self.resting.contains_key(&(job.clone(), schedule.clone()));
+                if is_resting && !self.ports.store.is_shared() {
+                    return false;
+                }
+                Item::Fire(job.clone(), schedule.clone())
+            }
+            Key::Backlog(job, schedule) => Item::CatchUp(job.clone(), schedule.clone()),
+            Key::Run(run) => Item::Wake(*run),
+            _ => return false,
+        };
+        // What is in the plan is late because there is much to do, or waits for a reason.
+        if self.plan.at(&item).is_some() {
+            return false;
+        }
+        self.desk.forget(&obligation.key);
+        self.repaired(&obligation.key, now.since(obligation.at));
+        self.found.insert(item.clone());
+        self.plan.put_for(item, now, obligation.at);
+        true
+    }
+
+    fn repaired(&self, key: &Key, late: Span) {
+        Meter::add(&self.handle.meter.repaired, 1);
+        self.ports.feed.tell(&News::Repaired { key, late });
+    }
+}
