@@ -1,13 +1,14 @@
 //! Where a writer works: its number, its units, and the records it remembers. What it remembers may be out of date;
 //! that costs a conflict and never a mistake, because every commit compares what the decision has seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::decision::Change;
 use cronhold_core::record::{Key, Kind, Record, Stored, Version};
 use cronhold_core::view::Records;
 
+use crate::hash::Map;
 use crate::{Fault, Store, Unit, Writer};
 
 /// A writer's desk.
@@ -24,7 +25,7 @@ pub struct Desk {
 }
 
 /// Records by key; `None` for those that are not there.
-pub(crate) type Sheaf = BTreeMap<Key, Option<Stored>>;
+pub(crate) type Sheaf = Map<Key, Option<Stored>>;
 
 /// Records that were seen or written lately, in two generations: when the young one is full it becomes the old one, and
 /// what nobody wrote since then is forgotten.
@@ -52,8 +53,8 @@ impl Desk {
     /// A desk for a new writer, who remembers about so many records.
     pub async fn new(store: Arc<dyn Store>, remembers: usize) -> Result<Self, Fault> {
         let writer = store.enroll().await?;
-        let memory = Memory { young: Sheaf::new(), old: Sheaf::new(), most: remembers.max(2) / 2 };
-        Ok(Self { store, writer, units: 0, memory, overlooked: BTreeSet::new(), in_flight: Sheaf::new() })
+        let memory = Memory { young: Sheaf::default(), old: Sheaf::default(), most: remembers.max(2) / 2 };
+        Ok(Self { store, writer, units: 0, memory, overlooked: BTreeSet::new(), in_flight: Sheaf::default() })
     }
 
     /// The store that it works on.
@@ -115,7 +116,7 @@ impl Memory {
 
 impl<'a> Sheet<'a> {
     pub(crate) fn new(memory: &'a Memory, in_flight: &'a Sheaf) -> Self {
-        Self { written: Sheaf::new(), loaded: Sheaf::new(), in_flight, memory }
+        Self { written: Sheaf::default(), loaded: Sheaf::default(), in_flight, memory }
     }
 
     /// Whether a record is only remembered: it was neither loaded nor written just now.

@@ -5,6 +5,7 @@
 pub mod conformance;
 mod desk;
 mod fault;
+mod hash;
 pub mod memory;
 mod page;
 mod port;

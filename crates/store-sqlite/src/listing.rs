@@ -1,0 +1,269 @@
+//! Answers that are lists: pages of records, and what is due. Each comes from a primary key or an index, from where the
+//! page before ended.
+
+use std::cmp::Ordering;
+
+use cronhold_core::record::{Key, Kind, ScheduleId};
+use cronhold_core::{JobId, RunId};
+use cronhold_schedule::Instant;
+use cronhold_store::{Obligation, Page, Query, RunQuery};
+use rusqlite::types::Value;
+use rusqlite::{Row, params_from_iter};
+
+use crate::pool::ReadError;
+use crate::records::Reader;
+use crate::rows::{self, Reading, Table, Unreadable};
+
+/// Conditions in the making, with their parameters.
+#[derive(Debug, Default)]
+struct Where {
+    terms: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Where {
+    /// Adds a term; `?` in it stands for the values, in their order.
+    fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
+        self.terms.push(term.to_owned());
+        self.values.extend(values);
+    }
+
+    fn text(&mut self, term: &str, value: &str) {
+        self.and(term, [Value::Text(value.to_owned())]);
+    }
+
+    fn clause(&self) -> String {
+        if self.terms.is_empty() { String::new() } else { format!(" WHERE {}", self.terms.join(" AND ")) }
+    }
+}
+
+impl Reader<'_> {
+    /// A page of a list.
+    pub(crate) fn page(&self, query: &Query, limit: usize) -> Result<Page, ReadError> {
+        let Listing { table, sql, values } = Listing::of(query);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(values.into_iter().chain([bounded(limit)])))?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next()? {
+            records.push(self.stored(table, row)?);
+        }
+        Ok(Page { records })
+    }
+
+    /// Records whose due is not after `until`, by time and then by key.
+    pub(crate) fn due(
+        &self,
+        after: Option<&Obligation>,
+        until: Instant,
+        limit: usize,
+    ) -> Result<Vec<Obligation>, ReadError> {
+        let mut due = Vec::new();
+        for place in &DUE {
+            let (sql, values) = Listing::due(place, after, until);
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(values.into_iter().chain([bounded(limit)])))?;
+            while let Some(row) = rows.next()? {
+                due.push(obligation(place.kind, row).map_err(|error| self.broken(place.table, row, &error))?);
+            }
+        }
+        due.sort();
+        due.truncate(limit);
+        Ok(due)
+    }
+}
+
+/// A list as a statement. Its last parameter is how many rows are wanted.
+struct Listing {
+    table: Table,
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Listing {
+    fn of(query: &Query) -> Self {
+        let mut wanted = Where::default();
+        let (table, order) = match query {
+            Query::Jobs { after } => {
+                after.iter().for_each(|after| wanted.text("id > ?", after.as_str()));
+                (Table::Jobs, "id")
+            }
+            Query::JobStates { after } => {
+                after.iter().for_each(|after| wanted.text("job > ?", after.as_str()));
+                (Table::JobStates, "job")
+            }
+            Query::Cursors { after } => {
+                wanted.after_schedule(after.as_ref());
+                (Table::Cursors, "job, schedule")
+            }
+            Query::Backlogs { after } => {
+                wanted.after_schedule(after.as_ref());
+                (Table::Backlogs, "job, schedule")
+            }
+            Query::Nodes { after } => {
+                after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
+                (Table::Nodes, "id")
+            }
+            Query::Runs(query) => {
+                wanted.runs(query);
+                (Table::Runs, "id DESC")
+            }
+            Query::Oldest { job, state, after } => {
+                wanted.text("job = ?", job.as_str());
+                wanted.text("state = ?", state.name());
+                wanted.and("NOT open", []);
+                after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
+                (Table::Runs, "id")
+            }
+            Query::Unfinished { node, after } => {
+                wanted.and("open", []);
+                node.iter().for_each(|node| wanted.text("node = ?", &node.to_string()));
+                after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
+                (Table::Runs, "id")
+            }
+        };
+        let sql = format!("{}{} ORDER BY {order} LIMIT ?", table.layout().select(), wanted.clause());
+        Self { table, sql, values: wanted.values }
+    }
+
+    /// What is due in a place.
+    fn due(place: &Due, after: Option<&Obligation>, until: Instant) -> (String, Vec<Value>) {
+        let mut wanted = Where::default();
+        wanted.due(place, after, until);
+        let Due { table, column, keys, .. } = place;
+        let clause = wanted.clause();
+        (format!("SELECT {keys}, {column} FROM {table}{clause} ORDER BY {column}, {keys} LIMIT ?"), wanted.values)
+    }
+}
+
+impl Where {
+    fn after_schedule(&mut self, after: Option<&(JobId, ScheduleId)>) {
+        if let Some((job, schedule)) = after {
+            let values = [job.as_str(), schedule.as_str()].map(|text| Value::Text(text.to_owned()));
+            self.and("(job, schedule) > (?, ?)", values);
+        }
+    }
+
+    fn runs(&mut self, query: &RunQuery) {
+        let RunQuery { job, states, since, before } = query;
+        job.iter().for_each(|job| self.text("job = ?", job.as_str()));
+        before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
+        if let Some(since) = since {
+            self.and("nominal >= ?", [Value::Integer(since.micros())]);
+            // Ids begin with the milliseconds of the nominal time, so that the list ends where it is reached.
+            self.text("id >= ?", &format!("{:012x}", since.millis().max(0)));
+        }
+        if !states.is_empty() {
+            let places = vec!["?"; states.len()].join(", ");
+            self.and(&format!("state IN ({places})"), states.iter().map(|state| Value::Text(state.name().to_owned())));
+        }
+    }
+
+    fn due(&mut self, place: &Due, after: Option<&Obligation>, until: Instant) {
+        let Due { kind, column, keys, is_due, .. } = place;
+        self.and(is_due, []);
+        self.and(&format!("{column} <= ?"), [Value::Integer(until.micros())]);
+        let Some(Obligation { at, key }) = after else { return };
+        let at = Value::Integer(at.micros());
+        match kind.cmp(&key.kind()) {
+            Ordering::Less => self.and(&format!("{column} > ?"), [at]),
+            Ordering::Greater => self.and(&format!("{column} >= ?"), [at]),
+            Ordering::Equal => {
+                let cells = rows::key_cells(key);
+                let places = vec!["?"; cells.len() + 1].join(", ");
+                self.and(&format!("({column}, {keys}) > ({places})"), [at].into_iter().chain(cells));
+            }
+        }
+    }
+}
+
+/// A table of records that can be due.
+struct Due {
+    kind: Kind,
+    table: &'static str,
+    column: &'static str,
+    keys: &'static str,
+    /// What an index of those that are due is limited to.
+    is_due: &'static str,
+}
+
+const DUE: [Due; 3] = [
+    Due { kind: Kind::Cursor, table: "cursors", column: "wake", keys: "job, schedule", is_due: "wake IS NOT NULL" },
+    Due { kind: Kind::Backlog, table: "backlogs", column: "due", keys: "job, schedule", is_due: "due IS NOT NULL" },
+    Due { kind: Kind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
+];
+
+fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, Unreadable> {
+    let reading = Reading::new(row);
+    let key = match kind {
+        Kind::Run => Key::Run(reading.parsed(RunId::parse)?),
+        _ => {
+            let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
+            if kind == Kind::Cursor { Key::Cursor(job, schedule) } else { Key::Backlog(job, schedule) }
+        }
+    };
+    Ok(Obligation { at: reading.instant()?, key })
+}
+
+/// SQLite counts rows with signed numbers.
+fn bounded(limit: usize) -> Value {
+    Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::{NodeId, State};
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::schema::STEPS;
+
+    fn plan(connection: &Connection, sql: &str) -> String {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it can be asked");
+        // Parameters that nobody binds are NULL, which is good enough for a plan.
+        let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
+        steps.map(|step| step.expect("a step")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A list costs what it is long, and nothing is sorted: that is what primary keys and indexes are there for.
+    #[test]
+    fn lists_follow_keys_and_indexes() {
+        let connection = Connection::open_in_memory().expect("memory");
+        STEPS.iter().for_each(|step| connection.execute_batch(step).expect("the schema"));
+        let job = JobId::parse("a").expect("an id");
+        let schedule = ScheduleId::parse("s").expect("an id");
+        let run = RunId::from_random(Instant::EPOCH, [0; 10]);
+        let of_job =
+            RunQuery { job: Some(job.clone()), states: vec![State::Error, State::Failure], ..RunQuery::default() };
+        let since = RunQuery { since: Some(Instant::EPOCH), before: Some(run), ..RunQuery::default() };
+        for (query, expected) in [
+            (Query::Jobs { after: None }, "SCAN jobs"),
+            (Query::Jobs { after: Some(job.clone()) }, "SEARCH jobs USING PRIMARY KEY (id>?)"),
+            (
+                Query::Cursors { after: Some((job.clone(), schedule)) },
+                "SEARCH cursors USING PRIMARY KEY ((job,schedule)>(?,?))",
+            ),
+            (Query::Runs(RunQuery::default()), "SCAN runs"),
+            (Query::Runs(of_job), "SEARCH runs USING INDEX runs_job (job=?)"),
+            (Query::Runs(since), "SEARCH runs USING PRIMARY KEY (id>? AND id<?)"),
+            (
+                Query::Oldest { job, state: State::Success, after: Some(run) },
+                "SEARCH runs USING INDEX runs_job (job=? AND id>?)",
+            ),
+            (Query::Unfinished { node: None, after: None }, "SCAN runs USING INDEX runs_open"),
+            (
+                Query::Unfinished { node: Some(NodeId::from_bits(1)), after: Some(run) },
+                "SEARCH runs USING INDEX runs_open (id>?)",
+            ),
+        ] {
+            assert_eq!(plan(&connection, &Listing::of(&query).sql), expected, "{query:?}");
+        }
+        for (place, expected) in DUE.iter().zip([
+            "SEARCH cursors USING COVERING INDEX cursors_wake (wake>? AND wake<?)",
+            "SCAN backlogs, USE TEMP B-TREE FOR ORDER BY",
+            "SCAN runs USING COVERING INDEX runs_open, USE TEMP B-TREE FOR ORDER BY",
+        ]) {
+            let (sql, _) = Listing::due(place, None, Instant::EPOCH);
+            assert_eq!(plan(&connection, &sql), expected, "{}", place.table);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Opening a file: what it takes to be opened, how connections are set up, and everything that can be wrong with it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cronhold_schedule::Zones;
+use cronhold_store::Clock;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::lock_file::{LockError, LockFile};
+use crate::schema;
+
+/// What a store needs beside its file.
+#[derive(Clone)]
+pub struct Options {
+    /// The time by which locks run out.
+    pub clock: Clock,
+    /// Zones that jobs can name.
+    pub zones: Arc<Zones>,
+    /// The file does not grow beyond this many bytes; without limit when absent. Deleting makes room again.
+    pub size_max: Option<u64>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("size_max", &self.size_max).finish_non_exhaustive()
+    }
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process writes to it.
+    #[error(
+        "{} is in use by another process{} (stop that daemon first, or use its API; reading and `cronhold store backup` \
+         work beside it)", .path.display(), .pid.map(|pid| format!(" with pid {pid}")).unwrap_or_default()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// Who has it, if that could be read.
+        pid: Option<u32>,
+    },
+    /// It is not a database.
+    #[error("{} is not an SQLite database, and is left as it is (name another file)", .path.display())]
+    NotSqlite {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a database of another program.
+    #[error("{} is a database, but not one of Cronhold, and is left as it is (name another file)", .path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of this program has written it.
+    #[error(
+        "{} has schema version {found}, and this cronhold knows {known} and older (use the cronhold that wrote it, or a \
+         later one, or go back to a backup)", .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The latest version that is known here.
+        known: usize,
+    },
+    /// An older version of this program has written it, and it is not opened for writing.
+    #[error(
+        "{} has schema version {found}, and reading needs {known} (a daemon of this cronhold updates it when it starts)",
+        .path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The version that is needed.
+        known: usize,
+    },
+    /// There is no such file, and it is not opened for writing.
+    #[error("there is no store at {} (a daemon makes one when it starts)", .path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error("{} cannot be opened: {error}{}", .path.display(), hint(.error))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// SQLite refuses.
+    #[error("{} cannot be opened: {error}{}", .path.display(), sqlite_hint(.error))]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        error: rusqlite::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotSqlite { path: path.to_owned() },
+            _ => Self::Sqlite { path: path.to_owned(), error },
+        }
+    }
+}
+
+/// How the first bytes of every SQLite database read.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// A connection waits so long for a lock that someone else holds, such as a person with a shell.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Bytes of a page. Set once, when a file is made.
+pub(crate) const PAGE_SIZE: u64 = 4096;
+
+/// Kibibytes of pages that the writer remembers.
+const WRITER_CACHE: i64 = 32 * 1024;
+
+/// Kibibytes of pages that a reader remembers.
+const READER_CACHE: i64 = 4 * 1024;
+
+/// So many prepared statements are kept by a connection.
+const STATEMENTS_KEPT: usize = 64;
+
+/// Opens a file for writing, and makes or updates its tables.
+pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), OpenError> {
+    let io = |error| OpenError::Io { path: path.to_owned(), error };
+    let lock = LockFile::take(path).map_err(|error| match error {
+        LockError::Held(pid) => OpenError::Locked { path: path.to_owned(), pid },
+        LockError::Io(error) => io(error),
+    })?;
+    if has_foreign_start(path).map_err(io)? {
+        return Err(OpenError::NotSqlite { path: path.to_owned() });
+    }
+    let mut connection = connect_writer(path, options).map_err(|error| OpenError::sqlite(path, error))?;
+    schema::migrate(&mut connection, path, schema::STEPS)?;
+    // Only now, because a file that is not ours is left as it is.
+    set_journal(&connection).map_err(|error| OpenError::sqlite(path, error))?;
+    Ok((lock, connection))
+}
+
+/// Opens a file for writing that was made and checked before.
+pub(crate) fn open_again(path: &Path, options: &Options) -> rusqlite::Result<Connection> {
+    let connection = connect_writer(path, options)?;
+    set_journal(&connection)?;
+    Ok(connection)
+}
+
+/// Opens a file for reading.
+pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    set_up(&connection, READER_CACHE)?;
+    Ok(connection)
+}
+
+/// Makes sure that a file is a store that can be read.
+pub(crate) fn check_reader(path: &Path) -> Result<Connection, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing { path: path.to_owned() });
+    }
+    let io = |error| OpenError::Io { path: path.to_owned(), error };
+    if has_foreign_start(path).map_err(io)? {
+        return Err(OpenError::NotSqlite { path: path.to_owned() });
+    }
+    let connection = connect_reader(path).map_err(|error| OpenError::sqlite(path, error))?;
+    schema::check(&connection, path, schema::STEPS)?;
+    Ok(connection)
+}
+
+fn connect_writer(path: &Path, options: &Options) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    set_up(&connection, WRITER_CACHE)?;
+    // Without effect on a file that has pages already.
+    connection.pragma_update(None, "page_size", PAGE_SIZE.cast_signed())?;
+    if let Some(size) = options.size_max {
+        let pages = (size / PAGE_SIZE).max(1).cast_signed();
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    }
+    Ok(connection)
+}
+
+fn set_up(connection: &Connection, cache: i64) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.pragma_update(None, "cache_size", -cache)?;
+    connection.pragma_update(None, "temp_store", "memory")
+}
+
+/// What is answered as done has to be on the disk, so every commit is synced. The writer copies the log back into the
+/// database by itself, when nobody waits for it.
+fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
+}
+
+/// Whether a file begins as no database does. An empty one and one that is not there yet are fine.
+fn has_foreign_start(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let mut start = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    Ok(!start.is_empty() && start != MAGIC)
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => " (make its directory first)",
+        io::ErrorKind::PermissionDenied => " (run as a user who may write there)",
+        io::ErrorKind::ReadOnlyFilesystem => " (name a file on a disk that takes writes)",
+        _ => "",
+    }
+}
+
+fn sqlite_hint(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            " (the file and its directory must be writable)"
+        }
+        Some(ErrorCode::DatabaseBusy) => " (another program has it locked)",
+        Some(ErrorCode::DiskFull) => " (make room on the disk)",
+        Some(ErrorCode::DatabaseCorrupt) => " (the file is damaged; go back to a backup)",
+        _ => "",
+    }
+}

@@ -1,0 +1,35 @@
+//! Outputs of runs, read by position. They are kept in pieces that are not too large, so that a range costs what it is
+//! long.
+
+use cronhold_core::RunId;
+use cronhold_store::Chunk;
+use rusqlite::{Connection, OptionalExtension};
+
+/// A piece has at most so many bytes.
+pub(crate) const PIECE_MAX: usize = 64 * 1024;
+
+/// How long an output is. No row: nothing is there.
+pub(crate) const LENGTH: &str = "SELECT at + length(bytes) FROM outputs WHERE run = ?1 ORDER BY at DESC LIMIT 1";
+
+/// At most so many bytes from a position on.
+pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) -> rusqlite::Result<Chunk> {
+    let id = run.to_string();
+    let length: Option<u64> = connection.prepare_cached(LENGTH)?.query_row([&id], |row| row.get(0)).optional()?;
+    let length = length.unwrap_or(0);
+    let from = from.min(length);
+    let until = from.saturating_add(most as u64).min(length);
+    let mut bytes = Vec::with_capacity(usize::try_from(until - from).unwrap_or(0));
+    // No piece is longer than the longest, so that the one that holds `from` begins less than that before it.
+    let first = from.saturating_sub(PIECE_MAX as u64 - 1);
+    let mut statement = connection
+        .prepare_cached("SELECT at, bytes FROM outputs WHERE run = ?1 AND at >= ?2 AND at < ?3 ORDER BY at")?;
+    let mut rows = statement.query((&id, first, until))?;
+    while let Some(row) = rows.next()? {
+        let at: u64 = row.get(0)?;
+        let piece = row.get_ref(1)?.as_blob()?;
+        let within =
+            |position: u64| usize::try_from(position.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len());
+        bytes.extend_from_slice(&piece[within(from)..within(until)]);
+    }
+    Ok(Chunk { bytes, length })
+}

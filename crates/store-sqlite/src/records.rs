@@ -1,0 +1,60 @@
+//! Records by key.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, LockName, LockState, Record, Stored, Version};
+use cronhold_schedule::{Instant, Zones};
+use rusqlite::{Connection, Row, params_from_iter};
+
+use crate::faults::unreadable;
+use crate::pool::ReadError;
+use crate::rows::{self, Reading, Table, Unreadable};
+
+/// Where a record is looked for, and what it is read with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) path: &'a Path,
+    pub(crate) zones: &'a Zones,
+}
+
+impl Reader<'_> {
+    /// A record; none when it is not there, and for a lock that has run out.
+    pub(crate) fn load(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
+        let Some(table) = Table::of(key.kind()) else { return self.lock(key, now) };
+        let mut statement = self.connection.prepare_cached(table.load())?;
+        let mut rows = statement.query(params_from_iter(rows::key_cells(key)))?;
+        rows.next()?.map(|row| self.stored(table, row)).transpose()
+    }
+
+    /// The record of a whole row.
+    pub(crate) fn stored(&self, table: Table, row: &Row<'_>) -> Result<Stored, ReadError> {
+        rows::read(table, row, self.zones).map_err(|error| self.broken(table.layout().name, row, &error))
+    }
+
+    /// What is wrong with a row, with the first of its cells, so that it can be found.
+    pub(crate) fn broken(&self, table: &str, row: &Row<'_>, error: &Unreadable) -> ReadError {
+        let first = row.get_ref(0).ok().and_then(|cell| cell.as_str().ok()).unwrap_or("?");
+        ReadError::Fault(unreadable(self.path, table, first, error))
+    }
+
+    fn lock(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
+        let sql = "SELECT name, fence, holder, version, until FROM locks \
+                   WHERE name = ?1 AND holder IS NOT NULL AND (until IS NULL OR until > ?2)";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let name = rows::key_cells(key).into_iter().next();
+        let mut rows = statement.query((name, now.micros()))?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        read_lock(row).map(Some).map_err(|error| self.broken("locks", row, &error))
+    }
+}
+
+fn read_lock(row: &Row<'_>) -> Result<Stored, Unreadable> {
+    let reading = Reading::new(row);
+    let (name, fence) = (reading.parsed(LockName::parse)?, reading.integer()?);
+    let (holder, version): (_, Version) = (reading.parsed(RunId::parse)?, reading.version()?);
+    let lock = LockState { name, holder, fence, until: reading.option_instant()? };
+    Ok(Stored { version, record: Record::Lock(Arc::new(lock)) })
+}

@@ -1,0 +1,185 @@
+//! The cells of a row, written and read one after the other, so that the two halves of a record's layout stand beside
+//! each other and have to keep the same order.
+
+use std::cell::Cell;
+use std::fmt;
+use std::fmt::Write as _;
+
+use cronhold_core::record::Version;
+use cronhold_schedule::{Instant, Span, TextError};
+use rusqlite::Row;
+use rusqlite::types::{Value, ValueRef};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A row in the making.
+#[derive(Debug)]
+pub(crate) struct Cells(Vec<Value>);
+
+/// A row that is read.
+pub(crate) struct Reading<'r> {
+    row: &'r Row<'r>,
+    next: Cell<usize>,
+}
+
+/// A cell that does not hold what it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {message}")]
+pub(crate) struct Unreadable {
+    pub(crate) column: String,
+    pub(crate) message: String,
+}
+
+impl Cells {
+    pub(crate) fn new(columns: usize) -> Self {
+        Self(Vec::with_capacity(columns))
+    }
+
+    pub(crate) fn into_values(self) -> Vec<Value> {
+        self.0
+    }
+
+    pub(crate) fn null(&mut self) {
+        self.0.push(Value::Null);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.0.push(Value::Text(text.to_owned()));
+    }
+
+    pub(crate) fn integer(&mut self, number: impl Into<i64>) {
+        self.0.push(Value::Integer(number.into()));
+    }
+
+    /// Numbers that count; none of ours comes near the end of what SQLite can hold.
+    pub(crate) fn count(&mut self, number: u64) {
+        self.0.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
+    }
+
+    pub(crate) fn version(&mut self, version: Version) {
+        self.0.push(version_value(version));
+    }
+
+    /// Anything that prints as the text that reads back.
+    pub(crate) fn display(&mut self, value: &impl fmt::Display) {
+        let mut text = String::with_capacity(32);
+        write!(text, "{value}").expect("a string takes any text");
+        self.0.push(Value::Text(text));
+    }
+
+    pub(crate) fn json(&mut self, value: &impl Serialize) {
+        let text = serde_json::to_string(value).expect("records have texts for keys, which JSON can hold");
+        self.0.push(Value::Text(text));
+    }
+
+    pub(crate) fn instant(&mut self, at: Instant) {
+        self.0.push(Value::Integer(at.micros()));
+    }
+
+    pub(crate) fn span(&mut self, span: Span) {
+        self.count(span.micros());
+    }
+
+    /// A cell that may be empty.
+    pub(crate) fn option<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut Self, T)) {
+        match value {
+            Some(value) => put(self, value),
+            None => self.null(),
+        }
+    }
+}
+
+impl<'r> Reading<'r> {
+    pub(crate) fn new(row: &'r Row<'r>) -> Self {
+        Self { row, next: Cell::new(0) }
+    }
+
+    pub(crate) fn text(&self) -> Result<&'r str, Unreadable> {
+        self.option_text()?.ok_or_else(|| self.wrong("is empty"))
+    }
+
+    pub(crate) fn option_text(&self) -> Result<Option<&'r str>, Unreadable> {
+        match self.cell()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(bytes) => {
+                std::str::from_utf8(bytes).map(Some).map_err(|_| self.wrong("holds bytes that are no text"))
+            }
+            _ => Err(self.wrong("holds no text")),
+        }
+    }
+
+    pub(crate) fn integer<N: TryFrom<i64>>(&self) -> Result<N, Unreadable> {
+        self.option_integer()?.ok_or_else(|| self.wrong("is empty"))
+    }
+
+    pub(crate) fn option_integer<N: TryFrom<i64>>(&self) -> Result<Option<N>, Unreadable> {
+        match self.cell()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(number) => {
+                N::try_from(number).map(Some).map_err(|_| self.wrong(&format!("{number} is out of range")))
+            }
+            _ => Err(self.wrong("holds no number")),
+        }
+    }
+
+    pub(crate) fn flag(&self) -> Result<bool, Unreadable> {
+        self.integer::<i64>().map(|number| number != 0)
+    }
+
+    pub(crate) fn version(&self) -> Result<Version, Unreadable> {
+        self.integer().map(Version::from_bits)
+    }
+
+    pub(crate) fn instant(&self) -> Result<Instant, Unreadable> {
+        self.integer().map(Instant::from_micros)
+    }
+
+    pub(crate) fn option_instant(&self) -> Result<Option<Instant>, Unreadable> {
+        Ok(self.option_integer()?.map(Instant::from_micros))
+    }
+
+    pub(crate) fn span(&self) -> Result<Span, Unreadable> {
+        self.integer().map(Span::from_micros)
+    }
+
+    pub(crate) fn option_span(&self) -> Result<Option<Span>, Unreadable> {
+        Ok(self.option_integer()?.map(Span::from_micros))
+    }
+
+    pub(crate) fn parsed<T>(&self, parse: impl FnOnce(&str) -> Result<T, TextError>) -> Result<T, Unreadable> {
+        parse(self.text()?).map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    pub(crate) fn option_parsed<T>(
+        &self,
+        parse: impl FnOnce(&str) -> Result<T, TextError>,
+    ) -> Result<Option<T>, Unreadable> {
+        self.option_text()?.map(parse).transpose().map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        serde_json::from_str(self.text()?).map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    pub(crate) fn option_json<T: DeserializeOwned>(&self) -> Result<Option<T>, Unreadable> {
+        self.option_text()?.map(serde_json::from_str).transpose().map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    /// What is wrong with the cell that was read last.
+    pub(crate) fn wrong(&self, message: &str) -> Unreadable {
+        let column = self.next.get().checked_sub(1).and_then(|index| self.row.as_ref().column_name(index).ok());
+        Unreadable { column: column.unwrap_or("?").to_owned(), message: message.to_owned() }
+    }
+
+    fn cell(&self) -> Result<ValueRef<'r>, Unreadable> {
+        let index = self.next.get();
+        self.next.set(index + 1);
+        self.row.get_ref(index).map_err(|error| self.wrong(&error.to_string()))
+    }
+}
+
+/// A version as SQLite holds it.
+pub(crate) fn version_value(version: Version) -> Value {
+    // Versions fit into a signed number by their own word.
+    Value::Integer(version.bits().cast_signed())
+}

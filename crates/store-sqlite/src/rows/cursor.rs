@@ -1,0 +1,71 @@
+//! How far schedules have come.
+
+use std::sync::Arc;
+
+use cronhold_core::record::{Cursor, Record, ScheduleId, Streak};
+use cronhold_core::run::Reason;
+use cronhold_core::{JobId, RunId};
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout = Layout {
+    name: "cursors",
+    key: &["job", "schedule"],
+    rest: &[
+        "since",
+        "last",
+        "next",
+        "wake",
+        "revision",
+        "zones",
+        "generation",
+        "follows",
+        "at_start",
+        "skip_reason",
+        "skip_count",
+        "skip_span",
+    ],
+    fixed: &[],
+};
+
+pub(super) fn write(cells: &mut Cells, cursor: &Cursor) {
+    cells.instant(cursor.since);
+    cells.option(cursor.last, Cells::instant);
+    cells.option(cursor.next, Cells::instant);
+    cells.option(cursor.wake, Cells::instant);
+    cells.integer(cursor.revision);
+    cells.text(&cursor.zones);
+    cells.integer(cursor.generation);
+    cells.option(cursor.follows, |cells, run| cells.display(&run));
+    cells.integer(cursor.at_start);
+    let streak = cursor.streak.as_ref();
+    cells.option(streak, |cells, streak| cells.display(&streak.reason));
+    cells.option(streak, |cells, streak| cells.integer(streak.count));
+    cells.option(streak.and_then(|streak| streak.span), |cells, run| cells.display(&run));
+}
+
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let cursor = Cursor {
+        job,
+        schedule,
+        since: reading.instant()?,
+        last: reading.option_instant()?,
+        next: reading.option_instant()?,
+        wake: reading.option_instant()?,
+        revision: reading.integer()?,
+        zones: reading.text()?.into(),
+        generation: reading.integer()?,
+        follows: reading.option_parsed(RunId::parse)?,
+        at_start: reading.flag()?,
+        streak: read_streak(reading)?,
+    };
+    Ok(Record::Cursor(Arc::new(cursor)))
+}
+
+fn read_streak(reading: &Reading<'_>) -> Result<Option<Streak>, Unreadable> {
+    let reason = reading.option_parsed(Reason::parse)?;
+    let count = reading.option_integer()?;
+    let span = reading.option_parsed(RunId::parse)?;
+    Ok(reason.zip(count).map(|(reason, count)| Streak { reason, count, span }))
+}

@@ -1,0 +1,42 @@
+//! The latest outcomes of jobs with certain args.
+
+use std::sync::Arc;
+
+use cronhold_core::record::{Identity, Outcome, Record};
+use cronhold_core::{Args, JobId, RunId};
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout = Layout {
+    name: "identities",
+    key: &["job", "args"],
+    rest: &[
+        "success_run",
+        "success_at",
+        "failure_run",
+        "failure_at",
+        "error_run",
+        "error_at",
+        "skipped_run",
+        "skipped_at",
+    ],
+    fixed: &[],
+};
+
+pub(super) fn write(cells: &mut Cells, identity: &Identity) {
+    for outcome in [identity.success, identity.failure, identity.error, identity.skipped] {
+        cells.option(outcome, |cells, outcome| cells.display(&outcome.run));
+        cells.option(outcome, |cells, outcome| cells.instant(outcome.at));
+    }
+}
+
+pub(super) fn read(job: JobId, args: Args, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let outcome = || -> Result<Option<Outcome>, Unreadable> {
+        let (run, at) = (reading.option_parsed(RunId::parse)?, reading.option_instant()?);
+        Ok(run.zip(at).map(|(run, at)| Outcome { run, at }))
+    };
+    let (success, failure) = (outcome()?, outcome()?);
+    let (error, skipped) = (outcome()?, outcome()?);
+    Ok(Record::Identity(Arc::new(Identity { job, args, success, failure, error, skipped })))
+}

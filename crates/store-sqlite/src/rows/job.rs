@@ -1,0 +1,38 @@
+//! Jobs. The definition is JSON in the keys of a job file, so that it reads as people write it, and it is read back by
+//! the reader of job files.
+
+use std::sync::Arc;
+
+use cronhold_core::record::{JobRecord, Record, Source};
+use cronhold_core::{JobId, JobUid};
+use cronhold_jobfile::{Options, read_job, render_line, write_job};
+use cronhold_schedule::Zones;
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout =
+    Layout { name: "jobs", key: &["id"], rest: &["uid", "revision", "source", "zone", "definition"], fixed: &[] };
+
+pub(super) fn write(cells: &mut Cells, job: &JobRecord) {
+    cells.display(&job.uid);
+    cells.integer(job.revision);
+    cells.display(&job.source);
+    cells.text(&job.zone);
+    cells.json(&write_job(&job.job));
+}
+
+pub(super) fn read(id: JobId, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
+    let (uid, revision) = (reading.parsed(JobUid::parse)?, reading.integer()?);
+    let source = reading.parsed(Source::parse)?;
+    let zone = reading.text()?.into();
+    let text = reading.text()?;
+    let read = read_job(id.as_str(), text, &Options { zones });
+    let job = read.job.ok_or_else(|| {
+        let mistakes: Vec<String> = read.mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
+        reading.wrong(&mistakes.join("; "))
+    })?;
+    let mut record = JobRecord::new(id, uid, Arc::new(job), zone, source);
+    record.revision = revision;
+    Ok(Record::Job(Arc::new(record)))
+}

@@ -1,0 +1,61 @@
+//! What is known of a job's runs as a set.
+
+use std::sync::Arc;
+
+use cronhold_core::JobId;
+use cronhold_core::record::{JobState, Kept, Record};
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::pause;
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout = Layout {
+    name: "job_states",
+    key: &["job"],
+    rest: &[
+        "next_number",
+        "active",
+        "queue",
+        "paused_since",
+        "paused_by",
+        "paused_why",
+        "last_paused_from",
+        "last_paused_to",
+        "kept_success",
+        "kept_failure",
+        "kept_error",
+        "kept_skipped",
+        "floor",
+    ],
+    fixed: &[],
+};
+
+pub(super) fn write(cells: &mut Cells, state: &JobState) {
+    cells.count(state.next_number);
+    cells.json(&state.active);
+    cells.json(&state.queue);
+    pause::write(cells, &state.pauses);
+    cells.integer(state.kept.success);
+    cells.integer(state.kept.failure);
+    cells.integer(state.kept.error);
+    cells.integer(state.kept.skipped);
+    cells.option(state.floor, Cells::instant);
+}
+
+pub(super) fn read(job: JobId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let state = JobState {
+        job,
+        next_number: reading.integer()?,
+        active: reading.json()?,
+        queue: reading.json()?,
+        pauses: pause::read(reading)?,
+        kept: Kept {
+            success: reading.integer()?,
+            failure: reading.integer()?,
+            error: reading.integer()?,
+            skipped: reading.integer()?,
+        },
+        floor: reading.option_instant()?,
+    };
+    Ok(Record::JobState(Arc::new(state)))
+}

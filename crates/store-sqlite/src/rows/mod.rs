@@ -1,0 +1,108 @@
+//! Records as rows: one file for each table, with both directions beside each other.
+
+mod backlog;
+mod cells;
+mod cursor;
+mod identity;
+mod job;
+mod job_state;
+mod node;
+mod pause;
+mod run;
+mod table;
+
+use cronhold_core::record::{Key, Record, ScheduleId, Stored, Version};
+use cronhold_core::{JobId, NodeId, RunId};
+use cronhold_schedule::Zones;
+use rusqlite::Row;
+use rusqlite::types::Value;
+
+pub(crate) use cells::{Cells, Reading, Unreadable, version_value};
+pub(crate) use table::Table;
+
+/// The cells of a record, in the order of its table, with room for a version behind them.
+pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
+    let key = record.key();
+    let width = Table::of(key.kind()).map_or(0, |table| table.layout().width());
+    let mut cells = Cells::new(width + 1);
+    write_key(&mut cells, &key);
+    cells.version(version);
+    match record {
+        Record::Pause(pauses) => pause::write(&mut cells, pauses),
+        Record::Job(job) => job::write(&mut cells, job),
+        Record::JobState(state) => job_state::write(&mut cells, state),
+        Record::Cursor(cursor) => cursor::write(&mut cells, cursor),
+        Record::Backlog(backlog) => backlog::write(&mut cells, backlog),
+        Record::Identity(identity) => identity::write(&mut cells, identity),
+        Record::Run(run) => run::write(&mut cells, run),
+        Record::Node(node) => node::write(&mut cells, node),
+        // Locks are taken and freed; nobody puts one.
+        Record::Lock(_) => {}
+    }
+    cells.into_values()
+}
+
+/// The cells of a key, with room for a version behind them.
+pub(crate) fn key_cells(key: &Key) -> Vec<Value> {
+    let mut cells = Cells::new(3);
+    write_key(&mut cells, key);
+    cells.into_values()
+}
+
+/// A record from its whole row.
+pub(crate) fn read(table: Table, row: &Row<'_>, zones: &Zones) -> Result<Stored, Unreadable> {
+    let reading = &Reading::new(row);
+    let (version, record) = match table {
+        Table::Pause => {
+            reading.integer::<i64>()?;
+            (reading.version()?, pause::read_record(reading)?)
+        }
+        Table::Jobs => {
+            let (id, version) = (reading.parsed(JobId::parse)?, reading.version()?);
+            (version, job::read(id, reading, zones)?)
+        }
+        Table::JobStates => {
+            let (job, version) = (reading.parsed(JobId::parse)?, reading.version()?);
+            (version, job_state::read(job, reading)?)
+        }
+        Table::Cursors => {
+            let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
+            (reading.version()?, cursor::read(job, schedule, reading)?)
+        }
+        Table::Backlogs => {
+            let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
+            (reading.version()?, backlog::read(job, schedule, reading)?)
+        }
+        Table::Identities => {
+            let (job, args) = (reading.parsed(JobId::parse)?, reading.json()?);
+            (reading.version()?, identity::read(job, args, reading)?)
+        }
+        Table::Runs => {
+            let (id, version) = (reading.parsed(RunId::parse)?, reading.version()?);
+            (version, run::read(id, reading)?)
+        }
+        Table::Nodes => {
+            let (id, version) = (reading.parsed(NodeId::parse)?, reading.version()?);
+            (version, node::read(id, reading)?)
+        }
+    };
+    Ok(Stored { version, record })
+}
+
+fn write_key(cells: &mut Cells, key: &Key) {
+    match key {
+        Key::Pause => cells.integer(pause::ONLY),
+        Key::Job(job) | Key::JobState(job) => cells.text(job.as_str()),
+        Key::Cursor(job, schedule) | Key::Backlog(job, schedule) => {
+            cells.text(job.as_str());
+            cells.text(schedule.as_str());
+        }
+        Key::Identity(job, args) => {
+            cells.text(job.as_str());
+            cells.json(args);
+        }
+        Key::Run(run) => cells.display(run),
+        Key::Lock(name) => cells.text(name.as_str()),
+        Key::Node(node) => cells.display(node),
+    }
+}

@@ -1,0 +1,38 @@
+//! Nodes.
+
+use std::sync::Arc;
+
+use cronhold_core::NodeId;
+use cronhold_core::record::{Node, Record};
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout = Layout {
+    name: "nodes",
+    key: &["id"],
+    rest: &["name", "incarnation", "since", "beat", "labels", "draining"],
+    fixed: &[],
+};
+
+pub(super) fn write(cells: &mut Cells, node: &Node) {
+    cells.text(&node.name);
+    cells.integer(node.incarnation);
+    cells.instant(node.since);
+    cells.instant(node.beat);
+    cells.json(&node.labels);
+    cells.integer(node.draining);
+}
+
+pub(super) fn read(id: NodeId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let node = Node {
+        id,
+        name: reading.text()?.to_owned(),
+        incarnation: reading.integer()?,
+        since: reading.instant()?,
+        beat: reading.instant()?,
+        labels: reading.json()?,
+        draining: reading.flag()?,
+    };
+    Ok(Record::Node(Arc::new(node)))
+}

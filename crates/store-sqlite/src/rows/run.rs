@@ -1,0 +1,153 @@
+//! Runs: a column for whatever people ask about, and JSON for what only the run itself needs.
+
+use std::sync::Arc;
+
+use cronhold_core::policy::catch_up::Stretch;
+use cronhold_core::record::{Exit, LockName, Owner, Record, Run, ScheduleId, Terms};
+use cronhold_core::run::Reason;
+use cronhold_core::signal::Signal;
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
+
+use super::cells::{Cells, Reading, Unreadable};
+use super::table::Layout;
+
+pub(super) const LAYOUT: Layout = Layout {
+    name: "runs",
+    key: &["id"],
+    rest: &[
+        "job",
+        "number",
+        "state",
+        "open",
+        "reason",
+        "nominal",
+        "due",
+        "attempt",
+        "schedule",
+        "args",
+        "uid",
+        "retry_of",
+        "retried_by",
+        "rerun_of",
+        "node",
+        "incarnation",
+        "work",
+        "lock",
+        "timeout",
+        "stop_at",
+        "stop_signal",
+        "stop_grace",
+        "ending",
+        "exit_code",
+        "exit_signal",
+        "span_from",
+        "span_to",
+        "span_count",
+        "log",
+    ],
+    fixed: &["job"],
+};
+
+pub(super) fn write(cells: &mut Cells, run: &Run) {
+    let id = |cells: &mut Cells, run: RunId| cells.display(&run);
+    cells.text(run.job.as_str());
+    cells.count(run.number.0);
+    cells.text(run.state.name());
+    cells.integer(!run.state.is_finished());
+    cells.option(run.reason.as_ref(), Cells::display);
+    cells.instant(run.nominal);
+    cells.option(run.due, Cells::instant);
+    cells.integer(run.attempt);
+    cells.option(run.schedule.as_ref(), |cells, schedule| cells.text(schedule.as_str()));
+    cells.json(&run.args);
+    cells.display(&run.uid);
+    cells.option(run.retry_of, id);
+    cells.option(run.retried_by, id);
+    cells.option(run.rerun_of, id);
+    cells.option(run.owner, |cells, owner| cells.display(&owner.node));
+    cells.option(run.owner, |cells, owner| cells.integer(owner.incarnation));
+    cells.option(run.work.as_ref(), Cells::json);
+    cells.option(run.lock.as_ref(), |cells, lock| cells.text(lock.as_str()));
+    write_terms(cells, &run.terms);
+    cells.option(run.ending.as_ref(), Cells::display);
+    write_exit(cells, run.exit);
+    cells.option(run.span, |cells, span| cells.instant(span.from));
+    cells.option(run.span, |cells, span| cells.instant(span.to));
+    cells.option(run.span, |cells, span| cells.integer(span.count));
+    cells.json(&run.log);
+}
+
+pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let job = reading.parsed(JobId::parse)?;
+    let number = RunNumber(reading.integer()?);
+    let state = reading.parsed(State::parse)?;
+    // That it is open follows from its state.
+    reading.flag()?;
+    let run = Run {
+        id,
+        number,
+        job,
+        state,
+        reason: reading.option_parsed(Reason::parse)?,
+        nominal: reading.instant()?,
+        due: reading.option_instant()?,
+        attempt: reading.integer()?,
+        schedule: reading.option_parsed(ScheduleId::parse)?,
+        args: reading.json()?,
+        uid: reading.parsed(JobUid::parse)?,
+        retry_of: reading.option_parsed(RunId::parse)?,
+        retried_by: reading.option_parsed(RunId::parse)?,
+        rerun_of: reading.option_parsed(RunId::parse)?,
+        owner: read_owner(reading)?,
+        work: reading.option_json()?,
+        lock: reading.option_parsed(LockName::parse)?,
+        terms: read_terms(reading)?,
+        ending: reading.option_parsed(Reason::parse)?,
+        exit: read_exit(reading)?,
+        span: read_span(reading)?,
+        log: reading.json()?,
+    };
+    Ok(Record::Run(Arc::new(run)))
+}
+
+fn write_terms(cells: &mut Cells, terms: &Terms) {
+    cells.option(terms.timeout, Cells::span);
+    cells.option(terms.stop_at, Cells::instant);
+    cells.display(&terms.signal);
+    cells.span(terms.grace);
+}
+
+fn read_terms(reading: &Reading<'_>) -> Result<Terms, Unreadable> {
+    Ok(Terms {
+        timeout: reading.option_span()?,
+        stop_at: reading.option_instant()?,
+        signal: reading.parsed(Signal::parse)?,
+        grace: reading.span()?,
+    })
+}
+
+fn write_exit(cells: &mut Cells, exit: Option<Exit>) {
+    let (code, signal) = match exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    cells.option(code, Cells::integer);
+    cells.option(signal, |cells, signal| cells.display(&signal));
+}
+
+fn read_exit(reading: &Reading<'_>) -> Result<Option<Exit>, Unreadable> {
+    let code = reading.option_integer()?.map(Exit::Code);
+    let signal = reading.option_parsed(Signal::parse)?.map(Exit::Signal);
+    Ok(code.or(signal))
+}
+
+fn read_owner(reading: &Reading<'_>) -> Result<Option<Owner>, Unreadable> {
+    let (node, incarnation) = (reading.option_parsed(NodeId::parse)?, reading.option_integer()?);
+    Ok(node.zip(incarnation).map(|(node, incarnation)| Owner { node, incarnation }))
+}
+
+fn read_span(reading: &Reading<'_>) -> Result<Option<Stretch>, Unreadable> {
+    let (from, to, count) = (reading.option_instant()?, reading.option_instant()?, reading.option_integer()?);
+    Ok(from.zip(to).zip(count).map(|((from, to), count)| Stretch { from, to, count }))
+}

@@ -1,0 +1,125 @@
+//! The tables and how they came to be. A version of the schema is a step that an older file goes through; steps that
+//! were released never change.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::OpenError;
+
+/// What marks a file as ours: "CRHD".
+pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
+
+/// All steps. Step n makes version n out of the version before.
+pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql")];
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// SQLite's, with nothing in it.
+    Empty,
+    /// A store with a schema of this version.
+    Store(usize),
+}
+
+/// Makes a file that is open for writing a store of the newest version.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+    let sql = |error| OpenError::sqlite(path, error);
+    let first = match examine(connection, path, steps.len())? {
+        Found::Empty => 0,
+        Found::Store(version) => version,
+    };
+    for (index, step) in steps.iter().enumerate().skip(first) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+        transaction.execute_batch(step).map_err(sql)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sql)?;
+        transaction.pragma_update(None, "user_version", index + 1).map_err(sql)?;
+        transaction.commit().map_err(sql)?;
+    }
+    Ok(())
+}
+
+/// Makes sure that a file is a store of the newest version, without changing it.
+pub(crate) fn check(connection: &Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+    match examine(connection, path, steps.len())? {
+        Found::Store(version) if version == steps.len() => Ok(()),
+        Found::Store(version) => Err(OpenError::Older { path: path.to_owned(), found: version, known: steps.len() }),
+        Found::Empty => Err(OpenError::NotOurs { path: path.to_owned() }),
+    }
+}
+
+/// Finds out what a file is without changing it. What is neither empty nor ours, or is newer than we are, is refused.
+fn examine(connection: &Connection, path: &Path, known: usize) -> Result<Found, OpenError> {
+    let sql = |error| OpenError::sqlite(path, error);
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(sql);
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    if application == i64::from(APPLICATION_ID) {
+        let found = usize::try_from(version).unwrap_or(0);
+        return match found {
+            0 => Err(OpenError::NotOurs { path: path.to_owned() }),
+            _ if found > known => Err(OpenError::Newer { path: path.to_owned(), found, known }),
+            _ => Ok(Found::Store(found)),
+        };
+    }
+    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
+    if application == 0 && version == 0 && objects == 0 {
+        return Ok(Found::Empty);
+    }
+    Err(OpenError::NotOurs { path: path.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(connection: &Connection) -> i64 {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number")
+    }
+
+    #[test]
+    fn older_schemas_go_through_the_steps_they_lack() {
+        let path = Path::new("x.db");
+        let mut connection = Connection::open_in_memory().expect("memory");
+        migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");
+        connection.execute("INSERT INTO a VALUES (7)", []).expect("a row");
+        let steps = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 8", "CREATE TABLE b AS SELECT * FROM a"];
+        assert!(matches!(check(&connection, path, &steps), Err(OpenError::Older { found: 1, known: 3, .. })));
+        migrate(&mut connection, path, &steps).expect("the others");
+        assert_eq!(version(&connection), 3);
+        let kept: (i64, i64) =
+            connection.query_row("SELECT x, y FROM b", [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a row");
+        assert_eq!(kept, (7, 8));
+        migrate(&mut connection, path, &steps).expect("nothing is left to do");
+        check(&connection, path, &steps).expect("it is the newest");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_nothing_behind() {
+        let path = Path::new("x.db");
+        let mut connection = Connection::open_in_memory().expect("memory");
+        migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");
+        let steps = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"];
+        migrate(&mut connection, path, &steps).expect_err("there is a table of that name");
+        assert_eq!(version(&connection), 1);
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).expect("a number");
+        assert_eq!(tables, 1);
+    }
+
+    #[test]
+    fn newer_and_foreign_files_are_refused() {
+        let path = Path::new("x.db");
+        let mut connection = Connection::open_in_memory().expect("memory");
+        migrate(&mut connection, path, &["SELECT 1; CREATE TABLE a (x)", "CREATE TABLE b (x)"]).expect("two steps");
+        let error = migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect_err("newer");
+        let text = error.to_string();
+        assert!(text.contains("schema version 2") && text.contains("knows 1"), "{text}");
+
+        let mut foreign = Connection::open_in_memory().expect("memory");
+        foreign.execute_batch("CREATE TABLE songs (title)").expect("a table");
+        assert!(matches!(migrate(&mut foreign, path, STEPS), Err(OpenError::NotOurs { .. })));
+        let mut marked = Connection::open_in_memory().expect("memory");
+        marked.pragma_update(None, "application_id", 77).expect("a mark");
+        assert!(matches!(migrate(&mut marked, path, STEPS), Err(OpenError::NotOurs { .. })));
+    }
+}

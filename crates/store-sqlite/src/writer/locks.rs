@@ -1,0 +1,93 @@
+//! Locks as rows: who holds one, for how long, and the fence, which stays when the lock is free so that it only grows.
+
+use cronhold_core::RunId;
+use cronhold_core::decision::{Free, Take};
+use cronhold_core::record::{LockName, Version};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Refusal;
+use rusqlite::{Connection, OptionalExtension, Row, Statement};
+
+use crate::rows::version_value;
+
+/// The writer's statements on locks.
+#[derive(Debug)]
+pub(super) struct LockStatements<'c> {
+    find: Statement<'c>,
+    free: Statement<'c>,
+    take: Statement<'c>,
+    renew: Statement<'c>,
+}
+
+struct Found {
+    fence: u64,
+    holder: Option<String>,
+    until: Option<i64>,
+}
+
+impl Found {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { fence: row.get(0)?, holder: row.get(1)?, until: row.get(2)? })
+    }
+
+    /// Who holds it now.
+    fn holder(&self, now: Instant) -> Option<RunId> {
+        let lasts = self.until.is_none_or(|until| now.micros() < until);
+        // What is no id of a run holds nothing.
+        self.holder.as_ref().filter(|_| lasts).and_then(|holder| RunId::parse(holder).ok())
+    }
+}
+
+impl<'c> LockStatements<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            find: connection.prepare("SELECT fence, holder, until FROM locks WHERE name = ?1")?,
+            free: connection.prepare(
+                "UPDATE locks SET holder = NULL, version = NULL, ttl = NULL, until = NULL \
+                 WHERE name = ?1 AND holder = ?2",
+            )?,
+            take: connection.prepare(
+                "INSERT INTO locks (name, fence, holder, version, ttl, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT DO UPDATE SET fence = ?2, holder = ?3, version = ?4, ttl = ?5, until = ?6",
+            )?,
+            renew: connection.prepare(
+                "UPDATE locks SET until = ?3 + ttl \
+                 WHERE name = ?1 AND holder = ?2 AND (until IS NULL OR until > ?3)",
+            )?,
+        })
+    }
+
+    /// Why a lock cannot be taken, when it cannot.
+    pub(super) fn refusal(&mut self, take: &Take, free: &[Free], now: Instant) -> rusqlite::Result<Option<Refusal>> {
+        let Some(holder) = self.find(&take.lock)?.and_then(|found| found.holder(now)) else { return Ok(None) };
+        let is_freed = free.iter().any(|free| free.lock == take.lock && free.holder == holder);
+        let is_free = holder == take.holder || is_freed;
+        Ok((!is_free).then(|| Refusal::Held { lock: take.lock.clone(), holder }))
+    }
+
+    /// Frees a lock, if the run holds it.
+    pub(super) fn free(&mut self, free: &Free) -> rusqlite::Result<()> {
+        self.free.execute((free.lock.as_str(), free.holder.to_string())).map(drop)
+    }
+
+    /// Takes a lock that nobody else holds, and answers with its fence. A run that holds it already keeps its fence.
+    pub(super) fn take(&mut self, take: &Take, version: Version, now: Instant) -> rusqlite::Result<u64> {
+        let found = self.find(&take.lock)?;
+        let (fence, is_held) = found.map_or((0, false), |found| (found.fence, found.holder(now).is_some()));
+        let millis = u64::try_from(now.millis()).unwrap_or(0);
+        let fence = if is_held { fence } else { millis.max(fence.saturating_add(1)) };
+        let ttl = take.ttl.map(Span::micros);
+        let until = take.ttl.map(|ttl| now.plus(ttl).micros());
+        let name = take.lock.as_str();
+        self.take.execute((name, fence, take.holder.to_string(), version_value(version), ttl, until))?;
+        Ok(fence)
+    }
+
+    /// Holds a lock for its time to live from now on. Answers whether the run still had it.
+    pub(super) fn renew(&mut self, name: &LockName, holder: RunId, now: Instant) -> rusqlite::Result<bool> {
+        Ok(self.renew.execute((name.as_str(), holder.to_string(), now.micros()))? > 0)
+    }
+
+    fn find(&mut self, name: &LockName) -> rusqlite::Result<Option<Found>> {
+        self.find.query_row([name.as_str()], Found::read).optional()
+    }
+}

@@ -1,0 +1,117 @@
+//! What is left when the process that writes dies, or may write no more. The writer is this program once more, told by
+//! its environment to be one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use cronhold_core::record::Key;
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Refusal, Store};
+use cronhold_store_sqlite::SqliteStore;
+
+use crate::places::Place;
+use crate::samples::{options, run, run_id, unit};
+
+/// What tells the program to be a writer, and to which file.
+const WRITER: &str = "CRONHOLD_TEST_WRITER";
+
+/// What a writer says when a run is durable.
+const DONE: &str = "done ";
+
+/// What it says before it gives up.
+const FAILED: &str = "failed ";
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    write_if_told();
+    let place = Place::new();
+    let mut done = Vec::new();
+    for round in 1..=4 {
+        let program = std::env::current_exe().expect("this program");
+        let mut writer = start(Command::new(program), "deaths::what_was_answered_survives_a_kill", &place.database());
+        let mut lines = lines(&mut writer);
+        done.extend(lines.by_ref().filter_map(|line| number(&line)).take(20 * round));
+        writer.kill().expect("it can be killed");
+        // What it said before it died counts too.
+        done.extend(lines.filter_map(|line| number(&line)));
+        writer.wait().expect("it is dead");
+        let missing = missing(&place.database(), &done);
+        assert!(missing.is_empty(), "round {round}: {missing:?} of {} are gone", done.len());
+    }
+    assert!(done.len() >= 200);
+}
+
+#[test]
+fn what_the_disk_does_not_take_has_not_happened() {
+    write_if_told();
+    let place = Place::new();
+    // No file may grow beyond half a megabyte, and the writer is not killed for trying.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""]);
+    shell.arg(std::env::current_exe().expect("this program"));
+    let mut writer = start(shell, "deaths::what_the_disk_does_not_take_has_not_happened", &place.database());
+    let said: Vec<String> = lines(&mut writer).collect();
+    writer.wait().expect("it has ended");
+    let done: Vec<u64> = said.iter().filter_map(|line| number(line)).collect();
+    let failed: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
+    assert!(!done.is_empty() && failed.len() == 3, "{said:?}");
+    for message in failed {
+        assert!(message.contains("takes no writes") && message.contains("cronhold.db"), "{message}");
+    }
+    assert!(missing(&place.database(), &done).is_empty());
+    let after = *done.last().expect("there is one") + 1;
+    assert_eq!(missing(&place.database(), &[after]), [after], "what failed has not happened");
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    assert!(block_on(store.commit(vec![unit(after, run(after))]))[0].is_ok(), "with more room it goes on");
+}
+
+/// Is the writer, if the environment says so: commits one run after the other and says so, until it is killed or the
+/// store has failed three times.
+fn write_if_told() {
+    #[expect(clippy::disallowed_methods, reason = "a test tells its own child by the environment what it is")]
+    let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
+    let store = SqliteStore::open(&path, options()).expect("nobody else has it");
+    let mut number = 0;
+    while block_on(store.load(&[Key::Run(run_id(number))])).expect("it can be read")[0].is_some() {
+        number += 1;
+    }
+    let say = |what: String| writeln!(std::io::stdout(), "{what}").expect("the test listens");
+    let mut failures = 0;
+    while failures < 3 {
+        match block_on(store.commit(vec![unit(number, run(number))])).pop() {
+            Some(Ok(_)) => {
+                say(format!("{DONE}{number}"));
+                number += 1;
+            }
+            Some(Err(Refusal::Fault(fault))) => {
+                say(format!("{FAILED}{fault}"));
+                failures += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    std::process::exit(0);
+}
+
+fn start(mut command: Command, test: &str, database: &Path) -> Child {
+    command.args(["--exact", test, "--nocapture"]).env(WRITER, database);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the program starts")
+}
+
+fn lines(writer: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let output: ChildStdout = writer.stdout.take().expect("it is piped");
+    BufReader::new(output).lines().map_while(Result::ok)
+}
+
+fn number(line: &str) -> Option<u64> {
+    line.strip_prefix(DONE)?.parse().ok()
+}
+
+/// Those of the runs that are not there.
+fn missing(database: &Path, numbers: &[u64]) -> Vec<u64> {
+    let store = SqliteStore::open(database, options()).expect("the lock died with its holder");
+    let keys: Vec<Key> = numbers.iter().map(|number| Key::Run(run_id(*number))).collect();
+    let found = block_on(store.load(&keys)).expect("it can be read");
+    numbers.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect()
+}

@@ -1,0 +1,79 @@
+//! What the store says when its disk is full or somebody else is in its way, and that it goes on by itself afterwards.
+
+use cronhold_core::record::{Key, Record};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Fault, Refusal, Store};
+use cronhold_store_sqlite::{Options, SqliteStore};
+use rusqlite::Connection;
+
+use crate::places::Place;
+use crate::samples::{delete, options, run, run_id, unit};
+
+/// Units of a commit that needs more room than there is.
+const TOO_MANY: u64 = 2_000;
+
+#[test]
+fn a_full_disk_takes_nothing_and_loses_nothing() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), Options { size_max: Some(1 << 20), ..options() }).expect("a store");
+    let first = (0..200).map(|number| unit(number, run(number))).collect();
+    assert!(block_on(store.commit(first)).iter().all(Result::is_ok));
+
+    let results = block_on(store.commit((200..TOO_MANY).map(|number| unit(number, run(number))).collect()));
+    assert_eq!(results.len() as u64, TOO_MANY - 200);
+    for result in &results {
+        let Err(Refusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
+        assert!(message.contains("cronhold.db: there is no room on the disk"), "{message}");
+    }
+    let trouble = block_on(store.health()).trouble.expect("it says so");
+    assert!(trouble.contains("there is no room"), "{trouble}");
+    let append = block_on(store.append(run_id(1), 0, &[7; 2 << 20]));
+    assert!(matches!(append, Err(Fault::ReadOnly(_))), "{append:?}");
+    assert_eq!(there(&store, 0..TOO_MANY), 200, "what was done is there, and nothing else");
+
+    // Somebody makes room.
+    let gone = (0..100).map(|number| delete(TOO_MANY + number, number, Key::Run(run_id(number)))).collect();
+    assert!(block_on(store.commit(gone)).iter().all(Result::is_ok));
+    let again = (200..250).map(|number| unit(number, run(number))).collect();
+    assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "it goes on by itself");
+    assert_eq!(block_on(store.health()).trouble, None);
+    assert_eq!(there(&store, 0..TOO_MANY), 150);
+}
+
+#[test]
+fn whoever_keeps_the_database_locked_is_outlasted() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    let someone = Connection::open(place.database()).expect("a shell");
+    someone.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    let results = block_on(store.commit(vec![unit(1, run(1))]));
+    let Err(Refusal::Fault(Fault::Away(message))) = &results[0] else { panic!("{results:?}") };
+    assert!(message.contains("someone else keeps the database locked"), "{message}");
+    assert_eq!(there(&store, 0..2), 0, "reading goes on meanwhile");
+    drop(someone);
+    assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_named() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
+    let someone = Connection::open(place.database()).expect("a shell");
+    for (change, expected) in [
+        ("state = 'tired'", "column state: `tired` is not a state of a run"),
+        ("state = 'running', log = '{'", "column log: invalid type: map, expected a sequence"),
+        ("log = '[]', attempt = -1", "column attempt: -1 is out of range"),
+    ] {
+        someone.execute_batch(&format!("UPDATE runs SET {change}")).expect("a change");
+        let Err(Fault::Broken(message)) = block_on(store.load(&[Key::Run(run_id(1))])) else { panic!("{change}") };
+        assert!(message.contains(expected) && message.contains(&format!("table runs, row {}", run_id(1))), "{message}");
+    }
+}
+
+/// How many of these runs are there.
+fn there(store: &SqliteStore, numbers: std::ops::Range<u64>) -> usize {
+    let keys: Vec<Key> = numbers.map(|number| Key::Run(run_id(number))).collect();
+    let found = block_on(store.load(&keys)).expect("it can be read");
+    found.iter().flatten().filter(|stored| matches!(stored.record, Record::Run(_))).count()
+}

@@ -1,0 +1,183 @@
+//! What happens to files: locks, foreign and newer ones, readers beside a writer, backups, the document about them.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cronhold_core::record::Key;
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Fault, Query, Refusal, RunQuery, Store};
+use cronhold_store_sqlite::{OpenError, SqliteStore, backup, reference};
+use rusqlite::Connection;
+
+use crate::places::Place;
+use crate::samples::{options, pair, run, run_id, unit};
+
+#[test]
+fn one_process_writes() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("the first");
+    let error = SqliteStore::open(place.database(), options()).expect_err("the second");
+    assert!(matches!(error, OpenError::Locked { pid: Some(pid), .. } if pid == std::process::id()), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("cronhold.db is in use by another process with pid"), "{text}");
+    let another = store.clone();
+    drop(store);
+    SqliteStore::open(place.database(), options()).expect_err("there is still a handle");
+    drop(another);
+    SqliteStore::open(place.database(), options()).expect("nobody has it");
+}
+
+#[test]
+fn a_lock_file_without_a_holder_is_no_lock() {
+    let place = Place::new();
+    fs::write(place.file("cronhold.db.lock"), "99999\n").expect("a file");
+    drop(SqliteStore::open(place.database(), options()).expect("nobody has it"));
+    let text = fs::read_to_string(place.file("cronhold.db.lock")).expect("the file stays");
+    assert_eq!(text, format!("{}\n", std::process::id()));
+}
+
+#[test]
+fn what_is_not_ours_is_left_as_it_is() {
+    let place = Place::new();
+    let song = Connection::open(place.file("songs.db")).expect("a database");
+    song.execute_batch("CREATE TABLE songs (title); INSERT INTO songs VALUES ('Yesterday')").expect("a song");
+    drop(song);
+    fs::write(place.file("notes.db"), "Buy milk, and bread for the weekend.").expect("a file");
+    fs::write(place.file("short.db"), "x").expect("a file");
+    for (name, expected) in [
+        ("songs.db", "is a database, but not one of Cronhold, and is left as it is"),
+        ("notes.db", "is not an SQLite database, and is left as it is"),
+        ("short.db", "is not an SQLite database, and is left as it is"),
+    ] {
+        let path = place.file(name);
+        let before = fs::read(&path).expect("it is there");
+        for error in [SqliteStore::open(&path, options()), SqliteStore::open_reader(&path, options())] {
+            let error = error.expect_err(name).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(backup(&path, &place.file("copy.db"), &mut |_| ()).is_err());
+        assert_eq!(fs::read(&path).expect("it is there"), before, "{name}");
+    }
+    assert!(!place.file("copy.db").exists());
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let place = Place::new();
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+    let file = Connection::open(place.database()).expect("the file");
+    let known: i64 = file.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number");
+    file.pragma_update(None, "user_version", known + 1).expect("a number");
+    drop(file);
+    let before = fs::read(place.database()).expect("it is there");
+    let error = SqliteStore::open(place.database(), options()).expect_err("newer").to_string();
+    let expected = format!("has schema version {}, and this cronhold knows {known} and older", known + 1);
+    assert!(error.contains(&expected) && error.contains("use the cronhold that wrote it"), "{error}");
+    assert_eq!(fs::read(place.database()).expect("it is there"), before);
+}
+
+#[test]
+fn places_that_cannot_be_are_named() {
+    let place = Place::new();
+    let error = SqliteStore::open(place.file("no/such/folder/x.db"), options()).expect_err("no folder").to_string();
+    assert!(error.contains("no/such/folder/x.db cannot be opened") && error.contains("make its directory"), "{error}");
+    let error = SqliteStore::open_reader(place.database(), options()).expect_err("no file").to_string();
+    assert!(error.contains("there is no store at") && error.contains("cronhold.db"), "{error}");
+    assert!(!place.database().exists(), "a reader makes nothing");
+}
+
+#[test]
+fn readers_work_beside_a_writer() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    let reader = SqliteStore::open_reader(place.database(), options()).expect("a reader");
+    for number in 0..20 {
+        let results = block_on(store.commit(vec![unit(number, run(number))]));
+        assert!(results[0].is_ok(), "{results:?}");
+        let found = block_on(reader.load(&[Key::Run(run_id(number))])).expect("it can be read");
+        assert!(found[0].is_some(), "what was answered as done is there for everybody");
+    }
+    let refused = block_on(reader.commit(vec![unit(99, run(99))]));
+    let Err(Refusal::Fault(Fault::Broken(message))) = &refused[0] else { panic!("{refused:?}") };
+    assert!(message.contains("is open for reading only"), "{message}");
+    drop(store);
+    let page = block_on(reader.page(&Query::Runs(RunQuery::default()), 100)).expect("it can be read");
+    assert_eq!(page.records.len(), 20, "a reader goes on without the writer");
+}
+
+#[test]
+fn a_backup_is_one_moment_of_a_store_that_goes_on() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    // Enough for several steps, so that commits come between them.
+    let many = (0..8_000).map(|number| unit(number, run(number))).collect();
+    assert!(block_on(store.commit(many)).iter().all(Result::is_ok));
+    let over = AtomicBool::new(false);
+    let steps = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Two runs at a time, so that half of a unit would be seen.
+            let mut number = 10_000;
+            while !over.load(Ordering::Relaxed) {
+                let pair = pair(number, run(number), run(number + 1));
+                assert!(block_on(store.commit(vec![pair]))[0].is_ok());
+                number += 2;
+            }
+        });
+        let mut steps = Vec::new();
+        backup(&place.database(), &place.file("copy.db"), &mut |progress| {
+            steps.push(progress);
+            let number = 1_000_000 + 2 * steps.len() as u64;
+            // At least one commit comes between two steps.
+            assert!(block_on(store.commit(vec![unit(number, run(number))]))[0].is_ok());
+        })
+        .expect("a backup");
+        over.store(true, Ordering::Relaxed);
+        steps
+    });
+    assert!(steps.len() > 1, "it was made in steps");
+    assert!(steps.windows(2).all(|pair| pair[0].done < pair[1].done && pair[0].total == pair[1].total), "{steps:?}");
+    assert!(!place.file("copy.db-wal").exists(), "it is one file");
+    let copy = Connection::open(place.file("copy.db")).expect("the copy");
+    let check: String = copy.pragma_query_value(None, "integrity_check", |row| row.get(0)).expect("a word");
+    assert_eq!(check, "ok");
+    drop(copy);
+    let copy = SqliteStore::open(place.file("copy.db"), options()).expect("the copy is a store");
+    let page = block_on(copy.page(&Query::Runs(RunQuery::default()), 1_000_000)).expect("it can be read");
+    assert!(page.records.len() >= 8_000 && page.records.len().is_multiple_of(2), "{}", page.records.len());
+}
+
+#[test]
+fn a_backup_overwrites_nothing() {
+    let place = Place::new();
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+    fs::write(place.file("copy.db"), "precious").expect("a file");
+    let error = backup(&place.database(), &place.file("copy.db"), &mut |_| ()).expect_err("it is there").to_string();
+    assert!(error.contains("copy.db is there already, and is left as it is"), "{error}");
+    assert_eq!(fs::read_to_string(place.file("copy.db")).expect("it is there"), "precious");
+    let error = backup(&place.file("none.db"), &place.file("b.db"), &mut |_| ()).expect_err("no store").to_string();
+    assert!(error.contains("there is no store at"), "{error}");
+    let left: Vec<_> =
+        fs::read_dir(place.file("")).expect("the folder").flatten().map(|file| file.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("part")), "{left:?}");
+}
+
+#[test]
+fn the_document_is_true() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/sqlite.md");
+    let found = fs::read_to_string(path).expect("the document is there");
+    assert!(found == reference::document(), "docs/reference/sqlite.md is old; run `./dev docs`");
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
+    let file = Connection::open(place.database()).expect("the file");
+    let queries = reference::queries();
+    assert!(queries.len() > 5);
+    for query in queries {
+        let mut statement = file.prepare(&query).unwrap_or_else(|error| panic!("{query}: {error}"));
+        statement.query_map([], |_| Ok(())).expect("it can be asked").for_each(|row| row.expect("a row"));
+    }
+    let row = "SELECT run, state, nominal, started FROM runs_view";
+    let row: [String; 4] =
+        file.query_row(row, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?])).expect("the run");
+    assert_eq!(row, ["reports/a#1", "running", "2027-01-15T08:00:01.000Z", "2027-01-15T08:00:01Z"]);
+}

@@ -1,0 +1,37 @@
+//! Folders for files of tests. Each is gone with its test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder for one test.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// A new, empty folder.
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sqlite-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        Self(folder)
+    }
+
+    /// A file in it.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The file of a store in it.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.file("cronhold.db")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left behind disturbs nobody: no other test has this name.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,86 @@
+//! Records and units for tests of files.
+
+use std::sync::Arc;
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Actor, Key, Record, Run, Terms, Transition, Version, Work};
+use cronhold_core::{Args, JobId, JobUid, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_store::Unit;
+use cronhold_store_sqlite::Options;
+
+/// A store without limits in which time stands still.
+pub(crate) fn options() -> Options {
+    let clock = Arc::new(|| Instant::from_secs(1_800_000_000));
+    Options { clock, zones: Arc::new(Zones::bundled()), size_max: None }
+}
+
+/// The id of the run with a number; larger ones are later.
+pub(crate) fn run_id(number: u64) -> RunId {
+    RunId::from_random(nominal(number), [0; 10])
+}
+
+/// A run with a number. It does something that makes its row a kilobyte long.
+pub(crate) fn run(number: u64) -> Record {
+    let at = nominal(number);
+    let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    Record::Run(Arc::new(Run {
+        id: run_id(number),
+        number: RunNumber(number),
+        job: JobId::parse("reports/a").expect("an id"),
+        uid: JobUid::from_bits(7),
+        args: Args::new(),
+        schedule: None,
+        nominal: at,
+        state: State::Running,
+        reason: None,
+        attempt: 1,
+        retry_of: None,
+        retried_by: None,
+        rerun_of: None,
+        owner: None,
+        work: Some(Work::Shell("echo ".repeat(200))),
+        lock: None,
+        terms: Terms::default(),
+        ending: None,
+        due: None,
+        exit: None,
+        log: vec![entered(State::Waiting), entered(State::Starting), entered(State::Running)],
+        span: None,
+    }))
+}
+
+/// A unit that makes a record.
+pub(crate) fn unit(number: u64, record: Record) -> Unit {
+    put(number, vec![record])
+}
+
+/// A unit that makes two records.
+pub(crate) fn pair(number: u64, one: Record, other: Record) -> Unit {
+    put(number, vec![one, other])
+}
+
+/// A unit that deletes what another has made.
+pub(crate) fn delete(number: u64, made_by: u64, key: Key) -> Unit {
+    Unit {
+        version: Version::new(1, number),
+        compare: vec![(key.clone(), Some(Version::new(1, made_by)))],
+        changes: vec![Change::Delete(key)],
+        take: Vec::new(),
+        free: Vec::new(),
+    }
+}
+
+fn put(number: u64, records: Vec<Record>) -> Unit {
+    Unit {
+        version: Version::new(1, number),
+        compare: records.iter().map(|record| (record.key(), None)).collect(),
+        changes: records.into_iter().map(Change::Put).collect(),
+        take: Vec::new(),
+        free: Vec::new(),
+    }
+}
+
+fn nominal(number: u64) -> Instant {
+    Instant::from_secs(1_800_000_000).plus(Span::from_secs(number))
+}
