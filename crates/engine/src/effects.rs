@@ -1,10 +1,10 @@
 //! Doing what commits owe: the plan is changed, programs are started and stopped, whoever waited for a lock is woken.
 
+use cronhold_core::State;
 use cronhold_core::command::Stamp;
 use cronhold_core::decision::{Change, Done, Effect};
 use cronhold_core::owed::{owed, owed_by};
 use cronhold_core::record::{LockName, Record, Run};
-use cronhold_core::State;
 use cronhold_schedule::{Instant, Span};
 
 use crate::meter::Meter;
@@ -44,9 +44,8 @@ impl Node {
 
     async fn perform_all(&mut self, effects: Vec<Effect>, fences: &[(LockName, u64)], now: Instant) {
         // What has to happen at once goes last, so that a later time for the same thing does not undo it.
-        let (at_once, other): (Vec<Effect>, Vec<Effect>) = effects
-            .into_iter()
-            .partition(|effect| matches!(effect, Effect::Wake { at: Some(Instant::EPOCH), .. }));
+        let (at_once, other): (Vec<Effect>, Vec<Effect>) =
+            effects.into_iter().partition(|effect| matches!(effect, Effect::Wake { at: Some(Instant::EPOCH), .. }));
         for effect in other.into_iter().chain(at_once) {
             self.perform(effect, fences, now).await;
         }
@@ -71,9 +70,10 @@ impl Node {
             Effect::Launch { run } => {
                 if self.programs.insert(run.id) {
                     Meter::add(&self.handle.meter.launched, 1);
-                    let fence = run.lock.as_ref().and_then(|lock| {
-                        fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence)
-                    });
+                    let fence = run
+                        .lock
+                        .as_ref()
+                        .and_then(|lock| fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence));
                     self.ports.outside.perform(Task::Launch { run, fence }).await;
                 }
             }

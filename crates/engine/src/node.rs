@@ -15,8 +15,11 @@ use crate::plan::{Item, Plan};
 use crate::ports::{News, Ports};
 use crate::race::race;
 
-/// Commands in one turn.
-const BATCH_MAX: usize = 1_024;
+/// Commands in one turn. Enough to share a flush to disk, and few enough that the first of many is on its way while the
+/// others are being decided.
+const BATCH_MAX: usize = 256;
+/// Of these, what is due.
+const DUE_MAX: usize = 192;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
 /// First and longest wait after the store failed.
@@ -45,7 +48,7 @@ pub struct Options {
 impl Options {
     /// A node with all defaults.
     pub fn new(node: NodeId, name: impl Into<String>) -> Self {
-        Self { node, name: name.into(), catch_up_rate: 100, programs_max: 10_000, remembers: 50_000 }
+        Self { node, name: name.into(), catch_up_rate: 100, programs_max: 10_000, remembers: 150_000 }
     }
 }
 
@@ -284,10 +287,16 @@ impl Node {
         for (run, report) in self.unsettled.drain(..) {
             batch.push(Work::report(run, report));
         }
-        for (actor, command) in self.own.drain(..) {
+        for (actor, command) in self.own.drain(..self.own.len().min(BATCH_MAX)) {
             batch.push(Work::new(actor, command, Origin::Own));
         }
-        for input in self.handle.inputs.take(BATCH_MAX) {
+        // What is due has the larger share, because it should be on time. What has come in is decided first, because a
+        // run that has ended must not be in the way of the next.
+        let mut due = Vec::new();
+        if self.clock_watch.hold(uptime).is_none() {
+            due = self.gather_due(now, uptime, chores);
+        }
+        for input in self.handle.inputs.take(BATCH_MAX - due.len()) {
             match input {
                 Input::Ask { actor, command, reply } => {
                     batch.push(Work::new(actor, command, Origin::Request(reply)));
@@ -296,12 +305,17 @@ impl Node {
                 Input::Stop => self.is_stopping = true,
             }
         }
-        if self.is_stopping || self.clock_watch.hold(uptime).is_some() {
-            return batch;
-        }
-        while batch.len() < BATCH_MAX
+        batch.extend(due);
+        batch
+    }
+
+    fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
+        let mut batch = Vec::new();
+        let mut left = DUE_MAX;
+        while left > 0
             && let Some((item, due, nominal)) = self.plan.pop(now)
         {
+            left -= 1;
             if let Some(wait) = self.must_wait(&item, now, uptime) {
                 self.plan.put_for(item, wait, nominal);
                 continue;

@@ -1,9 +1,9 @@
 //! Taking up what is stored. A node that starts asks every record what it owes, by the same rule that the live path
 //! follows, so that nothing depends on what an earlier life had in memory.
 
+use cronhold_core::State;
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, Cursor, Key, Record};
-use cronhold_core::State;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query};
 

@@ -2,10 +2,10 @@
 //! go in one batch.
 
 use cronhold_core::command::Command;
+use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::TRIM_MAX;
 use cronhold_core::record::{Actor, Key, Record};
 use cronhold_core::{JobId, State};
-use cronhold_core::job::Retain;
 use cronhold_store::{Fault, Query};
 
 use crate::node::Node;

@@ -1,9 +1,9 @@
 //! The watchdog: once a minute it asks the store for everything whose time has passed and compares that with what the
 //! node knows. What nobody was going to do is done, and its record says that the watchdog did it.
 
+use cronhold_core::State;
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, Key, Record};
-use cronhold_core::State;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Obligation, Query};
 

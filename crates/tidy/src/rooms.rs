@@ -31,7 +31,10 @@ pub const ROOMS: &[Room] = &[
     Room { name: "worker", may_use: &["core", "store", "api"] },
     Room { name: "server", may_use: &["core", "store", "engine", "api"] },
     Room { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
-    Room { name: "wiring", may_use: &["store", "store-sqlite", "store-redis", "store-zookeeper", "store-postgres"] },
+    Room {
+        name: "wiring",
+        may_use: &["schedule", "store", "store-sqlite", "store-redis", "store-zookeeper", "store-postgres"],
+    },
     Room { name: "sim", may_use: &["schedule", "core", "store", "engine"] },
     Room { name: "tidy", may_use: &[] },
     Room { name: "cronhold", may_use: &EVERY_ROOM_BELOW_THE_BINARY },

@@ -87,7 +87,7 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
     let was = old.and_then(|old| Some((&old.zone, old.schedule(table.id)?)));
     let is_other = was.is_none_or(|(zone, was)| *zone != table.job.zone || was.spec != table.schedule.spec);
     if is_other {
-        fresh.since = now;
+        fresh.since = Timetable::counts_since(&fresh, now);
     }
     fresh
 }

@@ -193,15 +193,21 @@ impl<'a> Timetable<'a> {
         } else {
             cursor.follows = None;
             let due = cursor.next.filter(|next| *next <= now);
-            due.or_else(|| self.next(cursor.last.map_or(now, |last| last.max(now))))
+            due.or_else(|| self.next(Self::counts_since(&cursor, now)))
         };
         cursor.wake = cursor.next.map(|next| self.wake(next));
         if cursor.next != was {
-            cursor.since = now;
+            cursor.since = Self::counts_since(&cursor, now);
         }
         cursor.revision = self.job.revision;
         cursor.zones = world.zones_version.clone();
         cursor
+    }
+
+    /// From when on a cursor that yields other occurrences now answers for all of them. Another node's clock may be
+    /// ahead, and what it has claimed is not claimed again.
+    pub(super) fn counts_since(cursor: &Cursor, now: Instant) -> Instant {
+        cursor.last.map_or(now, |last| last.max(now))
     }
 
     /// The next of a schedule that counts from the previous run: as it is, unless it could be sooner now or its day

@@ -1,0 +1,122 @@
+//! Chance that can be repeated: all that a simulation draws comes from one seed through here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cronhold_schedule::Span;
+
+/// A stream of numbers that follows from its seed alone (xoshiro256**, seeded by splitmix64). Clones share the stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Chance(Arc<Mutex<[u64; 4]>>);
+
+impl Chance {
+    /// The stream of a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut state = seed;
+        let words = [0; 4].map(|_: u64| split_mix(&mut state));
+        Self(Arc::new(Mutex::new(words)))
+    }
+
+    /// A stream of its own, so that what one part of the simulation draws does not move what the others draw.
+    pub(crate) fn fork(&self) -> Self {
+        Self::new(self.bits())
+    }
+
+    /// The next 64 bits.
+    pub(crate) fn bits(&self) -> u64 {
+        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = words[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        let shifted = words[1] << 17;
+        words[2] ^= words[0];
+        words[3] ^= words[1];
+        words[1] ^= words[2];
+        words[0] ^= words[3];
+        words[2] ^= shifted;
+        words[3] = words[3].rotate_left(45);
+        result
+    }
+
+    /// A number from one to another, both included. The tiny bias of the remainder does not matter here.
+    pub(crate) fn between(&self, least: u64, most: u64) -> u64 {
+        assert!(least <= most, "from {least} to {most} there is nothing to draw");
+        match most - least {
+            u64::MAX => self.bits(),
+            width => least + self.bits() % (width + 1),
+        }
+    }
+
+    /// A position in a list of that length, which is not empty.
+    pub(crate) fn index(&self, length: usize) -> usize {
+        assert!(length > 0, "there is nothing to draw from an empty list");
+        usize::try_from(self.bits() % length as u64).expect("it is below a length")
+    }
+
+    /// One of a list that is not empty.
+    pub(crate) fn pick<'a, T>(&self, list: &'a [T]) -> &'a T {
+        &list[self.index(list.len())]
+    }
+
+    /// True once in so many draws; never, when that is zero.
+    pub(crate) fn one_in(&self, draws: u64) -> bool {
+        draws > 0 && self.bits().is_multiple_of(draws)
+    }
+
+    /// True in so many of a thousand draws.
+    pub(crate) fn per_mille(&self, share: u64) -> bool {
+        self.bits() % 1_000 < share
+    }
+
+    /// A span of whole seconds, both ends included.
+    pub(crate) fn secs(&self, least: u64, most: u64) -> Span {
+        Span::from_secs(self.between(least, most))
+    }
+
+    /// A span of microseconds, both ends included.
+    pub(crate) fn micros(&self, least: u64, most: u64) -> Span {
+        Span::from_micros(self.between(least, most))
+    }
+}
+
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A seed in a note of a failure must mean the same film for ever.
+    #[test]
+    fn a_seed_means_the_same_numbers_for_ever() {
+        let chance = Chance::new(1);
+        let drawn: Vec<u64> = (0..3).map(|_| chance.bits()).collect();
+        assert_eq!(drawn, [0xb3f2_af6d_0fc7_10c5, 0x853b_5596_4736_4cea, 0x92f8_9756_082a_4514]);
+    }
+
+    #[test]
+    fn draws_stay_within_their_bounds() {
+        let chance = Chance::new(7);
+        let mut seen = [0; 4];
+        for _ in 0..1_000 {
+            let drawn = chance.between(10, 13);
+            seen[usize::try_from(drawn - 10).expect("small")] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 150), "{seen:?}");
+        assert_eq!(chance.between(5, 5), 5);
+        assert!(!chance.one_in(0) && chance.one_in(1));
+        assert!(!chance.per_mille(0) && chance.per_mille(1_000));
+    }
+
+    #[test]
+    fn forks_are_apart() {
+        let (first, second) = (Chance::new(3), Chance::new(3));
+        let fork = first.fork();
+        let _ = second.bits();
+        let _ = fork.bits();
+        assert_eq!(first.bits(), second.bits());
+        assert_ne!(fork.bits(), first.bits());
+    }
+}

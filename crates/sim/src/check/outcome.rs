@@ -1,0 +1,122 @@
+//! Every occurrence has exactly one outcome once everything has come to rest: a run whose last attempt is over, or a
+//! place in one span of skips. What a schedule yielded before its job was changed or removed is looked at then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::decision::Change;
+use cronhold_core::holes::{Because, holes};
+use cronhold_core::record::{Key, Record, Run, ScheduleId};
+use cronhold_core::why::Known;
+use cronhold_core::{JobId, JobUid, World};
+use cronhold_schedule::Instant;
+use cronhold_store::Unit;
+
+use super::{Checker, Opinion};
+use crate::mirror::{Mirror, name};
+
+/// Looks for occurrences without an outcome and for those with two.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Schedules whose spans may overlap with runs: those whose cursors were moved back after a clock had been wrong,
+    /// because what was recorded by the wrong time stays recorded; and those whose occurrences are starts of nodes,
+    /// which do not come in the order of one clock. That nothing starts twice is checked elsewhere, and for these too.
+    loose: BTreeSet<(JobId, ScheduleId)>,
+}
+
+impl Checker for Outcome {
+    fn name(&self) -> &'static str {
+        "one outcome for each occurrence"
+    }
+
+    fn before(&mut self, mirror: &Mirror, unit: &Unit, world: &World) -> Opinion {
+        for change in &unit.changes {
+            match change {
+                Change::Put(Record::Job(job)) => is_whole(mirror, &job.id, world, FAR)?,
+                Change::Delete(Key::Job(job)) => is_whole(mirror, job, world, FAR)?,
+                Change::Put(Record::Cursor(cursor)) => {
+                    let key = (cursor.job.clone(), cursor.schedule.clone());
+                    if cursor.at_start || mirror.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
+                        self.loose.insert(key);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn rested(&mut self, mirror: &Mirror, world: &World, now: Instant) -> Opinion {
+        if !mirror.is_quiet() {
+            return Err(format!("it never comes to rest: {}", mirror.pending()));
+        }
+        mirror.jobs.keys().try_for_each(|job| is_whole(mirror, job, world, now))?;
+        mirror.runs.values().try_for_each(|run| has_last_attempt(mirror, run))?;
+        none_is_double(mirror, &self.loose)
+    }
+}
+
+/// Later than any simulation: all that a cursor has passed is looked at.
+const FAR: Instant = Instant::from_secs(4_000_000_000);
+
+/// Whether all that the cursors of a job have passed has an outcome. Runs that retention let go count, so that nothing
+/// goes unchecked.
+fn is_whole(mirror: &Mirror, job: &JobId, world: &World, to: Instant) -> Opinion {
+    let Some(record) = mirror.jobs.get(job) else { return Ok(()) };
+    let known = Known {
+        job: Some(Arc::clone(record)),
+        state: mirror.states.get(job).cloned(),
+        pauses: Arc::clone(&mirror.pauses),
+        cursors: mirror.cursors.values().filter(|cursor| cursor.job == *job).cloned().collect(),
+        backlogs: mirror.backlogs.values().filter(|backlog| backlog.job == *job).cloned().collect(),
+        runs: mirror.runs.values().filter(|run| run.job == *job).cloned().collect(),
+        ..Known::default()
+    };
+    let found = holes(&known, world, Instant::EPOCH, to);
+    if let Some(hole) = found.found.first() {
+        let stretch = hole.stretch;
+        let (id, from, until) = (&hole.schedule, stretch.from, stretch.to);
+        return Err(format!("{job} {id} has no outcome for {} occurrences from {from} to {until}", stretch.count));
+    }
+    match found.unchecked.first() {
+        Some(unchecked) if !matches!(unchecked.because, Because::NotKept(_)) => {
+            Err(format!("{job} {} cannot be checked: {:?}", unchecked.schedule, unchecked.because))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the chain of attempts that a run is part of ends in a run that is there and over.
+fn has_last_attempt(mirror: &Mirror, run: &Run) -> Opinion {
+    let Some(next) = run.retried_by else { return Ok(()) };
+    match mirror.runs.get(&next) {
+        Some(retry) if retry.retry_of == Some(run.id) && retry.attempt == run.attempt + 1 => Ok(()),
+        Some(retry) => Err(format!("{} is not the next attempt of {}", name(retry), name(run))),
+        None => Err(format!("{} is to be tried again by a run that never was", name(run))),
+    }
+}
+
+/// Whether no occurrence has a run and a place in a span, or places in two spans.
+fn none_is_double(mirror: &Mirror, loose: &BTreeSet<(JobId, ScheduleId)>) -> Opinion {
+    /// From when to when a run stands for the occurrences of its schedule.
+    type Part<'a> = (Instant, Instant, &'a Run);
+    let mut of_schedule: BTreeMap<(JobUid, &ScheduleId), Vec<Part<'_>>> = BTreeMap::new();
+    for run in mirror.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
+        let Some(schedule) = &run.schedule else { continue };
+        if loose.contains(&(run.job.clone(), schedule.clone())) {
+            continue;
+        }
+        let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
+        of_schedule.entry((run.uid, schedule)).or_default().push((from, to, run));
+    }
+    for parts in of_schedule.values_mut() {
+        parts.sort_by_key(|(from, to, run)| (*from, *to, run.id));
+        for pair in parts.windows(2) {
+            let ((_, to, one), (from, _, other)) = (pair[0], pair[1]);
+            if from <= to {
+                return Err(format!("{} and {} both stand for {from}", name(one), name(other)));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The set of runs of a job agrees with the runs: those with a program and pending retries are active, those that wait
+//! are in the queue, and nobody else is in either.
+
+use std::collections::BTreeSet;
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{JobState, Record};
+use cronhold_core::{JobId, RunId, State};
+use cronhold_store::Unit;
+
+use super::{Checker, Opinion, runs};
+use crate::mirror::{Mirror, name};
+
+/// Compares the sets that a unit touched.
+#[derive(Debug, Default)]
+pub(super) struct Sets;
+
+impl Checker for Sets {
+    fn name(&self) -> &'static str {
+        "sets of runs agree with the runs"
+    }
+
+    fn after(&mut self, mirror: &Mirror, unit: &Unit) -> Opinion {
+        let states = unit.changes.iter().filter_map(|change| match change {
+            Change::Put(Record::JobState(state)) => Some(state.job.clone()),
+            _ => None,
+        });
+        let jobs: BTreeSet<JobId> = states.chain(runs(unit).map(|run| run.job.clone())).collect();
+        jobs.iter().try_for_each(|job| agrees(mirror, job))
+    }
+}
+
+fn agrees(mirror: &Mirror, job: &JobId) -> Opinion {
+    let Some(state) = mirror.states.get(job) else {
+        return match mirror.unfinished(job).next() {
+            Some(run) => Err(format!("{} is {} and its job has no set of runs", name(run), run.state)),
+            None => Ok(()),
+        };
+    };
+    for run in mirror.unfinished(job) {
+        let is_active = state.is_active(run.id);
+        let may_be_active = run.state.has_program() || run.retry_of.is_some();
+        if run.state.has_program() && !is_active {
+            return Err(format!("{} is {} and not counted as active", name(run), run.state));
+        }
+        if is_active && !may_be_active {
+            return Err(format!("{} is {} and counted as active", name(run), run.state));
+        }
+        if (run.state == State::Waiting) != state.queue.contains(&run.id) {
+            return Err(format!("{} is {} and the queue says otherwise", name(run), run.state));
+        }
+    }
+    match listed(state).find(|id| mirror.runs.get(id).is_none_or(|run| run.state.is_finished())) {
+        Some(id) => Err(format!("{job} still counts run {id}, which is over or never was")),
+        None => Ok(()),
+    }
+}
+
+fn listed(state: &JobState) -> impl Iterator<Item = RunId> {
+    state.active.iter().map(|active| active.run).chain(state.queue.iter().copied())
+}

@@ -1,0 +1,82 @@
+//! The state table is obeyed: every step that a stored run takes is one that the table has, what it did before stays
+//! written, and a finished run changes by a mark alone.
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, Run};
+use cronhold_core::run::{Cause, Effect, next};
+use cronhold_core::{State, World};
+use cronhold_store::Unit;
+
+use super::{Checker, Opinion, runs};
+use crate::mirror::{Mirror, name};
+
+/// Compares every run that is written with what was there.
+#[derive(Debug, Default)]
+pub(super) struct Table;
+
+impl Checker for Table {
+    fn name(&self) -> &'static str {
+        "the state table is obeyed"
+    }
+
+    fn before(&mut self, mirror: &Mirror, unit: &Unit, _: &World) -> Opinion {
+        for run in runs(unit) {
+            moves(run).map_err(|what| format!("{} {what}", name(run)))?;
+            if let Some(old) = mirror.runs.get(&run.id) {
+                follows(old, run).map_err(|what| format!("{} {what}", name(run)))?;
+            }
+        }
+        for change in &unit.changes {
+            let Change::Delete(Key::Run(id)) = change else { continue };
+            if let Some(run) = mirror.runs.get(id).filter(|run| !run.state.is_finished()) {
+                return Err(format!("{} was forgotten while it was {}", name(run), run.state));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the log of a run goes along the table, from one of its beginnings to the run's state.
+fn moves(run: &Run) -> Opinion {
+    let first = run.log.first().ok_or("has no log")?.state;
+    if !matches!(first, State::Scheduled | State::Waiting) && run.span.is_none() {
+        return Err(format!("begins as {first}"));
+    }
+    if run.log.last().map(|entry| entry.state) != Some(run.state) {
+        return Err(format!("is {} and its log says something else", run.state));
+    }
+    for pair in run.log.windows(2) {
+        let (from, to) = (pair[0].state, pair[1].state);
+        if !Cause::all().any(|cause| next(from, cause) == Ok(Effect::Enter(to))) {
+            return Err(format!("went from {from} to {to}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run can have become another form of itself.
+fn follows(old: &Run, new: &Run) -> Opinion {
+    if (&old.job, old.uid, old.number, old.nominal) != (&new.job, new.uid, new.number, new.nominal) {
+        return Err("became another run".to_owned());
+    }
+    let is_extended = old.span.is_some() && old.span != new.span;
+    if !new.log.starts_with(&old.log) && !is_extended {
+        return Err("has another past than before".to_owned());
+    }
+    if !old.state.is_finished() {
+        return Ok(());
+    }
+    let added = new.log.get(old.log.len()..).unwrap_or_default();
+    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator()) {
+        return Err(format!("was {} and went on by itself", old.state));
+    }
+    let frozen = |run: &Run| Run {
+        state: State::Waiting,
+        reason: None,
+        log: Vec::new(),
+        retried_by: None,
+        span: None,
+        ..run.clone()
+    };
+    if frozen(old) == frozen(new) { Ok(()) } else { Err(format!("was {} and was changed", old.state)) }
+}

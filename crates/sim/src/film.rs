@@ -1,0 +1,138 @@
+//! The film: one line for each event, the same byte for byte whenever the seed is the same. Lines are only made when
+//! somebody wants to see them, because most seeds are run without.
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Cursor, Key, Record, Run};
+use cronhold_engine::News;
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Unit;
+
+use crate::mirror::{Mirror, name};
+
+/// The lines of one simulation.
+#[derive(Debug, Default)]
+pub(crate) struct Film {
+    is_wanted: bool,
+    lines: Vec<String>,
+}
+
+impl Film {
+    /// A film, which stays empty unless it is wanted.
+    pub(crate) fn new(is_wanted: bool) -> Self {
+        Self { is_wanted, lines: Vec::new() }
+    }
+
+    /// Adds a line.
+    pub(crate) fn say(&mut self, at: Span, who: &str, what: impl FnOnce() -> String) {
+        if self.is_wanted {
+            self.lines.push(format!("{} {who:<5} {}", since_start(at), what()));
+        }
+    }
+
+    /// All lines.
+    pub(crate) fn into_lines(self) -> Vec<String> {
+        self.lines
+    }
+}
+
+/// A unit in short words: what became of runs, jobs, schedules and pauses. `before` is what was there.
+pub(crate) fn of_unit(unit: &Unit, before: &Mirror) -> String {
+    let mut parts: Vec<String> = unit.changes.iter().filter_map(|change| of_change(change, before)).collect();
+    parts.extend(unit.take.iter().map(|take| format!("lock {} taken", take.lock)));
+    parts.extend(unit.free.iter().map(|free| format!("lock {} freed", free.lock)));
+    format!("commit {}: {}", unit.version, parts.join("; "))
+}
+
+/// News of a node; nothing, where the store has told the same already.
+pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
+    match news {
+        News::Committed { .. } => None,
+        News::Ready { planned, unfinished, .. } => Some(format!("ready: {planned} planned, {unfinished} unfinished")),
+        News::StoreAway(fault) => Some(fault.to_string()),
+        News::StoreBack => Some("the store is back".to_owned()),
+        News::ClockStep { forward, by } => {
+            Some(format!("saw its clock being set {} by {by}", if *forward { "forward" } else { "back" }))
+        }
+        News::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
+        News::Dropped(what) => Some(format!("dropped {what}")),
+    }
+}
+
+fn of_change(change: &Change, before: &Mirror) -> Option<String> {
+    match change {
+        Change::Put(Record::Run(run)) => Some(of_run(run, before)),
+        Change::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
+        Change::Put(Record::Cursor(cursor)) => Some(of_cursor(cursor)),
+        Change::Put(Record::Backlog(backlog)) => {
+            let later = backlog.later.len();
+            Some(format!("backlog {} {}..{} +{later}", backlog.job, clock(backlog.position), clock(backlog.to)))
+        }
+        Change::Put(Record::Pause(pauses)) => {
+            Some(if pauses.is_paused() { "all paused" } else { "all resumed" }.to_owned())
+        }
+        Change::Put(Record::JobState(state)) => {
+            let was = before.states.get(&state.job).is_some_and(|state| state.pauses.is_paused());
+            match (was, state.pauses.is_paused()) {
+                (false, true) => Some(format!("{} paused", state.job)),
+                (true, false) => Some(format!("{} resumed", state.job)),
+                _ => None,
+            }
+        }
+        Change::Put(_) => None,
+        Change::Delete(Key::Run(run)) => before.runs.get(run).map(|run| format!("{} forgotten", name(run))),
+        Change::Delete(key) => Some(format!("no {} any more", of_key(key))),
+    }
+}
+
+fn of_run(run: &Run, before: &Mirror) -> String {
+    let old = before.runs.get(&run.id);
+    let known = old.map_or(0, |old| old.log.len());
+    let mut text = name(run);
+    if old.is_none() && run.attempt > 1 {
+        text += &format!(" (attempt {})", run.attempt);
+    }
+    if let Some(old) = old {
+        text += &format!(" {}", old.state);
+    } else if run.schedule.is_some() {
+        text += &format!(" for {}", clock(run.nominal));
+    }
+    for entry in run.log.iter().skip(known) {
+        text += &format!(" → {} by {}", entry.state, entry.actor);
+    }
+    if let Some(reason) = run.reason.as_ref().filter(|_| old.is_none_or(|old| old.reason != run.reason)) {
+        text += &format!(" ({reason})");
+    }
+    if let Some(span) = run.span {
+        text += &format!(" {} from {} to {}", span.count, clock(span.from), clock(span.to));
+    }
+    text
+}
+
+fn of_cursor(cursor: &Cursor) -> String {
+    let next = cursor.next.map_or_else(|| "never".to_owned(), clock);
+    format!("{} {} next {next}", cursor.job, short(cursor.schedule.as_str()))
+}
+
+fn of_key(key: &Key) -> String {
+    match key {
+        Key::Cursor(job, schedule) => format!("cursor of {job} {}", short(schedule.as_str())),
+        Key::Backlog(job, schedule) => format!("backlog of {job} {}", short(schedule.as_str())),
+        other => other.to_string(),
+    }
+}
+
+/// The first letters of a digest are enough to tell the schedules of a job apart.
+fn short(id: &str) -> &str {
+    id.get(..8).unwrap_or(id)
+}
+
+/// The time of day of an instant.
+fn clock(at: Instant) -> String {
+    let text = at.to_string();
+    text.split_once('T').map_or_else(|| text.clone(), |(_, time)| time.trim_end_matches('Z').to_owned())
+}
+
+fn since_start(at: Span) -> String {
+    let (secs, micros) = (at.secs(), at.micros() % 1_000_000);
+    format!("{:02}:{:02}:{:02}.{micros:06}", secs / 3_600, secs / 60 % 60, secs % 60)
+}

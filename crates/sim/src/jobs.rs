@@ -1,0 +1,171 @@
+//! Jobs that are drawn: schedules of every kind, and every policy in every combination. All schedules end when the
+//! simulation's length is over, so that everything can come to rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cronhold_core::Job;
+use cronhold_core::job::{
+    CatchUp, CatchUpPolicy, Lock, OnLost, Overlap, Program, Retain, Retry, RetryOn, Schedule, StopPolicy, StopSchedule,
+};
+use cronhold_core::signal::Signal;
+use cronhold_schedule::{Bound, DailyInterval, Edge, Instant, Shift, Span, Spec, TimeOfDay, Timing, Zones};
+use std::sync::Arc;
+
+use crate::chance::Chance;
+
+/// What jobs are drawn from.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    /// Its own chance.
+    pub(crate) chance: Chance,
+    /// Zones that schedules name.
+    pub(crate) zones: Arc<Zones>,
+    /// When the simulation begins.
+    pub(crate) start: Instant,
+    /// When all schedules end.
+    pub(crate) end: Instant,
+    /// The shortest interval between occurrences, in seconds, so that a seed does not take too long.
+    pub(crate) shortest: u64,
+    /// Whether no run is ever forgotten.
+    pub(crate) keeps_all: bool,
+}
+
+/// Where schedules that name a zone are at home; clocks change in two of them.
+const PLACES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Asia/Kolkata"];
+
+/// Cron expressions that are due a few times in a simulation.
+const TEXTS: [&str; 5] = ["*/2 * * * *", "* * * * *", "*/5 * * * *", "30 */1 * * * * *", "15,45 */3 * * * * *"];
+
+impl Recipe {
+    /// A job.
+    pub(crate) fn job(&self) -> Job {
+        let chance = &self.chance;
+        let count = if chance.one_in(3) { chance.between(0, 3) } else { 1 };
+        let mut job = Job::new(Program::Noop { duration: self.duration() });
+        job.schedules = (0..count).map(|number| self.schedule(number)).collect();
+        job.overlap = self.overlap();
+        job.lock = match chance.between(0, 5) {
+            0 => Lock::Job,
+            1 => Lock::Named("red".to_owned()),
+            2 => Lock::Named("blue".to_owned()),
+            _ => Lock::None,
+        };
+        job.catch_up = self.catch_up();
+        job.retry = self.retry();
+        job.timeout = chance.one_in(3).then(|| chance.secs(1, 2 * self.shortest));
+        job.stop = StopPolicy { signal: Signal::TERM, grace: chance.secs(0, 8) };
+        if chance.one_in(2) && !self.keeps_all {
+            let few = || u32::try_from(chance.between(1, 12)).expect("small");
+            job.retain = Retain { success: few(), failure: few(), error: few(), skipped: few(), ..Retain::default() };
+        }
+        if chance.one_in(4) {
+            job.on_lost = OnLost::Retry;
+        }
+        job.paused = chance.one_in(12);
+        job
+    }
+
+    /// The same job with one thing changed.
+    pub(crate) fn change(&self, job: &Job) -> Job {
+        let mut job = job.clone();
+        match self.chance.between(0, 6) {
+            0 => job.program = Program::Noop { duration: self.duration() },
+            1 => job.overlap = self.overlap(),
+            2 => job.catch_up = self.catch_up(),
+            3 => job.retry = self.retry(),
+            4 => job.schedules.iter_mut().for_each(|schedule| schedule.enabled = !schedule.enabled),
+            5 => job.schedules = vec![self.schedule(0)],
+            _ => job.lock = Lock::Job,
+        }
+        job
+    }
+
+    fn schedule(&self, number: u64) -> Schedule {
+        let chance = &self.chance;
+        let zone = chance.one_in(4).then(|| (*chance.pick(&PLACES)).to_owned());
+        let mut spec = self.spec(zone.as_deref());
+        spec.zone = zone;
+        spec.end = Some(Bound::Instant(self.end));
+        if chance.one_in(5) {
+            spec.jitter = chance.secs(1, self.shortest / 2 + 1);
+        }
+        let stop = chance.one_in(6).then(|| StopSchedule::After(chance.secs(1, self.shortest * 2)));
+        // Named, because two that are drawn alike would have one id.
+        let name = Some(format!("s{number}"));
+        Schedule { name, spec, args: BTreeMap::new(), enabled: !chance.one_in(10), stop }
+    }
+
+    fn spec(&self, zone: Option<&str>) -> Spec {
+        let chance = &self.chance;
+        let interval = chance.secs(self.shortest, self.shortest * 6);
+        let timing = match chance.between(0, 11) {
+            0..=4 => Timing::Every { interval, phase: Span::from_secs(chance.between(0, interval.secs() - 1)) },
+            5 | 6 => {
+                return Spec::parse(TEXTS[chance.index(TEXTS.len())]).expect("one of a fixed list");
+            }
+            7 | 8 => Timing::After { interval: chance.secs(0, self.shortest * 3) },
+            9 => Timing::daily((0..chance.between(1, 5)).map(|_| self.time_of_day(zone)).collect(), Shift::default()),
+            10 => self.window(zone, interval),
+            _ if chance.one_in(4) => chance.pick(&[Timing::Reboot, Timing::Triggered]).clone(),
+            _ => Timing::at((0..chance.between(1, 6)).map(|_| Bound::Instant(self.instant())).collect()),
+        };
+        Spec::new(timing)
+    }
+
+    fn window(&self, zone: Option<&str>, interval: Span) -> Timing {
+        let (one, other) = (self.time_of_day(zone), self.time_of_day(zone));
+        let edge = |time| Edge { time, shift: Shift::default() };
+        let (from, until) = (one.min(other), one.max(other));
+        if from == until {
+            return Timing::Every { interval, phase: Span::ZERO };
+        }
+        Timing::DailyInterval(DailyInterval { from: edge(from), until: edge(until), interval })
+    }
+
+    /// A whole second of the simulation.
+    fn instant(&self) -> Instant {
+        self.start.plus(self.chance.secs(0, self.end.since(self.start).secs()))
+    }
+
+    /// A time of day of the simulation, as a clock in a place shows it.
+    fn time_of_day(&self, zone: Option<&str>) -> TimeOfDay {
+        let at = self.instant().secs();
+        let local = zone.and_then(|name| self.zones.get(name).ok()).map(|zone| zone.local(at).second_of_day());
+        TimeOfDay(local.unwrap_or_else(|| u32::try_from(at.rem_euclid(86_400)).expect("below a day")))
+    }
+
+    /// Mostly shorter than the time to the next occurrence, sometimes longer.
+    fn duration(&self) -> Span {
+        match self.chance.between(0, 5) {
+            0 => Span::ZERO,
+            1 | 2 => self.chance.micros(1_000, 1_000_000),
+            3 | 4 => self.chance.secs(1, self.shortest),
+            _ => self.chance.secs(self.shortest, self.shortest * 3),
+        }
+    }
+
+    fn overlap(&self) -> Overlap {
+        match self.chance.between(0, 4) {
+            0 => Overlap::Allow,
+            1 | 2 => Overlap::Skip,
+            3 => Overlap::Queue { limit: u32::try_from(self.chance.between(0, 4)).expect("small") },
+            _ => Overlap::Replace,
+        }
+    }
+
+    fn catch_up(&self) -> CatchUp {
+        let policy = *self.chance.pick(&[CatchUpPolicy::None, CatchUpPolicy::Last, CatchUpPolicy::All]);
+        CatchUp { policy, within: self.chance.secs(30, 1_200) }
+    }
+
+    fn retry(&self) -> Retry {
+        let chance = &self.chance;
+        let on = match chance.between(0, 2) {
+            0 => BTreeSet::from([RetryOn::Failure]),
+            1 => BTreeSet::from([RetryOn::Error]),
+            _ => BTreeSet::from([RetryOn::Failure, RetryOn::Error]),
+        };
+        let attempts = if chance.one_in(2) { 1 } else { u32::try_from(chance.between(2, 4)).expect("small") };
+        Retry { attempts, backoff: chance.secs(0, 20), on, ..Retry::default() }
+    }
+}

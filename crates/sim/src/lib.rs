@@ -1,0 +1,44 @@
+//! The simulation: real engines, the code that ships, in virtual time on the in-memory store. One thread, one seed, and
+//! everything that happens follows from it: who goes on next, what fails, who crashes when, what people ask for.
+//!
+//! In reading order: [`play`] is one simulation; `stage` is what its parts share; `executor` and `time` let things
+//! happen; `machine`, `line`, `tap`, `weather` and `programs` are the world around an engine; `jobs` and `workload` are
+//! what happens in it; `mirror` and [`check`] watch; [`variant`] has mistakes on purpose, which must be noticed.
+
+mod chance;
+pub mod check;
+mod executor;
+mod film;
+mod jobs;
+mod line;
+mod machine;
+mod mirror;
+pub mod play;
+mod programs;
+mod stage;
+mod tap;
+mod time;
+pub mod variant;
+mod weather;
+mod workload;
+
+use std::sync::Arc;
+
+use cronhold_core::World;
+use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::{Zone, Zones};
+
+pub use check::Finding;
+pub use play::{Settings, Showing, play};
+pub use variant::Variant;
+
+/// What all simulations have in common: zones that are compiled in, and no calendars.
+pub fn world() -> World {
+    World {
+        zones: Arc::new(Zones::bundled()),
+        zones_version: "2026a".into(),
+        zone: Zone::utc(),
+        calendars: Arc::new(Calendars::new()),
+        labels: Arc::default(),
+    }
+}
