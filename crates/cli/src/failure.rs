@@ -40,22 +40,22 @@ pub enum Failure {
 
 impl Failure {
     /// A wrong command line.
-    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
     /// A flag whose value cannot be read.
-    pub(crate) fn flag(flag: &str, error: TextError) -> Self {
+    pub fn flag(flag: &str, error: TextError) -> Self {
         Self::Usage { message: format!("{flag}: {}", error.message), hint: error.hint }
     }
 
     /// A refusal.
-    pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused { message: message.into(), hint: Some(hint.into()) }
     }
 
     /// What the process exits with.
-    pub(crate) fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } | Self::Mistakes { typed: true, .. } => Exit::Usage,
             Self::Refused { .. } | Self::Mistakes { typed: false, .. } | Self::Output(_) => Exit::Refused,

@@ -1,5 +1,7 @@
 //! The verbs of the command line. Each verb is a file that turns arguments into an answer; `render` alone makes text of
 //! answers. Time, zone data and the terminal come in as arguments, so that a verb can be tested without a process.
+//!
+//! Verbs that need a store or a daemon are defined here, with their help, and done by the binary.
 
 mod asked;
 mod failure;
@@ -17,6 +19,9 @@ use cronhold_schedule::{Instant, Zones};
 
 pub use failure::Failure;
 pub use reference::reference;
+pub use render::counted;
+pub use verbs::store::{Backup, Store, StoreVerb};
+pub use verbs::up::Up;
 
 /// What a verb needs from the process it runs in.
 #[derive(Debug)]
@@ -61,12 +66,25 @@ impl Exit {
     arg_required_else_help = true
 )]
 pub struct Cli {
+    /// What is asked.
     #[command(subcommand)]
-    verb: Verb,
+    pub verb: Verb,
 }
 
+/// Everything that can be asked.
 #[derive(Debug, Subcommand)]
-enum Verb {
+#[expect(missing_docs, reason = "a comment would become part of the help of the verb")]
+pub enum Verb {
+    Up(Up),
+    Store(Store),
+    #[command(flatten)]
+    Question(Question),
+}
+
+/// What can be answered without a store: questions about schedules and job files.
+#[derive(Debug, Subcommand)]
+#[expect(private_interfaces, missing_docs, reason = "nobody else makes questions, and a comment would become help")]
+pub enum Question {
     Next(verbs::next::Next),
     Explain(verbs::explain::Explain),
     Lint(verbs::lint::Lint),
@@ -80,21 +98,25 @@ impl Cli {
     }
 }
 
-/// Carries out a command. Answers go to `out`, complaints to `err`.
-pub fn run(cli: &Cli, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
-    let answer = match &cli.verb {
-        Verb::Next(next) => next.run(session, out),
-        Verb::Explain(explain) => explain.run(session, out),
-        Verb::Lint(lint) => lint.run(session, out),
-        Verb::Check(check) => check.run(session, out),
+/// Answers a question. The answer goes to `out`, complaints go to `err`.
+pub fn answer(question: &Question, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
+    let answer = match question {
+        Question::Next(next) => next.run(session, out),
+        Question::Explain(explain) => explain.run(session, out),
+        Question::Lint(lint) => lint.run(session, out),
+        Question::Check(check) => check.run(session, out),
     };
     // The part of an answer that there is comes before the complaint about the rest.
     let flushed = out.flush().map_err(Failure::Output);
-    let failure = match answer.and_then(|exit| flushed.map(|()| exit)) {
-        Ok(exit) => return exit,
-        Err(failure) => failure,
-    };
+    match answer.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(failure) => complain(&failure, session.colours, err),
+    }
+}
+
+/// Says why something was not done, and what the process should exit with.
+pub fn complain(failure: &Failure, colours: bool, err: &mut dyn Write) -> Exit {
     // Where complaints cannot be written, the exit code has to say it all.
-    let _ = render::failure(&failure, session.colours, err);
+    let _ = render::failure(failure, colours, err);
     failure.exit()
 }

@@ -11,11 +11,20 @@ pub fn reference(command: &mut Command) -> String {
          Exit codes: 0 done, 1 refused or a mistake was found, 2 the command line is wrong, 3 the daemon cannot be reached.\n",
     );
     command.build();
-    for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
-        let name = verb.get_name().to_owned();
+    verbs(command, "cronhold", &mut text);
+    text
+}
+
+/// The verbs below a command; one that only groups others has nothing to say itself.
+fn verbs(command: &Command, path: &str, text: &mut String) {
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let path = format!("{path} {}", verb.get_name());
+        if verb.has_subcommands() {
+            verbs(verb, &path, text);
+            continue;
+        }
         let help = verb.clone().term_width(100).render_long_help().to_string();
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-        let _ = write!(text, "\n## `cronhold {name}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+        let _ = write!(text, "\n## `{path}`\n\n```text\n{}\n```\n", help.join("\n").trim_end());
     }
-    text
 }

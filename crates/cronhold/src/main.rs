@@ -1,34 +1,54 @@
-//! The binary: reads the clock, the terminal and the command line, and hands them to the rooms that do the work.
+//! The binary: reads the clock, the terminal, the environment and the command line, and hands them to the rooms that do
+//! the work.
 
 mod pipe;
 
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Session};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_cli::{Cli, Failure, Session, StoreVerb, Verb};
+use cronhold_daemon::daemon::{self, Setting};
+use cronhold_daemon::home::Places;
+use cronhold_daemon::zone_rules::ZoneRules;
+use cronhold_daemon::{backup, clock};
 
 use crate::pipe::Pipe;
 
 fn main() -> ExitCode {
     // Clap shows help and usage mistakes itself and exits with 0 or 2.
     let cli = Cli::parse();
-    let zones = Arc::new(Zones::new(jiff::tz::TimeZoneDatabase::from_env()));
-    let colours = io::stdout().is_terminal() && io::stderr().is_terminal() && colours_wanted();
-    let session = Session { now: now(), zones: &zones, colours };
+    let is_terminal = io::stderr().is_terminal();
+    let colours = io::stdout().is_terminal() && is_terminal && colours_wanted();
+    let zone_rules = ZoneRules::find(variable("TZDIR"));
     let mut out = BufWriter::new(Pipe::new(io::stdout().lock()));
     let mut err = Pipe::new(io::stderr());
-    ExitCode::from(cronhold_cli::run(&cli, &session, &mut out, &mut err).code())
+    let done = match &cli.verb {
+        Verb::Question(question) => {
+            let session = Session { now: clock::now(), zones: &zone_rules.zones, colours };
+            Ok(cronhold_cli::answer(question, &session, &mut out, &mut err))
+        }
+        Verb::Up(up) => daemon::up(up, &Setting { places: places(), zone_rules }),
+        Verb::Store(store) => match &store.verb {
+            StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
+        },
+    };
+    let flushed = out.flush().map_err(Failure::Output);
+    let exit = done.and_then(|exit| flushed.map(|()| exit));
+    let exit = exit.unwrap_or_else(|failure| cronhold_cli::complain(&failure, colours, &mut err));
+    ExitCode::from(exit.code())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
-fn now() -> Instant {
-    Instant::from_micros(jiff::Timestamp::now().as_microsecond())
+fn places() -> Places {
+    Places { xdg: variable("XDG_DATA_HOME"), user: variable("HOME") }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 fn colours_wanted() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    variable("NO_COLOR").is_none()
 }

@@ -90,7 +90,7 @@ fn local(schedule: &Schedule, at: Instant) -> String {
 }
 
 /// `1 mistake`, `2 mistakes`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

@@ -4,3 +4,5 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod lint;
 pub(crate) mod next;
+pub(crate) mod store;
+pub(crate) mod up;

@@ -5,6 +5,7 @@ mod explain;
 mod lint;
 mod next;
 mod pipes;
+mod up;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,9 @@ fn help_and_usage() {
         &["explain", "--help"],
         &["lint", "--help"],
         &["check", "--help"],
+        &["up", "--help"],
+        &["store", "--help"],
+        &["store", "backup", "--help"],
         &["nxt"],
         &["next"],
     ]);

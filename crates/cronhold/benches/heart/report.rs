@@ -1,0 +1,65 @@
+//! What was measured: a JSON line as soon as it is known, and a table of all at the end.
+
+use serde_json::json;
+
+/// One number with what it should be.
+#[derive(Debug, Clone)]
+struct Row {
+    what: String,
+    value: f64,
+    unit: &'static str,
+    target: Option<Target>,
+}
+
+/// What a number should be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// All numbers of one go.
+#[derive(Debug, Default)]
+pub(crate) struct Report(Vec<Row>);
+
+impl Report {
+    /// Notes a number that has no target.
+    pub(crate) fn note(&mut self, what: impl Into<String>, value: f64, unit: &'static str) {
+        self.put(Row { what: what.into(), value, unit, target: None });
+    }
+
+    /// Notes a number with its target.
+    pub(crate) fn compare(&mut self, what: impl Into<String>, value: f64, unit: &'static str, target: Target) {
+        self.put(Row { what: what.into(), value, unit, target: Some(target) });
+    }
+
+    fn put(&mut self, row: Row) {
+        let (least, most) = match row.target {
+            Some(Target::AtLeast(least)) => (Some(least), None),
+            Some(Target::AtMost(most)) => (None, Some(most)),
+            None => (None, None),
+        };
+        let line = json!({"what": row.what, "value": row.value, "unit": row.unit, "at_least": least, "at_most": most});
+        println!("{line}");
+        self.0.push(row);
+    }
+
+    /// The table.
+    pub(crate) fn print(&self) {
+        println!();
+        for Row { what, value, unit, target } in &self.0 {
+            let digits = if *value < 100.0 { 2 } else { 0 };
+            let verdict = match target {
+                Some(Target::AtLeast(least)) => format!("{}  at least {least}", hit(value >= least)),
+                Some(Target::AtMost(most)) => format!("{}  at most {most}", hit(value <= most)),
+                None => String::new(),
+            };
+            let line = format!("{what:<58} {value:>12.digits$} {unit:<8} {verdict}");
+            println!("{}", line.trim_end());
+        }
+    }
+}
+
+fn hit(is_hit: bool) -> &'static str {
+    if is_hit { "hit   " } else { "MISSED" }
+}

@@ -1,0 +1,103 @@
+//! The real binary with many stored jobs: how soon it is ready, how much memory it has, and what it does while nothing
+//! is due.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use cronhold_engine::Clock;
+use cronhold_schedule::Span;
+
+use crate::report::{Report, Target};
+use crate::rig::{Rig, block_on, scratch, seconds};
+use crate::throughput::number;
+
+const IDLE: Span = Span::from_secs(20);
+
+/// What a number of jobs may cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    pub(crate) megabytes: Option<f64>,
+    pub(crate) seconds: Option<f64>,
+    pub(crate) idle_percent: Option<f64>,
+}
+
+pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, jobs: usize, limits: Limits) {
+    let dir = scratch("size");
+    block_on(async {
+        let rig = Rig::start(&dir);
+        // Due at 3 o'clock on one day of the year, which is hardly today.
+        let yaml = |number: usize| {
+            let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
+            format!("program: {{noop: true}}\nschedule: {{cron: \"0 3 {day} {month} *\", timezone: Europe/Berlin}}\n")
+        };
+        rig.put_jobs(jobs, yaml).await;
+        rig.stop().await;
+    });
+    let mut put = |what: String, value: f64, unit, most: Option<f64>| match most {
+        Some(most) => report.compare(what, value, unit, Target::AtMost(most)),
+        None => report.note(what, value, unit),
+    };
+    let begin = clock.uptime();
+    let mut daemon = Daemon::start(&dir);
+    daemon.wait_for("ready");
+    put(format!("{jobs} stored jobs: ready after"), seconds(clock.uptime().minus(begin)), "s", limits.seconds);
+    put(format!("{jobs} stored jobs: memory"), daemon.memory("VmRSS:"), "MB", limits.megabytes);
+    put(format!("{jobs} stored jobs: most memory so far"), daemon.memory("VmHWM:"), "MB", None);
+    if limits.idle_percent.is_some() {
+        let (before, begin) = (daemon.busy_ticks(), clock.uptime());
+        block_on(async {
+            cronhold_daemon::clock::SystemClock::new().expect("a timer").sleep(IDLE).await;
+        });
+        // A tick is a hundredth of a second on every Linux there is.
+        let busy = number(daemon.busy_ticks() - before) / seconds(clock.uptime().minus(begin));
+        put(format!("{jobs} stored jobs: idle CPU"), busy, "%", limits.idle_percent);
+    }
+    drop(daemon);
+    let _ = fs::remove_dir_all(dir);
+}
+
+struct Daemon {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Daemon {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
+            .args(["up", "--data"])
+            .arg(dir)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        Self { child, lines }
+    }
+
+    fn wait_for(&mut self, end: &str) {
+        let found = self.lines.by_ref().map_while(Result::ok).any(|line| line.ends_with(end));
+        assert!(found, "the daemon ended before it was {end}");
+    }
+
+    /// Megabytes, by a line of the kernel's account.
+    fn memory(&self, line: &str) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let value = text.lines().find_map(|text| text.strip_prefix(line)?.split_whitespace().next()?.parse().ok());
+        number(value.unwrap_or(0)) / 1_024.0
+    }
+
+    fn busy_ticks(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it runs");
+        // The name in parentheses may hold anything; user and system time are the 14th and 15th field.
+        let after_name = text.rsplit(')').next().unwrap_or_default();
+        after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

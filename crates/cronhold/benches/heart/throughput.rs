@@ -1,0 +1,95 @@
+//! How many runs that do nothing go through in a second, each durable before it starts and again when it has ended.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cronhold_schedule::Span;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::task::JoinSet;
+
+use crate::report::{Report, Target};
+use crate::rig::{Rig, block_on, job_id, scratch, seconds};
+
+const JOBS: usize = 1_000;
+/// Requests that are on their way at once.
+const ASKERS: usize = 4_096;
+const WARM_UP: Span = Span::from_secs(2);
+const FOR: Span = Span::from_secs(10);
+const TARGET: Target = Target::AtLeast(20_000.0);
+
+/// Runs that are asked for, as fast as the node takes them.
+pub(crate) fn asked(report: &mut Report) {
+    let dir = scratch("asked");
+    block_on(async {
+        let rig = Rig::start(&dir);
+        rig.put_jobs(JOBS, |_| "program: {noop: true}\noverlap: allow\nschedule: triggered\n".to_owned()).await;
+        let over = Arc::new(AtomicBool::new(false));
+        let mut askers = JoinSet::new();
+        for asker in 0..ASKERS {
+            let (node, over, job) = (rig.node.clone(), Arc::clone(&over), job_id(asker % JOBS));
+            askers.spawn(async move {
+                while !over.load(Ordering::Relaxed) {
+                    Rig::run_once(&node, job.clone()).await;
+                }
+            });
+        }
+        watch(report, &rig, "asked for").await;
+        over.store(true, Ordering::Relaxed);
+        askers.join_all().await;
+        rig.stop().await;
+    });
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// Runs by schedules that ask for more than can be done.
+pub(crate) fn scheduled(report: &mut Report) {
+    let dir = scratch("scheduled");
+    block_on(async {
+        let rig = Rig::start(&dir);
+        let yaml = "program: {noop: true}\noverlap: allow\nschedule: {every: 1s}\nretain: {success: 5}\n";
+        rig.put_jobs(20_000, |_| yaml.to_owned()).await;
+        watch(report, &rig, "by 20,000 schedules").await;
+        rig.stop().await;
+    });
+    let _ = fs::remove_dir_all(dir);
+}
+
+async fn watch(report: &mut Report, rig: &Rig, how: &str) {
+    rig.clock.sleep(WARM_UP).await;
+    let before = (rig.node.reading(), rig.commits().await, written(), rig.clock.uptime());
+    let busy_before = busy();
+    rig.clock.sleep(FOR).await;
+    let after = (rig.node.reading(), rig.commits().await, written(), rig.clock.uptime());
+    let busy_after = busy();
+    let runs = number(after.0.finished - before.0.finished);
+    let per_run = |count: u64| number(count) / runs.max(1.0);
+    report.compare(format!("no-op runs {how}"), runs / seconds(after.3.minus(before.3)), "/s", TARGET);
+    report.note(format!("  turns, {how}"), number(after.0.turns - before.0.turns) / seconds(FOR), "/s");
+    report.note(format!("  commits to disk, {how}"), number(after.1.0 - before.1.0) / seconds(FOR), "/s");
+    report.note(format!("  units in a run, {how}"), per_run(after.1.1 - before.1.1), "");
+    report.note(format!("  bytes written in a run, {how}"), per_run(after.2 - before.2), "B");
+    report.note(format!("  CPU of the node in a run, {how}"), per_run(busy_after.0 - busy_before.0), "us");
+    report.note(format!("  CPU of all threads in a run, {how}"), per_run(busy_after.1 - busy_before.1), "us");
+}
+
+/// Microseconds that this thread, which is the node's, and the whole process have worked.
+fn busy() -> (u64, u64) {
+    let micros = |id| {
+        let time = clock_gettime(id);
+        time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1_000
+    };
+    (micros(ClockId::ThreadCPUTime), micros(ClockId::ProcessCPUTime))
+}
+
+/// Bytes that this process has sent to disks.
+fn written() -> u64 {
+    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+    bytes.unwrap_or(0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
+pub(crate) fn number(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,57 @@
+//! `cronhold store backup`: a copy of a store, also while a daemon uses it.
+
+use std::io::Write;
+
+use cronhold_cli::{Backup, Exit, Failure};
+use cronhold_wiring::StoreUrl;
+
+use crate::home::{Home, Places};
+
+/// Cells of the progress bar.
+const BAR: u64 = 40;
+
+/// Copies a store. Progress is shown where there is someone to see it.
+pub fn backup(
+    backup: &Backup,
+    places: &Places,
+    is_terminal: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let url = match &backup.store {
+        Some(url) => url.clone(),
+        None => Home::choose(backup.data.as_deref(), places)?.store_url(),
+    };
+    let url = StoreUrl::parse(&url).map_err(|error| Failure::flag("--store", error))?;
+    let mut shown = None;
+    let mut progress = |done: u64, all: u64| {
+        let cells = BAR * done / all.max(1);
+        if is_terminal && shown.replace(cells) != Some(cells) {
+            let _ = write!(err, "\r{}", bar(cells)).and_then(|()| err.flush());
+        }
+    };
+    let copied = cronhold_wiring::backup(&url, &backup.file, &mut progress);
+    if shown.is_some() {
+        let _ = write!(err, "\r{:1$}\r", "", bar(BAR).len());
+    }
+    copied.map_err(|message| Failure::Refused { message, hint: None })?;
+    writeln!(out, "{url} is copied to {}", backup.file.display())?;
+    Ok(Exit::Done)
+}
+
+fn bar(cells: u64) -> String {
+    let (full, empty) = (usize::try_from(cells).unwrap_or(0), usize::try_from(BAR - cells).unwrap_or(0));
+    format!("[{}{}] {:3} %", "=".repeat(full), " ".repeat(empty), 100 * cells / BAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars() {
+        assert_eq!(bar(0), format!("[{}]   0 %", " ".repeat(40)));
+        assert_eq!(bar(20), format!("[{}{}]  50 %", "=".repeat(20), " ".repeat(20)));
+        assert_eq!(bar(BAR), format!("[{}] 100 %", "=".repeat(40)));
+    }
+}

@@ -1,0 +1,154 @@
+//! The machine's clocks. Waiting is done with timers of the kernel that count suspended time and know microseconds; the
+//! timers of the executor count in milliseconds and are late by one on average.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cronhold_engine::Clock;
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Pending;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+type Timer = AsyncFd<OwnedFd>;
+
+/// The machine's clocks. It waits on the executor in which it was made.
+pub struct SystemClock {
+    /// Timers that nobody waits for. As many are made as were ever needed at once, which is a handful.
+    idle: Mutex<Vec<Timer>>,
+}
+
+impl SystemClock {
+    /// The clocks of this machine; must be made inside the executor.
+    pub fn new() -> io::Result<Self> {
+        // Made now, so that it shows now when there cannot be any.
+        Ok(Self { idle: Mutex::new(vec![timer()?]) })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Timer>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn wait(&self, span: Span) -> io::Result<()> {
+        let taken = self.idle().pop();
+        let armed = Armed { timer: Some(taken.map_or_else(timer, Ok)?), clock: self };
+        let timer = armed.timer.as_ref().expect("it is given back only at the end");
+        let once = Itimerspec { it_interval: timespec(Span::ZERO), it_value: timespec(span) };
+        timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            // What an earlier wait has left behind shows as a timer that is ready and has nothing to say.
+            let mut ready = timer.readable().await?;
+            let expired = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut [0; 8])?));
+            if let Ok(expired) = expired {
+                return expired.map(|_| ());
+            }
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        now()
+    }
+
+    fn uptime(&self) -> Span {
+        let time = clock_gettime(ClockId::Boottime);
+        Span::from_secs(time.tv_sec.unsigned_abs()).plus(Span::from_micros(time.tv_nsec.unsigned_abs() / 1_000))
+    }
+
+    fn sleep(&self, span: Span) -> Pending<'_, ()> {
+        Box::pin(async move {
+            // A timer that is set to nothing never expires.
+            if !span.is_zero() && self.wait(span).await.is_err() {
+                // No timer can be had, so the wait ends early: whoever waits looks at the time anyway.
+                tokio::task::yield_now().await;
+            }
+        })
+    }
+}
+
+/// A timer that someone waits for. When they stop waiting, whether it expired or not, the next one can have it.
+struct Armed<'a> {
+    timer: Option<Timer>,
+    clock: &'a SystemClock,
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        self.clock.idle().extend(self.timer.take());
+    }
+}
+
+/// Time of day.
+#[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
+pub fn now() -> Instant {
+    Instant::from_micros(jiff::Timestamp::now().as_microsecond())
+}
+
+fn timer() -> io::Result<Timer> {
+    let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+    AsyncFd::new(timerfd_create(TimerfdClockId::Boottime, flags)?)
+}
+
+fn timespec(span: Span) -> Timespec {
+    let part = i64::try_from(span.micros() % 1_000_000).unwrap_or(0);
+    Timespec { tv_sec: i64::try_from(span.secs()).unwrap_or(i64::MAX), tv_nsec: part * 1_000 }
+}
+
+impl fmt::Debug for SystemClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SystemClock({} idle)", self.idle().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    fn in_executor(test: impl AsyncFnOnce(SystemClock)) {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor");
+        executor.block_on(async { test(SystemClock::new().expect("a timer")).await });
+    }
+
+    #[test]
+    fn waits_at_least_as_long_as_asked() {
+        in_executor(async |clock| {
+            for micros in [0, 1, 300, 2_500] {
+                let (span, before) = (Span::from_micros(micros), clock.uptime());
+                clock.sleep(span).await;
+                assert!(clock.uptime().minus(before) >= span, "{span}");
+            }
+            assert_eq!(clock.idle().len(), 1, "one timer served them all");
+        });
+    }
+
+    /// A wait that was given up must not end the next one early.
+    #[test]
+    fn timers_are_used_again() {
+        in_executor(async |clock| {
+            for _ in 0..100 {
+                {
+                    let mut given_up = pin!(clock.sleep(Span::from_micros(20)));
+                    poll_fn(|context| {
+                        let _ = given_up.as_mut().poll(context);
+                        Poll::Ready(())
+                    })
+                    .await;
+                }
+                let before = clock.uptime();
+                clock.sleep(Span::from_micros(200)).await;
+                assert!(clock.uptime().minus(before) >= Span::from_micros(200));
+            }
+            assert_eq!(clock.idle().len(), 1);
+        });
+    }
+}

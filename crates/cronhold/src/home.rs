@@ -1,0 +1,159 @@
+//! The daemon's own directory: its identity, and its store unless that is elsewhere.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use cronhold_cli::Failure;
+use cronhold_core::NodeId;
+
+/// Only the daemon's user may look in.
+const MODE: u32 = 0o700;
+/// Nobody but the daemon's user reads its files.
+const FILE_MODE: u32 = 0o600;
+/// The file that holds the node's identity.
+const NODE_ID: &str = "node-id";
+
+/// The daemon's own directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+/// Where users keep what programs write for them, as their environment says.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// `XDG_DATA_HOME`.
+    pub xdg: Option<PathBuf>,
+    /// `HOME`.
+    pub user: Option<PathBuf>,
+}
+
+impl Home {
+    /// The directory that was asked for, or the usual one.
+    pub fn choose(given: Option<&Path>, places: &Places) -> Result<Self, Failure> {
+        if let Some(given) = given {
+            return Ok(Self(given.to_owned()));
+        }
+        // Relative paths there are to be ignored, says the specification of these directories.
+        let absolute = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
+        let usual = absolute(&places.xdg).or_else(|| Some(absolute(&places.user)?.join(".local/share")));
+        usual.map(|usual| Self(usual.join("cronhold"))).ok_or_else(|| {
+            let message = "no place for the daemon's files is known: neither XDG_DATA_HOME nor HOME is set";
+            Failure::usage(message, "give a directory with --data")
+        })
+    }
+
+    /// Makes the directory, if it is not there.
+    pub fn make(&self) -> Result<(), Failure> {
+        DirBuilder::new().recursive(true).mode(MODE).create(&self.0).map_err(|error| {
+            let message = format!("the directory {} cannot be made: {error}", self.0.display());
+            Failure::refused(message, "give a directory that can be written with --data")
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The store that lies in it.
+    pub fn store_url(&self) -> String {
+        format!("sqlite:{}", self.0.join("cronhold.db").display())
+    }
+
+    /// The node's identity: the one in the directory, or a new one that stays there.
+    pub fn node_id(&self, new: impl FnOnce() -> NodeId) -> Result<NodeId, Failure> {
+        let path = self.0.join(NODE_ID);
+        self.kept_or_new(&path, new)
+            .map_err(|error| {
+                let message = format!("the identity of this node cannot be kept in {}: {error}", path.display());
+                Failure::refused(message, "give a directory that can be written with --data")
+            })?
+            .map_err(|error| {
+                let hint = "put back the right one, or remove the file to make this a new node; \
+                        a new node does not take up runs of the old one";
+                Failure::refused(format!("{}: {}", path.display(), error.message), hint)
+            })
+    }
+
+    fn kept_or_new(
+        &self,
+        path: &Path,
+        new: impl FnOnce() -> NodeId,
+    ) -> io::Result<Result<NodeId, cronhold_schedule::TextError>> {
+        match fs::read_to_string(path) {
+            Ok(text) => return Ok(NodeId::parse(text.trim())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        // Written beside it and linked into its place: the file is there as a whole or not at all, and of two daemons
+        // that start at once both get what the first has written.
+        let draft = self.0.join(format!("{NODE_ID}.{}", std::process::id()));
+        let made = self.write(&draft, new()).and_then(|()| match fs::hard_link(&draft, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        });
+        let _ = fs::remove_file(&draft);
+        made?;
+        File::open(&self.0)?.sync_all()?;
+        Ok(NodeId::parse(fs::read_to_string(path)?.trim()))
+    }
+
+    fn write(&self, draft: &Path, id: NodeId) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(draft)?;
+        writeln!(file, "{id}")?;
+        file.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_usual_place() {
+        let path = |text: &str| Some(PathBuf::from(text)).filter(|_| !text.is_empty());
+        for (given, xdg, user, expected) in [
+            ("here", "/xdg", "/usr/ada", "here"),
+            ("", "/xdg", "/usr/ada", "/xdg/cronhold"),
+            ("", "xdg", "/usr/ada", "/usr/ada/.local/share/cronhold"),
+            ("", "", "/usr/ada", "/usr/ada/.local/share/cronhold"),
+            ("", "", "ada", "nowhere"),
+            ("", "", "", "nowhere"),
+        ] {
+            let places = Places { xdg: path(xdg), user: path(user) };
+            let chosen = Home::choose(path(given).as_deref(), &places);
+            let shown = chosen.map_or_else(|_| "nowhere".to_owned(), |home| home.path().display().to_string());
+            assert_eq!(shown, expected, "{given:?} {xdg:?} {user:?}");
+        }
+    }
+
+    fn scratch(name: &str) -> Home {
+        let path = std::env::temp_dir().join(format!("cronhold-home-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Home(path)
+    }
+
+    #[test]
+    fn keeps_its_identity() {
+        let home = scratch("identity");
+        home.make().expect("a directory");
+        home.make().expect("it may be there");
+        let mode = fs::metadata(home.path()).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, MODE);
+        let first = home.node_id(|| NodeId::from_bits(7)).expect("new");
+        assert_eq!(first, NodeId::from_bits(7));
+        assert_eq!(home.node_id(|| NodeId::from_bits(8)).expect("kept"), first);
+        let files: Vec<_> =
+            fs::read_dir(home.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(files, [NODE_ID], "nothing is left beside it");
+
+        fs::write(home.path().join(NODE_ID), "nobody\n").expect("written");
+        let Err(Failure::Refused { message, hint }) = home.node_id(|| NodeId::from_bits(9)) else { panic!("taken") };
+        assert!(message.contains("node-id: `nobody` is not a node's id"), "{message}");
+        assert!(hint.is_some_and(|hint| hint.contains("remove the file")));
+        let _ = fs::remove_dir_all(home.path());
+    }
+}

@@ -1,0 +1,17 @@
+//! What the binary is made of: the machine that it runs on as the ports of a node, its own directory, the job files,
+//! the log, and the daemon that puts them together with a store.
+
+pub mod backup;
+pub mod chance;
+pub mod clock;
+pub mod daemon;
+pub mod home;
+pub mod job_files;
+pub mod log;
+pub mod outside;
+mod signals;
+pub mod zone_rules;
+
+/// Records are made and freed by the hundred thousand a second, many on another thread than they were made on.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,0 +1,46 @@
+//! `cronhold store backup` beside a daemon that writes.
+
+use std::fs;
+use std::process::Command;
+
+use super::daemon::{Place, Stored, told};
+
+#[test]
+fn a_copy_while_it_runs() {
+    let place = Place::new("backup");
+    for number in 0..50 {
+        place.put_job(&format!("busy/{number}"), "program: {noop: true}\nschedule: {every: 1s}\n");
+    }
+    let mut daemon = place.up();
+    daemon.wait_for_lines(100);
+    let backup = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+        command.env_clear().current_dir(place.path("")).args(["store", "backup"]).args(args);
+        told(&mut command)
+    };
+    let shown = [
+        backup(&["--data", "home", "copy.db"]),
+        backup(&["--store", "sqlite:home/cronhold.db", "copy.db"]),
+        backup(&["--data", "nowhere", "other.db"]),
+        backup(&["other.db"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"));
+    let files: Vec<_> = fs::read_dir(place.path("")).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(files.len(), 3, "copy, home and jobs: {files:?}");
+
+    // The copy has what was durable when it was made, and the daemon goes on.
+    let copy = Stored::read(&place.path("copy.db"));
+    assert_eq!(copy.jobs.len(), 50);
+    assert!(copy.runs.len() >= 50);
+    daemon.wait_for_lines(100);
+    assert!(place.stored().runs.len() > copy.runs.len());
+
+    // It can be used in place of the store.
+    assert_eq!(daemon.stop().0.code(), Some(0));
+    fs::remove_dir_all(place.path("home")).expect("there");
+    fs::create_dir(place.path("home")).expect("gone");
+    fs::rename(place.path("copy.db"), place.path("home/cronhold.db")).expect("there");
+    let mut daemon = place.up();
+    daemon.wait_for("success");
+    daemon.kill();
+}

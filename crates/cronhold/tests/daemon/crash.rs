@@ -1,0 +1,39 @@
+//! Power cuts.
+
+use super::daemon::Place;
+
+const JOBS: usize = 100;
+const ROUNDS: usize = 20;
+
+/// The daemon is killed again and again while it is busy. Each occurrence has one outcome, and nothing is left behind.
+#[test]
+fn killed_twenty_times() {
+    let place = Place::new("killed");
+    for number in 0..JOBS {
+        let program = if number % 4 == 0 { "100ms" } else { "true" };
+        let rest = "overlap: allow\ncatch_up: {policy: all, within: 1h}\nschedule: {every: 1s}\n";
+        place.put_job(&format!("busy/{number}"), &format!("program: {{noop: {program}}}\n{rest}"));
+    }
+    for round in 0..ROUNDS {
+        let mut daemon = place.up();
+        // Not at the same point of each second, and not only between two of them.
+        daemon.wait_for_lines(1 + round * 37 % (JOBS * 3 / 2));
+        daemon.kill();
+    }
+    let mut daemon = place.up();
+    daemon.wait_for_lines(JOBS);
+    let reached = place.stored().reached();
+    assert_eq!(reached.len(), JOBS, "every job has come somewhere");
+    let stored = loop {
+        daemon.wait_for_lines(JOBS);
+        let stored = place.stored();
+        if stored.is_over(&reached) {
+            break stored;
+        }
+    };
+    stored.assert_complete(&reached);
+    let lost = stored.runs.iter().filter(|run| run.reason.is_some()).count();
+    assert_eq!(lost, 0, "a program that does nothing is never lost");
+    let (status, log) = daemon.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+}

@@ -1,0 +1,243 @@
+//! A real daemon in a directory of its own. Tests wait for lines of its log and for records of its store, never for
+//! time to pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use cronhold_core::record::{Cursor, JobRecord, Record, Run};
+use cronhold_schedule::{Instant, Zones};
+use cronhold_store::{Query, RunQuery, Store};
+use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A line that has not come after this time never comes.
+const NEVER: Duration = Duration::from_secs(60);
+
+/// A place for a daemon: its own directory, and its job files.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("daemon-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("jobs")).expect("a folder");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.0.join(below)
+    }
+
+    pub(crate) fn put_job(&self, id: &str, yaml: &str) {
+        let file = self.job_file(id);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, yaml).expect("a file");
+    }
+
+    pub(crate) fn job_file(&self, id: &str) -> PathBuf {
+        self.path(&format!("jobs/{id}.yaml"))
+    }
+
+    /// The command that starts a daemon here. What somebody's shell sets must not matter.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+        command.env_clear().current_dir(&self.0).args(["up", "--data", "home", "--name", "test"]).args(args);
+        command
+    }
+
+    /// Starts a daemon with the job files, and waits until it is ready.
+    pub(crate) fn up(&self) -> Daemon {
+        let mut daemon = Daemon::start(&mut self.command(&["--jobs", "jobs"]));
+        daemon.wait_for("ready");
+        daemon
+    }
+
+    /// What is stored, as a reader beside the daemon sees it.
+    pub(crate) fn stored(&self) -> Stored {
+        Stored::read(&self.path("home/cronhold.db"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A daemon that runs. It is killed when the test is done with it.
+pub(crate) struct Daemon {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Daemon {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let stderr = child.stderr.take().expect("it is piped");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines, seen: Vec::new() }
+    }
+
+    /// Waits for a line of the log that has this in it.
+    pub(crate) fn wait_for(&mut self, part: &str) -> String {
+        loop {
+            let line = self.next_line();
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for so many more lines.
+    pub(crate) fn wait_for_lines(&mut self, count: usize) {
+        (0..count).for_each(|_| drop(self.next_line()));
+    }
+
+    /// Whether no line comes for so long.
+    pub(crate) fn is_silent_for(&mut self, span: Duration) -> Result<(), String> {
+        match self.lines.recv_timeout(span) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(line) => Err(line),
+            Err(RecvTimeoutError::Disconnected) => Err("it has ended".to_owned()),
+        }
+    }
+
+    fn next_line(&mut self) -> String {
+        match self.lines.recv_timeout(NEVER) {
+            Ok(line) => {
+                self.seen.push(line.clone());
+                line
+            }
+            Err(_) => panic!("the line never came; there were:\n{}", self.seen.join("\n")),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("it runs");
+    }
+
+    /// Kills it, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is gone");
+    }
+
+    /// Waits until it has ended, and tells how, with all that it has logged.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().expect("it ends");
+        self.seen.extend(self.lines.iter());
+        (status, self.seen.join("\n"))
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(self) -> (ExitStatus, String) {
+        self.send(Signal::TERM);
+        self.end()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All records that tests look at.
+pub(crate) struct Stored {
+    pub(crate) jobs: Vec<Arc<JobRecord>>,
+    pub(crate) cursors: Vec<Arc<Cursor>>,
+    pub(crate) runs: Vec<Arc<Run>>,
+}
+
+impl Stored {
+    pub(crate) fn read(file: &Path) -> Self {
+        Self::try_read(file).expect("a store")
+    }
+
+    /// The same for a store that may not have been made yet.
+    pub(crate) fn try_read(file: &Path) -> Result<Self, OpenError> {
+        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
+        let store = SqliteStore::open_reader(file, options)?;
+        let page = |query| {
+            let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
+            executor.block_on(store.page(&query, usize::from(u16::MAX))).expect("a page").records
+        };
+        let jobs = page(Query::Jobs { after: None }).into_iter().filter_map(|stored| match stored.record {
+            Record::Job(job) => Some(job),
+            _ => None,
+        });
+        let cursors = page(Query::Cursors { after: None }).into_iter().filter_map(|stored| match stored.record {
+            Record::Cursor(cursor) => Some(cursor),
+            _ => None,
+        });
+        let runs = page(Query::Runs(RunQuery::default())).into_iter().filter_map(|stored| match stored.record {
+            Record::Run(run) => Some(run),
+            _ => None,
+        });
+        Ok(Self { jobs: jobs.collect(), cursors: cursors.collect(), runs: runs.collect() })
+    }
+
+    /// Where each schedule has come to.
+    pub(crate) fn reached(&self) -> BTreeMap<String, Instant> {
+        let reached = self.cursors.iter().filter_map(|cursor| Some((cursor.job.to_string(), cursor.last?)));
+        reached.collect()
+    }
+
+    /// Whether all runs for times up to these are over.
+    pub(crate) fn is_over(&self, reached: &BTreeMap<String, Instant>) -> bool {
+        let is_before = |run: &Run| reached.get(run.job.as_str()).is_some_and(|last| run.nominal <= *last);
+        self.runs.iter().filter(|run| is_before(run)).all(|run| run.state.is_finished())
+    }
+
+    /// Asserts that each second up to these has exactly one outcome. Each job must have one schedule, `every: 1s`.
+    pub(crate) fn assert_complete(&self, reached: &BTreeMap<String, Instant>) {
+        for cursor in &self.cursors {
+            let Some(last) = reached.get(cursor.job.as_str()) else { continue };
+            let mut seen = BTreeSet::new();
+            let mut twice = Vec::new();
+            let of_job = self.runs.iter().filter(|run| run.job == cursor.job && run.attempt == 1);
+            for run in of_job {
+                let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
+                let seconds = from.secs()..=to.secs();
+                twice.extend(seconds.filter(|second| !seen.insert(*second)));
+            }
+            assert_eq!(twice, [] as [i64; 0], "{} has two outcomes at these seconds", cursor.job);
+            let expected: BTreeSet<i64> = (cursor.since.secs() + 1..=last.secs()).collect();
+            let missing: Vec<&i64> = expected.difference(&seen).collect();
+            assert_eq!(missing, [] as [&i64; 0], "{} has no outcome at these seconds", cursor.job);
+        }
+    }
+}
+
+/// Carries out a command and tells all that a shell would show.
+pub(crate) fn told(command: &mut Command) -> String {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut text = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut text).expect("UTF-8");
+    let mut errors = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut errors).expect("UTF-8");
+    errors.lines().for_each(|line| text += &format!("err| {line}\n"));
+    let status = child.wait().expect("it ends");
+    text + &format!("exit {}\n", status.code().expect("no signal"))
+}

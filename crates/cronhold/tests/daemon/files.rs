@@ -1,0 +1,75 @@
+//! Job files that change, break and vanish between two starts.
+
+use std::fs;
+
+use super::daemon::{Daemon, Place};
+
+const TICK: &str = "program: {noop: true}\nschedule: {every: 1s}\n";
+
+/// Ids and revisions of the stored jobs.
+fn jobs(place: &Place) -> String {
+    let stored = place.stored();
+    let jobs = stored.jobs.iter().map(|job| format!("{} {}", job.id, job.revision));
+    jobs.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn stored_jobs_follow_the_files() {
+    let place = Place::new("follow");
+    place.put_job("a", TICK);
+    place.put_job("b/c", TICK);
+    let up = |expected: &str, stored: &str| {
+        let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+        daemon.wait_for(&format!("jobs: {expected}"));
+        daemon.wait_for("ready");
+        assert_eq!(jobs(&place), stored, "{expected}");
+        daemon.kill();
+    };
+    up("2 jobs, 2 new or changed", "a 1, b/c 1");
+    up("2 jobs, all as stored", "a 1, b/c 1");
+    place.put_job("a", &TICK.replace("1s", "2s"));
+    up("2 jobs, 1 new or changed", "a 2, b/c 1");
+    fs::remove_file(place.job_file("b/c")).expect("there");
+    up("1 job, 1 removed", "a 2");
+    place.put_job("b/c", TICK);
+    up("2 jobs, 1 new or changed", "a 2, b/c 1");
+    // A mistake takes nothing away.
+    place.put_job("b/c", "progam: nothing\n");
+    up("1 job, 1 left as stored", "a 2, b/c 1");
+    // An empty directory is more likely one that was not mounted.
+    fs::remove_dir_all(place.path("jobs")).expect("there");
+    fs::create_dir(place.path("jobs")).expect("gone");
+    up("0 jobs, 2 left as stored", "a 2, b/c 1");
+}
+
+/// A bad file is told with its place, its last good form goes on, and the others do not notice.
+#[test]
+fn one_bad_file_harms_no_other() {
+    let place = Place::new("bad");
+    place.put_job("good", TICK);
+    place.put_job("turns-bad", TICK);
+    place.put_job("bad", "program: {noop: true}\nschedule: {every: 1 fortnight}\n");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let mistake = daemon.wait_for("mistake: jobs/bad.yaml:2:21: ");
+    assert!(mistake.contains("fortnight"), "{mistake}");
+    daemon.wait_for("turns-bad#1 success");
+    daemon.kill();
+    place.put_job("turns-bad", "program: {noop: true}\nschedule: 61 * * * *\n");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    daemon.wait_for("mistake: jobs/turns-bad.yaml:2:11: ");
+    daemon.wait_for("turns-bad#2 success");
+    daemon.wait_for("good#");
+    assert_eq!(jobs(&place), "good 1, turns-bad 1");
+    daemon.kill();
+}
+
+/// Without --jobs the stored jobs are run.
+#[test]
+fn files_are_not_needed_again() {
+    let place = Place::new("stored");
+    place.put_job("tick", TICK);
+    place.up().kill();
+    let mut daemon = Daemon::start(&mut place.command(&[]));
+    daemon.wait_for("success");
+    daemon.kill();
+}

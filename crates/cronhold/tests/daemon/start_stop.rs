@@ -1,0 +1,93 @@
+//! Starting and stopping.
+
+use std::process::Stdio;
+
+use cronhold_core::{RunNumber, State};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::daemon::{Daemon, Place, Stored, told};
+
+#[test]
+fn stops_when_it_is_asked() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let place = Place::new("stop");
+        place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
+        let mut daemon = place.up();
+        daemon.wait_for("tick#1 success");
+        daemon.send(signal);
+        let (status, log) = daemon.end();
+        assert_eq!(status.code(), Some(0), "{log}");
+        assert!(log.ends_with("stopped"), "{log}");
+    }
+}
+
+/// What runs when the daemon stops goes on with its next life.
+#[test]
+fn programs_outlive_it() {
+    let place = Place::new("outlive");
+    place.put_job("nap", "program: {noop: 2s}\nschedule: '@reboot'\n");
+    // A job that is new when the daemon has started runs at its next start.
+    place.up().kill();
+    let mut daemon = place.up();
+    daemon.wait_for("nap#1 running");
+    assert_eq!(daemon.stop().0.code(), Some(0));
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    daemon.wait_for("1 unfinished run");
+    daemon.wait_for("nap#1 success (took 2s");
+    daemon.kill();
+    let stored = place.stored();
+    let first = stored.runs.iter().find(|run| run.number == RunNumber(1)).expect("it was there");
+    let launches = first.log.iter().filter(|transition| transition.state == State::Running).count();
+    assert_eq!(launches, 1, "it was not started again: {:?}", first.log);
+}
+
+#[test]
+fn two_daemons_cannot_share_a_directory() {
+    let place = Place::new("two");
+    place.put_job("tick", "program: {noop: true}\nschedule: triggered\n");
+    let daemon = place.up();
+    let pid = format!("pid {}", daemon.pid());
+    let shown = told(&mut place.command(&[]));
+    insta::assert_snapshot!(shown.replace(&pid, "pid PID"));
+    assert_eq!(daemon.stop().0.code(), Some(0));
+}
+
+/// Whoever reads the log may leave.
+#[test]
+fn nobody_reads_the_log() {
+    let place = Place::new("unread");
+    place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
+    let mut command = place.command(&["--jobs", "jobs", "--verbose"]);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    drop(child.stderr.take());
+    let is_done = |stored: &Stored| stored.runs.iter().any(|run| run.state.is_finished());
+    while !Stored::try_read(&place.path("home/cronhold.db")).as_ref().is_ok_and(is_done) {
+        assert_eq!(child.try_wait().expect("one's own child"), None, "it has ended");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+/// A quiet daemon says what is wrong and nothing else; a talkative one tells of each state.
+#[test]
+fn says_as_much_as_is_wanted() {
+    let place = Place::new("words");
+    place.put_job("tick", "program: {noop: true}\nschedule: '@reboot'\n");
+    place.put_job("shell", "program: 'true'\nschedule: '@reboot'\n");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
+    daemon.wait_for("job tick is put (job files), revision 1");
+    daemon.wait_for("ready");
+    daemon.kill();
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
+    for state in ["waiting", "starting", "success"] {
+        daemon.wait_for(&format!("tick#1 {state}"));
+    }
+    let (_, log) = daemon.stop();
+    let not_launched = "error: not launched: this version runs noop programs only";
+    assert!(log.contains(&format!("shell#1 {not_launched}")), "{log}");
+
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--quiet"]));
+    daemon.wait_for(&format!("shell#2 {not_launched}"));
+    let (_, log) = daemon.stop();
+    assert_eq!(log.lines().count(), 1, "{log}");
+}

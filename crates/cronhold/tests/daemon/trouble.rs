@@ -1,0 +1,87 @@
+//! A disk that takes nothing any more. A limit on the size of files stands for it, which works for every user and can
+//! be lifted while the daemon runs.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
+
+use super::daemon::{Daemon, Place};
+
+const JOBS: usize = 20;
+
+/// Nothing starts while nothing can be written, nothing is lost, and it goes on by itself.
+fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
+    let place = Place::new(name);
+    for number in 0..JOBS {
+        let yaml =
+            "program: {noop: true}\noverlap: allow\ncatch_up: {policy: all, within: 1h}\nschedule: {every: 1s}\n";
+        place.put_job(&format!("busy/{number}"), yaml);
+    }
+    let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
+    daemon.wait_for("ready");
+    daemon.wait_for_lines(JOBS);
+    set_limit(&daemon, Some(limit(&place)));
+    daemon.wait_for("nothing starts until it works again");
+    let before = place.stored();
+    // Longer than the time between two tries, and many occurrences.
+    let silence = daemon.is_silent_for(Duration::from_secs(4));
+    assert_eq!(silence, Ok(()), "something happened without a record");
+    assert_eq!(place.stored().runs.len(), before.runs.len(), "the disk took something after all");
+
+    set_limit(&daemon, None);
+    daemon.wait_for("the store works again");
+    daemon.wait_for_lines(5 * JOBS);
+    let reached = place.stored().reached();
+    let stored = loop {
+        daemon.wait_for_lines(JOBS);
+        let stored = place.stored();
+        if stored.is_over(&reached) {
+            break stored;
+        }
+    };
+    stored.assert_complete(&reached);
+    let (status, log) = daemon.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+}
+
+#[test]
+fn a_full_disk() {
+    without_room("full", |place| {
+        let log = std::fs::metadata(place.path("home/cronhold.db-wal")).expect("there").len();
+        let file = std::fs::metadata(place.path("home/cronhold.db")).expect("there").len();
+        log.max(file)
+    });
+}
+
+#[test]
+fn a_disk_that_cannot_be_written() {
+    without_room("read-only", |_| 0);
+}
+
+/// A daemon that waits for its disk can be stopped.
+#[test]
+fn stops_without_room() {
+    let place = Place::new("stop-full");
+    place.put_job("busy", "program: {noop: true}\nschedule: {every: 1s}\n");
+    let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
+    daemon.wait_for("ready");
+    set_limit(&daemon, Some(0));
+    daemon.wait_for("nothing starts until it works again");
+    daemon.send(Signal::TERM);
+    let (status, log) = daemon.end();
+    assert_eq!(status.code(), Some(0), "{log}");
+}
+
+/// The same command, where a file that grows too large is an error and not a signal that ends the process.
+fn without_signal(command: &Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    shell.env_clear().current_dir(command.get_current_dir().expect("a directory"));
+    shell
+}
+
+fn set_limit(daemon: &Daemon, bytes: Option<u64>) {
+    let limit = Rlimit { current: bytes, maximum: None };
+    prlimit(Some(daemon.pid()), Resource::Fsize, limit).expect("one's own child");
+}
