@@ -46,6 +46,8 @@ pub enum Command {
     Replan {
         /// Whose.
         job: JobId,
+        /// Whether zone data that is older than that of the cursors counts: on a store of one node nobody has newer.
+        even_older: bool,
     },
     /// Someone wants a run.
     Run {

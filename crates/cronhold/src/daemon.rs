@@ -160,6 +160,7 @@ async fn get_ready(jobs: Option<(PathBuf, Plan)>, node: &Handle, clock: &dyn Clo
         let applied = plan.apply(node, clock, log).await;
         log.say(Weight::Usual, format!("{}: {}", dir.display(), applied.words(unchanged, kept)));
     }
+    node.begin().await;
     log.ready().await;
     log.say(Weight::Usual, "ready");
 }

@@ -109,7 +109,7 @@ impl JobFiles {
             Some(loaded) if loaded.job == *record.job && *record.zone == *world.zone.name() => {
                 plan.unchanged += 1;
                 if names_calendars(&record.job) {
-                    plan.commands.push(Command::Replan { job: record.id.clone() });
+                    plan.commands.push(Command::Replan { job: record.id.clone(), even_older: false });
                 }
                 true
             }
@@ -225,7 +225,9 @@ fn is_passing(refused: &Refused) -> bool {
 
 fn subject(command: &Command) -> String {
     match command {
-        Command::PutJob { id, .. } | Command::RemoveJob { id, .. } | Command::Replan { job: id } => format!("job {id}"),
+        Command::PutJob { id, .. } | Command::RemoveJob { id, .. } | Command::Replan { job: id, .. } => {
+            format!("job {id}")
+        }
         _ => "job files".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use cronhold_core::State;
 use cronhold_core::command::Stamp;
 use cronhold_core::decision::{Change, Done, Effect};
 use cronhold_core::owed::{owed, owed_by};
-use cronhold_core::record::{LockName, Record, Run};
+use cronhold_core::record::{Key, LockName, Record, Run};
 use cronhold_schedule::{Instant, Span};
 
 use crate::meter::Meter;
@@ -98,6 +98,12 @@ impl Node {
     fn note(&mut self, change: &Change, now: Instant) {
         match change {
             Change::Put(Record::Run(run)) => self.note_run(run),
+            Change::Put(Record::Cursor(cursor)) if cursor.at_start => {
+                self.at_start.insert((cursor.job.clone(), cursor.schedule.clone()));
+            }
+            Change::Delete(Key::Cursor(job, schedule)) if !self.at_start.is_empty() => {
+                self.at_start.remove(&(job.clone(), schedule.clone()));
+            }
             Change::Put(Record::Pause(pauses)) if !pauses.is_paused() => {
                 for ((job, schedule), nominal) in std::mem::take(&mut self.resting) {
                     self.plan.put_for(Item::Fire(job, schedule), now, nominal);

@@ -2,6 +2,7 @@
 //! until they are durable.
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -17,6 +18,8 @@ use crate::queue::Queue;
 
 /// Inputs that may wait.
 const INPUTS_MAX: usize = 16 * 1024;
+/// Inputs from which on requests are refused, so that there is always room for reports of programs.
+const ASKS_MAX: usize = 12 * 1024;
 
 /// Everything that can come in.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) enum Input {
     Ask { actor: Actor, command: Command, reply: Reply },
     /// A program reports.
     Report { run: RunId, report: Report },
+    /// Jobs that run at each start of a node run now.
+    Begin,
     /// The node has to stop.
     Stop,
 }
@@ -51,6 +56,7 @@ pub enum Refused {
 pub struct Handle {
     pub(crate) inputs: Queue<Input>,
     pub(crate) meter: Arc<Meter>,
+    is_stopping: Arc<AtomicBool>,
     ports: Ports,
 }
 
@@ -66,13 +72,16 @@ struct Slot {
 
 impl Handle {
     pub(crate) fn new(ports: Ports) -> Self {
-        Self { inputs: Queue::new(INPUTS_MAX), meter: Arc::default(), ports }
+        Self { inputs: Queue::new(INPUTS_MAX), meter: Arc::default(), is_stopping: Arc::default(), ports }
     }
 
     /// Asks for something and waits for the answer.
     pub async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
         let reply = Reply(Arc::default());
         let input = Input::Ask { actor, command, reply: reply.clone() };
+        if self.inputs.len() >= ASKS_MAX {
+            return Err(Refused::Busy);
+        }
         self.inputs.offer(input).map_err(|_| Refused::Busy)?;
         reply.wait().await
     }
@@ -82,9 +91,21 @@ impl Handle {
         self.inputs.send(Input::Report { run, report }).await;
     }
 
+    /// Says that everything is there that has to be there at the start of a node, so that jobs that run at each start
+    /// can run. Until then they wait, because a job may be about to be changed or removed.
+    pub async fn begin(&self) {
+        self.inputs.send(Input::Begin).await;
+    }
+
     /// Asks the node to stop. Programs go on.
     pub async fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
         self.inputs.send(Input::Stop).await;
+    }
+
+    /// Whether the node was asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 
     /// The id of a run that nothing else tells apart.

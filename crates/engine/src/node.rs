@@ -17,9 +17,9 @@ use crate::race::race;
 
 /// Commands in one turn. Enough to share a flush to disk, and few enough that the first of many is on its way while the
 /// others are being decided.
-const BATCH_MAX: usize = 256;
+const BATCH_MAX: usize = 1_024;
 /// Of these, what is due.
-const DUE_MAX: usize = 192;
+const DUE_MAX: usize = 512;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
 /// First and longest wait after the store failed.
@@ -84,6 +84,8 @@ pub(crate) struct Node {
     pub(crate) own: VecDeque<(Actor, Command)>,
     /// Reports that the store has not taken yet.
     unsettled: VecDeque<(RunId, Report)>,
+    /// Schedules for which each start of a node is an occurrence.
+    pub(crate) at_start: BTreeSet<(JobId, ScheduleId)>,
     /// What lost against someone else and is decided again.
     again: VecDeque<Work>,
     /// Whether the outcome of something is unknown, so that stored state has to be compared with what is known here.
@@ -156,6 +158,9 @@ impl Engine {
                 Err(fault) if fault.is_passing() => {
                     ports.feed.tell(&News::StoreAway(&fault));
                     ports.clock.sleep(wait).await;
+                    if handle.is_stopping() {
+                        return Ok(());
+                    }
                     wait = wait.plus(wait).min(AWAY_MAX);
                 }
                 Err(fault) => return Err(fault),
@@ -196,6 +201,7 @@ impl Node {
             found: BTreeSet::new(),
             own: VecDeque::new(),
             unsettled: VecDeque::new(),
+            at_start: BTreeSet::new(),
             again: VecDeque::new(),
             is_unsure: false,
             went_back: false,
@@ -302,11 +308,19 @@ impl Node {
                     batch.push(Work::new(actor, command, Origin::Request(reply)));
                 }
                 Input::Report { run, report } => batch.push(Work::report(run, report)),
+                Input::Begin => self.begin(now),
                 Input::Stop => self.is_stopping = true,
             }
         }
         batch.extend(due);
         batch
+    }
+
+    /// The start of the node is an occurrence for some schedules.
+    fn begin(&mut self, now: Instant) {
+        for (job, schedule) in self.at_start.clone() {
+            self.own.push_back((Actor::Schedule, Command::Fire { job, schedule, nominal: now }));
+        }
     }
 
     fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {

@@ -123,6 +123,16 @@ pub enum News<'a> {
         /// How late it was.
         late: Span,
     },
+    /// Schedules were computed with newer zone data than this node has. On a store of its own they are computed again;
+    /// on a shared one they are left to the nodes that have it.
+    OlderZones {
+        /// The version of the data here.
+        ours: &'a str,
+        /// The version it was computed with.
+        theirs: &'a str,
+        /// Whether the store is this node's own.
+        is_alone: bool,
+    },
     /// What a command asked for could not be done and nobody waits for an answer.
     Dropped(&'a str),
 }

@@ -21,7 +21,7 @@ impl Node {
     pub(crate) async fn recover(&mut self) -> Result<(), Fault> {
         let before = self.ports.clock.uptime();
         let now = self.ports.clock.now();
-        self.recover_cursors(now, true).await?;
+        self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
         let unfinished = self.recover_runs(now).await?;
         let took = self.ports.clock.uptime().minus(before);
@@ -31,33 +31,42 @@ impl Node {
 
     /// Looks for cursors that a clock that was wrong has moved too far.
     pub(crate) async fn rewind(&mut self, now: Instant) -> Result<(), Fault> {
-        self.recover_cursors(now, false).await
+        self.recover_cursors(now).await
     }
 
-    async fn recover_cursors(&mut self, now: Instant, is_start: bool) -> Result<(), Fault> {
+    async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {
         // Whether a cursor is ahead is asked by the store's time: the clock that is wrong may be the one of this node.
         let store_now = self.ports.store.time().await?;
+        let is_alone = !self.ports.store.is_shared();
+        let mut newer = None;
         let mut after = None;
         let mut last_job = None;
         loop {
             let page = self.ports.store.page(&Query::Cursors { after }, PAGE).await?;
             for stored in &page.records {
                 let Record::Cursor(cursor) = &stored.record else { continue };
-                if self.is_outdated(cursor, store_now) && last_job.as_ref() != Some(&cursor.job) {
-                    last_job = Some(cursor.job.clone());
-                    self.own.push_back((Actor::Recovery, Command::Replan { job: cursor.job.clone() }));
+                let is_newer = cursor.zones > self.world.zones_version;
+                if is_newer && newer.is_none() {
+                    newer = Some(cursor.zones.clone());
                 }
-                if is_start && cursor.at_start {
-                    let (job, schedule) = (cursor.job.clone(), cursor.schedule.clone());
-                    self.own.push_back((Actor::Schedule, Command::Fire { job, schedule, nominal: now }));
+                let is_outdated = self.is_outdated(cursor, store_now) || is_newer && is_alone;
+                if is_outdated && last_job.as_ref() != Some(&cursor.job) {
+                    last_job = Some(cursor.job.clone());
+                    let replan = Command::Replan { job: cursor.job.clone(), even_older: is_alone };
+                    self.own.push_back((Actor::Recovery, replan));
                 }
                 self.take_up(&stored.record, now).await;
             }
             after = match next(&page) {
                 Some(Key::Cursor(job, schedule)) => Some((job, schedule)),
-                _ => return Ok(()),
+                _ => break,
             };
         }
+        if let Some(theirs) = newer {
+            let ours = self.world.zones_version.clone();
+            self.ports.feed.tell(&News::OlderZones { ours: &ours, theirs: &theirs, is_alone });
+        }
+        Ok(())
     }
 
     fn is_outdated(&self, cursor: &Cursor, now: Instant) -> bool {

@@ -54,6 +54,7 @@ pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
             Some(format!("saw its clock being set {} by {by}", if *forward { "forward" } else { "back" }))
         }
         News::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
+        News::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
         News::Dropped(what) => Some(format!("dropped {what}")),
     }
 }

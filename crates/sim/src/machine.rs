@@ -119,6 +119,8 @@ impl Machine {
         let node = NodeId::from_bits(self.number as u128 + 1);
         let (engine, handle) = Engine::new(ports, Options::new(node, &self.name), self.stage.world.clone());
         self.programs.connect(handle.clone());
+        let begins = handle.clone();
+        self.stage.executor.spawn(self.whose(), async move { begins.begin().await });
         self.life = Some(Life { handle, is_alive, is_stopping: false });
         self.stage.say(&self.name, || "starts".to_owned());
         let (stage, who) = (self.stage.clone(), self.name.clone());

@@ -56,7 +56,7 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
     match command {
         Command::PutJob { id, job, source, uid } => put_job::decide(view, id, job, source, *uid),
         Command::RemoveJob { id, source } => remove_job::decide(view, id, source),
-        Command::Replan { job } => replan::decide(view, job),
+        Command::Replan { job, even_older } => replan::decide(view, job, *even_older),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
         Command::Fire { job, schedule, nominal } => fire::decide(view, job, schedule, *nominal),

@@ -9,7 +9,7 @@ use crate::record::Key;
 use crate::view::{Halt, View};
 
 /// Decides about the next occurrences of a job.
-pub(super) fn decide(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
+pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Done, Halt> {
     view.need([Key::Job(id.clone())])?;
     let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
@@ -20,7 +20,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
         // A node with older zone data does not undo what one with newer data has computed, and a schedule that cannot
         // be asked here keeps what it has.
         let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { continue };
-        if *cursor.zones > *view.world.zones_version {
+        if *cursor.zones > *view.world.zones_version && !even_older {
             continue;
         }
         let fresh = table.refresh((*cursor).clone(), view.stamp.at, view.world);
@@ -71,6 +71,27 @@ mod tests {
                 b next 48:00
             12:00 due
                 #1 12:00 starting, a next 60:00
+            ",
+        );
+    }
+
+    /// Nobody undoes what was computed with newer zone data, unless there is nobody else.
+    #[test]
+    fn zone_data_that_is_older() {
+        play(
+            "
+            00:00 zones 2026b
+            00:00 put j 0 12 * * *
+                next 12:00, job r1
+            01:00 zones 2026a
+            01:00 replan j
+                unchanged
+            12:00 due
+                (plan 12:00 at 12:01)
+            12:00:30 replan j even older
+                nothing
+            12:00:30 due
+                #1 12:00 starting, next 36:00
             ",
         );
     }

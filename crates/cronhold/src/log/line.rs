@@ -146,6 +146,11 @@ pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
         News::Repaired { key, late } => {
             (Weight::Trouble, format!("the watchdog found {key}, {} late, and sees to it", in_millis(*late)))
         }
+        News::OlderZones { ours, theirs, is_alone } => {
+            let what = if *is_alone { "they are computed again" } else { "they are left to nodes that have it" };
+            let text = format!("schedules were computed with zone data {theirs}, and {ours} is older: {what}");
+            (Weight::Trouble, text)
+        }
         News::Dropped(what) => (Weight::Detail, format!("dropped: {what}")),
     })
 }

@@ -1,6 +1,6 @@
 //! Power cuts.
 
-use super::daemon::Place;
+use super::daemon::{Daemon, Place};
 
 const JOBS: usize = 100;
 const ROUNDS: usize = 20;
@@ -14,12 +14,17 @@ fn killed_twenty_times() {
         let rest = "overlap: allow\ncatch_up: {policy: all, within: 1h}\nschedule: {every: 1s}\n";
         place.put_job(&format!("busy/{number}"), &format!("program: {{noop: {program}}}\n{rest}"));
     }
+    let mut interrupted = 0;
     for round in 0..ROUNDS {
-        let mut daemon = place.up();
+        let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+        let found = daemon.wait_for("took up what is stored");
+        interrupted += usize::from(!found.ends_with(" 0 unfinished runs"));
+        daemon.wait_for("ready");
         // Not at the same point of each second, and not only between two of them.
         daemon.wait_for_lines(1 + round * 37 % (JOBS * 3 / 2));
         daemon.kill();
     }
+    assert!(interrupted > 0, "it was never killed in the middle of something");
     let mut daemon = place.up();
     daemon.wait_for_lines(JOBS);
     let reached = place.stored().reached();

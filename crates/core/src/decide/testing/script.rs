@@ -135,7 +135,7 @@ impl Bench {
                 (Actor::JobFiles, Command::PutJob { id, job: Arc::new(job(more)), source, uid })
             }
             "remove" => (anna, Command::RemoveJob { id: job_id(first), source: Source::Api }),
-            "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first) }),
+            "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),
             "fire" => {
