@@ -102,7 +102,8 @@ impl Desk {
     /// Decides commands in their order, on what is stored and on what is on its way there. When one needs records, those
     /// that the following need are loaded with them.
     pub async fn prepare(&mut self, world: &World, asked: &[&Asked]) -> Result<Prepared, Fault> {
-        let mut versions: Vec<Version> = asked.iter().map(|_| self.next_version()).collect();
+        let versions: Vec<Version> = asked.iter().map(|_| self.next_version()).collect();
+        let mut versions = versions.into_iter();
         let is_shared = self.store.is_shared();
         let mut sheet = Sheet::new(&self.memory, &self.in_flight);
         if !self.overlooked.is_empty() {
@@ -129,7 +130,7 @@ impl Desk {
                         decided.push(Decided::Settled(Some(outcome)));
                     }
                     Decision::Done(done) => {
-                        let version = versions.pop().expect("there is a version for each command");
+                        let version = versions.next().expect("there is a version for each command");
                         let unit = unit(version, &reads, &sheet, &done);
                         sheet.write(&unit);
                         decided.push(Decided::Unit(unit, Box::new(done)));
