@@ -3,12 +3,9 @@
 
 use std::sync::Arc;
 
-use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::record::Key;
 use cronhold_schedule::Instant;
-use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
-};
+use cronhold_store::{Committed, Fault, Obligation, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
 
 use crate::chance::Chance;
 use crate::executor::Whose;
@@ -86,17 +83,9 @@ impl Wrong {
     }
 }
 
-impl Store for Wrong {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        self.store.enroll()
-    }
-
-    fn is_shared(&self) -> bool {
-        self.store.is_shared()
-    }
-
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
-        self.store.load(keys)
+impl Wrapper for Wrong {
+    fn inside(&self) -> &dyn Store {
+        &*self.store
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
@@ -140,29 +129,5 @@ impl Store for Wrong {
             }
             _ => self.store.page(query, limit),
         }
-    }
-
-    fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
-        self.store.append(run, from, bytes)
-    }
-
-    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        self.store.read(run, from, most)
-    }
-
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
-        self.store.beat(node, locks)
-    }
-
-    fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        self.store.hints()
-    }
-
-    fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        self.store.time()
-    }
-
-    fn health(&self) -> Pending<'_, Health> {
-        self.store.health()
     }
 }

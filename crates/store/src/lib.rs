@@ -12,6 +12,7 @@ mod port;
 mod turn;
 mod unit;
 mod unknown;
+mod wrapper;
 
 pub use desk::Desk;
 pub use fault::Fault;
@@ -20,3 +21,4 @@ pub use page::{Page, Query, RunQuery};
 pub use port::{Chunk, Clock, Health, Hint, Obligation, Pending, Store, Writer};
 pub use turn::{Asked, Flight, Outcome, Prepared};
 pub use unit::{Committed, Refusal, Unit};
+pub use wrapper::Wrapper;

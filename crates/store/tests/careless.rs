@@ -10,9 +10,7 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Record, Stored};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::{CASES, Subject};
-use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, MemoryStore, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
-};
+use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +103,9 @@ impl Careless {
     }
 }
 
-impl Store for Careless {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        self.store.enroll()
+impl Wrapper for Careless {
+    fn inside(&self) -> &dyn Store {
+        &self.store
     }
 
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
@@ -134,15 +132,6 @@ impl Store for Careless {
         })
     }
 
-    fn due<'a>(
-        &'a self,
-        after: Option<&'a Obligation>,
-        until: Instant,
-        limit: usize,
-    ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        self.store.due(after, until, limit)
-    }
-
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         let is_short = self.flaw == Flaw::ShortPages && limit > 1;
         self.store.page(query, if is_short { limit - 1 } else { limit })
@@ -156,25 +145,9 @@ impl Store for Careless {
         })
     }
 
-    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        self.store.read(run, from, most)
-    }
-
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         let locks = if self.flaw == Flaw::ForgetsBeats { &[][..] } else { locks };
         self.store.beat(node, locks)
-    }
-
-    fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        self.store.hints()
-    }
-
-    fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        self.store.time()
-    }
-
-    fn health(&self) -> Pending<'_, Health> {
-        self.store.health()
     }
 }
 

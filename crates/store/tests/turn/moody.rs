@@ -2,12 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
-use cronhold_schedule::Instant;
-use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, MemoryStore, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
-};
+use cronhold_core::record::{Key, Stored};
+use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
 
 /// What it is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +47,9 @@ fn unknown() -> Refusal {
     Fault::Unknown("no answer".to_owned()).into()
 }
 
-impl Store for Moody {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        self.store.enroll()
+impl Wrapper for Moody {
+    fn inside(&self) -> &dyn Store {
+        &self.store
     }
 
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
@@ -81,42 +77,5 @@ impl Store for Moody {
                 Mood::Away => vec![Err(Fault::Away("no connection".to_owned()).into()); count],
             }
         })
-    }
-
-    fn due<'a>(
-        &'a self,
-        after: Option<&'a Obligation>,
-        until: Instant,
-        limit: usize,
-    ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        self.store.due(after, until, limit)
-    }
-
-    fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
-        self.store.page(query, limit)
-    }
-
-    fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
-        self.store.append(run, from, bytes)
-    }
-
-    fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        self.store.read(run, from, most)
-    }
-
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
-        self.store.beat(node, locks)
-    }
-
-    fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        self.store.hints()
-    }
-
-    fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        self.store.time()
-    }
-
-    fn health(&self) -> Pending<'_, Health> {
-        self.store.health()
     }
 }
