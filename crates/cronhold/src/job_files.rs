@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cronhold_cli::counted;
 use cronhold_core::command::Command;
 use cronhold_core::decision::Answer;
-use cronhold_core::record::{Actor, JobRecord, Record, Source};
+use cronhold_core::record::{Actor, JobRecord, Key, Record, Source};
 use cronhold_core::{Job, JobId, JobUid, World};
 use cronhold_engine::{Clock, Entropy, Handle, Refused};
 use cronhold_jobfile::directory::{self, Directory};
@@ -85,8 +85,8 @@ impl JobFiles {
                     settled.insert(record.id.clone());
                 }
             }
-            after = match page.records.last().map(|stored| &stored.record) {
-                Some(Record::Job(last)) if page.records.len() == PAGE => Some(last.id.clone()),
+            after = match page.next(PAGE) {
+                Some(Key::Job(last)) => Some(last),
                 _ => break,
             };
         }

@@ -5,7 +5,7 @@ use cronhold_core::State;
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, Cursor, Key, Record};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Page, Query};
+use cronhold_store::{Fault, Query};
 
 use crate::node::Node;
 use crate::plan::Item;
@@ -57,7 +57,7 @@ impl Node {
                 }
                 self.take_up(&stored.record, now).await;
             }
-            after = match next(&page) {
+            after = match page.next(PAGE) {
                 Some(Key::Cursor(job, schedule)) => Some((job, schedule)),
                 _ => break,
             };
@@ -81,7 +81,7 @@ impl Node {
             for stored in &page.records {
                 self.take_up(&stored.record, now).await;
             }
-            after = match next(&page) {
+            after = match page.next(PAGE) {
                 Some(Key::Backlog(job, schedule)) => Some((job, schedule)),
                 _ => return Ok(()),
             };
@@ -103,15 +103,10 @@ impl Node {
                     self.plan.put(Item::Wake(run.id), Instant::EPOCH);
                 }
             }
-            after = match next(&page) {
+            after = match page.next(PAGE) {
                 Some(Key::Run(run)) => Some(run),
                 _ => return Ok(count),
             };
         }
     }
-}
-
-/// Where the next page begins; nowhere, when this one was the last.
-pub(crate) fn next(page: &Page) -> Option<Key> {
-    if page.records.len() < PAGE { None } else { page.last() }
 }

@@ -2,7 +2,7 @@
 //! node knows. What nobody was going to do is done, and its record says that the watchdog did it.
 
 use cronhold_core::State;
-use cronhold_core::command::Command;
+use cronhold_core::command::{Command, Report};
 use cronhold_core::record::{Actor, Key, Record};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Obligation, Query};
@@ -63,14 +63,14 @@ impl Node {
                 let is_late = run.due.is_some_and(|due| due < now);
                 // Too late to start it: it was never started, so it is lost.
                 if run.state == State::Starting && run.owner == Some(self.me) && is_late {
-                    let report = cronhold_core::command::Report::Lost;
+                    let report = Report::Lost;
                     self.own.push_back((Actor::Watchdog, Command::Report { run: run.id, report }));
                 } else {
                     self.take_up(&stored.record, now).await;
                 }
             }
-            after = match page.last() {
-                Some(Key::Run(run)) if page.records.len() == PAGE => Some(run),
+            after = match page.next(PAGE) {
+                Some(Key::Run(run)) => Some(run),
                 _ => return Ok(()),
             };
         }

@@ -74,8 +74,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// The key that the next page begins after.
-    pub fn last(&self) -> Option<Key> {
-        self.records.last().map(|stored| stored.record.key())
+    /// The key that the next page begins after, when so many records were asked for; none, when this was the last.
+    pub fn next(&self, limit: usize) -> Option<Key> {
+        self.records.last().filter(|_| self.records.len() >= limit).map(|stored| stored.record.key())
     }
 }

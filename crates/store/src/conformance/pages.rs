@@ -195,7 +195,7 @@ pub(super) fn walk(
         let page = scribe.page(&query(after), limit);
         assert!(page.records.len() <= limit, "{} are more than {limit}", page.records.len());
         let is_last = page.records.len() < limit;
-        after = page.last();
+        after = page.next(limit);
         found.extend(page.records);
         if is_last {
             return found;
