@@ -119,6 +119,14 @@ impl<'a> Sheet<'a> {
         Self { written: Sheaf::default(), loaded: Sheaf::default(), in_flight, memory }
     }
 
+    /// Loads records that nobody has looked for yet.
+    pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<Key>) -> Result<(), Fault> {
+        let keys: Vec<Key> = keys.into_iter().collect();
+        let found = store.load(&keys).await?;
+        self.loaded.extend(keys.into_iter().zip(found));
+        Ok(())
+    }
+
     /// Whether a record is only remembered: it was neither loaded nor written just now.
     pub(crate) fn is_remembered(&self, key: &Key) -> bool {
         let is_fresh = [&self.written, self.in_flight, &self.loaded].iter().any(|sheaf| sheaf.contains_key(key));

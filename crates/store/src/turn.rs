@@ -107,9 +107,7 @@ impl Desk {
         let is_shared = self.store.is_shared();
         let mut sheet = Sheet::new(&self.memory, &self.in_flight);
         if !self.overlooked.is_empty() {
-            let keys: Vec<Key> = std::mem::take(&mut self.overlooked).into_iter().collect();
-            let found = self.store.load(&keys).await?;
-            sheet.loaded.extend(keys.into_iter().zip(found));
+            sheet.load(&*self.store, std::mem::take(&mut self.overlooked)).await?;
         }
         let mut decided: Vec<Decided> = Vec::with_capacity(asked.len());
         let mut asked_of_one = 0;
@@ -144,9 +142,7 @@ impl Desk {
             if asked_of_one > NEEDS_MAX {
                 return Err(Fault::Broken(format!("a decision needs too much: {needs:?}")));
             }
-            let keys: Vec<Key> = needs.into_iter().collect();
-            let found = self.store.load(&keys).await?;
-            sheet.loaded.extend(keys.into_iter().zip(found));
+            sheet.load(&*self.store, needs).await?;
         }
         let Sheet { written, loaded, .. } = sheet;
         loaded.into_iter().for_each(|(key, stored)| self.memory.remember(key, stored));

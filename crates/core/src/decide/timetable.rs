@@ -86,16 +86,19 @@ impl<'a> Timetable<'a> {
         nominal: Instant,
         actor: Actor,
     ) -> Result<Run, Halt> {
-        let run = motion::bear(draft, state, self.birth(self.run_id(nominal), nominal, actor))?;
-        match self.args(nominal) {
-            Err(errors) if !run.state.is_finished() => {
-                ending::end(draft, run, state, Cause::Broke, Some(Reason::Unbound(errors.to_string())))
-            }
+        let (args, unbound) = match self.args(nominal) {
+            Ok(args) => (args, None),
+            Err(errors) => (Args::default(), Some(Reason::Unbound(errors.to_string()))),
+        };
+        let birth = Birth { id: self.run_id(nominal), job: self.job, schedule: Some(self.id), nominal, args, actor };
+        let run = motion::bear(draft, state, birth)?;
+        match unbound {
+            Some(reason) if !run.state.is_finished() => ending::end(draft, run, state, Cause::Broke, Some(reason)),
             _ => Ok(run),
         }
     }
 
-    /// What a run of an occurrence begins as. One whose args do not fit has none.
+    /// What a run of an occurrence begins as that does not start. Args that do not fit matter to one that starts.
     pub(super) fn birth(&self, id: RunId, nominal: Instant, actor: Actor) -> Birth<'_> {
         let args = self.args(nominal).unwrap_or_default();
         Birth { id, job: self.job, schedule: Some(self.id), nominal, args, actor }
