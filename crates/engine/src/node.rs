@@ -15,10 +15,9 @@ use crate::plan::{Item, Plan};
 use crate::ports::{News, Ports};
 use crate::race::race;
 
-/// Commands in one turn. Enough to share a flush to disk, and few enough that the first of many is on its way while the
-/// others are being decided.
-const BATCH_MAX: usize = 1_024;
-/// Of these, what is due.
+/// Commands in one turn. Many of them share a flush to disk, and the pages of tables and indexes that they change.
+const BATCH_MAX: usize = 2_048;
+/// Of these, what is due: few enough that the first of many is on its way while the others are being decided.
 const DUE_MAX: usize = 512;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);

@@ -242,9 +242,9 @@ mod tests {
                 Query::Cursors { after: Some((job.clone(), schedule)) },
                 "SEARCH cursors USING PRIMARY KEY ((job,schedule)>(?,?))",
             ),
-            (Query::Runs(RunQuery::default()), "SCAN runs"),
+            (Query::Runs(RunQuery::default()), "SCAN runs USING INDEX sqlite_autoindex_runs_1"),
             (Query::Runs(of_job), "SEARCH runs USING INDEX runs_job (job=?)"),
-            (Query::Runs(since), "SEARCH runs USING PRIMARY KEY (id>? AND id<?)"),
+            (Query::Runs(since), "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)"),
             (
                 Query::Oldest { job, state: State::Success, after: Some(run) },
                 "SEARCH runs USING INDEX runs_job (job=? AND id>?)",

@@ -73,6 +73,18 @@ impl SqliteStore {
         pool.read(|connection| work(Reader { connection, path, zones: &options.zones }))
     }
 
+    async fn carry_out(&self, orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
+        let (asked, by) = (orders.len(), self.id);
+        match self.ask(|ticket| Request::Commit { orders, by, ticket }).await {
+            // They come back with the answer, to be freed here and not by the writer.
+            Ok(Settled { results, orders }) => {
+                drop(orders);
+                results
+            }
+            Err(fault) => vec![Err(fault.into()); asked],
+        }
+    }
+
     async fn ask<T>(&self, request: impl FnOnce(Ticket<T>) -> Request) -> Result<T, Fault> {
         match &self.shared.writer {
             Some(writer) => writer.ask(request).await,
@@ -102,18 +114,13 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
-        Box::pin(async move {
-            let asked = units.len();
-            let orders = units.into_iter().map(Order::new).collect();
-            let by = self.id;
-            match self.ask(|ticket| Request::Commit { orders, by, ticket }).await {
-                Ok(Settled { results, orders }) => {
-                    drop(orders);
-                    results
-                }
-                Err(fault) => vec![Err(fault.into()); asked],
-            }
-        })
+        Box::pin(self.carry_out(units.into_iter().map(Order::new).collect()))
+    }
+
+    /// Units are encoded at once: they are most of what there is to do outside the writer.
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>> {
+        let orders = units.into_iter().map(Order::new).collect();
+        Box::pin(async move { self.carry_out(orders).await })
     }
 
     fn due<'a>(

@@ -41,6 +41,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// durable. The output of a run is deleted with it.
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
 
+    /// A commit that begins when it is first looked at. A store does now whatever it can do for it without touching what
+    /// is stored, because the commit before it may still be on its way.
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>>
+    where
+        Self: 'static,
+    {
+        Box::pin(async move { self.commit(units).await })
+    }
+
     /// Records whose due is not after `until`, by time and then by key, those after the last of the page before.
     fn due<'a>(
         &'a self,

@@ -50,11 +50,13 @@ pub enum Outcome {
 }
 
 /// Commands that were decided and are not sent yet.
-#[derive(Debug)]
+#[allow(missing_debug_implementations, clippy::allow_attributes, reason = "a future cannot be printed")]
 pub struct Prepared {
     decided: Vec<Decided>,
     /// What the units will have written.
     written: Sheaf,
+    /// Their commit, which a store has made ready; it begins when it is first looked at. None when there is no unit.
+    commit: Option<Commit>,
 }
 
 /// Units that were sent, until it is known what came of them.
@@ -73,9 +75,11 @@ enum Decided {
 }
 
 enum Answered {
-    Pending(Pending<'static, Vec<Result<Committed, Refusal>>>),
+    Pending(Commit),
     Ready(Vec<Result<Committed, Refusal>>),
 }
+
+type Commit = Pending<'static, Vec<Result<Committed, Refusal>>>;
 
 impl Desk {
     /// Carries out commands and answers for each.
@@ -146,20 +150,19 @@ impl Desk {
         }
         let Sheet { written, loaded, .. } = sheet;
         loaded.into_iter().for_each(|(key, stored)| self.memory.remember(key, stored));
-        Ok(Prepared { decided, written })
+        let units: Vec<Unit> = decided.iter().filter_map(Decided::unit).cloned().collect();
+        let commit = (!units.is_empty()).then(|| Arc::clone(&self.store).prepare_commit(units));
+        Ok(Prepared { decided, written, commit })
     }
 
     /// Sends what was decided. What is prepared from now on builds on it. Only one flight may be in the air.
     pub async fn send(&mut self, prepared: Prepared) -> Flight {
-        let Prepared { decided, written } = prepared;
+        let Prepared { decided, written, commit } = prepared;
         assert!(self.in_flight.is_empty(), "the flight before has not landed");
         self.in_flight = written;
-        let units: Vec<Unit> = decided.iter().filter_map(Decided::unit).cloned().collect();
-        if units.is_empty() {
+        let Some(mut answer) = commit else {
             return Flight { decided, answer: Answered::Ready(Vec::new()) };
-        }
-        let store = Arc::clone(&self.store);
-        let mut answer: Pending<'static, _> = Box::pin(async move { store.commit(units).await });
+        };
         // The first look starts it.
         let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
         let answer = match first {

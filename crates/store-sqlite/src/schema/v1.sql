@@ -95,8 +95,10 @@ CREATE TABLE identities (
     PRIMARY KEY (job, args)
 ) STRICT, WITHOUT ROWID;
 
+-- Rows lie in the order in which runs came to be, so that runs that are written together share pages. Ids of one instant
+-- are in no order: a table that is sorted by them would write a page for each run, twice.
 CREATE TABLE runs (
-    id TEXT NOT NULL PRIMARY KEY, -- begins with the nominal time, so that rows are in its order
+    id TEXT NOT NULL PRIMARY KEY, -- begins with the nominal time, so that its index is in that order
     version INTEGER NOT NULL,
     job TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -127,9 +129,9 @@ CREATE TABLE runs (
     span_to INTEGER,
     span_count INTEGER,
     log TEXT NOT NULL -- JSON: every state it entered
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
-CREATE INDEX runs_job ON runs (job);
+CREATE INDEX runs_job ON runs (job, id);
 CREATE INDEX runs_open ON runs (id, due, node, open) WHERE open;
 
 -- A lock that nobody holds keeps its row, so that its fence only grows.

@@ -11,11 +11,11 @@ use rusqlite::Connection;
 
 use crate::open::{Options, open_again};
 
-/// Pages in the log from which on they are copied: 16 MB. Pages that change often are copied once for many changes.
-const COPY_FROM: i32 = 4 * 1024;
+/// Pages in the log from which on they are copied: 32 MB. Pages that change often are copied once for many changes.
+const COPY_FROM: i32 = 8 * 1024;
 
-/// Pages in the log from which on the writer copies the rest by itself: 64 MB.
-const FORCE_FROM: i32 = 16 * 1024;
+/// Pages in the log from which on the writer copies the rest by itself: 128 MB.
+const FORCE_FROM: i32 = 32 * 1024;
 
 /// Pages that have come since the last time, before it is tried again. A reader may hold it up.
 const STEP: i32 = 1024;
