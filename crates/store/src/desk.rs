@@ -1,11 +1,11 @@
 //! Where a writer works: its number, its units, and the records it remembers. What it remembers may be out of date;
 //! that costs a conflict and never a mistake, because every commit compares what the decision has seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, Kind, Record, Stored, Version};
+use cronhold_core::record::{Key, Kind, LockState, Record, Stored, Version};
 use cronhold_core::view::Records;
 
 use crate::hash::Map;
@@ -44,6 +44,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) loaded: Sheaf,
     in_flight: &'a Sheaf,
     memory: &'a Memory,
+    /// Records that are there and cannot be read: whoever needs one of them fails, and nobody else.
+    unreadable: BTreeMap<Key, Fault>,
 }
 
 impl Desk {
@@ -116,15 +118,35 @@ impl Memory {
 
 impl<'a> Sheet<'a> {
     pub(crate) fn new(memory: &'a Memory, in_flight: &'a Sheaf) -> Self {
-        Self { written: Sheaf::default(), loaded: Sheaf::default(), in_flight, memory }
+        Self { written: Sheaf::default(), loaded: Sheaf::default(), in_flight, memory, unreadable: BTreeMap::new() }
     }
 
     /// Loads records that nobody has looked for yet.
     pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<Key>) -> Result<(), Fault> {
         let keys: Vec<Key> = keys.into_iter().collect();
-        let found = store.load(&keys).await?;
-        self.loaded.extend(keys.into_iter().zip(found));
+        match store.load(&keys).await {
+            Ok(found) => self.loaded.extend(keys.into_iter().zip(found)),
+            Err(Fault::Broken(_)) => self.load_singly(store, keys).await?,
+            Err(fault) => return Err(fault),
+        }
         Ok(())
+    }
+
+    /// Finds out which of many records it is that cannot be read.
+    async fn load_singly(&mut self, store: &dyn Store, keys: Vec<Key>) -> Result<(), Fault> {
+        for key in keys {
+            match store.load(std::slice::from_ref(&key)).await {
+                Ok(found) => drop(self.loaded.insert(key, found.into_iter().next().flatten())),
+                Err(fault @ Fault::Broken(_)) => drop(self.unreadable.insert(key, fault)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Why one of the records cannot be had, if one cannot.
+    pub(crate) fn fault_of(&self, keys: &[Key]) -> Option<&Fault> {
+        keys.iter().find_map(|key| self.unreadable.get(key))
     }
 
     /// Whether a record is only remembered: it was neither loaded nor written just now.
@@ -142,6 +164,16 @@ impl<'a> Sheet<'a> {
                 }
                 Change::Delete(key) => drop(self.written.insert(key.clone(), None)),
             }
+        }
+        // If a lock is not freed after all, or somebody else is faster, taking it is refused and decided again.
+        for free in &unit.free {
+            self.written.insert(Key::Lock(free.lock.clone()), None);
+        }
+        for take in &unit.take {
+            // Its fence is known only to the store, and no decision asks for it.
+            let lock = LockState { name: take.lock.clone(), holder: take.holder, fence: 0, until: None };
+            let stored = Stored { version: unit.version, record: Record::Lock(Arc::new(lock)) };
+            self.written.insert(Key::Lock(take.lock.clone()), Some(stored));
         }
     }
 }

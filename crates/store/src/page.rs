@@ -71,11 +71,14 @@ pub struct RunQuery {
 pub struct Page {
     /// Records in the order of the query.
     pub records: Vec<Stored>,
+    /// What is wrong with records that belong here and cannot be read.
+    pub unreadable: Vec<String>,
 }
 
 impl Page {
     /// The key that the next page begins after, when so many records were asked for; none, when this was the last.
     pub fn next(&self, limit: usize) -> Option<Key> {
-        self.records.last().filter(|_| self.records.len() >= limit).map(|stored| stored.record.key())
+        let count = self.records.len() + self.unreadable.len();
+        self.records.last().filter(|_| count >= limit).map(|stored| stored.record.key())
     }
 }

@@ -123,7 +123,11 @@ impl Desk {
                 let decision = decide(&view, command);
                 let reads = view.into_reads();
                 match trusted(decision, &reads, &sheet, is_shared) {
-                    Decision::Need(keys) => needs.extend(keys),
+                    Decision::Need(keys) => match sheet.fault_of(&keys) {
+                        None => needs.extend(keys),
+                        Some(_) if !needs.is_empty() => {}
+                        Some(fault) => decided.push(Decided::Settled(Some(Outcome::Failed(fault.clone())))),
+                    },
                     // What stands behind one that waits for records is decided after it.
                     _ if !needs.is_empty() => {}
                     Decision::Reject(rejection) => decided.push(Decided::Settled(Some(Outcome::Rejected(rejection)))),
@@ -144,7 +148,11 @@ impl Desk {
             }
             asked_of_one = if decided.len() == before { asked_of_one + 1 } else { 1 };
             if asked_of_one > NEEDS_MAX {
-                return Err(Fault::Broken(format!("a decision needs too much: {needs:?}")));
+                // The one that asks too much fails, and not those that came with it.
+                let fault = Fault::Broken(format!("a decision needs too much: {needs:?}"));
+                decided.push(Decided::Settled(Some(Outcome::Failed(fault))));
+                asked_of_one = 0;
+                continue;
             }
             sheet.load(&*self.store, needs).await?;
         }

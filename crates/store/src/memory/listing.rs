@@ -39,7 +39,7 @@ impl State {
             Query::Unfinished { node: None, after } => self.earliest(Some(&self.indexes.unfinished), *after, limit),
             Query::Unfinished { node: Some(node), after } => self.earliest(self.indexes.owned.get(node), *after, limit),
         };
-        Page { records }
+        Page { records, unreadable: Vec::new() }
     }
 
     fn after(&self, kind: Kind, after: Option<&Key>, limit: usize) -> Vec<Stored> {

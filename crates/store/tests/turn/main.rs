@@ -117,6 +117,43 @@ fn the_next_turn_is_decided_while_one_is_in_the_air() {
     assert_eq!((state_of(&store, 1), state_of(&store, 2)), (Some(State::Starting), Some(State::Skipped)));
 }
 
+/// A lock that is freed in a turn, or in the one that is in the air, is free for what is decided after it.
+#[test]
+fn a_lock_that_is_being_freed_is_free() {
+    for is_pipelined in [false, true] {
+        let store = memory();
+        let mut desk = desk(store.clone());
+        let world = world();
+        let with_lock = |job: &mut Job| job.lock = Lock::Named("l".to_owned());
+        now(desk.turn(&world, &[put("a", with_lock), put("b", with_lock), run("a", 1)]));
+        let ended = asked(Command::Report { run: run_id(1), report: Report::Ended(Verdict::SUCCESS) });
+        if is_pipelined {
+            let first = now(desk.prepare(&world, &[&ended])).expect("prepared");
+            let first = now(desk.send(first));
+            let second = now(desk.prepare(&world, &[&run("b", 2)])).expect("prepared");
+            now(desk.land(first));
+            let second = now(desk.send(second));
+            now(desk.land(second));
+        } else {
+            now(desk.turn(&world, &[ended, run("b", 2)]));
+        }
+        let states = (state_of(&store, 1), state_of(&store, 2));
+        assert_eq!(states, (Some(State::Success), Some(State::Starting)), "pipelined: {is_pipelined}");
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_read_fails_only_who_needs_it() {
+    let store = memory();
+    let moody = Moody::new(store.clone());
+    now(desk(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
+    moody.set(Mood::HasBadJob);
+    let outcomes = now(desk(moody).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
+    let broken = "the store is broken: a row that is no job";
+    assert_eq!(numbers(&outcomes), [broken, "#1", broken]);
+    assert_eq!(state_of(&store, 2), Some(State::Starting));
+}
+
 #[test]
 fn what_builds_on_a_unit_that_failed_fails_too() {
     let store = memory();

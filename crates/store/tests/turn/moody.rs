@@ -20,6 +20,8 @@ pub(crate) enum Mood {
     Refuses,
     /// Answers nothing.
     Away,
+    /// Cannot read one of its jobs, which is called `bad`.
+    HasBadJob,
 }
 
 /// A store with moods. Clones share it.
@@ -56,6 +58,10 @@ impl Wrapper for Moody {
         if self.mood() == Mood::Away {
             return Box::pin(async { Err(Fault::Away("no connection".to_owned())) });
         }
+        let is_bad = |key: &Key| matches!(key, Key::Job(job) if job.as_str() == "bad");
+        if self.mood() == Mood::HasBadJob && keys.iter().any(is_bad) {
+            return Box::pin(async { Err(Fault::Broken("a row that is no job".to_owned())) });
+        }
         self.store.load(keys)
     }
 
@@ -67,7 +73,7 @@ impl Wrapper for Moody {
         let count = units.len();
         Box::pin(async move {
             match mood {
-                Mood::Calm => self.store.commit(units).await,
+                Mood::Calm | Mood::HasBadJob => self.store.commit(units).await,
                 Mood::DoesAndForgets => {
                     self.store.commit(units).await;
                     vec![Err(unknown()); count]
