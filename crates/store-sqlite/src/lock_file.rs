@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The number of a process is not longer than this.
@@ -13,6 +14,29 @@ const PID_LEN_MAX: u64 = 32;
 #[derive(Debug)]
 pub(crate) struct LockFile {
     _file: File,
+}
+
+/// The files of a store as they were when it was opened. Someone may remove or replace them under an open store, which
+/// goes on writing to what nobody will find again, while another daemon can begin anew beside it.
+#[derive(Debug)]
+pub(crate) struct Footprint(Vec<(PathBuf, (u64, u64))>);
+
+impl Footprint {
+    /// Of a database that is open, and of its lock.
+    pub(crate) fn of(database: &Path) -> io::Result<Self> {
+        let files = [database.to_owned(), LockFile::path(database)].into_iter();
+        files.map(|path| Ok((path.clone(), number(&path)?))).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The file that is not there any longer, if one is not.
+    pub(crate) fn missing(&self) -> Option<&Path> {
+        let is_other = |(path, known): &&(PathBuf, (u64, u64))| number(path).ok().as_ref() != Some(known);
+        self.0.iter().find(is_other).map(|(path, _)| path.as_path())
+    }
+}
+
+fn number(path: &Path) -> io::Result<(u64, u64)> {
+    path.metadata().map(|file| (file.dev(), file.ino()))
 }
 
 /// Why the lock cannot be had.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +90,15 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// The file has several names, so that a lock beside one of them does not keep away who uses another.
+    #[error(
+        "{} is a hard link: the same file has another name, under which another daemon could use it (make a copy with \
+         `cronhold store backup`, and use that)", .path.display()
+    )]
+    ManyNames {
+        /// The file.
+        path: PathBuf,
+    },
     /// The system refuses.
     #[error("{} cannot be opened: {error}{}", .path.display(), hint(.error))]
     Io {
@@ -131,12 +141,18 @@ const WRITER_CACHE: i64 = 32 * 1024;
 /// Kibibytes of pages that a reader remembers.
 const READER_CACHE: i64 = 4 * 1024;
 
+/// The log's file is cut to this when it begins anew.
+const LOG_BYTES_MAX: i64 = 32 << 20;
+
 /// So many prepared statements are kept by a connection.
 const STATEMENTS_KEPT: usize = 64;
 
 /// Opens a file for writing, and makes or updates its tables.
 pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), OpenError> {
     let io = |error| OpenError::Io { path: path.to_owned(), error };
+    if path.metadata().is_ok_and(|file| file.nlink() > 1) {
+        return Err(OpenError::ManyNames { path: path.to_owned() });
+    }
     let lock = LockFile::take(path).map_err(|error| match error {
         LockError::Held(pid) => OpenError::Locked { path: path.to_owned(), pid },
         LockError::Io(error) => io(error),
@@ -205,6 +221,7 @@ fn set_up(connection: &Connection, cache: i64) -> rusqlite::Result<()> {
 fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_MAX, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
 }
 

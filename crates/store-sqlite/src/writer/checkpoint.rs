@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -16,6 +17,11 @@ const COPY_FROM: i32 = 8 * 1024;
 
 /// Pages in the log from which on the writer copies the rest by itself: 128 MB.
 const FORCE_FROM: i32 = 32 * 1024;
+
+/// Pages in the log from which on they are copied when the last time is some seconds ago: 2 MB. Where little is written
+/// the log stays short, also on a small disk.
+const COPY_SOME_FROM: i32 = 512;
+const COPY_SOME_AFTER: Duration = Duration::from_secs(5);
 
 /// Pages that have come since the last time, before it is tried again. A reader may hold it up.
 const STEP: i32 = 1024;
@@ -29,6 +35,8 @@ pub(super) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
     /// How long the log was when something was last done about it.
     last: i32,
+    /// When that was.
+    last_time: Instant,
 }
 
 /// How long the log is, by the writer's last commit.
@@ -72,7 +80,7 @@ impl Checkpointer {
             }
         };
         let thread = std::thread::Builder::new().name("sqlite copier".to_owned()).spawn(work).ok();
-        Self { wish, thread, last: 0 }
+        Self { wish, thread, last: 0, last_time: Instant::now() }
     }
 
     /// Sees to the log after a commit.
@@ -82,10 +90,13 @@ impl Checkpointer {
             // It has begun anew.
             self.last = 0;
         }
-        if pages < COPY_FROM || pages < self.last + STEP {
+        let is_long = pages >= COPY_FROM && pages >= self.last + STEP;
+        let is_old = pages >= COPY_SOME_FROM && pages > self.last && self.last_time.elapsed() >= COPY_SOME_AFTER;
+        if !is_long && !is_old {
             return;
         }
         self.last = pages;
+        self.last_time = Instant::now();
         if pages >= FORCE_FROM || self.thread.is_none() {
             // When it fails the log is longer next time, and it is tried again.
             let _ = copy(writer);

@@ -77,6 +77,51 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
+fn other_names_of_a_store_do_not_let_a_second_writer_in() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    std::os::unix::fs::symlink(place.database(), place.file("link.db")).expect("a link");
+    let error = SqliteStore::open(place.file("link.db"), options()).expect_err("the same store");
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    drop(store);
+    fs::hard_link(place.database(), place.file("hard.db")).expect("a link");
+    let error = SqliteStore::open(place.file("hard.db"), options()).expect_err("another name").to_string();
+    assert!(error.contains("is a hard link"), "{error}");
+}
+
+#[test]
+fn a_store_that_is_removed_under_its_writer_takes_nothing_more() {
+    for gone in ["cronhold.db", "cronhold.db.lock"] {
+        let place = Place::new();
+        let store = SqliteStore::open(place.database(), options()).expect("a store");
+        assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
+        fs::rename(place.file(gone), place.file("elsewhere")).expect("it was there");
+        let results = block_on(store.commit(vec![unit(2, run(2))]));
+        let Err(Refusal::Fault(Fault::ReadOnly(message))) = &results[0] else { panic!("{results:?}") };
+        assert!(message.contains(gone) && message.contains("was removed or replaced"), "{message}");
+        fs::rename(place.file("elsewhere"), place.file(gone)).expect("it is put back");
+        assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "it goes on");
+    }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_hides_no_other() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    for number in 1..=3 {
+        assert!(block_on(store.commit(vec![unit(number, run(number))]))[0].is_ok());
+    }
+    let file = Connection::open(place.database()).expect("the file");
+    file.execute("UPDATE runs SET log = '[' WHERE number = 2", []).expect("a person can do that");
+    let page = block_on(store.page(&Query::Runs(RunQuery::default()), 3)).expect("it can be read");
+    assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
+    assert!(page.unreadable[0].contains("table runs") && page.unreadable[0].contains("column log"), "{page:?}");
+    assert_eq!(page.next(3), Some(Key::Run(run_id(1))), "there may be more behind it");
+    let fault = block_on(store.load(&[Key::Run(run_id(2))])).expect_err("it cannot be read");
+    assert!(matches!(fault, Fault::Broken(_)), "{fault}");
+}
+
+#[test]
 fn places_that_cannot_be_are_named() {
     let place = Place::new();
     let error = SqliteStore::open(place.file("no/such/folder/x.db"), options()).expect_err("no folder").to_string();
