@@ -8,7 +8,7 @@ use cronhold_schedule::Instant;
 
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::Job;
-use crate::record::{Actor, Exit, Owner, ScheduleId, Source};
+use crate::record::{Actor, Exit, Owner, ScheduleId, Source, Written};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -164,6 +164,8 @@ pub enum Report {
     NotLaunched(String),
     /// Whoever should have it does not know it: it is gone, and nobody can say how it ended.
     Lost,
+    /// The keeper that had it was lost, and its program is gone with it.
+    KeeperLost,
 }
 
 /// How a program ended.
@@ -175,9 +177,11 @@ pub struct Verdict {
     pub reason: Option<Reason>,
     /// Its exit, when it was a process.
     pub exit: Option<Exit>,
+    /// What it wrote, when it was a process.
+    pub written: Option<Written>,
 }
 
 impl Verdict {
     /// A plain success.
-    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None };
+    pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None };
 }

@@ -204,6 +204,14 @@ pub enum Rejection {
         /// What is wrong with it.
         message: String,
     },
+    /// The name of the job's lock cannot be one.
+    #[error("the lock of `{job}` has a name of {length} bytes, and 1 to {} are possible", LockName::MAX)]
+    Lock {
+        /// Which job.
+        job: JobId,
+        /// How long the name is.
+        length: usize,
+    },
     /// Two schedules of the job cannot be told apart.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
     SameSchedule {
@@ -235,6 +243,7 @@ impl Rejection {
             Self::TooManyActive(_) => Some("wait until one of them ends"),
             Self::OtherSource { source_of_job: Source::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),
+            Self::Lock { .. } => Some("give it a short name"),
             Self::SameSchedule { .. } => Some("give one of them a `name`"),
             Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,

@@ -65,37 +65,15 @@ mod tests {
     use cronhold_schedule::Instant;
 
     use super::*;
-    use crate::args::Args;
     use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
-    use crate::record::{JobState, Terms};
+    use crate::record::JobState;
 
     const ME: Owner = Owner { node: NodeId::from_bits(1), incarnation: 2 };
 
     fn run(state: State, owner: Option<Owner>, due: Option<Instant>) -> Run {
-        Run {
-            id: id(1),
-            number: RunNumber(1),
-            job: JobId::parse("j").expect("an id"),
-            uid: JobUid::from_bits(1),
-            args: Args::new(),
-            schedule: None,
-            nominal: Instant::EPOCH,
-            state,
-            reason: None,
-            attempt: 1,
-            retry_of: None,
-            retried_by: None,
-            rerun_of: None,
-            owner,
-            work: None,
-            lock: None,
-            terms: Terms::default(),
-            ending: None,
-            due,
-            exit: None,
-            log: Vec::new(),
-            span: None,
-        }
+        let job = JobId::parse("j").expect("an id");
+        let run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
+        Run { state, owner, due, ..run }
     }
 
     fn id(number: u32) -> RunId {

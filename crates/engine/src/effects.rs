@@ -15,6 +15,9 @@ use crate::ports::{News, Task};
 /// Old runs of a job are looked at this long after there were too many.
 const PRUNE_AFTER: Span = Span::from_secs(1);
 
+/// A program of an earlier life has so long to be found before its limits count.
+const ADOPT_WAIT: Span = Span::from_secs(5);
+
 impl Node {
     /// Takes note of a commit and does what it owes.
     pub(crate) async fn settle(&mut self, stamp: &Stamp, done: Done, fences: &[(LockName, u64)]) {
@@ -79,6 +82,10 @@ impl Node {
             }
             Effect::Adopt { run } => {
                 self.programs.insert(run.id);
+                // It may have ended long before the limit that has passed since: that is asked first.
+                if let Some(due) = run.due {
+                    self.plan.put(Item::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
+                }
                 self.ports.outside.perform(Task::Adopt { run }).await;
             }
             Effect::Stop { run } => self.ports.outside.perform(Task::Stop { run }).await,

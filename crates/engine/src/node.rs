@@ -14,11 +14,15 @@ use crate::meter::Meter;
 use crate::plan::{Item, Plan};
 use crate::ports::{News, Ports};
 use crate::race::race;
+use crate::retention::EXPIRE_EVERY;
 
 /// Commands in one turn. Many of them share a flush to disk, and the pages of tables and indexes that they change.
 const BATCH_MAX: usize = 2_048;
 /// Of these, what is due: few enough that the first of many is on its way while the others are being decided.
 const DUE_MAX: usize = 512;
+/// After these, claims that are late. One of them can stand for thousands of occurrences, so they are few enough that
+/// what becomes due meanwhile does not have to wait for long.
+const LATE_MAX: usize = 64;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
 /// First and longest wait after the store failed.
@@ -26,6 +30,8 @@ const AWAY_MIN: Span = Span::from_millis(100);
 const AWAY_MAX: Span = Span::from_secs(5);
 /// A claim that is later than this is counted as late.
 const LATE: Span = Span::from_secs(1);
+/// What needs a record that cannot be read is tried again after this.
+const BROKEN_WAIT: Span = Span::from_secs(60);
 /// What has to wait because the node is full is looked at again after this.
 const FULL_WAIT: Span = Span::from_millis(250);
 
@@ -213,6 +219,7 @@ impl Node {
         node.recover().await?;
         node.plan.put(Item::Beat, now.plus(node.beat_every()));
         node.plan.put(Item::Watch, now.plus(Self::WATCH_EVERY));
+        node.plan.put(Item::Expire(None), now.plus(EXPIRE_EVERY));
         Ok(node)
     }
 
@@ -324,11 +331,7 @@ impl Node {
 
     fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
         let mut batch = Vec::new();
-        let mut left = DUE_MAX;
-        while left > 0
-            && let Some((item, due, nominal)) = self.plan.pop(now)
-        {
-            left -= 1;
+        for (item, due, nominal) in self.plan.take_due(now, DUE_MAX, LATE_MAX) {
             if let Some(wait) = self.must_wait(&item, now, uptime) {
                 self.plan.put_for(item, wait, nominal);
                 continue;
@@ -343,7 +346,7 @@ impl Node {
                     (Actor::CatchUp, Command::CatchUp { job: job.clone(), schedule: schedule.clone() })
                 }
                 Item::Wake(run) => (Actor::Queue, Command::Wake { run: *run }),
-                Item::Beat | Item::Watch | Item::Prune(_) => {
+                Item::Beat | Item::Watch | Item::Prune(_) | Item::Expire(_) => {
                     chores.push(item);
                     continue;
                 }
@@ -414,6 +417,7 @@ impl Node {
                     Origin::Request(reply) => reply.answer(Err(rejection.into())),
                     _ => self.ports.feed.tell(&News::Dropped(&format!("{:?}: {rejection}", asked.command))),
                 },
+                Outcome::Failed(fault @ Fault::Broken(_)) => self.put_aside(asked, origin, &fault),
                 Outcome::Failed(fault) => {
                     self.put_back(&asked, origin, &fault);
                     trouble = Some(fault);
@@ -439,6 +443,18 @@ impl Node {
             Origin::Report(run, report) => self.unsettled.push_back((run, report)),
             Origin::Timer { item, nominal, .. } => self.plan.put_for(item, asked.stamp.at, nominal),
             Origin::Own => self.own.push_back((asked.stamp.actor.clone(), asked.command.clone())),
+        }
+    }
+
+    /// A record that a command needs cannot be read, and trying again at once would not help. Everything else goes on.
+    fn put_aside(&mut self, asked: Asked, origin: Origin, fault: &Fault) {
+        Meter::add(&self.handle.meter.faults, 1);
+        self.ports.feed.tell(&News::Dropped(&format!("{:?}: {fault}", asked.command)));
+        match origin {
+            Origin::Request(reply) => reply.answer(Err(fault.clone().into())),
+            Origin::Timer { item, nominal, .. } => self.plan.put_for(item, asked.stamp.at.plus(BROKEN_WAIT), nominal),
+            // The watchdog finds what a report would have settled.
+            Origin::Report(..) | Origin::Own => {}
         }
     }
 
@@ -479,6 +495,7 @@ impl Node {
             Item::Beat => self.beat().await,
             Item::Watch => self.watch(now).await,
             Item::Prune(job) => self.prune(job).await,
+            Item::Expire(after) => self.expire(*after, now).await,
             Item::Wake(_) | Item::Fire(..) | Item::CatchUp(..) => Ok(()),
         };
         match (chore, done) {

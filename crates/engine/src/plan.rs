@@ -1,8 +1,10 @@
 //! What a node will do and when: the next occurrence of every schedule, and every other moment at which something has
-//! to be looked at. Ordered by time; a change of one job touches its own entries only.
+//! to be looked at. Ordered by time; a change of one job touches its own entries only. Claims are kept apart, so that
+//! those of an outage can stand back behind what is due now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cronhold_core::policy::catch_up::GRACE;
 use cronhold_core::record::ScheduleId;
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
@@ -22,13 +24,17 @@ pub enum Item {
     CatchUp(JobId, ScheduleId),
     /// Look whether old runs can go.
     Prune(JobId),
+    /// Look whether old outputs can go, those after a run's.
+    Expire(Option<RunId>),
 }
 
 /// The plan of a node.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// In the order of time.
-    order: BTreeSet<(Instant, Item)>,
+    /// Claims of occurrences, in the order of time.
+    claims: BTreeSet<(Instant, Item)>,
+    /// Everything else, in the order of time.
+    looks: BTreeSet<(Instant, Item)>,
     /// When each is, and for an occurrence also which.
     times: BTreeMap<Item, (Instant, Instant)>,
 }
@@ -46,11 +52,16 @@ impl Plan {
                 return;
             }
             let old = (before, item);
-            self.order.remove(&old);
-            self.order.insert((at, old.1));
+            let order = self.order(&old.1);
+            order.remove(&old);
+            order.insert((at, old.1));
         } else {
-            self.order.insert((at, item));
+            self.order(&item).insert((at, item));
         }
+    }
+
+    fn order(&mut self, item: &Item) -> &mut BTreeSet<(Instant, Item)> {
+        if matches!(item, Item::Fire(..)) { &mut self.claims } else { &mut self.looks }
     }
 
     /// Puts something at a time unless it is to be earlier anyway.
@@ -63,7 +74,7 @@ impl Plan {
     /// Takes something out.
     pub fn remove(&mut self, item: &Item) {
         if let Some((at, _)) = self.times.remove(item) {
-            self.order.remove(&(at, item.clone()));
+            self.order(item).remove(&(at, item.clone()));
         }
     }
 
@@ -83,17 +94,37 @@ impl Plan {
 
     /// When the first is to be done.
     pub fn first(&self) -> Option<Instant> {
-        self.order.first().map(|(at, _)| *at)
+        let firsts = [self.claims.first(), self.looks.first()];
+        firsts.into_iter().flatten().map(|(at, _)| *at).min()
     }
 
-    /// Takes out what is first, if its time has come: what, when it was due, and which occurrence.
-    pub fn pop(&mut self, now: Instant) -> Option<(Item, Instant, Instant)> {
-        if self.first()? > now {
-            return None;
+    /// Takes out what is due: each with the time when it was due, and which occurrence it is. What is on time comes
+    /// first, up to `most`. Claims that are late have a share of their own after that, up to `most_late`, so that neither
+    /// holds up the other.
+    pub fn take_due(&mut self, now: Instant, most: usize, most_late: usize) -> Vec<(Item, Instant, Instant)> {
+        let since = now.minus(GRACE);
+        let mut due: Vec<(Instant, Item)> = Vec::new();
+        while due.len() < most
+            && let Some(first) = self.first_on_time(since).filter(|(at, _)| *at <= now).cloned()
+        {
+            self.order(&first.1).remove(&first);
+            due.push(first);
         }
-        let (at, item) = self.order.pop_first()?;
-        let (_, nominal) = self.times.remove(&item)?;
-        Some((item, at, nominal))
+        for _ in 0..most_late {
+            if self.claims.first().is_none_or(|(at, _)| *at >= since) {
+                break;
+            }
+            due.extend(self.claims.pop_first());
+        }
+        let times = &mut self.times;
+        due.into_iter().filter_map(|(at, item)| times.remove(&item).map(|(_, nominal)| (item, at, nominal))).collect()
+    }
+
+    /// The first thing that is not a claim from before an instant.
+    fn first_on_time(&self, since: Instant) -> Option<&(Instant, Item)> {
+        // Nothing at that instant comes before a beat.
+        let claim = self.claims.range((since, Item::Beat)..).next();
+        [claim, self.looks.first()].into_iter().flatten().min()
     }
 
     /// How many things are planned.
@@ -130,12 +161,47 @@ mod tests {
         plan.remove(&fire("gone"));
         plan.put_by(fire("early"), second(40));
         assert_eq!(plan.first(), Some(second(10)));
-        assert_eq!(plan.pop(second(9)), None);
-        assert_eq!(plan.pop(second(50)), Some((fire("early"), second(10), second(10))));
-        assert_eq!(plan.pop(second(50)), Some((fire("moved"), second(20), second(20))));
-        assert_eq!(plan.len(), 1);
-        assert_eq!(plan.pop(second(50)), Some((fire("late"), second(30), second(29))));
-        assert!(plan.is_empty() && plan.pop(second(99)).is_none());
+        assert_eq!(plan.take_due(second(9), 9, 9), []);
+        let early = (fire("early"), second(10), second(10));
+        let moved = (fire("moved"), second(20), second(20));
+        assert_eq!(plan.take_due(second(50), 2, 9), [early, moved]);
+        assert_eq!((plan.len(), plan.first()), (1, Some(second(30))));
+        assert_eq!(plan.take_due(second(50), 2, 9), [(fire("late"), second(30), second(29))]);
+        assert!(plan.is_empty() && plan.first().is_none());
+    }
+
+    fn taken(plan: &mut Plan, now: i64, most: usize, most_late: usize) -> Vec<Item> {
+        plan.take_due(second(now), most, most_late).into_iter().map(|(item, ..)| item).collect()
+    }
+
+    /// Only claims can be late: a look that was to happen long ago happens at once.
+    #[test]
+    fn late_claims_come_after_what_is_on_time() {
+        let mut plan = Plan::default();
+        plan.put_for(fire("older"), second(5), second(4));
+        plan.put(fire("old"), second(39));
+        plan.put(fire("edge"), second(40));
+        plan.put(fire("now"), second(100));
+        plan.put(fire("later"), second(101));
+        plan.put(Item::Watch, Instant::EPOCH);
+        plan.put(Item::Beat, second(41));
+        assert_eq!(plan.first(), Some(Instant::EPOCH));
+        let all = [Item::Watch, fire("edge"), Item::Beat, fire("now"), fire("older"), fire("old")];
+        assert_eq!(taken(&mut plan, 100, 9, 9), all);
+        assert_eq!((plan.first(), plan.len()), (Some(second(101)), 1));
+    }
+
+    #[test]
+    fn late_claims_and_others_have_their_shares() {
+        let mut plan = Plan::default();
+        for number in 0..4 {
+            plan.put(fire(&format!("late{number}")), second(number));
+            plan.put(fire(&format!("live{number}")), second(100 + number));
+        }
+        assert_eq!(taken(&mut plan, 110, 2, 1), [fire("live0"), fire("live1"), fire("late0")]);
+        assert_eq!(taken(&mut plan, 110, 3, 2), [fire("live2"), fire("live3"), fire("late1"), fire("late2")]);
+        assert_eq!(taken(&mut plan, 110, 3, 2), [fire("late3")]);
+        assert!(plan.is_empty());
     }
 
     #[test]
@@ -146,7 +212,7 @@ mod tests {
         plan.put(fire("a"), second(60));
         plan.put(Item::Watch, second(60));
         plan.wake_all(second(5));
-        assert_eq!(plan.pop(second(59)), Some((Item::Wake(run), second(5), second(5))));
-        assert_eq!(plan.pop(second(59)), None);
+        assert_eq!(plan.take_due(second(59), 9, 9), [(Item::Wake(run), second(5), second(5))]);
+        assert_eq!(plan.take_due(second(59), 9, 9), []);
     }
 }

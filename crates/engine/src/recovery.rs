@@ -5,7 +5,7 @@ use cronhold_core::State;
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, Cursor, Key, Record};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Query};
+use cronhold_store::{Fault, Page, Query};
 
 use crate::node::Node;
 use crate::plan::Item;
@@ -42,7 +42,7 @@ impl Node {
         let mut after = None;
         let mut last_job = None;
         loop {
-            let page = self.ports.store.page(&Query::Cursors { after }, PAGE).await?;
+            let page = self.page(Query::Cursors { after }).await?;
             for stored in &page.records {
                 let Record::Cursor(cursor) = &stored.record else { continue };
                 let is_newer = cursor.zones > self.world.zones_version;
@@ -69,6 +69,13 @@ impl Node {
         Ok(())
     }
 
+    /// A page of what is stored. What cannot be read is told and left, so that one bad record stops nothing else.
+    async fn page(&self, query: Query) -> Result<Page, Fault> {
+        let page = self.ports.store.page(&query, PAGE).await?;
+        page.unreadable.iter().for_each(|what| self.ports.feed.tell(&News::Dropped(what)));
+        Ok(page)
+    }
+
     fn is_outdated(&self, cursor: &Cursor, now: Instant) -> bool {
         let is_ahead = cursor.last.is_some_and(|last| last > now.plus(AHEAD_MAX));
         is_ahead || cursor.zones < self.world.zones_version
@@ -77,7 +84,7 @@ impl Node {
     async fn recover_backlogs(&mut self, now: Instant) -> Result<(), Fault> {
         let mut after = None;
         loop {
-            let page = self.ports.store.page(&Query::Backlogs { after }, PAGE).await?;
+            let page = self.page(Query::Backlogs { after }).await?;
             for stored in &page.records {
                 self.take_up(&stored.record, now).await;
             }
@@ -92,7 +99,7 @@ impl Node {
         let mut after = None;
         let mut count = 0;
         loop {
-            let page = self.ports.store.page(&Query::Unfinished { node: None, after }, PAGE).await?;
+            let page = self.page(Query::Unfinished { node: None, after }).await?;
             count += page.records.len();
             for stored in &page.records {
                 self.take_up(&stored.record, now).await;

@@ -1,16 +1,31 @@
-//! Forgetting old runs. The set of runs counts what is kept in each state; when there are clearly too many, the oldest
-//! go in one batch.
+//! Forgetting old runs and old outputs. The set of runs counts what is kept in each state; when there are clearly too many, the oldest
+//! go in one batch. Outputs go when their time is over: the node walks through all of them, a step at a time.
 
 use cronhold_core::command::Command;
 use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::TRIM_MAX;
 use cronhold_core::record::{Actor, Key, Record};
-use cronhold_core::{JobId, State};
-use cronhold_store::{Fault, Query};
+use cronhold_core::{JobId, RunId, State};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Fault, Query, expire_outputs};
 
 use crate::node::Node;
+use crate::plan::Item;
+
+/// Time between two steps through the outputs.
+const EXPIRE_STEP: Span = Span::from_secs(1);
+/// Time between the end of one walk through the outputs and the next.
+pub(crate) const EXPIRE_EVERY: Span = Span::from_secs(600);
 
 impl Node {
+    /// Deletes the outputs whose time is over, of some of those after one of them.
+    pub(crate) async fn expire(&mut self, after: Option<RunId>, now: Instant) -> Result<(), Fault> {
+        let next = expire_outputs(&*self.ports.store, after, now).await?;
+        let wait = if next.is_some() { EXPIRE_STEP } else { EXPIRE_EVERY };
+        self.plan.put(Item::Expire(next), now.plus(wait));
+        Ok(())
+    }
+
     /// Finds runs of a job that are not kept any longer, and asks for them to go.
     pub(crate) async fn prune(&mut self, job: &JobId) -> Result<(), Fault> {
         let keys = [Key::Job(job.clone()), Key::JobState(job.clone())];

@@ -8,10 +8,11 @@ mod mistake;
 mod read;
 pub mod reference;
 mod render;
+mod size;
 mod write;
 mod yaml;
 
 pub use mistake::{Mistake, line_column};
-pub use read::{JobRead, Options, Places, read_job, read_schedule};
+pub use read::{JobRead, Options, Places, read_job, read_schedule, read_stored_job};
 pub use render::{Style, render, render_line};
 pub use write::write_job;

@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Lock, Nodes, OnLost, Overlap, Param,
-    Probe, Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, Retain, Retry, Schedule, StopPolicy, StopSchedule,
-    TaskProgram, Trigger,
+    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Limits, Lock, Nodes, OnLost, Overlap,
+    Param, Probe, Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, Retain, Retry, Schedule, StopPolicy,
+    StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::template::Template;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::size;
 
 /// The job as a map that `read_job` reads back into the same job.
 pub fn write_job(job: &Job) -> Value {
@@ -35,6 +37,7 @@ pub fn write_job(job: &Job) -> Value {
     keys.unless(job.shell.is_none(), "shell", || json!(job.shell));
     keys.unless(job.user.is_none(), "user", || json!(job.user));
     keys.unless(job.umask.is_none(), "umask", || json!(job.umask.map(|mask| format!("{mask:03o}"))));
+    keys.unless(job.limits.is_none(), "limits", || json!(job.limits.as_deref().map(limits)));
     keys.unless(job.nodes == default.nodes, "nodes", || nodes(&job.nodes));
     keys.unless(job.success_codes == default.success_codes, "success_codes", || json!(job.success_codes));
     keys.unless(job.on.is_empty(), "on", || {
@@ -291,6 +294,18 @@ fn env_value(value: &EnvValue) -> Value {
         EnvValue::File(path) => json!({"file": path}),
         EnvValue::Env(name) => json!({"env": name}),
     }
+}
+
+fn limits(limits: &Limits) -> Value {
+    let mut keys = Keys::default();
+    let size = |bytes: Option<u64>| json!(bytes.map(size::print));
+    keys.unless(limits.memory.is_none(), "memory", || size(limits.memory));
+    keys.unless(limits.cpu.is_none(), "cpu", || json!(limits.cpu.map(|thousandths| thousandths as f64 / 1000.0)));
+    keys.unless(limits.pids.is_none(), "pids", || json!(limits.pids));
+    keys.unless(limits.files.is_none(), "files", || json!(limits.files));
+    keys.unless(limits.cpu_time.is_none(), "cpu_time", || json!(limits.cpu_time));
+    keys.unless(limits.core.is_none(), "core", || size(limits.core));
+    keys.into_value()
 }
 
 fn nodes(nodes: &Nodes) -> Value {

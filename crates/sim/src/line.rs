@@ -135,6 +135,14 @@ impl Store for Line {
         Box::pin(self.call(self.store.read(run, from, most)))
     }
 
+    fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
+        Box::pin(self.call(self.store.outputs(after, limit)))
+    }
+
+    fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
+        Box::pin(self.call(self.store.drop_outputs(runs)))
+    }
+
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(self.call(self.store.beat(node, locks)))
     }

@@ -206,5 +206,5 @@ impl Outside for Programs {
 }
 
 fn failed(reason: Reason, exit: Exit) -> Verdict {
-    Verdict { success: false, reason: Some(reason), exit: Some(exit) }
+    Verdict { success: false, reason: Some(reason), exit: Some(exit), written: None }
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant as Moment};
 use cronhold_core::decision::Change;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source, Terms,
-    Transition, Version, Work,
+    Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source, Transition,
+    Version, Work,
 };
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span, Zones};
@@ -172,28 +172,13 @@ fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
     let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
     state.activate(id, &Args::new());
     Run {
-        id,
-        number: RunNumber(state.take_number().0),
-        job: known.id.clone(),
-        uid,
-        args: Args::new(),
         schedule: Some(schedule),
-        nominal,
         state: State::Starting,
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
-        rerun_of: None,
         owner: Some(Owner { node: NodeId::from_bits(0x1111_2222_3333_4444_5555_6666_7777_8888), incarnation: 3 }),
         work: Some(Work::Noop(Span::ZERO)),
-        lock: None,
-        terms: Terms::default(),
-        ending: None,
         due: Some(at.plus(Span::from_secs(10))),
-        exit: None,
         log: vec![entered(State::Waiting), entered(State::Starting)],
-        span: None,
+        ..Run::blank(id, RunNumber(state.take_number().0), known.id.clone(), uid, nominal)
     }
 }
 

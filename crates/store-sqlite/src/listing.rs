@@ -43,11 +43,24 @@ impl Reader<'_> {
         let Listing { table, sql, values } = Listing::of(query);
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values.into_iter().chain([bounded(limit)])))?;
-        let mut records = Vec::new();
+        let mut page = Page::default();
+        let mut last = None;
         while let Some(row) = rows.next()? {
-            records.push(self.stored(table, row)?);
+            match self.stored(table, row) {
+                Ok(stored) => page.records.push(stored),
+                // One bad row must not hide the others.
+                Err(ReadError::Fault(fault)) => {
+                    page.unreadable.push(fault.to_string());
+                    last = Some(fault);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Ok(Page { records })
+        match last {
+            // A page that says nothing of where the next begins would be the end of the list.
+            Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(ReadError::Fault(fault)),
+            _ => Ok(page),
+        }
     }
 
     /// Records whose due is not after `until`, by time and then by key.

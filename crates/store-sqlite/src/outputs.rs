@@ -33,3 +33,19 @@ pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) 
     }
     Ok(Chunk { bytes, length })
 }
+
+/// Runs that have an output, those after one of them. Only the index is read, and of it only the beginning of each run.
+pub(crate) fn list(connection: &Connection, after: Option<RunId>, limit: usize) -> rusqlite::Result<Vec<RunId>> {
+    // No id comes before the empty text.
+    let mut last = after.map_or(String::new(), |run| run.to_string());
+    let mut statement = connection.prepare_cached("SELECT min(run) FROM outputs WHERE run > ?1")?;
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(run) = statement.query_row([&last], |row| row.get::<_, Option<String>>(0))?
+    {
+        // What is no run's id was not written by us, and is nobody's output.
+        found.extend(RunId::parse(&run));
+        last = run;
+    }
+    Ok(found)
+}

@@ -43,7 +43,8 @@ impl SqliteStore {
     /// Opens a store for reading and writing; makes it when there is none, and updates one with older tables. One process
     /// can have it open like this.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
-        let path = path.as_ref().to_owned();
+        // By its real name, so that whoever comes by a link finds the same lock. One that is not there yet has no other.
+        let path = path.as_ref().canonicalize().unwrap_or_else(|_| path.as_ref().to_owned());
         let opened = open_first(&path, &options)?;
         let hints = Arc::new(Hints::default());
         let writer = WriterThread::start(path.clone(), options.clone(), Arc::clone(&hints), opened);
@@ -146,6 +147,19 @@ impl Store for SqliteStore {
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
         Box::pin(async move {
             self.read(|reader| outputs::read(reader.connection, run, from, most).map_err(ReadError::from))
+        })
+    }
+
+    fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
+        Box::pin(
+            async move { self.read(|reader| outputs::list(reader.connection, after, limit).map_err(ReadError::from)) },
+        )
+    }
+
+    fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            let runs = runs.to_vec();
+            self.ask(|ticket| Request::DropOutputs { runs, ticket }).await?
         })
     }
 

@@ -4,6 +4,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod desk;
+mod expiry;
 mod fault;
 mod hash;
 pub mod memory;
@@ -15,6 +16,7 @@ mod unknown;
 mod wrapper;
 
 pub use desk::Desk;
+pub use expiry::{OUTPUTS_A_STEP, expire_outputs};
 pub use fault::Fault;
 pub use memory::MemoryStore;
 pub use page::{Page, Query, RunQuery};

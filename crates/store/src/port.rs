@@ -68,6 +68,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Reads a run's output from a byte on, at most so many bytes.
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
 
+    /// Runs that have an output, by their ids, those after the last of the page before; also runs that are not there.
+    fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
+
+    /// Deletes outputs. The runs stay as they are.
+    fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
+
     /// Says that a node is alive, and renews the locks of its runs for their time to live. Answers with those that it
     /// has lost.
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;

@@ -1,27 +1,86 @@
 //! What a run gets from its job when it is made: everything that may depend on args and time is bound once, here.
 
+use std::cell::LazyCell;
+
+use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Fold, Gap, Instant, Local, TextError};
 
-use crate::job::{Program, StopSchedule};
-use crate::record::{JobRecord, Run, ScheduleId, Terms, Work};
+use crate::job::{EnvValue, Job, Program, StopSchedule};
+use crate::record::{CommandLine, EnvText, JobRecord, Process, Run, ScheduleId, Terms, Work};
 use crate::template::{Bindings, Template};
 use crate::world::World;
 
+/// Bytes of the arguments and the environment that a job gives to a process, at most. A machine takes about twice that,
+/// and a run is a record.
+pub(super) const PROCESS_TEXT_MAX: usize = 1024 * 1024;
+
 /// What a run does.
 pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, TextError> {
+    let names = LazyCell::new(|| bindings(run, world));
     let bind = |template: &Template| match template.is_literal() {
         true => Ok(template.text().to_owned()),
-        false => template.bind(&bindings(run, world)),
+        false => template.bind(&names),
     };
-    match &job.job.program {
-        Program::Noop { duration } => Ok(Work::Noop(*duration)),
-        Program::Shell(command) => bind(command).map(Work::Shell),
-        Program::Exec(words) => words.iter().map(bind).collect::<Result<_, _>>().map(Work::Exec),
-        Program::Http(_) => Ok(Work::Unsupported("http".to_owned())),
-        Program::Remote(_) => Ok(Work::Unsupported("remote".to_owned())),
-        Program::Task(_) => Ok(Work::Unsupported("task".to_owned())),
-        Program::Plugin { .. } => Ok(Work::Unsupported("plugin".to_owned())),
+    let command = match &job.job.program {
+        Program::Shell(text) => CommandLine::Shell { text: bind(text)?, shell: job.job.shell.clone() },
+        Program::Exec(words) => CommandLine::Exec(words.iter().map(bind).collect::<Result<_, _>>()?),
+        Program::Noop { duration } => return Ok(Work::Noop(*duration)),
+        Program::Http(_) => return Ok(Work::Unsupported("http".to_owned())),
+        Program::Remote(_) => return Ok(Work::Unsupported("remote".to_owned())),
+        Program::Task(_) => return Ok(Work::Unsupported("task".to_owned())),
+        Program::Plugin { .. } => return Ok(Work::Unsupported("plugin".to_owned())),
+    };
+    process(&job.job, command, &bind).map(|process| Work::Process(Box::new(process)))
+}
+
+/// A process with everything that a job says of it.
+fn process(
+    job: &Job,
+    command: CommandLine,
+    bind: &dyn Fn(&Template) -> Result<String, TextError>,
+) -> Result<Process, TextError> {
+    let value = |value: &EnvValue| match value {
+        EnvValue::Text(template) => bind(template).map(EnvText::Text),
+        EnvValue::File(path) => Ok(EnvText::File(path.clone())),
+        EnvValue::Env(name) => Ok(EnvText::Env(name.clone())),
+    };
+    let env = job.env.iter().map(|(name, from)| Ok((name.clone(), value(from)?))).collect::<Result<_, TextError>>()?;
+    let process = Process {
+        command,
+        env,
+        cwd: job.cwd.as_ref().map(bind).transpose()?,
+        user: job.user.clone(),
+        umask: job.umask,
+        success_codes: job.success_codes.clone(),
+        limits: job.limits.as_deref().copied().unwrap_or_default(),
+    };
+    fits(&process).map(|()| process)
+}
+
+/// Whether a process can be given its arguments and environment: there is room, and no text ends before its end.
+fn fits(process: &Process) -> Result<(), TextError> {
+    let words: Vec<&str> = match &process.command {
+        CommandLine::Shell { text, shell } => {
+            [Some(text), shell.as_ref()].into_iter().flatten().map(|word| &word[..]).collect()
+        }
+        CommandLine::Exec(words) => words.iter().map(|word| &word[..]).collect(),
+    };
+    let env = process.env.iter().flat_map(|(name, value)| match value {
+        EnvText::Text(text) | EnvText::File(text) | EnvText::Env(text) => [name.as_str(), text.as_str()],
+    });
+    let mut bytes = 0;
+    for text in words.into_iter().chain(env).chain(process.cwd.as_deref()) {
+        if text.contains('\0') {
+            let message = format!("`{}` holds a zero byte", shortened(text).replace('\0', "\\0"));
+            return Err(TextError::new(0..text.len(), message).hint("a program cannot be given one"));
+        }
+        bytes += text.len() + 1;
     }
+    if bytes > PROCESS_TEXT_MAX {
+        let message = format!("command and environment are {bytes} bytes, of {PROCESS_TEXT_MAX} at most");
+        return Err(TextError::new(0..0, message).hint("let the program read a file that long"));
+    }
+    Ok(())
 }
 
 /// How long a run may take and how it is stopped. A run that is made after the time at which its schedule stops runs,
@@ -61,4 +120,110 @@ pub(super) fn bindings(run: &Run, world: &World) -> Bindings {
         .with("nominal_time", run.nominal.to_string())
         .with("attempt", run.attempt);
     run.args.iter().fold(own, |bindings, (name, value)| bindings.with(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use cronhold_schedule::Span;
+
+    use super::*;
+    use crate::args::Args;
+    use crate::decide::testing::{Bench, START, job_id};
+    use crate::ids::{JobUid, RunId, RunNumber};
+    use crate::job::{Limits, Param};
+    use crate::record::Source;
+
+    fn template(text: &str) -> Template {
+        Template::parse(text).expect(text)
+    }
+
+    /// What a run with `day` as its arg does.
+    fn bound(job: Job, day: &str) -> Result<Work, TextError> {
+        let uid = JobUid::from_bits(1);
+        let params = BTreeMap::from([("day".to_owned(), Param::default())]);
+        let given = BTreeMap::from([("day".to_owned(), day.to_owned())]);
+        let args = Args::bind(&params, &given, &BTreeMap::new()).expect("an arg");
+        let id = RunId::from_key(START, "a run");
+        let run = Run { args, attempt: 2, ..Run::blank(id, RunNumber(1), job_id("j"), uid, START) };
+        let record = JobRecord::new(job_id("j"), uid, Arc::new(job), "UTC".into(), Source::Api);
+        work(&record, &run, &Bench::new().world)
+    }
+
+    fn process(job: Job, day: &str) -> Process {
+        match bound(job, day) {
+            Ok(Work::Process(process)) => *process,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn everything_that_a_job_says_of_its_process() {
+        let mut job = Job::new(Program::Shell(template("load {{ day }}")));
+        let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+        job.shell = Some("/bin/zsh".to_owned());
+        job.env = BTreeMap::from([
+            ("DAY".to_owned(), EnvValue::Text(template("{{ day }}, attempt {{ attempt }}"))),
+            ("KEY".to_owned(), EnvValue::File("/etc/{{ day }}".to_owned())),
+            ("PROXY".to_owned(), EnvValue::Env("HTTPS_PROXY".to_owned())),
+        ]);
+        job.cwd = Some(template("/srv/{{ day }}"));
+        (job.user, job.umask, job.success_codes) = (Some("prices".to_owned()), Some(0o027), vec![0, 3]);
+        job.limits = Some(Box::new(limits));
+        let expected = Process {
+            command: CommandLine::Shell { text: "load monday".to_owned(), shell: Some("/bin/zsh".to_owned()) },
+            env: BTreeMap::from([
+                ("DAY".to_owned(), EnvText::Text("monday, attempt 2".to_owned())),
+                // A secret is named, not read, and its place is no template.
+                ("KEY".to_owned(), EnvText::File("/etc/{{ day }}".to_owned())),
+                ("PROXY".to_owned(), EnvText::Env("HTTPS_PROXY".to_owned())),
+            ]),
+            cwd: Some("/srv/monday".to_owned()),
+            user: Some("prices".to_owned()),
+            umask: Some(0o027),
+            success_codes: vec![0, 3],
+            limits,
+        };
+        assert_eq!(process(job, "monday"), expected);
+    }
+
+    #[test]
+    fn words_are_bound_each_for_itself() {
+        let job = Job::new(Program::Exec(["load", "{{ day }}", "a b"].map(template).to_vec()));
+        let words = ["load", "two words", "a b"].map(str::to_owned).to_vec();
+        assert_eq!(process(job, "two words"), Process::plain(CommandLine::Exec(words)));
+    }
+
+    #[test]
+    fn what_no_process_can_be_given_is_said() {
+        let long = "x".repeat(60 * 1024);
+        let wrong = |job: Job, day: &str| bound(job, day).expect_err("no process").to_string();
+        let exec = |count: usize| Job::new(Program::Exec(vec![template(&long); count]));
+        assert_eq!(process(exec(17), "monday").success_codes, [0]);
+        assert_eq!(
+            wrong(exec(18), "monday"),
+            "command and environment are 1105938 bytes, of 1048576 at most (let the program read a file that long)"
+        );
+        let mut job = exec(10);
+        job.env = (0..8).map(|number| (format!("V{number}"), EnvValue::Text(template(&long)))).collect();
+        assert!(wrong(job, "monday").starts_with("command and environment are 1105"));
+        for place in 0..3 {
+            let mut job = Job::new(Program::Shell(template(["true", "{{ day }}"][usize::from(place == 0)])));
+            job.cwd = (place == 1).then(|| template("{{ day }}"));
+            job.env.extend((place == 2).then(|| ("V".to_owned(), EnvValue::Text(template("{{ day }}")))));
+            assert_eq!(wrong(job, "a\0b"), "`a\\0b` holds a zero byte (a program cannot be given one)");
+        }
+        let mut job = exec(1);
+        job.cwd = Some(template("{{ night }}"));
+        assert!(wrong(job, "monday").contains("night"));
+    }
+
+    #[test]
+    fn others_have_no_process() {
+        let mut job = Job::new(Program::Noop { duration: Span::from_secs(5) });
+        job.cwd = Some(template("{{ night }}"));
+        assert_eq!(bound(job, "monday"), Ok(Work::Noop(Span::from_secs(5))));
+    }
 }

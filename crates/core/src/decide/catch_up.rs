@@ -1,6 +1,7 @@
 //! A backlog is worked, one occurrence after the other and beside the live schedule. It gives way to everything else:
 //! as long as its next run could not start at once, it waits.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
@@ -11,8 +12,8 @@ use super::skips::{self, Part};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::JobId;
-use crate::job::{CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
-use crate::policy::catch_up::Stretch;
+use crate::job::{CatchUp, CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
+use crate::policy::catch_up::{Reach, Stretch};
 use crate::policy::overlap::Admission;
 use crate::record::{Actor, Backlog, JobState, Key, Record, ScheduleId};
 use crate::run::Reason;
@@ -45,14 +46,17 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         return Ok(look_again());
     }
     let mut draft = Draft::new(view);
-    if !view.world.is_eligible(&job.job.nodes) {
-        if backlog.position.plus(job.job.catch_up.within) > now {
-            return Ok(look_again());
-        }
-        give_up(&mut draft, &mut state, &table, &[first_of(&backlog)], &Reason::NoEligibleNode)?;
+    let is_eligible = view.world.is_eligible(&job.job.nodes);
+    let (given_up, rest) = by_policy((*backlog).clone(), &table, now);
+    if !given_up.is_empty() {
+        let reason = if is_eligible { Reason::Missed } else { Reason::NoEligibleNode };
+        give_up(&mut draft, &mut state, &table, &given_up, &reason)?;
         draft.put_state(state);
-        write(&mut draft, promote((*backlog).clone()), key);
+        write(&mut draft, rest.map(|rest| Backlog { due: now, ..rest }), key);
         return draft.done(Answer::Done);
+    }
+    if !is_eligible {
+        return Ok(look_again());
     }
     if !start(&mut draft, &mut state, &table, backlog.position)? {
         return Ok(only(at(Some(now.plus(GIVE_WAY)))));
@@ -62,24 +66,60 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     draft.done(Answer::Done)
 }
 
-/// Adds a stretch to what is caught up. Answers whether everything has its place; something older may have had to go.
+/// Divides what is left by the policy as it is now: the job may have been changed since, or paused for long. Answers
+/// with what is given up, the oldest first, and with what is still to be caught up.
+fn by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
+    let CatchUp { policy, within } = table.job.job.catch_up;
+    let oldest_due = now.minus(within);
+    let is_wanted = |at: &Instant| table.wake(*at) >= oldest_due;
+    let mut given_up = Vec::new();
+    let mut rest = Some(backlog);
+    while let Some(mut backlog) = rest {
+        let Reach { from, to } = first_of(&backlog);
+        let wanted = match policy {
+            CatchUpPolicy::None => None,
+            CatchUpPolicy::Last => Some(to).filter(|to| backlog.later.is_empty() && is_wanted(to)),
+            CatchUpPolicy::All if is_wanted(&from) => Some(from),
+            CatchUpPolicy::All => table.first_due(oldest_due).filter(|at| from < *at && *at <= to),
+        };
+        let Some(wanted) = wanted else {
+            given_up.push(Reach { from, to });
+            rest = promote(backlog);
+            continue;
+        };
+        if from < wanted {
+            given_up.push(Reach { from, to: table.last_before(wanted, from).unwrap_or(from) });
+            backlog.position = wanted;
+        }
+        return (given_up, Some(backlog));
+    }
+    (given_up, None)
+}
+
+/// What adding to a backlog may look at, so that a decision can ask for it in one round.
+pub(super) fn needs(view: &View<'_>, table: &Timetable<'_>) -> Result<BTreeSet<Key>, Halt> {
+    let backlog = view.backlog(&table.job.id, table.id)?;
+    Ok(backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| table.identity(rest.from)).collect())
+}
+
+/// Adds to what is caught up; something older may have to go.
 pub(super) fn add(
     draft: &mut Draft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    stretch: Stretch,
-) -> Result<bool, Halt> {
+    reach: Reach,
+) -> Result<(), Halt> {
+    draft.view.need(needs(draft.view, table)?)?;
+    let stretch = table.counted(reach);
     let Stretch { from, to, count } = stretch;
     let (job, schedule, due) = (table.job.id.clone(), table.id.clone(), draft.at());
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
-    let mut is_all = true;
     let backlog = match draft.view.backlog(&table.job.id, table.id)? {
         None => new,
         // Only the newest is wanted, and this is newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
-            let rest: Vec<Stretch> = old.rest().collect();
+            let rest: Vec<Reach> = old.rest().map(|rest| rest.reach()).collect();
             give_up(draft, state, table, &rest, &Reason::Missed)?;
-            is_all = false;
             new
         }
         Some(old) => {
@@ -97,13 +137,12 @@ pub(super) fn add(
             if all.later.len() > Backlog::LATER_MAX {
                 give_up(draft, state, table, &[first_of(&all)], &Reason::Missed)?;
                 all = promote(all).expect("there are later stretches");
-                is_all = false;
             }
             all
         }
     };
     draft.put(Record::Backlog(Arc::new(backlog)));
-    Ok(is_all)
+    Ok(())
 }
 
 /// Records that what is left of a backlog is not caught up.
@@ -111,11 +150,10 @@ pub(super) fn give_up(
     draft: &mut Draft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    rest: &[Stretch],
+    rest: &[Reach],
     reason: &Reason,
 ) -> Result<(), Halt> {
-    let counted = rest.iter().map(|stretch| table.stretch(stretch.from, stretch.to));
-    let parts: Vec<Part> = counted.map(|stretch| Part { stretch, reason: reason.clone() }).collect();
+    let parts: Vec<Part> = rest.iter().map(|reach| Part { reach: *reach, reason: reason.clone() }).collect();
     draft.view.need(skips::needs(table, None, &parts))?;
     // What lies between two stretches has other outcomes, so none of them goes on with the one before.
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
@@ -161,8 +199,8 @@ fn promote(mut backlog: Backlog) -> Option<Backlog> {
     Some(Backlog { from, position: from, to, count, ..backlog })
 }
 
-fn first_of(backlog: &Backlog) -> Stretch {
-    Stretch { from: backlog.position, to: backlog.to, count: backlog.count }
+fn first_of(backlog: &Backlog) -> Reach {
+    Reach { from: backlog.position, to: backlog.to }
 }
 
 fn write(draft: &mut Draft<'_>, backlog: Option<Backlog>, key: Key) {
@@ -332,6 +370,88 @@ mod tests {
                 next 00:20, backlog 00:10–00:10 of 1
             00:35 due
                 #1 00:20 skipped: missed, #2 00:10 skipped: missed, next 00:40, backlog 00:30–00:30 of 1
+            ",
+        );
+    }
+
+    /// A backlog is worked by the policy that holds then, as what was missed is when it is divided.
+    #[test]
+    fn what_has_become_too_old_is_given_up() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up all 1h; overlap allow
+                next 00:10, job r1
+            00:35 due
+                next 00:40, backlog 00:10–00:30 of 3
+            00:35 catch up
+                #1 00:10 starting, backlog 00:20–00:30 of 3
+            00:35 pause j
+                job paused
+            01:21 catch up
+                (catch up 01:22)
+            01:21 resume j
+                job resumed, (plan 00:40), (wake #1 01:21)
+            01:21 catch up
+                #2 00:20 skipped: missed, backlog 00:30–00:30 of 3
+            72:00 catch up
+                #3 00:30 skipped: missed, backlog gone
+            ",
+        );
+        play(
+            "
+            00:00 put j @every 10m; catch_up all 1h; overlap allow
+                next 00:10, job r1
+            00:35 due
+                next 00:40, backlog 00:10–00:30 of 3
+            00:35 pause j
+                job paused
+            72:00 resume j
+                job resumed, (plan 00:40)
+            72:00 catch up
+                #1 00:10–00:30 ×3 skipped: missed, backlog gone
+            ",
+        );
+    }
+
+    #[test]
+    fn a_policy_that_changed_holds_for_what_is_left() {
+        play(
+            "
+            00:00 put j a: @every 10m; catch_up all 9h; overlap allow
+                a next 00:10, job r1
+            00:25 due
+                a next 00:30, backlog 00:10–00:20 of 2
+            00:30 due
+                #1 00:30 starting, a next 00:40
+            01:05 due
+                a next 01:10, backlog 00:10–00:20 of 2 and 00:40–01:00 of 3
+            01:06 put j a: @every 10m; catch_up last 9h; overlap allow
+                job r2, (wake #1 01:06)
+            01:06 catch up
+                #2 00:10–00:20 ×2 skipped: missed, #3 00:40–00:50 ×2 skipped: missed, backlog 01:00–01:00 of 3
+            01:07 put j a: @every 10m; catch_up none; overlap allow
+                job r3, (wake #1 01:07)
+            01:07 catch up
+                #4 01:00 skipped: missed, backlog gone
+            ",
+        );
+    }
+
+    #[test]
+    fn without_a_node_only_what_is_too_old_is_given_up() {
+        play(
+            "
+            00:00 put j @every 10m; catch_up all 1h; overlap allow; nodes gpu
+                next 00:10, job r1
+            00:35 due
+                next 00:40, backlog 00:10–00:30 of 3
+            01:10 catch up
+                (catch up 01:11)
+            01:25 catch up
+                #1 00:10–00:20 ×2 skipped: no eligible node, backlog 00:30–00:30 of 3
+            01:25 label gpu
+            01:25 catch up
+                #2 00:30 starting, backlog gone
             ",
         );
     }

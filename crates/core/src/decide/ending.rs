@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use cronhold_schedule::{Span, Timing};
+
 use super::bind;
 use super::draft::Draft;
 use super::motion::enter;
@@ -10,9 +12,7 @@ use crate::decision::Effect;
 use crate::ids::RunId;
 use crate::job::Retain;
 use crate::policy::retry::{self, Ended};
-use crate::record::{
-    Actor, Cursor, Exit, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Transition,
-};
+use crate::record::{Actor, Cursor, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Transition};
 use crate::run::{Cause, Reason, State};
 use crate::view::{Halt, View};
 
@@ -30,10 +30,7 @@ pub(super) fn end(
     cause: Cause,
     reason: Option<Reason>,
 ) -> Result<Run, Halt> {
-    let actor = match cause {
-        Cause::Succeeded | Cause::Failed => Actor::Program,
-        _ => draft.view.stamp.actor.clone(),
-    };
+    let actor = draft.view.stamp.actor.clone();
     end_by(draft, run, state, cause, reason, actor)
 }
 
@@ -72,12 +69,6 @@ pub(super) fn end_by(
     Ok(run)
 }
 
-/// How a program's own end ends a run that may have been told to end: what it was told says why, its exit says how.
-pub(super) fn exit(run: &mut Run, exit: Option<Exit>) -> Option<Reason> {
-    run.exit = exit;
-    run.ending.clone()
-}
-
 /// The next attempt, if there is one. It counts as active while it waits for its time.
 fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
     let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
@@ -88,21 +79,17 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
         None => RunId::from_key(run.nominal, &format!("retry of {}", run.id)),
     };
     let mut next = Run {
-        id,
-        number: state.take_number(),
+        args: run.args.clone(),
+        schedule: run.schedule.clone(),
+        state: State::Scheduled,
         attempt,
         retry_of: Some(run.id),
-        retried_by: None,
-        rerun_of: None,
-        state: State::Scheduled,
-        reason: None,
-        owner: None,
+        work: run.work.clone(),
         lock: LockName::of(&job.id, &job.job.lock),
-        ending: None,
+        terms: run.terms.clone(),
         due: Some(at),
-        exit: None,
         log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
-        ..run.clone()
+        ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
     // The number of the attempt is something that a program can be told.
     next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
@@ -122,7 +109,11 @@ fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) -> R
 /// A schedule that counts from the previous run learns when its next one is due.
 fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt> {
     let Some((schedule, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
-    let next = job.compile(schedule, draft.view.world).ok().and_then(|compiled| compiled.after_run(draft.at()));
+    let next = match job.compile(schedule, draft.view.world) {
+        Ok(compiled) => compiled.after_run(draft.at()),
+        // Its zone or calendar went missing and may come back: an occurrence that is due waits for that.
+        Err(_) => Some(draft.at().plus(interval(schedule))),
+    };
     cursor.follows = None;
     cursor.next = next.filter(|_| schedule.enabled);
     cursor.wake = cursor.next;
@@ -144,7 +135,15 @@ fn followed<'j>(
 
 /// Whether a schedule counts from the end of its previous run.
 pub(super) fn counts_from_previous(schedule: &crate::job::Schedule) -> bool {
-    matches!(schedule.spec.timing, cronhold_schedule::Timing::After { .. })
+    matches!(schedule.spec.timing, Timing::After { .. })
+}
+
+/// The time from the end of a run to the next one, for a schedule that counts so.
+pub(super) fn interval(schedule: &crate::job::Schedule) -> Span {
+    match schedule.spec.timing {
+        Timing::After { interval } => interval.max(Span::from_secs(1)),
+        _ => Span::ZERO,
+    }
 }
 
 /// Counts a finished run, and asks for a look at old ones when there are clearly too many.

@@ -14,7 +14,7 @@ use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::JobId;
 use crate::job::Overlap;
-use crate::policy::catch_up::{GRACE, Plan, Stretch};
+use crate::policy::catch_up::{GRACE, Plan, Reach};
 use crate::policy::overlap::Admission;
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
 use crate::run::Reason;
@@ -106,7 +106,8 @@ impl<'a> Claim<'a> {
         self.done()
     }
 
-    /// Nobody was there when it was due. Everything that is late is decided in this one commit.
+    /// Nobody was there when it was due. Everything that is late is decided in this one commit. It is counted last,
+    /// when nothing has to be asked for any more, because a decision begins again after each question.
     fn late(mut self, first: Instant) -> Result<Done, Halt> {
         let view = self.draft.view;
         let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
@@ -117,28 +118,40 @@ impl<'a> Claim<'a> {
         }
         let everything = view.pauses()?;
         let pauses = [&self.state.pauses, &*everything];
-        let split = |stretch| skips::parts(self.table, stretch, &Reason::Missed, &pauses, self.draft.at());
+        let split = |reach| skips::parts(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
         let parts = missed.map(split).unwrap_or_default();
         let of_backlog = backlog.map(|_| Key::Backlog(self.job.id.clone(), self.table.id.clone()));
         let of_skips = skips::needs(self.table, self.cursor.streak.as_ref(), &parts);
-        view.need(of_skips.into_iter().chain(of_backlog).chain(self.needs()))?;
+        view.need(of_skips.into_iter().chain(of_backlog.clone()).chain(self.needs()))?;
+        let has_older = of_backlog.is_some() && view.backlog(&self.job.id, self.table.id)?.is_some();
+        // One that is on time stays for a node that may run it. Beside an older backlog it stays for the next decision:
+        // this one has asked often enough.
+        let live = live.filter(|_| is_eligible && !has_older);
+        if has_older {
+            view.need(catch_up::needs(view, self.table)?)?;
+        }
+        if let Some(live) = live {
+            self.rehearse(live)?;
+        }
 
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, parts)?;
         let mut newest = missed.map_or(first, |missed| missed.to);
-        // One that is on time stays for a node that may run it.
-        let mut live = live.filter(|_| is_eligible);
-        if let Some(stretch) = backlog {
-            let is_all = catch_up::add(&mut self.draft, &mut self.state, self.table, stretch)?;
-            // That took as many looks at the store as a decision has; the next decision goes on.
-            live = live.filter(|_| is_all);
+        if let Some(reach) = backlog {
+            catch_up::add(&mut self.draft, &mut self.state, self.table, reach)?;
             self.cursor.streak = None;
-            newest = stretch.to;
+            newest = reach.to;
         }
         match live {
             Some(live) => self.take(live, Actor::Schedule)?,
             None => self.move_on(newest, None),
         }
         self.done()
+    }
+
+    /// Asks for all that making the run of an occurrence looks at, and makes nothing.
+    fn rehearse(&self, nominal: Instant) -> Result<(), Halt> {
+        let (draft, state, cursor) = (Draft::new(self.draft.view), self.state.clone(), self.cursor.clone());
+        Claim { draft, job: self.job, table: self.table, state, cursor }.take(nominal, Actor::Schedule)
     }
 
     fn look_again(&self, nominal: Instant) -> Done {
@@ -199,7 +212,7 @@ impl<'a> Claim<'a> {
     }
 
     fn withhold(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
-        let part = Part { stretch: Stretch { from: nominal, to: nominal, count: 1 }, reason };
+        let part = Part { reach: Reach { from: nominal, to: nominal }, reason };
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 

@@ -52,30 +52,11 @@ pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>
 /// Makes a run that waits and has nothing to do yet.
 pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
     let Birth { id, job, schedule, nominal, args, actor } = birth;
-    Run {
-        id,
-        number: state.take_number(),
-        job: job.id.clone(),
-        uid: job.uid,
-        args,
-        schedule: schedule.cloned(),
-        nominal,
-        state: State::Waiting,
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
-        rerun_of: None,
-        owner: None,
-        work: None,
-        lock: LockName::of(&job.id, &job.job.lock),
-        terms: bind::terms(job, schedule, nominal, draft.at(), draft.view.world),
-        ending: None,
-        due: None,
-        exit: None,
-        log: vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }],
-        span: None,
-    }
+    let terms = bind::terms(job, schedule, nominal, draft.at(), draft.view.world);
+    let log = vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }];
+    let lock = LockName::of(&job.id, &job.job.lock);
+    let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
+    Run { args, schedule: schedule.cloned(), lock, terms, log, ..run }
 }
 
 /// Whether a run that waits may start now. `is_new` says that it has not been held yet.
@@ -207,6 +188,8 @@ pub(super) fn start(
     enter(&mut run, cause, draft.at(), actor, "")?;
     run.owner = Some(draft.view.stamp.owner);
     run.due = Some(draft.at().plus(LAUNCH_WITHIN));
+    // Whoever waited past the time at which its schedule stops runs is not stopped by it, as if made only now.
+    run.terms.stop_at = run.terms.stop_at.filter(|at| *at > draft.at());
     state.queue.retain(|queued| *queued != run.id);
     state.activate(run.id, &run.args);
     if let Some(lock) = &run.lock {

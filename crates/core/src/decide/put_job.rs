@@ -13,7 +13,7 @@ use super::{pause, resume};
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
-use crate::record::{Cursor, JobRecord, JobState, Key, Record, ScheduleId, Source};
+use crate::record::{Cursor, JobRecord, JobState, Key, LockName, Record, ScheduleId, Source};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
@@ -36,6 +36,9 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Sourc
     let uid = old.as_ref().map_or(uid, |old| old.uid);
     let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
+    if let Some(name) = LockName::of(id, &job.lock).filter(|name| LockName::parse(name.as_str()).is_err()) {
+        return Err(Rejection::Lock { job: id.clone(), length: name.as_str().len() }.into());
+    }
     let tables = tables(view, &new)?;
 
     let mut draft = Draft::new(view);
@@ -59,7 +62,11 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Sourc
             None => table.begin(since, view.world),
         });
     }
-    set_pause(&mut draft, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
+    set_pause(view, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
+    if old.is_some() {
+        // What a run waits for may not be asked of it any more.
+        resume::wake_all(&mut draft, &state);
+    }
     if state != before {
         draft.put_state(state);
     }
@@ -71,7 +78,12 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Sourc
 /// All schedules of the job, those that do not count now too: each must be one that can be asked.
 fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
     let mut seen = BTreeSet::new();
-    let compile = |(id, schedule)| {
+    let compile = |(id, schedule): (&'a ScheduleId, &'a crate::job::Schedule)| {
+        // What cannot be read back must not be stored.
+        if let Err(error) = ScheduleId::parse(id.as_str()) {
+            let message = error.to_string();
+            return Err(Rejection::Schedule { job: job.id.clone(), key: "name", message });
+        }
         if !seen.insert(id) {
             return Err(Rejection::SameSchedule { job: job.id.clone(), schedule: ScheduleId::clone(id) });
         }
@@ -94,14 +106,13 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
 
 /// A definition that comes to say `paused` pauses the job, and one that ceases to say so resumes it. One that says what
 /// it said before changes nothing, whatever someone has done by hand since.
-fn set_pause(draft: &mut Draft<'_>, state: &mut JobState, was: bool, is: bool) {
-    let stamp = draft.view.stamp;
+fn set_pause(view: &View<'_>, state: &mut JobState, was: bool, is: bool) {
+    let stamp = view.stamp;
     if is && !was && !state.pauses.is_paused() {
         pause::begin(&mut state.pauses, stamp.at, &stamp.actor, IN_DEFINITION);
     }
     if was && !is && state.pauses.is_paused() {
         resume::end(&mut state.pauses, stamp.at);
-        resume::wake_all(draft, state);
     }
 }
 
@@ -202,6 +213,27 @@ mod tests {
         );
     }
 
+    /// Runs that wait are asked again at once, those behind the first too: what they wait for may be gone.
+    #[test]
+    fn what_waits_is_looked_at() {
+        play(
+            "
+            02:30 put j overlap allow; needs window 01:00 02:00
+                job r1
+            02:31 run j
+                #1 02:31 waiting, → #1
+            02:32 run j
+                #2 02:32 waiting, → #2
+            02:33 put j overlap allow
+                job r2, (wake #1 02:33), (wake #2 02:33)
+            02:33 wake #2
+                #2 02:32 starting
+            02:33 wake #1
+                #1 02:31 starting
+            ",
+        );
+    }
+
     #[test]
     fn a_schedule_after_the_previous_run() {
         play(
@@ -213,7 +245,7 @@ mod tests {
             00:20 due
                 #1 00:20 starting, a follows its run
             00:21 put j a: with 30m interval
-                job r3
+                job r3, (wake #1 00:21)
             00:25 ended #1 yes
                 #1 00:20 success, a next 00:55
             00:26 put j a: @every 20m

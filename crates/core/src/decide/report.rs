@@ -9,7 +9,7 @@ use super::motion;
 use crate::command::{Report, Verdict};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::Run;
+use crate::record::{Actor, Run};
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{Halt, View};
 
@@ -25,9 +25,10 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
         Report::Ended(verdict) => ended(view, &run, verdict),
         // What runs was launched.
         Report::NotLaunched(_) if run.state == State::Running => Ok(nothing),
-        Report::NotLaunched(why) => over(view, &run, Cause::Broke, Some(Reason::NotLaunched(why.clone()))),
-        Report::Lost if run.state == State::Starting => over(view, &run, Cause::Broke, Some(Reason::StartUnknown)),
-        Report::Lost => over(view, &run, Cause::Broke, Some(Reason::NodeLost)),
+        Report::NotLaunched(why) => gone(view, &run, Reason::NotLaunched(why.clone())),
+        Report::Lost if run.state == State::Starting => gone(view, &run, Reason::StartUnknown),
+        Report::Lost => gone(view, &run, Reason::NodeLost),
+        Report::KeeperLost => gone(view, &run, Reason::KeeperLost),
     }
 }
 
@@ -58,16 +59,28 @@ fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
 /// The program has ended. What it was told says why, what it answered says how.
 fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
     let mut run = run.clone();
-    let told = ending::exit(&mut run, verdict.exit);
+    run.exit = verdict.exit;
+    run.written.clone_from(&verdict.written);
+    let told = run.ending.clone();
     let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
-    over(view, &run, cause, told.or_else(|| verdict.reason.clone()))
+    over(view, &run, cause, told.or_else(|| verdict.reason.clone()), Actor::Program)
 }
 
-fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>) -> Result<Done, Halt> {
+/// There is no program, and nobody saw it end. A run that was told to end has failed for that reason, whatever became
+/// of its program: what someone has stopped is not tried again as a mishap.
+fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
+    let actor = view.stamp.actor.clone();
+    match run.ending.clone() {
+        Some(told) => over(view, run, Cause::Failed, Some(told), actor),
+        None => over(view, run, Cause::Broke, Some(reason), actor),
+    }
+}
+
+fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>, actor: Actor) -> Result<Done, Halt> {
     ending::need_for_end(view, run)?;
     let mut draft = Draft::new(view);
     let mut state = draft.job_state(&run.job)?;
-    let run = ending::end(&mut draft, run.clone(), &mut state, cause, reason)?;
+    let run = ending::end_by(&mut draft, run.clone(), &mut state, cause, reason, actor)?;
     draft.put_run(run);
     draft.put_state(state);
     draft.done(Answer::Done)
@@ -76,6 +89,7 @@ fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>) -> Res
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::play;
+    use crate::record::{Actor, Written};
     use crate::run::State;
 
     #[test]
@@ -108,6 +122,129 @@ mod tests {
             00:06 lost #5
                 #5 00:06 error: node lost",
         );
+    }
+
+    #[test]
+    fn a_lost_keeper_takes_its_programs_along() {
+        play(
+            "00:00 put j overlap allow; lock
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 keeper-lost #1
+                #1 00:01 error: keeper lost
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:02 launched #2
+                #2 00:02 running
+            00:02 keeper-lost #2
+                #2 00:02 error: keeper lost
+            00:03 run j
+                #3 00:03 starting, → #3
+            00:03 launched #3
+                #3 00:03 running
+            00:03 stop #3
+                #3 00:03 stopping (stopped)
+            00:04 keeper-lost #3
+                #3 00:03 failure: stopped
+            00:04 keeper-lost #3
+                unchanged
+            00:04 ended #3 yes
+                unchanged
+            00:05 run j at=00:09
+                #4 00:09 scheduled, → #4
+            00:05 keeper-lost #4
+                unchanged
+            00:06 run j
+                #5 00:06 starting, → #5
+            00:06 node 2.1
+            00:06 keeper-lost #5
+                unchanged",
+        );
+    }
+
+    /// Whatever became of it then: it was told to end, and it has ended.
+    #[test]
+    fn what_was_stopped_and_then_lost_is_not_tried_again() {
+        let bench = play(
+            "00:00 put j overlap allow; retry 3; retry_on_error; on_lost_retry
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 stop #1
+                #1 00:01 stopping (stopped)
+            00:01 keeper-lost #1
+                #1 00:01 failure: stopped
+            00:02 run j
+                #2 00:02 starting, → #2
+            00:02 launched #2
+                #2 00:02 running
+            00:02 stop #2
+                #2 00:02 stopping (stopped)
+            00:02 signal #2 SIGKILL
+                #2 00:02 stopping (killed), (signal #2 SIGKILL)
+            00:02 lost #2
+                #2 00:02 failure: killed
+            00:03 run j
+                #3 00:03 starting, → #3
+            00:03 stop #3
+                #3 00:03 stopping (stopped)
+            00:03 unlaunched #3 no such file
+                #3 00:03 failure: stopped
+            00:04 run j
+                #4 00:04 starting, → #4
+            00:04 keeper-lost #4
+                #4 00:04 error: keeper lost, #5 00:04 attempt 2 scheduled",
+        );
+        // The program did not say so itself.
+        assert_eq!(bench.run(None, 1).log.last().map(|entry| &entry.actor), Some(&Actor::Recovery));
+    }
+
+    #[test]
+    fn what_was_replaced_or_took_too_long_and_then_was_lost() {
+        play(
+            "00:00 put j overlap replace; retry 2; retry_on_error; timeout 1m
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 launched #1
+                #1 00:01 running
+            00:01:30 run j
+                #1 00:01 stopping (replaced), #2 00:01:30 waiting, → #2
+            00:01:31 lost #1
+                #1 00:01 failure: replaced
+            00:01:31 wake #2
+                #2 00:01:30 starting
+            00:01:31 launched #2
+                #2 00:01:30 running
+            00:02:31 wake #2
+                #2 00:01:30 stopping (timeout)
+            00:02:32 lost #2
+                #2 00:01:30 failure: timeout, #3 00:01:30 attempt 2 scheduled",
+        );
+    }
+
+    #[test]
+    fn what_a_program_wrote_stays_with_its_run_alone() {
+        let bench = play(
+            "00:00 put j overlap allow; retry 2
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:01 ended #1 code 3 wrote 70000 no rows/giving up
+                #1 00:01 failure: exit code 3, #2 00:01 attempt 2 scheduled
+            00:02 rerun #1
+                #3 00:01 starting, → #3
+            00:02 ended #3 yes
+                #3 00:01 success
+            00:02 mark #1 success
+                #1 00:01 success: by operator",
+        );
+        let [first, retry, rerun] = [1, 2, 3].map(|number| bench.run(None, number));
+        let tail = ["no rows", "giving up"].map(str::to_owned).to_vec();
+        assert_eq!(first.written, Some(Written { bytes: 70_000, tail }));
+        assert_eq!((&retry.written, &retry.exit), (&None, &None));
+        assert_eq!((&rerun.written, &rerun.exit), (&None, &None));
     }
 
     #[test]
@@ -268,6 +405,28 @@ mod tests {
                 #5 00:04 starting, → #5
             00:04 lost #5
                 #5 00:04 error: start unknown, #6 00:04 attempt 2 scheduled",
+        );
+    }
+
+    /// Such a schedule would never be asked again; as it is, its next waits until it can be.
+    #[test]
+    fn a_schedule_that_counts_from_its_run_outlives_a_calendar_that_went_missing() {
+        play(
+            "00:00 calendar open Mon-Fri
+            00:00 put j with 10m interval; calendar open
+                next 00:10, job r1
+            00:10 due
+                #1 00:10 starting, follows its run
+            00:11 calendar open
+            00:12 ended #1 yes
+                #1 00:10 success, next 00:22
+            00:22 due
+                (plan 00:22 at 00:23)
+            00:23 calendar open Mon-Fri
+            00:23 due
+                #2 00:22 starting, follows its run
+            00:24 ended #2 yes
+                #2 00:22 success, next 00:34",
         );
     }
 

@@ -55,29 +55,30 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
 fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
     let actor = view.stamp.actor.clone();
     Run {
-        id,
-        number: state.take_number(),
-        schedule: None,
-        state: State::Waiting,
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
+        args: old.args.clone(),
         rerun_of: Some(old.id),
-        owner: None,
+        work: old.work.clone(),
+        lock: old.lock.clone(),
         terms: Terms { stop_at: None, ..old.terms.clone() },
-        ending: None,
-        due: None,
-        exit: None,
         log: vec![Transition { at: view.stamp.at, state: State::Waiting, actor, message: String::new() }],
-        ..old.clone()
+        ..Run::blank(id, state.take_number(), old.job.clone(), old.uid, old.nominal)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::{job_id, play};
-    use crate::record::Work;
+    use crate::record::{CommandLine, Run, Work};
+
+    fn shell(run: &Run) -> &str {
+        match &run.work {
+            Some(Work::Process(process)) => match &process.command {
+                CommandLine::Shell { text, shell: None } => text,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn as_it_was_or_as_it_is() {
@@ -102,8 +103,8 @@ mod tests {
                 #4 00:10 starting, → #4",
         );
         let [first, was, is] = [1, 2, 4].map(|number| bench.run(None, number));
-        assert_eq!((&was.work, was.rerun_of), (&Some(Work::Shell("old 1".to_owned())), Some(first.id)));
-        assert_eq!((&is.work, is.terms.timeout.is_some()), (&Some(Work::Shell("new 1".to_owned())), true));
+        assert_eq!((shell(&was), was.rerun_of), ("old 1", Some(first.id)));
+        assert_eq!((shell(&is), is.terms.timeout.is_some()), ("new 1", true));
         // The stop time of the schedule has passed, and someone wants the run nevertheless.
         assert!(first.terms.stop_at.is_some());
         assert_eq!((was.terms.stop_at, &was.schedule, was.attempt), (None, &None, 1));
@@ -119,7 +120,7 @@ mod tests {
             00:01 ended #1 no
                 #1 00:01 failure: exit code 1, #2 00:01 attempt 2 scheduled
             00:02 put j param y; overlap allow; retry 2
-                job r2
+                job r2, (wake #2 00:02)
             00:02 rerun #1 anew
                 ! there is no param `x` (did you mean `y`?); the param `y` needs a value
             00:02 rerun #1

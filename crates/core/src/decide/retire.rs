@@ -7,6 +7,7 @@ use super::catch_up;
 use super::draft::Draft;
 use super::skips::{self, Part};
 use super::timetable::Timetable;
+use crate::policy::catch_up::Reach;
 use crate::record::{Backlog, Cursor, JobRecord, JobState, Key, Pauses, ScheduleId};
 use crate::run::Reason;
 use crate::view::Halt;
@@ -55,12 +56,13 @@ impl<'a> Retiring<'a> {
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
             if let Some(table) = table {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
-                let rest: Vec<_> = backlog.iter().flat_map(|backlog| backlog.rest()).collect();
+                let rest: Vec<Reach> =
+                    backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
                 records.push((table, parts, rest));
             }
         }
         let identities = records.iter().flat_map(|(table, parts, rest)| {
-            let of_rest = rest.iter().map(|stretch| table.identity(stretch.from));
+            let of_rest = rest.iter().map(|reach| table.identity(reach.from));
             skips::needs(table, None, parts).into_iter().chain(of_rest)
         });
         let mut needed: Vec<Key> = identities.collect();
@@ -94,9 +96,9 @@ impl<'a> Retiring<'a> {
     ) -> Vec<Part> {
         let now = draft.at();
         let first = cursor.and_then(|cursor| cursor.next).filter(|next| *next <= now);
-        let stretch = first.map(|first| table.stretch(first, table.last_come(first, now)));
-        let split = |stretch| skips::parts(table, stretch, reason, &[pauses, &self.everything], now);
-        stretch.map(split).unwrap_or_default()
+        let reach = first.map(|from| Reach { from, to: table.last_come(from, now) });
+        let split = |reach| skips::parts(table, reach, reason, &[pauses, &self.everything], now);
+        reach.map(split).unwrap_or_default()
     }
 }
 

@@ -9,7 +9,7 @@ use super::ending;
 use super::motion;
 use super::timetable::Timetable;
 use crate::ids::RunId;
-use crate::policy::catch_up::Stretch;
+use crate::policy::catch_up::{Reach, Stretch};
 use crate::record::{JobState, Key, Pauses, Run, Streak, Transition};
 use crate::run::{Reason, State};
 use crate::view::Halt;
@@ -17,7 +17,7 @@ use crate::view::Halt;
 /// A stretch of occurrences that do not run, all for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    pub(super) stretch: Stretch,
+    pub(super) reach: Reach,
     pub(super) reason: Reason,
 }
 
@@ -27,7 +27,7 @@ const SPAN_ATTEMPT: u32 = 0;
 /// Divides a stretch by what was paused meanwhile; the rest has the reason given.
 pub(super) fn parts(
     table: &Timetable<'_>,
-    stretch: Stretch,
+    reach: Reach,
     reason: &Reason,
     pauses: &[&Pauses],
     now: Instant,
@@ -37,18 +37,17 @@ pub(super) fn parts(
     // Where a pause began or ended, something else may hold from the next occurrence on.
     let mut seams: Vec<Instant> = held.iter().flat_map(|(from, to)| [just_before(*from), *to]).collect();
     seams.sort_unstable();
-    let mut firsts = vec![stretch.from];
-    for first in seams.into_iter().filter(|seam| *seam >= stretch.from).filter_map(|seam| table.next(seam)) {
+    let mut firsts = vec![reach.from];
+    for first in seams.into_iter().filter(|seam| *seam >= reach.from).filter_map(|seam| table.next(seam)) {
         let is_other = firsts.last().is_some_and(|last| *last < first && is_paused(*last) != is_paused(first));
-        if first <= stretch.to && is_other {
+        if first <= reach.to && is_other {
             firsts.push(first);
         }
     }
-    let ends = firsts[1..].iter().map(|first| table.last_before(*first, stretch.from).unwrap_or(stretch.from));
-    let ends: Vec<Instant> = ends.chain([stretch.to]).collect();
-    let is_whole = firsts.len() == 1;
+    let ends = firsts[1..].iter().map(|first| table.last_before(*first, reach.from).unwrap_or(reach.from));
+    let ends: Vec<Instant> = ends.chain([reach.to]).collect();
     let part = |(from, to): (&Instant, Instant)| Part {
-        stretch: if is_whole { stretch } else { table.stretch(*from, to) },
+        reach: Reach { from: *from, to },
         reason: if is_paused(*from) { Reason::Paused } else { reason.clone() },
     };
     firsts.iter().zip(ends).map(part).collect()
@@ -69,13 +68,13 @@ pub(super) fn record_all(
 /// What recording looks at, so that a decision can ask for it in one round.
 pub(super) fn needs(table: &Timetable<'_>, streak: Option<&Streak>, parts: &[Part]) -> Vec<Key> {
     let span = streak.and_then(|streak| streak.span).map(Key::Run);
-    let mut keys: Vec<Key> = parts.iter().map(|part| table.identity(part.stretch.from)).chain(span).collect();
+    let mut keys: Vec<Key> = parts.iter().map(|part| table.identity(part.reach.from)).chain(span).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-/// Records one part.
+/// Records one part. Counts it, so whoever calls this has asked for everything else before.
 pub(super) fn record(
     draft: &mut Draft<'_>,
     state: &mut JobState,
@@ -83,7 +82,7 @@ pub(super) fn record(
     table: &Timetable<'_>,
     part: Part,
 ) -> Result<(), Halt> {
-    let Part { stretch, reason } = part;
+    let Part { reach, reason } = part;
     let before = streak.take().filter(|streak| streak.reason == reason);
     let so_far = before.as_ref().map_or(0, |streak| streak.count);
     let open = match before.and_then(|streak| streak.span) {
@@ -91,6 +90,7 @@ pub(super) fn record(
         Some(id) => draft.run(id)?,
         None => None,
     };
+    let stretch = table.counted(reach);
     let span = match open {
         Some(open) => Some(extend(draft, (*open).clone(), stretch)?),
         None if stretch.count == 1 && so_far < Streak::SINGLE => {

@@ -125,6 +125,31 @@ mod tests {
         );
     }
 
+    /// What someone told to start goes on when its lock is free, as if they had made it.
+    #[test]
+    fn past_a_pause_even_when_a_lock_makes_it_wait() {
+        play(
+            "00:00 put j @every 1h; overlap allow; lock l; retry 2
+                next 01:00, job r1
+            00:00 put k overlap allow; lock l
+                job r1
+            01:00 due
+                j#1 01:00 starting, j next 02:00
+            01:01 ended j#1 no
+                j#1 01:00 failure: exit code 1, j#2 01:00 attempt 2 scheduled
+            01:02 run k
+                k#1 01:02 starting, → #1
+            01:02 pause j
+                job paused
+            01:03 start j#2
+                j#2 01:00 attempt 2 waiting, (wake #2 01:03:01)
+            01:04 ended k#1 yes
+                k#1 01:02 success
+            01:04 wake j#2
+                j#2 01:00 attempt 2 starting",
+        );
+    }
+
     #[test]
     fn not_on_a_node_that_may_not_run_it_and_not_without_a_job() {
         play(

@@ -93,12 +93,13 @@ fn every_operation_in_every_state_does_what_the_table_says() {
 
 #[test]
 fn every_report_in_every_state_does_what_the_table_says() {
-    let failed = Verdict { success: false, reason: None, exit: None };
+    let failed = Verdict { success: false, ..Verdict::SUCCESS };
     for (report, cause) in [
         (Report::Launched, Cause::Launched),
         (Report::Ended(Verdict::SUCCESS), Cause::Succeeded),
         (Report::Ended(failed), Cause::Failed),
         (Report::Lost, Cause::Broke),
+        (Report::KeeperLost, Cause::Broke),
         (Report::NotLaunched("no".to_owned()), Cause::Broke),
     ] {
         for way in WAYS {
@@ -109,7 +110,9 @@ fn every_report_in_every_state_does_what_the_table_says() {
             // Only what has a program can be told of it, and what runs was launched.
             let is_heard =
                 way.0.has_program() && (way.0, &report) != (State::Running, &Report::NotLaunched("no".to_owned()));
-            match run::next(way.0, cause) {
+            // What was told to end and is gone has done so.
+            let is_told = cause == Cause::Broke && before.ending.is_some();
+            match run::next(way.0, if is_told { Cause::Failed } else { cause }) {
                 Ok(run::Effect::Enter(state)) if is_heard => assert_eq!(after.state, state, "{report:?}"),
                 Ok(run::Effect::Send) => {
                     assert!(matches!(&done.effects[..], [Effect::Stop { run }] if *run == before));

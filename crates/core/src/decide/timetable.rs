@@ -12,7 +12,7 @@ use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
 use crate::ids::RunId;
 use crate::job;
-use crate::policy::catch_up::{self, Occurrences, Plan, Stretch};
+use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
 use crate::run::{Cause, Reason};
 use crate::view::Halt;
@@ -121,10 +121,14 @@ impl<'a> Timetable<'a> {
         Key::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
     }
 
-    /// The occurrences from one to another, counted.
-    pub(super) fn stretch(&self, from: Instant, to: Instant) -> Stretch {
-        let (after, before) = (|at| self.compiled.next(at), |at| self.compiled.prev(at));
-        Stretch { from, to, count: catch_up::count(from, to, Occurrences { after: &after, before: &before }) }
+    /// The occurrences from one to another, counted. That takes time, so a decision does it when it has everything.
+    pub(super) fn counted(&self, reach: Reach) -> Stretch {
+        catch_up::counted(reach, |at| self.compiled.next(at))
+    }
+
+    /// The first occurrence that is due at an instant or after it.
+    pub(super) fn first_due(&self, since: Instant) -> Option<Instant> {
+        self.woken_after(since.minus(MOMENT))
     }
 
     /// The last occurrence strictly before an instant, unless it lies before another.
@@ -157,7 +161,7 @@ impl<'a> Timetable<'a> {
             true => first,
             false => self.compiled.prev(wake.plus(MOMENT)).unwrap_or(wake),
         };
-        let told = |stretch: Stretch| Stretch { from: nominal(stretch.from), to: nominal(stretch.to), ..stretch };
+        let told = |reach: Reach| Reach { from: nominal(reach.from), to: nominal(reach.to) };
         Plan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
     }
 
@@ -224,17 +228,11 @@ impl<'a> Timetable<'a> {
             Some(next) if next <= now => Some(next),
             Some(next) => {
                 // Its end says when it was to be counted from: one moment before it nothing else lies in between.
-                let allowed = self.after_run(next.minus(self.interval())).filter(|allowed| *allowed >= next);
+                let allowed =
+                    self.after_run(next.minus(ending::interval(self.schedule))).filter(|allowed| *allowed >= next);
                 [allowed, soonest].into_iter().flatten().min()
             }
             None => soonest,
-        }
-    }
-
-    fn interval(&self) -> Span {
-        match self.schedule.spec.timing {
-            Timing::After { interval } => interval.max(Span::from_secs(1)),
-            _ => Span::ZERO,
         }
     }
 

@@ -16,8 +16,8 @@ use serde::Serialize;
 pub use action::{Action, Event, HttpTarget};
 pub use condition::{Condition, Probe, Requirement};
 pub use policies::{
-    Batching, CatchUp, CatchUpPolicy, Lock, Nodes, OnLost, Overlap, QUEUE_LIMIT_DEFAULT, Retain, Retry, RetryOn,
-    StopPolicy, StopSchedule, Trigger,
+    Batching, CatchUp, CatchUpPolicy, Limits, Lock, Nodes, OnLost, Overlap, QUEUE_LIMIT_DEFAULT, Retain, Retry,
+    RetryOn, StopPolicy, StopSchedule, Trigger,
 };
 pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, Name, Scope};
@@ -63,6 +63,8 @@ pub struct Job {
     pub user: Option<String>,
     /// File mode mask of the program.
     pub umask: Option<u32>,
+    /// What the program may use; boxed, because few jobs have any.
+    pub limits: Option<Box<Limits>>,
     /// Which nodes may run it.
     pub nodes: Nodes,
     /// Exit codes that mean success.
@@ -101,6 +103,7 @@ impl Job {
             shell: None,
             user: None,
             umask: None,
+            limits: None,
             nodes: Nodes::default(),
             success_codes: vec![0],
             on: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_schedule::{Span, TimeOfDay};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::signal::Signal;
 use crate::template::Template;
@@ -21,6 +21,37 @@ pub enum Lock {
     Job,
     /// A lock that several jobs may share.
     Named(String),
+}
+
+/// What a program and all that descends from it may use; without limit where absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Bytes of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Thousandths of a processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u64>,
+    /// Processes and threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+    /// Open files of each process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// Processor time of each process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<Span>,
+    /// Bytes of a core dump; 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core: Option<u64>,
+}
+
+impl Limits {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What happens when a run is due while another run of the job is active.

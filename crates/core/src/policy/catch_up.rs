@@ -10,8 +10,9 @@ use crate::job::{CatchUp, CatchUpPolicy};
 /// Late by at most this counts as on time.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// Occurrences that are counted one by one; a longer stretch is said to have at least so many.
-pub const COUNT_MAX: u32 = 100_000;
+/// Occurrences that are counted one by one; a longer stretch is said to have at least so many. A node decides about
+/// many schedules at once after an outage, and counting must not hold up what is due meanwhile.
+pub const COUNT_MAX: u32 = 10_000;
 
 /// A schedule as this decision sees it.
 #[derive(Clone, Copy)]
@@ -28,7 +29,17 @@ impl std::fmt::Debug for Occurrences<'_> {
     }
 }
 
-/// Neighbouring occurrences.
+/// The first and the last of neighbouring occurrences. How many there are is counted only when it is written down,
+/// because that takes a look at each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// The first.
+    pub from: Instant,
+    /// The last.
+    pub to: Instant,
+}
+
+/// Neighbouring occurrences, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The first.
@@ -39,15 +50,22 @@ pub struct Stretch {
     pub count: u32,
 }
 
+impl Stretch {
+    /// Its first and its last.
+    pub fn reach(&self) -> Reach {
+        Reach { from: self.from, to: self.to }
+    }
+}
+
 /// What becomes of the occurrences that are due.
 ///
 /// Invariant: every due occurrence is in exactly one part, and the parts follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Recorded as missed.
-    pub missed: Option<Stretch>,
+    pub missed: Option<Reach>,
     /// Run beside the live schedule at a limited rate.
-    pub backlog: Option<Stretch>,
+    pub backlog: Option<Reach>,
     /// The first one that is still on time; it and those after it belong to the live schedule.
     pub live: Option<Instant>,
 }
@@ -67,34 +85,38 @@ pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurr
         CatchUpPolicy::Last => Some(last_late).filter(|at| *at >= oldest_wanted),
         CatchUpPolicy::All => at_or_after(oldest_wanted).filter(|at| *at <= last_late),
     };
-    let stretch = |from, to| Stretch { from, to, count: count(from, to, occurrences) };
     let last_missed = match from {
         Some(from) => (occurrences.before)(from).filter(|at| *at >= first),
         None => Some(last_late),
     };
-    Plan { missed: last_missed.map(|to| stretch(first, to)), backlog: from.map(|from| stretch(from, last_late)), live }
+    let missed = last_missed.map(|to| Reach { from: first, to });
+    Plan { missed, backlog: from.map(|from| Reach { from, to: last_late }), live }
 }
 
 fn just_before(at: Instant) -> Instant {
     at.minus(Span::from_micros(1))
 }
 
-/// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`.
-pub fn count(from: Instant, to: Instant, occurrences: Occurrences<'_>) -> u32 {
+/// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`. `after` has the first one
+/// strictly after an instant.
+pub fn counted(reach: Reach, after: impl Fn(Instant) -> Option<Instant>) -> Stretch {
+    let Reach { from, to } = reach;
     let mut count = 1;
     let mut at = from;
     while at < to && count < COUNT_MAX {
-        match (occurrences.after)(at) {
+        match after(at) {
             Some(next) => at = next,
             None => break,
         }
         count += 1;
     }
-    count
+    Stretch { from, to, count }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -107,9 +129,13 @@ mod tests {
         plan(catch_up, due[0], Instant::from_secs(now), Occurrences { after: &after, before: &before })
     }
 
-    fn text(plan: Plan) -> String {
-        let stretch = |name: &str, stretch: Option<Stretch>| {
-            let Stretch { from, to, count } = stretch?;
+    fn count(reach: Reach, due: &[i64]) -> Stretch {
+        counted(reach, |at| due.iter().map(|secs| Instant::from_secs(*secs)).find(|one| *one > at))
+    }
+
+    fn text(plan: Plan, due: &[i64]) -> String {
+        let stretch = |name: &str, reach: Option<Reach>| {
+            let Stretch { from, to, count } = count(reach?, due);
             Some(format!("{name} {}–{} ×{count}", from.secs(), to.secs()))
         };
         let live = plan.live.map(|at| format!("live {}", at.secs()));
@@ -145,7 +171,7 @@ mod tests {
             // Nothing is due.
             (All, 3600, &[1000], 999, ""),
         ] {
-            assert_eq!(text(planned(policy, within, due, now)), expected, "{policy:?} {within} {due:?} {now}");
+            assert_eq!(text(planned(policy, within, due, now), due), expected, "{policy:?} {within} {due:?} {now}");
         }
     }
 
@@ -157,9 +183,17 @@ mod tests {
         };
         let catch_up = CatchUp { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) };
         let now = Instant::from_secs(365 * 86_400);
-        let plan = plan(catch_up, Instant::EPOCH, now, Occurrences { after: &after, before: &before });
-        assert_eq!(plan.missed.map(|missed| missed.count), Some(COUNT_MAX));
+        let asked = Cell::new(0);
+        let counting = |at| {
+            asked.set(asked.get() + 1);
+            after(at)
+        };
+        let plan = plan(catch_up, Instant::EPOCH, now, Occurrences { after: &counting, before: &before });
         assert_eq!(plan.live, Some(now.minus(GRACE)));
+        assert!(asked.replace(0) < 5, "dividing does not depend on how many there are");
+        let missed = plan.missed.expect("a year was missed");
+        assert_eq!(counted(missed, counting), Stretch { from: missed.from, to: missed.to, count: COUNT_MAX });
+        assert_eq!(asked.get(), COUNT_MAX - 1);
     }
 
     proptest! {
@@ -175,7 +209,7 @@ mod tests {
             let plan = planned(policy, within, &due, now);
             let mut counted = 0;
             let mut end = Instant::EPOCH;
-            for stretch in [plan.missed, plan.backlog].into_iter().flatten() {
+            for stretch in [plan.missed, plan.backlog].into_iter().flatten().map(|reach| count(reach, &due)) {
                 prop_assert!(end < stretch.from && stretch.from <= stretch.to);
                 end = stretch.to;
                 counted += stretch.count as usize;

@@ -1,8 +1,11 @@
 //! Which finished runs are not kept any longer. Each outcome has its own share, so that a job that fails all night
 //! does not push out its successes.
 
+use cronhold_schedule::Instant;
+
 use crate::ids::RunId;
 use crate::job::Retain;
+use crate::record::Run;
 use crate::run::State;
 
 /// Runs trimmed in one go; the rest follows next time.
@@ -47,11 +50,21 @@ pub fn to_trim(retain: &Retain, newest_first: &[Candidate]) -> Vec<RunId> {
     trimmed
 }
 
+/// Whether an output is not kept any longer. One that belongs to no run is nobody's; the last lines stay with a run.
+pub fn is_output_over(retain: &Retain, run: Option<&Run>, now: Instant) -> bool {
+    match run {
+        Some(run) => run.finished().is_some_and(|finished| finished.plus(retain.output) <= now),
+        None => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::{Instant, Span};
+    use cronhold_schedule::Span;
 
     use super::*;
+    use crate::ids::{JobId, JobUid, RunNumber};
+    use crate::record::{Actor, Transition};
 
     /// Runs as letters from newest to oldest: `+` success, `-` failure, `!` error, `/` skipped, `.` unfinished; after
     /// one of them, `a` is an undone action and `r` a pending retry.
@@ -101,6 +114,26 @@ mod tests {
         ] {
             assert_eq!(trimmed(runs), expected, "{runs}");
         }
+    }
+
+    #[test]
+    fn outputs_are_kept_for_their_time() {
+        let retain = Retain { output: Span::from_secs(60), ..Retain::default() };
+        let job = JobId::parse("j").expect("an id");
+        let mut run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
+        for (state, since) in [(State::Running, 0), (State::Stopping, 5), (State::Failure, 10)] {
+            let at = Instant::from_secs(since);
+            run.log.push(Transition { at, state, actor: Actor::Program, message: String::new() });
+            run.state = state;
+            let over = |secs| is_output_over(&retain, Some(&run), Instant::from_secs(secs));
+            let is_finished = state == State::Failure;
+            assert_eq!(
+                [over(10), over(69), over(70), over(1_000)],
+                [false, false, is_finished, is_finished],
+                "{state}"
+            );
+        }
+        assert!(is_output_over(&retain, None, Instant::EPOCH));
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
 /// Whether such an outcome is tried again. What someone ended on purpose is not.
 fn is_wanted(retry: &Retry, ended: Ended<'_>) -> bool {
     let on_purpose =
-        matches!(ended.reason, Some(Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_)));
-    !on_purpose
+        |reason: &Reason| matches!(reason, Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_));
+    !ended.reason.is_some_and(on_purpose)
         && match ended.state {
             State::Failure => retry.on.contains(&RetryOn::Failure),
             State::Error => retry.on.contains(&RetryOn::Error),

@@ -75,9 +75,12 @@ impl JobRecord {
 }
 
 impl ScheduleId {
+    /// Longest id in bytes.
+    pub const MAX: usize = 200;
+
     /// Reads an id; anything but an empty or very long text can be one.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        if text.is_empty() || text.len() > 200 {
+        if text.is_empty() || text.len() > Self::MAX {
             return Err(TextError::new(0..text.len(), format!("`{}` cannot be a schedule's id", shortened(text))));
         }
         Ok(Self(text.into()))

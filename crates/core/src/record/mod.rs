@@ -27,7 +27,7 @@ pub use job_state::{Active, JobState, Kept};
 pub use lock::{LockName, LockState};
 pub use node::{Node, Owner};
 pub use pause::{Pause, Pauses};
-pub use run::{Exit, Run, Terms, Transition, Work};
+pub use run::{CommandLine, EnvText, Exit, Process, Run, Terms, Transition, Work, Written};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};

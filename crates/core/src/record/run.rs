@@ -1,12 +1,14 @@
 //! A run as it is stored.
 
+use std::collections::BTreeMap;
+
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, LockName, Owner, ScheduleId};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, RunId, RunNumber};
-use crate::job::StopPolicy;
+use crate::job::{Limits, StopPolicy};
 use crate::policy::catch_up::Stretch;
 use crate::run::{Reason, State};
 use crate::signal::Signal;
@@ -54,6 +56,8 @@ pub struct Run {
     pub due: Option<Instant>,
     /// How its program ended.
     pub exit: Option<Exit>,
+    /// What its program wrote; known when it has ended.
+    pub written: Option<Written>,
     /// Every state it entered.
     pub log: Vec<Transition>,
     /// The occurrences it stands for, when it is not one run but a span of skips.
@@ -80,12 +84,72 @@ pub struct Transition {
 pub enum Work {
     /// Nothing, for as long as it says.
     Noop(Span),
-    /// A command line for a shell.
-    Shell(String),
-    /// A program and its arguments.
-    Exec(Vec<String>),
+    /// A process.
+    Process(Box<Process>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
+}
+
+/// A process that a run starts. Secrets are named, not held: they are read when it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// What is executed.
+    pub command: CommandLine,
+    /// What the job adds to its environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, EnvText>,
+    /// Where it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Who runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Its file mode mask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
+    /// Exit codes that mean success.
+    #[serde(default = "only_zero", skip_serializing_if = "is_only_zero")]
+    pub success_codes: Vec<u8>,
+    /// What it may use.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
+}
+
+/// What is executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandLine {
+    /// A text for a shell; `/bin/bash`, else `/bin/sh`, when none is named.
+    Shell {
+        /// The text.
+        text: String,
+        /// The shell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shell: Option<String>,
+    },
+    /// A program and its arguments; never empty.
+    Exec(Vec<String>),
+}
+
+/// The value of an environment variable, or where it is to be found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvText {
+    /// The value.
+    Text(String),
+    /// In a file on the node.
+    File(String),
+    /// In a variable of the daemon.
+    Env(String),
+}
+
+/// How much a program wrote, and its last lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes.
+    pub bytes: u64,
+    /// The last lines, as text.
+    pub tail: Vec<String>,
 }
 
 /// How long a run may take and how it is stopped.
@@ -118,7 +182,51 @@ impl Default for Terms {
     }
 }
 
+impl Process {
+    /// A process of which nothing more is said than what is executed.
+    pub fn plain(command: CommandLine) -> Self {
+        Self {
+            command,
+            env: BTreeMap::new(),
+            cwd: None,
+            user: None,
+            umask: None,
+            success_codes: only_zero(),
+            limits: Limits::default(),
+        }
+    }
+}
+
 impl Run {
+    /// A run that waits and of which nothing else is known yet; not even who made it.
+    pub fn blank(id: RunId, number: RunNumber, job: JobId, uid: JobUid, nominal: Instant) -> Self {
+        Self {
+            id,
+            number,
+            job,
+            uid,
+            args: Args::new(),
+            schedule: None,
+            nominal,
+            state: State::Waiting,
+            reason: None,
+            attempt: 1,
+            retry_of: None,
+            retried_by: None,
+            rerun_of: None,
+            owner: None,
+            work: None,
+            lock: None,
+            terms: Terms::default(),
+            ending: None,
+            due: None,
+            exit: None,
+            written: None,
+            log: Vec::new(),
+            span: None,
+        }
+    }
+
     /// When it entered a state last.
     pub fn entered(&self, state: State) -> Option<Instant> {
         self.log.iter().rev().find(|transition| transition.state == state).map(|transition| transition.at)
@@ -134,8 +242,18 @@ impl Run {
         self.log.first().map(|transition| &transition.actor)
     }
 
-    /// Whether someone asked for it by name. Such a run starts even while its job is paused.
+    /// Whether someone asked for it by name: made it, or told it to start. Such a run starts even while its job is
+    /// paused.
     pub fn is_by_operator(&self) -> bool {
-        self.creator().is_some_and(Actor::is_operator)
+        let before_program = |state| matches!(state, State::Scheduled | State::Waiting | State::Starting);
+        self.log.iter().any(|entry| before_program(entry.state) && entry.actor.is_operator())
     }
+}
+
+fn only_zero() -> Vec<u8> {
+    vec![0]
+}
+
+fn is_only_zero(codes: &[u8]) -> bool {
+    codes == [0]
 }

@@ -9,6 +9,11 @@ const COUNT: Shape = Shape::Whole { least: 0, most: u32::MAX as i64 };
 /// A count from 1 on.
 const POSITIVE: Shape = Shape::Whole { least: 1, most: u32::MAX as i64 };
 
+/// Less memory than this starts no program: someone forgot the unit.
+pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
+/// The smallest part of a processor that kernels can deal out.
+pub(crate) const CPU_LEAST: f64 = 0.01;
+
 /// What `nodes` can be besides labels.
 static EVERYWHERE: &[&str] = &["each"];
 
@@ -84,6 +89,8 @@ pub static JOB: Table = Table {
             ]),
             "File mode mask of the program, in octal: `\"022\"` or `0o22`.",
         ),
+        Key::new("limits", Shape::Map(&LIMITS), "What the program and all that descends from it may use.")
+            .default("no limits"),
         Key::new(
             "nodes",
             Shape::Either(&[Shape::Word(EVERYWHERE), Shape::List(&Shape::Text), Shape::Map(&EACH)]),
@@ -197,6 +204,23 @@ pub static ENV_SOURCE: Table = Table {
             Shape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
             "A variable of the daemon's own environment.",
         ),
+    ],
+};
+
+/// `limits`.
+pub static LIMITS: Table = Table {
+    name: "limits",
+    noun: "`limits`",
+    doc: "What a program may use. Memory, processors and processes are counted together with all that descends from it.",
+    one_of: &[],
+    keys: &[
+        Key::new("memory", Shape::Size { least: MEMORY_LEAST }, "Memory; whoever needs more is killed.")
+            .default("no limit"),
+        Key::new("cpu", Shape::Number { least: CPU_LEAST }, "Processors, such as `0.5` or `2`.").default("no limit"),
+        Key::new("pids", POSITIVE, "Processes and threads.").default("no limit"),
+        Key::new("files", POSITIVE, "Open files of each process.").default("as the daemon"),
+        Key::new("cpu_time", Shape::Span, "Processor time of each process, from 1s on.").default("as the daemon"),
+        Key::new("core", Shape::Size { least: 0 }, "Size of a core dump; 0 for none.").default("as the daemon"),
     ],
 };
 

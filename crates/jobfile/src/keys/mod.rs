@@ -6,7 +6,8 @@ mod job;
 mod schedule;
 mod work;
 
-pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
+pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
+pub(crate) use job::{CPU_LEAST, MEMORY_LEAST};
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
 pub use work::{
     ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, METHODS, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN,
@@ -48,6 +49,7 @@ pub static TABLES: &[&Table] = &[
     &RETRY,
     &STOP,
     &ENV_SOURCE,
+    &LIMITS,
     &EACH,
     &TRIGGER,
     &BATCHING,
@@ -151,6 +153,11 @@ pub enum Shape {
     },
     /// A span of time.
     Span,
+    /// A size in bytes.
+    Size {
+        /// The smallest, as a number.
+        least: u64,
+    },
     /// A time of day.
     Time,
     /// A date, a local date and time, or an instant.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::{EnvValue, Job, Lock, Nodes, OnLost, Program};
+use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
 use super::fields::Fields;
@@ -93,6 +94,7 @@ impl Reader<'_> {
         job.shell = fields.get("shell").and_then(|item| self.text(item)).map(str::to_owned);
         job.user = fields.get("user").and_then(|item| self.text(item)).map(str::to_owned);
         job.umask = fields.get("umask").and_then(|item| self.umask(item));
+        job.limits = fields.get("limits").and_then(|item| self.limits(item));
         if let Some(nodes) = fields.get("nodes").and_then(|item| self.nodes(item)) {
             job.nodes = nodes;
         }
@@ -115,6 +117,10 @@ impl Reader<'_> {
         if matches!(name.to_lowercase().as_str(), "yes" | "no" | "on" | "off" | "true" | "false" | "none") {
             let message = format!("{} would be the name of a lock", quoted(name));
             return self.refuse(item, message, "write `true` for a lock of the job's own, `false` for none");
+        }
+        if name.is_empty() || name.len() > LockName::MAX {
+            let message = format!("the name of a lock has 1 to {} bytes, and this one has {}", LockName::MAX, name.len());
+            return self.refuse(item, message, "write a short one, such as `lock: database`");
         }
         Some(Lock::Named(name.to_owned()))
     }

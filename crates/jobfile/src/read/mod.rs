@@ -6,6 +6,7 @@ mod apsis;
 mod condition;
 mod fields;
 mod job;
+mod limits;
 mod names;
 mod params;
 mod places;
@@ -62,7 +63,20 @@ const EMPTY_HINT: &str = "a job needs at least a program, such as `program: echo
 
 /// Reads a job file. `file` is what mistakes call it.
 pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
-    let (root, mistakes) = yaml::parse(file, text);
+    read_tree(file, text, options, yaml::parse(file, text))
+}
+
+/// Reads the definition of a job that is stored. It was a good file once, and is not refused for being long.
+pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
+    read_tree(id, text, options, yaml::parse_any_size(id, text))
+}
+
+fn read_tree(
+    file: &str,
+    text: &str,
+    options: &Options<'_>,
+    (root, mistakes): (Option<Node>, Vec<Mistake>),
+) -> JobRead {
     let mut reader = Reader::new(file, text, options.zones, mistakes);
     let job = root.as_ref().and_then(|root| match root.value {
         Value::Null => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{Schedule, StopSchedule};
+use cronhold_core::record::ScheduleId;
 use cronhold_schedule::{Bound, Fold, Gap, Spec, Timing};
 
 use super::fields::Fields;
@@ -135,7 +136,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
-        fields.get("name").and_then(|item| self.text(item)).map(str::to_owned)
+        let item = fields.get("name")?;
+        let name = self.text(item)?;
+        if name.is_empty() || name.len() > ScheduleId::MAX {
+            let message = format!("the name of a schedule has 1 to {} bytes, and this one has {}", ScheduleId::MAX, name.len());
+            return self.refuse(item, message, "write a short one, such as `name: nightly`");
+        }
+        Some(name.to_owned())
     }
 
     pub(super) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {

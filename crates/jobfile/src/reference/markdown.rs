@@ -15,6 +15,7 @@ mistakes, shown with line, column and a hint. Only `true` and `false` are boolea
 is a text. A text that begins with `{{`, or has it inside `[…]` or `{…}`, needs quotes.
 
 Spans of time are written `90s`, `15m`, `1h30m`, `2d`, or as a number of seconds; times of day `18:00` or `18:00:30`.
+Sizes are written `512MiB`, `2G` (powers of 1024), `2GB` (powers of 1000), or as a number of bytes.
 ";
 
 /// The reference.
@@ -58,6 +59,7 @@ fn shape(of: &Shape) -> String {
         Shape::Whole { least, most } => format!("whole number, {least} to {most}"),
         Shape::Number { least } => format!("number from {least}"),
         Shape::Span => "span".to_owned(),
+        Shape::Size { .. } => "size".to_owned(),
         Shape::Time => "time of day".to_owned(),
         Shape::Moment => "date or instant".to_owned(),
         Shape::Pattern { noun, .. } => (*noun).to_owned(),

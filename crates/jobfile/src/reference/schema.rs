@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::keys::{JOB, Key, Shape, TABLES, Table};
+use crate::size;
 
 /// The schema.
 pub fn schema() -> Value {
@@ -70,6 +71,10 @@ fn shape(shape_: &Shape) -> Value {
         Shape::Span => json!({"anyOf": [
             {"type": "number", "minimum": 0},
             {"type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-zµ]*(\s*[0-9.]+\s*[A-Za-zµ]+)*\s*$"},
+        ]}),
+        Shape::Size { least } => json!({"anyOf": [
+            {"type": "integer", "minimum": least, "maximum": size::MOST},
+            {"type": "string", "pattern": size::PATTERN},
         ]}),
         Shape::Time => json!({"type": "string", "pattern": r"^[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2})?$"}),
         Shape::Pattern { regex, .. } => json!({"type": "string", "pattern": regex}),

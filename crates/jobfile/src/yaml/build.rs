@@ -17,6 +17,11 @@ pub(crate) fn parse(file: &str, text: &str) -> (Option<Node>, Vec<Mistake>) {
         let message = format!("the file has {} bytes, but a job file can have at most {FILE_BYTES_MAX}", text.len());
         return (None, vec![Mistake::new(file, 0..0, message)]);
     }
+    parse_any_size(file, text)
+}
+
+/// The same for a text that was taken before, and may have become longer by the form in which it was kept.
+pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<Node>, Vec<Mistake>) {
     let mut builder = Builder::new(file, text);
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
     for event in Parser::new_from_str_with_options(text, options) {

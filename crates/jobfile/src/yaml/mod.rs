@@ -10,7 +10,7 @@ mod scalar;
 
 use std::ops::Range;
 
-pub(crate) use build::parse;
+pub(crate) use build::{parse, parse_any_size};
 pub(crate) use place::{first_line, inside};
 pub(crate) use scalar::{float, integer};
 #[cfg(test)]

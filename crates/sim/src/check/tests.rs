@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::Verdict;
 use cronhold_core::decision::{Change, Take};
 use cronhold_core::job::{Job, Overlap, Program};
 use cronhold_core::record::{
-    Actor, JobRecord, JobState, Key, LockName, Pause, Pauses, Record, Run, ScheduleId, Source, Terms, Transition,
-    Version,
+    Actor, JobRecord, JobState, Key, LockName, Pause, Pauses, Record, Run, ScheduleId, Source, Transition, Version,
 };
-use cronhold_core::{Args, JobId, JobUid, RunId, RunNumber, State};
+use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
@@ -27,29 +25,12 @@ fn run(number: u64, states: &[State]) -> Run {
     let nominal = Instant::from_secs(1_000 + i64::try_from(number).expect("small"));
     let entry =
         |state: &State| Transition { at: nominal, state: *state, actor: Actor::Schedule, message: String::new() };
+    let id = RunId::from_key(nominal, &number.to_string());
     Run {
-        id: RunId::from_key(nominal, &number.to_string()),
-        number: RunNumber(number),
-        job: job_id(),
-        uid: UID,
-        args: Args::new(),
         schedule: Some(ScheduleId::parse("s").expect("a letter")),
-        nominal,
         state: *states.last().expect("a state"),
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
-        rerun_of: None,
-        owner: None,
-        work: None,
-        lock: None,
-        terms: Terms::default(),
-        ending: None,
-        due: None,
-        exit: Verdict::SUCCESS.exit,
         log: states.iter().map(entry).collect(),
-        span: None,
+        ..Run::blank(id, RunNumber(number), job_id(), UID, nominal)
     }
 }
 

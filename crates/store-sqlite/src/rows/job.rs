@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cronhold_core::record::{JobRecord, Record, Source};
 use cronhold_core::{JobId, JobUid};
-use cronhold_jobfile::{Options, read_job, render_line, write_job};
+use cronhold_jobfile::{Options, read_stored_job, render_line, write_job};
 use cronhold_schedule::Zones;
 
 use super::cells::{Cells, Reading, Unreadable};
@@ -27,7 +27,7 @@ pub(super) fn read(id: JobId, reading: &Reading<'_>, zones: &Zones) -> Result<Re
     let source = reading.parsed(Source::parse)?;
     let zone = reading.text()?.into();
     let text = reading.text()?;
-    let read = read_job(id.as_str(), text, &Options { zones });
+    let read = read_stored_job(id.as_str(), text, &Options { zones });
     let job = read.job.ok_or_else(|| {
         let mistakes: Vec<String> = read.mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
         reading.wrong(&mistakes.join("; "))

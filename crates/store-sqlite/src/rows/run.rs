@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::Stretch;
-use cronhold_core::record::{Exit, LockName, Owner, Record, Run, ScheduleId, Terms};
+use cronhold_core::record::{Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Written};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -40,6 +40,8 @@ pub(super) const LAYOUT: Layout = Layout {
         "ending",
         "exit_code",
         "exit_signal",
+        "output_bytes",
+        "tail",
         "span_from",
         "span_to",
         "span_count",
@@ -71,6 +73,8 @@ pub(super) fn write(cells: &mut Cells, run: &Run) {
     write_terms(cells, &run.terms);
     cells.option(run.ending.as_ref(), Cells::display);
     write_exit(cells, run.exit);
+    cells.option(run.written.as_ref(), |cells, written| cells.count(written.bytes));
+    cells.option(run.written.as_ref(), |cells, written| cells.json(&written.tail));
     cells.option(run.span, |cells, span| cells.instant(span.from));
     cells.option(run.span, |cells, span| cells.instant(span.to));
     cells.option(run.span, |cells, span| cells.integer(span.count));
@@ -104,6 +108,7 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
         terms: read_terms(reading)?,
         ending: reading.option_parsed(Reason::parse)?,
         exit: read_exit(reading)?,
+        written: read_written(reading)?,
         span: read_span(reading)?,
         log: reading.json()?,
     };
@@ -140,6 +145,11 @@ fn read_exit(reading: &Reading<'_>) -> Result<Option<Exit>, Unreadable> {
     let code = reading.option_integer()?.map(Exit::Code);
     let signal = reading.option_parsed(Signal::parse)?.map(Exit::Signal);
     Ok(code.or(signal))
+}
+
+fn read_written(reading: &Reading<'_>) -> Result<Option<Written>, Unreadable> {
+    let (bytes, tail) = (reading.option_integer()?, reading.option_json()?);
+    Ok(bytes.zip(tail).map(|(bytes, tail)| Written { bytes, tail }))
 }
 
 fn read_owner(reading: &Reading<'_>) -> Result<Option<Owner>, Unreadable> {

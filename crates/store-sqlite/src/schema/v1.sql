@@ -125,6 +125,8 @@ CREATE TABLE runs (
     ending TEXT,
     exit_code INTEGER,
     exit_signal TEXT,
+    output_bytes INTEGER, -- what its program wrote in all, whether it is still kept or not
+    tail TEXT, -- JSON: the last lines of it
     span_from INTEGER,
     span_to INTEGER,
     span_count INTEGER,
@@ -178,6 +180,7 @@ SELECT job || '#' || number AS run,
     args,
     exit_code,
     exit_signal,
+    output_bytes,
     node,
     open,
     id

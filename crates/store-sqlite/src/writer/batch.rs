@@ -83,6 +83,12 @@ pub(super) fn attempt(
             Request::Append { run, from, bytes, ticket } => {
                 ticket.result = Some(statements.outputs.append(*run, *from, bytes)?);
             }
+            Request::DropOutputs { runs, ticket } => {
+                for run in runs {
+                    statements.outputs.delete(*run)?;
+                }
+                ticket.result = Some(Ok(()));
+            }
         }
     }
     Ok(())

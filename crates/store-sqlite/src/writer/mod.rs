@@ -29,7 +29,7 @@ pub(crate) use self::request::{Order, Request, Settled, Ticket};
 use self::statements::Statements;
 use crate::faults::{self, Moment, fault};
 use crate::hints::{HandleId, Hints};
-use crate::lock_file::LockFile;
+use crate::lock_file::{Footprint, LockFile};
 use crate::open::{Options, open_again};
 
 /// The writer as its callers see it.
@@ -53,6 +53,7 @@ pub(crate) struct Tally {
 /// The writer's own side.
 struct Scribe {
     path: PathBuf,
+    footprint: Footprint,
     options: Options,
     queue: Arc<Queue>,
     tally: Arc<Tally>,
@@ -67,7 +68,8 @@ impl WriterThread {
         (lock, connection): (LockFile, Connection),
     ) -> std::io::Result<Self> {
         let (queue, tally) = (Arc::new(Queue::default()), Arc::new(Tally::default()));
-        let scribe = Scribe { path, options, queue: Arc::clone(&queue), tally: Arc::clone(&tally), hints };
+        let footprint = Footprint::of(&path)?;
+        let scribe = Scribe { path, footprint, options, queue: Arc::clone(&queue), tally: Arc::clone(&tally), hints };
         let work = move || scribe.work(connection);
         let thread = std::thread::Builder::new().name("sqlite writer".to_owned()).spawn(work)?;
         Ok(Self { queue, tally, thread: Some(thread), _lock: lock })
@@ -115,6 +117,11 @@ impl Scribe {
         let log = LogLength::default();
         let mut checkpointer = Checkpointer::start(self.path.clone(), self.options.clone());
         while let Some(batch) = self.queue.take() {
+            // Before it is opened again, which would make an empty one.
+            if let Err(fault) = self.look_for_files() {
+                self.fail(batch, &fault);
+                continue;
+            }
             let opened = spare.take().map_or_else(|| open_again(&self.path, &self.options), Ok);
             let watched = opened.and_then(|mut connection| log.watch(&mut connection).map(|()| connection));
             let connection = match watched {
@@ -160,6 +167,7 @@ impl Scribe {
         statements: &mut Statements<'_>,
         batch: &mut [Request],
     ) -> Result<(), Fault> {
+        self.look_for_files()?;
         let now = (self.options.clock)();
         let mut care = Care::Bold;
         loop {
@@ -184,6 +192,15 @@ impl Scribe {
                 None => care = Care::Careful,
             }
         }
+    }
+
+    fn look_for_files(&self) -> Result<(), Fault> {
+        let Some(missing) = self.footprint.missing() else { return Ok(()) };
+        Err(Fault::ReadOnly(format!(
+            "{} was removed or replaced while it was in use, and what is written now would be lost (stop the daemon, put \
+             the store back in its place, start the daemon again)",
+            missing.display()
+        )))
     }
 
     fn settle(&self, batch: Vec<Request>) {
@@ -214,7 +231,7 @@ impl Scribe {
                 tell(*by, keys.collect());
             }
             Request::Beat { node, by, .. } => tell(*by, vec![Key::Node(node.id)]),
-            Request::Enroll { .. } | Request::Append { .. } => {}
+            Request::Enroll { .. } | Request::Append { .. } | Request::DropOutputs { .. } => {}
         }
     }
 }

@@ -40,7 +40,7 @@ impl<'c> OutputStatements<'c> {
         Ok(Ok(end))
     }
 
-    /// The output goes with its run.
+    /// The output is not kept any longer; it goes with its run at the latest.
     pub(super) fn delete(&mut self, run: RunId) -> rusqlite::Result<()> {
         self.delete.execute([run.to_string()]).map(drop)
     }

@@ -24,6 +24,8 @@ pub(crate) enum Request {
     Beat { node: Node, locks: Vec<(LockName, RunId)>, by: HandleId, ticket: Ticket<Result<Vec<LockName>, Fault>> },
     /// Output of a run.
     Append { run: RunId, from: u64, bytes: Vec<u8>, ticket: Ticket<Result<u64, Fault>> },
+    /// Outputs are not kept any longer.
+    DropOutputs { runs: Vec<RunId>, ticket: Ticket<Result<(), Fault>> },
 }
 
 /// What came of units, and the units themselves: they are many small pieces of memory, and the writer has better things
@@ -87,6 +89,7 @@ impl Request {
     pub(crate) fn units(&self) -> usize {
         match self {
             Self::Commit { orders, .. } => orders.len().max(1),
+            Self::DropOutputs { runs, .. } => runs.len().max(1),
             Self::Enroll { .. } | Self::Beat { .. } | Self::Append { .. } => 1,
         }
     }
@@ -102,6 +105,7 @@ impl Request {
             Self::Enroll { ticket } => ticket.settle(),
             Self::Beat { ticket, .. } => ticket.settle(),
             Self::Append { ticket, .. } => ticket.settle(),
+            Self::DropOutputs { ticket, .. } => ticket.settle(),
         }
     }
 
@@ -115,6 +119,7 @@ impl Request {
             Self::Enroll { ticket } => ticket.answer.give(Err(fault.clone())),
             Self::Beat { ticket, .. } => ticket.answer.give(Err(fault.clone())),
             Self::Append { ticket, .. } => ticket.answer.give(Err(fault.clone())),
+            Self::DropOutputs { ticket, .. } => ticket.answer.give(Err(fault.clone())),
         }
     }
 }

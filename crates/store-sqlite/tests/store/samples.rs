@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Key, Record, Run, Terms, Transition, Version, Work};
-use cronhold_core::{Args, JobId, JobUid, RunId, RunNumber, State};
+use cronhold_core::record::{Actor, CommandLine, Key, Process, Record, Run, Transition, Version, Work};
+use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span, Zones};
 use cronhold_store::Unit;
 use cronhold_store_sqlite::Options;
@@ -24,29 +24,13 @@ pub(crate) fn run_id(number: u64) -> RunId {
 pub(crate) fn run(number: u64) -> Record {
     let at = nominal(number);
     let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    let job = JobId::parse("reports/a").expect("an id");
+    let command = CommandLine::Shell { text: "echo ".repeat(200), shell: None };
     Record::Run(Arc::new(Run {
-        id: run_id(number),
-        number: RunNumber(number),
-        job: JobId::parse("reports/a").expect("an id"),
-        uid: JobUid::from_bits(7),
-        args: Args::new(),
-        schedule: None,
-        nominal: at,
         state: State::Running,
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
-        rerun_of: None,
-        owner: None,
-        work: Some(Work::Shell("echo ".repeat(200))),
-        lock: None,
-        terms: Terms::default(),
-        ending: None,
-        due: None,
-        exit: None,
+        work: Some(Work::Process(Box::new(Process::plain(command)))),
         log: vec![entered(State::Waiting), entered(State::Starting), entered(State::Running)],
-        span: None,
+        ..Run::blank(run_id(number), RunNumber(number), job, JobUid::from_bits(7), at)
     }))
 }
 

@@ -125,6 +125,9 @@ macro_rules! conformance_cases {
             outputs::an_output_has_no_gaps
             outputs::an_output_can_be_large
             outputs::an_output_goes_with_its_run
+            outputs::outputs_come_in_pages
+            outputs::outputs_can_be_dropped
+            outputs::outputs_go_when_their_time_is_over
             hints::others_hear_of_changes
             hints::who_waits_is_woken
             writers::writers_have_numbers_of_their_own

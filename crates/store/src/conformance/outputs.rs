@@ -1,11 +1,16 @@
 //! Cases about outputs: bytes that arrive in pieces, more than once, and are read by position.
 
-use cronhold_core::{RunId, State};
+use std::sync::Arc;
 
-use super::samples::{run_id, run_in};
+use cronhold_core::job::Retain;
+use cronhold_core::record::Record;
+use cronhold_core::{RunId, State};
+use cronhold_schedule::{Instant, Span};
+
+use super::samples::{at, job, run, run_id, run_in};
 use super::scribe::Scribe;
 use super::{Subject, block_on};
-use crate::{Chunk, Fault, Store};
+use crate::{Chunk, Fault, OUTPUTS_A_STEP, Store, expire_outputs};
 
 /// Long enough to need more than one piece of any size that a store may have.
 const LARGE: usize = 3_000_000;
@@ -109,6 +114,105 @@ pub fn an_output_goes_with_its_run(subject: &dyn Subject) {
     scribe.delete(&run_in(runs[0], "a", State::Success, None).key());
     assert_eq!(read(&*scribe.store, runs[0], 0, 9), Chunk::default());
     assert_eq!(read(&*scribe.store, runs[1], 0, 9).bytes, b"hello", "a change of the run keeps it");
+}
+
+/// Runs that have an output are listed, each once, in the order of their ids.
+pub fn outputs_come_in_pages(subject: &dyn Subject) {
+    let store = subject.store();
+    assert_eq!(outputs(&*store, None, 9), []);
+    let runs: Vec<RunId> = (0..7).map(|number| run_id(i64::from(number / 2), number)).collect();
+    for run in [3, 0, 6, 2, 5, 1, 4].map(|place| runs[place]) {
+        for from in 0..3 {
+            assert_eq!(append(&*store, run, from, b"x"), Ok(from + 1));
+        }
+    }
+    assert_eq!(append(&*store, run_id(0, 9), 0, b""), Ok(0), "nothing is no output");
+    for limit in [1, 2, 3, 7, 99] {
+        let mut found = outputs(&*store, None, limit);
+        while let Some(last) = found.last().copied() {
+            let page = outputs(&*store, Some(last), limit);
+            assert!(page.len() <= limit);
+            if page.is_empty() {
+                break;
+            }
+            found.extend(page);
+        }
+        assert_eq!(found, runs, "in pages of {limit}");
+    }
+    assert_eq!(outputs(&*store, None, 0), []);
+    assert_eq!(outputs(&*store, Some(run_id(1, 99)), 9), runs[4..], "from anywhere");
+}
+
+/// An output can be dropped without its run, and may begin anew.
+pub fn outputs_can_be_dropped(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = [run_id(1, 1), run_id(1, 2), run_id(1, 3)];
+    for run in runs {
+        scribe.put(&run_in(run, "a", State::Success, Some(1)));
+        assert_eq!(append(&*scribe.store, run, 0, &vec![b'x'; LARGE / 10]), Ok(LARGE as u64 / 10));
+    }
+    let dropped = [runs[0], run_id(7, 7), runs[2], runs[0]];
+    for _ in 0..2 {
+        assert_eq!(block_on(scribe.store.drop_outputs(&dropped)), Ok(()), "also once more");
+    }
+    assert_eq!(block_on(scribe.store.drop_outputs(&[])), Ok(()));
+    assert_eq!(outputs(&*scribe.store, None, 9), [runs[1]]);
+    assert_eq!(read(&*scribe.store, runs[0], 0, 9), Chunk::default());
+    assert_eq!(read(&*scribe.store, runs[1], 0, 2).bytes, b"xx");
+    let record = run_in(runs[0], "a", State::Success, Some(1));
+    assert_eq!(scribe.record(&record.key()), Some(record), "the run is as it was");
+    assert_eq!(append(&*scribe.store, runs[0], 0, b"new"), Ok(3));
+    assert_eq!(read(&*scribe.store, runs[0], 0, 9).bytes, b"new");
+}
+
+/// Outputs of finished runs go after the time that their job says, some at a time; what runs on keeps its output.
+pub fn outputs_go_when_their_time_is_over(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let day = Retain::default().output;
+    let Record::Job(short) = job("short", "keeps outputs for a minute") else { panic!("a job") };
+    let mut short = (*short).clone();
+    let mut said = (*short.job).clone();
+    said.retain.output = Span::from_secs(60);
+    short.job = Arc::new(said);
+    scribe.put(&Record::Job(Arc::new(short)));
+    // By number: the job, and how the run ended, all at the time of its id.
+    let many = u16::try_from(OUTPUTS_A_STEP).expect("few") + 3;
+    let all: Vec<(RunId, &str, State)> = (0..many)
+        .map(|number| {
+            let job = if number % 2 == 0 { "short" } else { "gone" };
+            let state = if number % 7 == 0 { State::Running } else { State::Failure };
+            (run_id(i64::from(number / 200), number), job, state)
+        })
+        .collect();
+    let orphan = run_id(0, many);
+    for (id, job, state) in &all {
+        let mut run = run(*id, job);
+        run.state = *state;
+        run.log[0].state = *state;
+        scribe.put(&Record::Run(Arc::new(run)));
+    }
+    for id in all.iter().map(|(id, ..)| *id).chain([orphan]) {
+        assert_eq!(append(&*scribe.store, id, 0, b"x"), Ok(1));
+    }
+    let expire = |now: Instant| {
+        let mut after = None;
+        loop {
+            after = block_on(expire_outputs(&*scribe.store, after, now)).expect("a store that works");
+            if after.is_none() {
+                return outputs(&*scribe.store, None, usize::MAX);
+            }
+        }
+    };
+    let left = |is_kept: &dyn Fn(&str, State) -> bool| -> Vec<RunId> {
+        all.iter().filter(|(_, job, state)| is_kept(job, *state)).map(|(id, ..)| *id).collect()
+    };
+    assert_eq!(expire(at(0)), left(&|_, _| true), "only what is nobody's goes at once");
+    assert_eq!(expire(at(70)), left(&|job, state| job == "gone" || state == State::Running));
+    assert_eq!(expire(at(10).plus(day)), left(&|_, state| state == State::Running));
+}
+
+fn outputs(store: &dyn Store, after: Option<RunId>, limit: usize) -> Vec<RunId> {
+    block_on(store.outputs(after, limit)).expect("outputs can be listed")
 }
 
 fn append(store: &dyn Store, run: RunId, from: u64, bytes: &[u8]) -> Result<u64, Fault> {

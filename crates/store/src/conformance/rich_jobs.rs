@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Lock, Nodes,
-    OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, Schedule, StopPolicy,
-    StopSchedule, TaskProgram, Trigger,
+    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Limits, Lock,
+    Nodes, OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, Schedule,
+    StopPolicy, StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::record::{JobRecord, Source};
 use cronhold_core::signal::Signal;
@@ -27,6 +27,7 @@ pub(super) fn jobs() -> Vec<JobRecord> {
     jobs[1].overlap = Overlap::Queue { limit: u32::MAX };
     jobs[1].nodes = Nodes::Each(BTreeSet::from(["größe".to_owned(), "ssd".to_owned()]));
     jobs[2].overlap = Overlap::Replace;
+    jobs[2].limits = Some(Box::new(Limits { cpu: Some(1_999), ..Limits::default() }));
     jobs[3].overlap = Overlap::Allow;
     let sources = [Source::Directory("prod/größe".to_owned()), Source::Api, Source::Foreign];
     let record = |(index, job): (usize, Job)| {
@@ -82,6 +83,14 @@ fn full(program: Program) -> Job {
     job.shell = Some("/bin/zsh".to_owned());
     job.user = Some("prices".to_owned());
     job.umask = Some(0o027);
+    job.limits = Some(Box::new(Limits {
+        memory: Some(i64::MAX.cast_unsigned()),
+        cpu: Some(10),
+        pids: Some(u32::MAX.into()),
+        files: Some(1),
+        cpu_time: Some(Span::from_millis(1001)),
+        core: Some(0),
+    }));
     job.nodes = Nodes::Labels(BTreeSet::from(["market data".to_owned()]));
     job.success_codes = vec![0, 3, 255];
     job.on = actions();

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
+use cronhold_core::job::Limits;
 use cronhold_core::policy::catch_up::Stretch;
 use cronhold_core::record::{
-    Active, Actor, Backlog, Cursor, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause, Pauses, Record, Run,
-    Streak, Terms, Transition, Work,
+    Active, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause,
+    Pauses, Process, Record, Run, Streak, Terms, Transition, Work, Written,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -176,6 +177,7 @@ fn runs() -> Vec<Run> {
             ending: Some(reasons[(index + 1) % reasons.len()].clone()),
             due: Some(times()[(index + 3) % 5]),
             exit: Some(exit),
+            written: Some(written(index)),
             log: log.collect(),
             span: Some(Stretch { from: times()[3], to: last(), count: u32::MAX }),
             id,
@@ -195,12 +197,47 @@ fn terms(index: usize) -> Terms {
     }
 }
 
+fn written(index: usize) -> Written {
+    let tail = TEXTS.iter().cycle().skip(index).take(index % 11).map(|text| (*text).to_owned());
+    Written { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect() }
+}
+
 fn works() -> Vec<Work> {
     let texts = || TEXTS.iter().map(|text| (*text).to_owned());
-    let mut works = vec![Work::Noop(Span::ZERO), Work::Noop(Span::from_micros(1)), Work::Exec(texts().collect())];
-    works.extend(texts().map(Work::Shell));
+    let mut works = vec![Work::Noop(Span::ZERO), Work::Noop(Span::from_micros(1))];
+    works.extend(processes().into_iter().map(|process| Work::Process(Box::new(process))));
     works.extend(texts().map(Work::Unsupported));
     works
+}
+
+/// Processes with everything and with nothing.
+fn processes() -> Vec<Process> {
+    let texts = || TEXTS.iter().map(|text| (*text).to_owned());
+    let mut processes = vec![Process::plain(CommandLine::Exec(texts().collect()))];
+    processes.extend(texts().map(|text| Process::plain(CommandLine::Shell { text, shell: None })));
+    let shell = |text: String| CommandLine::Shell { shell: Some(text.clone()), text };
+    let env = |from: fn(String) -> EnvText| texts().map(move |text| (format!("NAME{text}"), from(text))).collect();
+    let full = Process {
+        command: shell(TEXTS[2].to_owned()),
+        env: env(EnvText::Text),
+        cwd: Some(TEXTS[4].to_owned()),
+        user: Some(TEXTS[2].to_owned()),
+        umask: Some(0o777),
+        success_codes: vec![0, 3, 255],
+        limits: Limits {
+            memory: Some(COUNT_MAX),
+            cpu: Some(1),
+            pids: Some(2),
+            files: Some(3),
+            cpu_time: Some(Span::from_micros(1)),
+            core: Some(0),
+        },
+    };
+    let memory = Limits { memory: Some(1), ..Limits::default() };
+    processes.push(Process { env: env(EnvText::File), success_codes: Vec::new(), limits: memory, ..full.clone() });
+    processes.push(Process { env: env(EnvText::Env), success_codes: vec![7], ..full.clone() });
+    processes.push(full);
+    processes
 }
 
 fn actors() -> Vec<Actor> {

@@ -7,7 +7,7 @@ use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
     Actor, Backlog, Cursor, Identity, JobRecord, JobState, LockName, Node, Owner, Pause, Pauses, Record, Run,
-    ScheduleId, Source, Terms, Transition,
+    ScheduleId, Source, Transition,
 };
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
@@ -104,30 +104,9 @@ pub(super) fn identity(job: &str, pairs: &[(&str, &str)]) -> Record {
 
 /// A run that waits, for the time of its id.
 pub(super) fn run(id: RunId, job: &str) -> Run {
-    Run {
-        id,
-        number: RunNumber(1),
-        job: job_id(job),
-        uid: JobUid::from_bits(7),
-        args: Args::new(),
-        schedule: None,
-        nominal: id.time(),
-        state: State::Waiting,
-        reason: None,
-        attempt: 1,
-        retry_of: None,
-        retried_by: None,
-        rerun_of: None,
-        owner: None,
-        work: None,
-        lock: None,
-        terms: Terms::default(),
-        ending: None,
-        due: None,
-        exit: None,
-        log: vec![Transition { at: id.time(), state: State::Waiting, actor: Actor::Schedule, message: String::new() }],
-        span: None,
-    }
+    let made = Transition { at: id.time(), state: State::Waiting, actor: Actor::Schedule, message: String::new() };
+    let blank = Run::blank(id, RunNumber(1), job_id(job), JobUid::from_bits(7), id.time());
+    Run { log: vec![made], ..blank }
 }
 
 /// A run in a state; on a node, when one is given.

@@ -108,6 +108,18 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.state().outputs.read(run, from, most)) })
     }
 
+    fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
+        Box::pin(async move { Ok(self.state().outputs.list(after, limit)) })
+    }
+
+    fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            let mut state = self.state();
+            runs.iter().for_each(|run| state.outputs.remove(*run));
+            Ok(())
+        })
+    }
+
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(async move {
             let now = self.now();

@@ -1,6 +1,7 @@
 //! Outputs of runs: bytes that are appended and read by position.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use cronhold_core::RunId;
 
@@ -34,7 +35,13 @@ impl Outputs {
         Chunk { bytes: output[from..until].to_vec(), length: output.len() as u64 }
     }
 
-    /// The output goes with its run.
+    /// Runs that have an output, those after one of them.
+    pub(super) fn list(&self, after: Option<RunId>, limit: usize) -> Vec<RunId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.0.range((from, Bound::Unbounded)).map(|(run, _)| *run).take(limit).collect()
+    }
+
+    /// The output is not kept any longer; it goes with its run at the latest.
     pub(super) fn remove(&mut self, run: RunId) {
         self.0.remove(&run);
     }

@@ -50,17 +50,17 @@ fn overlap() {
         00:20 due
             #2 00:20 skipped: overlap, next 00:30
         00:21 put j @every 10m; overlap queue 1
-            job r2
+            job r2, (wake #1 00:21)
         00:30 due
             #3 00:30 waiting, next 00:40
         00:40 due
             #4 00:40 skipped: queue full, next 00:50
         00:41 put j @every 10m; overlap replace
-            job r3
+            job r3, (wake #3 00:41), (wake #1 00:41)
         00:50 due
             #1 00:10 stopping (replaced), #3 00:30 skipped: replaced, #5 00:50 waiting, next 01:00
         00:51 put j @every 10m; overlap allow
-            job r4
+            job r4, (wake #5 00:51), (wake #1 00:51)
         01:00 due
             #6 01:00 starting, next 01:10
         ",
@@ -281,7 +281,7 @@ fn at_start() {
         00:09 fire j - 00:09
             #3 00:09 starting
         00:10 put j @reboot; nodes gpu
-            job r2
+            job r2, (wake #1 00:10), (wake #3 00:10)
         00:11 fire j - 00:11
             nothing
         ",
@@ -312,6 +312,8 @@ fn no_eligible_node() {
         01:39 catch up
             (catch up 01:40)
         01:40 catch up
+            (catch up 01:41)
+        01:41 catch up
             #4 00:40 skipped: no eligible node, backlog gone
         ",
     );
@@ -382,7 +384,7 @@ fn a_named_schedule_that_changes_while_it_is_due() {
         00:10:30 due
             #1 00:10 starting, a next 00:30
         00:30:30 put j a: 45 * * * *; catch_up none
-            job r3
+            job r3, (wake #1 00:30:30)
         01:00 due
             #2 00:30–00:45 ×2 skipped: missed, a next 01:45
         ",

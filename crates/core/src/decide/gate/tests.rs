@@ -169,7 +169,7 @@ fn skips_duplicates() {
         00:06 wake #3
             #3 00:03 starting
         00:06 put j param x; overlap allow; needs skip_duplicate
-            job r2
+            job r2, (wake #4 00:06), (wake #3 00:06)
         00:06 run j x=2
             #5 00:06 skipped: duplicate, → #5
         00:06 wake #4
@@ -275,7 +275,7 @@ fn conditions_are_put_together() {
             00:00 run j
                 #1 00:00 starting, → #1
             00:01 put j overlap allow; {}
-                job r2",
+                job r2, (wake #1 00:01)",
             conditions.join(" "),
         ));
         let mut bench = bench;

@@ -24,7 +24,7 @@ use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUp, CatchUpPolicy, Job, Lock, Nodes, OnLost, Overlap, Param, Program, RetryOn, Schedule, StopSchedule,
 };
-use crate::record::{Actor, Exit, Key, Record, ScheduleId, Source};
+use crate::record::{Actor, Exit, Key, Record, ScheduleId, Source, Written};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -151,6 +151,7 @@ impl Bench {
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
             "launched" => (Actor::Program, Command::Report { run: run(), report: Report::Launched }),
             "lost" => (Actor::Recovery, Command::Report { run: run(), report: Report::Lost }),
+            "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: Report::KeeperLost }),
             "unlaunched" => {
                 (Actor::Program, Command::Report { run: run(), report: Report::NotLaunched(more.to_owned()) })
             }
@@ -298,16 +299,20 @@ fn catch_up(text: &str) -> CatchUp {
     CatchUp { policy, within: Span::parse(within).expect("a span") }
 }
 
+/// `yes`, `no` or `code 3`, and then perhaps `wrote 70000 last line but one/last line`.
 fn verdict(text: &str) -> Verdict {
-    match text.strip_prefix("code ") {
-        Some(code) => {
-            let code = code.parse().expect("a number");
-            let reason = (code != 0).then_some(Reason::ExitCode(code));
-            Verdict { success: code == 0, reason, exit: Some(Exit::Code(code)) }
-        }
-        None if text.is_empty() || text == "yes" => Verdict::SUCCESS,
-        None => Verdict { success: false, reason: Some(Reason::ExitCode(1)), exit: Some(Exit::Code(1)) },
-    }
+    let (text, wrote) = text.split_once(" wrote ").map_or((text, None), |(text, wrote)| (text, Some(wrote)));
+    let written = wrote.map(|wrote| {
+        let (bytes, tail) = wrote.split_once(' ').expect("bytes and lines");
+        Written { bytes: bytes.parse().expect("a number"), tail: tail.split('/').map(str::to_owned).collect() }
+    });
+    let code = match text.strip_prefix("code ") {
+        Some(code) => code.parse().expect("a number"),
+        None if text.is_empty() || text == "yes" => return Verdict { written, ..Verdict::SUCCESS },
+        None => 1,
+    };
+    let reason = (code != 0).then_some(Reason::ExitCode(code));
+    Verdict { success: code == 0, reason, exit: Some(Exit::Code(code)), written }
 }
 
 /// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours go on beyond 24.

@@ -168,6 +168,31 @@ fn a_stop_time_ends_what_its_schedule_made() {
     );
 }
 
+/// One that waited until after its stop time is not stopped by it: that would be a start for nothing.
+#[test]
+fn a_stop_time_that_passed_meanwhile_does_not_count() {
+    let bench = play(
+        "00:00 put j 0 1 * * *; stop_after 5m; overlap queue; lock l
+            next 01:00, job r1
+        00:00 put k overlap allow; lock l
+            job r1
+        00:59 run k
+            k#1 00:59 starting, → #1
+        01:00 due
+            j#1 01:00 waiting, j next 25:00, (wake #1 01:00:01)
+        01:30 ended k#1 yes
+            k#1 00:59 success
+        01:30 wake j#1
+            j#1 01:00 starting
+        01:30 launched j#1
+            j#1 01:00 running
+        01:31 wake j#1
+            unchanged",
+    );
+    let run = bench.run(Some(&crate::decide::testing::job_id("j")), 1);
+    assert_eq!((run.terms.stop_at, run.due), (None, None));
+}
+
 #[test]
 fn a_launch_that_nobody_heard_of_is_asked_for_and_not_repeated() {
     let mut bench = play(
@@ -255,7 +280,7 @@ fn two_retries_do_not_wait_for_each_other() {
         00:03 ended #2 no
             #2 00:02 failure: exit code 1, #4 00:02 attempt 2 scheduled
         00:03 put j overlap queue; retry 3
-            job r2
+            job r2, (wake #3 00:03), (wake #4 00:03)
         00:03:10 wake #4
             #4 00:02 attempt 2 waiting
         00:03:10 wake #3

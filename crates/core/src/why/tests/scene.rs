@@ -10,16 +10,16 @@ use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Span, Spec, Zone, Zones};
 
 use super::super::Known;
+use crate::Template;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, Nodes, Overlap, Program, Schedule};
 use crate::policy::catch_up::Stretch;
 use crate::record::{
     Active, Actor, Backlog, Cursor, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses, Run, Source,
-    Terms, Transition,
+    Transition,
 };
 use crate::run::{Reason, State};
 use crate::world::World;
-use crate::{Args, Template};
 
 /// The job of every scene.
 pub(crate) const JOB: &str = "backup";
@@ -219,14 +219,10 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         to: time(to),
         count: u32::try_from(words.number("count").expect("a count")).expect("small"),
     });
+    let of = words.text("job").map_or_else(id, |job| JobId::parse(job).expect(job));
+    let nominal = words.time("at").expect("a time");
     Run {
-        id: run_id(number),
-        number: RunNumber(number),
-        job: words.text("job").map_or_else(id, |job| JobId::parse(job).expect(job)),
-        uid: job.uid,
-        args: Args::new(),
         schedule: (!words.has("asked")).then(|| schedule_id(job, words)),
-        nominal: words.time("at").expect("a time"),
         state: log.last().expect("an entry").state,
         reason: words.text("reason").map(|reason| Reason::parse(reason).expect(reason)),
         attempt: words.number("attempt").map_or(1, |attempt| u32::try_from(attempt).expect("small")),
@@ -234,14 +230,12 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         retried_by: words.number("retried_by").map(run_id),
         rerun_of: words.number("rerun_of").map(run_id),
         owner: words.has("owned").then(|| Owner { node: NodeId::from_bits(1), incarnation: 1 }),
-        work: None,
         lock: words.text("lock").map(|lock| LockName::parse(lock).expect(lock)),
-        terms: Terms::default(),
         ending: words.text("ending").map(|reason| Reason::parse(reason).expect(reason)),
         due: words.time("due"),
-        exit: None,
         log,
         span,
+        ..Run::blank(run_id(number), RunNumber(number), of, job.uid, nominal)
     }
 }
 
