@@ -1,0 +1,153 @@
+//! The keeper's place on disk: `keeper` in the data directory, with its lock, its socket and its outputs. Everything in
+//! it is reached through the open directory, because we are elsewhere whenever a program starts elsewhere.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Uid};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::KeeperError;
+use crate::journal::{self, Found};
+use crate::outputs::{self, Outputs};
+
+/// The keeper's folder in the data directory.
+const FOLDER: &str = "keeper";
+const LOCK: &str = "lock";
+const SOCKET: &str = "socket";
+/// Who may look into the folders: the owner of the data directory and its group.
+const FOLDER_MODE: u32 = 0o750;
+/// Who may talk to us; who they are is checked as well.
+const SOCKET_MODE: u32 = 0o660;
+/// Daemons that may wait to be let in.
+const BACKLOG: i32 = 16;
+/// Standard input, output and error are 0 to 2.
+const STANDARD_STREAMS_LAST: i32 = 2;
+/// No journal that we wrote is longer.
+const JOURNAL_READ_MAX: u64 = 1024 * 1024 * 1024;
+
+/// The open folder. The lock lasts as long as this value.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) folder: OwnedFd,
+    _lock: OwnedFd,
+    /// The owner of the data directory and its group.
+    owner: (u32, u32),
+}
+
+impl Home {
+    /// Opens the folder and takes its lock.
+    pub(crate) fn open(data: &Path) -> Result<Self, KeeperError> {
+        let path = data.join(FOLDER);
+        let metadata = fs::metadata(data).map_err(KeeperError::io(&format!("open {}", data.display())))?;
+        let owner = (metadata.uid(), metadata.gid());
+        create_folder(&path).map_err(KeeperError::io(&format!("create {}", path.display())))?;
+        create_folder(&path.join(outputs::FOLDER)).map_err(KeeperError::io("create the folder of outputs"))?;
+        // The lock is the first file that is opened, and stays open: see the numbers of files in `spawn`.
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let lock = rustix::fs::open(path.join(LOCK), flags, Mode::from_raw_mode(0o600))
+            .map_err(KeeperError::io("open the lock"))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::WOULDBLOCK => KeeperError::Held(data.to_owned()),
+            other => KeeperError::Io { what: "lock the data directory".to_owned(), source: other.into() },
+        })?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let folder = rustix::fs::open(&path, flags, Mode::empty()).map_err(KeeperError::io("open the folder"))?;
+        let home = Self { folder, _lock: lock, owner };
+        home.give(".").and_then(|()| home.give(outputs::FOLDER)).map_err(KeeperError::io("give away the folder"))?;
+        Ok(home)
+    }
+
+    /// The outputs of programs.
+    pub(crate) fn outputs(&self) -> Result<Outputs, KeeperError> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let folder = rustix::fs::openat(&self.folder, outputs::FOLDER, flags, Mode::empty())
+            .map_err(KeeperError::io("open the folder of outputs"))?;
+        Ok(Outputs::new(folder, self.is_others().then_some(self.owner)))
+    }
+
+    /// What an earlier keeper left in its journal.
+    pub(crate) fn read_journal(&self) -> Result<Found, KeeperError> {
+        use std::io::Read;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = match rustix::fs::openat(&self.folder, journal::NAME, flags, Mode::empty()) {
+            Ok(file) => fs::File::from(file),
+            Err(rustix::io::Errno::NOENT) => return Ok(Found::default()),
+            Err(error) => return Err(KeeperError::io("open the journal")(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(JOURNAL_READ_MAX).read_to_end(&mut bytes).map_err(KeeperError::io("read the journal"))?;
+        Ok(journal::read(&bytes))
+    }
+
+    /// The socket that daemons come to. It has a short name, whatever the path of the data directory is, because we are
+    /// in the folder while we bind it.
+    pub(crate) fn listen(&self) -> Result<OwnedFd, KeeperError> {
+        self.bind().map_err(KeeperError::io("listen for daemons"))
+    }
+
+    fn bind(&self) -> io::Result<OwnedFd> {
+        self.remove_socket();
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::process::fchdir(&self.folder)?;
+        let bound = rustix::net::bind(&socket, &SocketAddrUnix::new(SOCKET)?);
+        rustix::process::chdir("/")?;
+        bound?;
+        rustix::fs::chmodat(&self.folder, SOCKET, Mode::from_raw_mode(SOCKET_MODE), AtFlags::empty())?;
+        self.give(SOCKET)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+
+    /// Takes the socket away, so that whoever comes knows at once that nobody is here.
+    pub(crate) fn remove_socket(&self) {
+        let _ = rustix::fs::unlinkat(&self.folder, SOCKET, AtFlags::empty());
+    }
+
+    /// Whether somebody with this user may tell us what to do.
+    pub(crate) fn may_talk(&self, uid: u32) -> bool {
+        uid == 0 || uid == self.owner.0 || uid == rustix::process::geteuid().as_raw()
+    }
+
+    /// Whether we are root and the data directory is somebody else's.
+    fn is_others(&self) -> bool {
+        let own = rustix::process::geteuid().as_raw();
+        own == 0 && self.owner.0 != own
+    }
+
+    fn give(&self, name: &str) -> io::Result<()> {
+        if !self.is_others() {
+            return Ok(());
+        }
+        let (uid, gid) = (Uid::from_raw(self.owner.0), Gid::from_raw(self.owner.1));
+        Ok(rustix::fs::chownat(&self.folder, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+/// Closes what whoever started us left open: every program would have it open, too.
+pub(crate) fn close_inherited() -> io::Result<()> {
+    let names: Vec<_> = fs::read_dir("/proc/self/fd")?.flatten().map(|entry| entry.file_name()).collect();
+    let numbers = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| *number > STANDARD_STREAMS_LAST) {
+        // The folder that was just read is among them, and closed already.
+        let _ = nix::unistd::close(number);
+    }
+    Ok(())
+}
+
+/// Which start of the machine this is.
+pub(crate) fn boot_id() -> Result<String, KeeperError> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(KeeperError::io("read the boot id"))?;
+    Ok(text.trim().to_owned())
+}
+
+fn create_folder(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(FOLDER_MODE).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Waiting for children. Everything that descends from us comes to us in the end, programs and the orphans that they
+//! leave; orphans are waited for and otherwise of no interest.
+
+use rustix::process::{WaitOptions, WaitStatus};
+
+use super::Keeper;
+use crate::clock;
+use crate::journal::Entry;
+use crate::protocol::{Exit, FromKeeper, RunKey};
+use crate::spawn::REPORT_MAX;
+use crate::table::Over;
+
+/// Children that are waited for in one turn; the signal of the rest is taken up again in the next.
+const REAPS_MAX: usize = 4_096;
+
+/// What a second stage has said.
+enum Said {
+    /// Nothing yet.
+    Nothing,
+    /// It is the program now, or is gone.
+    Began,
+    /// Why it could not become the program.
+    Failed(String),
+}
+
+impl Keeper {
+    /// Waits for all children that have ended.
+    pub(super) fn reap(&mut self) {
+        for _ in 0..REAPS_MAX {
+            let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { return };
+            let pid = pid.as_raw_nonzero().get();
+            if let Some(run) = self.table.of_pid(pid)
+                && let Some(exit) = exit_of(status)
+            {
+                self.ended(run, pid, exit);
+            }
+        }
+        // There may be more, and their signal was already read.
+        self.has_children_left = true;
+    }
+
+    /// The first process of a run has ended.
+    fn ended(&mut self, run: RunKey, pid: i32, exit: Exit) {
+        // A second stage that failed has said so before it ended, and was no program.
+        self.hear_stage(pid);
+        let now = clock::now();
+        self.table.release(pid);
+        let Some(living) = self.table.living_mut(run) else { return };
+        if living.ending.ended(exit, now) {
+            self.finish(run, exit);
+        } else {
+            self.table.reschedule(run);
+        }
+    }
+
+    /// Hears how the start of a program through a second stage went.
+    pub(super) fn hear_stage(&mut self, pid: i32) {
+        let Some(run) = self.table.of_pid(pid) else { return };
+        let Some(living) = self.table.living_mut(run) else { return };
+        let Some(report) = &living.report else { return };
+        match listen(report) {
+            Said::Nothing => {}
+            Said::Began => {
+                living.report = None;
+                self.tell_started(run, pid);
+            }
+            Said::Failed(why) => {
+                self.table.remove(run);
+                self.journal.add(&Entry::Refused(run));
+                self.outputs.remove(run);
+                self.cgroups.remove(run);
+                self.refuse(run, &why);
+            }
+        }
+    }
+
+    /// A run is over.
+    pub(super) fn finish(&mut self, run: RunKey, exit: Exit) {
+        let Some(mut living) = self.table.remove(run) else { return };
+        self.outputs.look(run, &mut living.growth);
+        let output = living.growth.size();
+        self.cgroups.remove(run);
+        self.journal.add(&Entry::Exit { run, exit, output });
+        self.table.finish(run, Over::Ended { exit, output });
+        self.news.push(FromKeeper::Ended { run, exit, output });
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Option<Exit> {
+    status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
+}
+
+fn listen(report: &std::os::fd::OwnedFd) -> Said {
+    let mut words = [0; REPORT_MAX];
+    match rustix::io::read(report, &mut words) {
+        Ok(0) => Said::Began,
+        Ok(length) => Said::Failed(String::from_utf8_lossy(&words[..length]).into_owned()),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Said::Nothing,
+        Err(_) => Said::Began,
+    }
+}

@@ -1,0 +1,178 @@
+//! How programs are brought to their end, with all that descends from them, whatever they do against it.
+
+use crate::support::{Daemon, Keeper, SECOND, is_alive, now, read_pid, shell, until};
+use cronhold_keeper::{Exit, RunKey, ToKeeper};
+
+const TERM: i32 = 15;
+const KILL: i32 = 9;
+/// Longer than any test waits: what ends sooner did not wait for it.
+const LONG: u64 = 600 * SECOND;
+
+fn stop(daemon: &mut Daemon, run: RunKey, grace: u64) {
+    daemon.say(&ToKeeper::Stop { run, signal: TERM, grace });
+}
+
+/// Waits until a program has written this line.
+fn wait_for(keeper: &Keeper, run: RunKey, line: &str) {
+    until(line, || keeper.read_output(run).lines().any(|other| other == line).then_some(()));
+}
+
+#[test]
+fn a_stop_is_the_signal_first() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, _) = daemon.start("trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+    wait_for(&keeper, run, "ready");
+    stop(&mut daemon, run, LONG);
+    assert_eq!(daemon.ended(run).0, Exit::Code(3));
+    assert!(keeper.read_output(run).ends_with("asked\n"));
+    let (run, _) = daemon.start("sleep 600");
+    stop(&mut daemon, run, LONG);
+    assert_eq!(daemon.ended(run).0, Exit::Signal(TERM));
+}
+
+#[test]
+fn who_ignores_the_signal_is_killed_after_the_grace() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, pid) = daemon.start("trap '' TERM; echo ready; while :; do sleep 0.01; done");
+    wait_for(&keeper, run, "ready");
+    stop(&mut daemon, run, SECOND / 10);
+    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert!(!is_alive(pid));
+}
+
+/// A program with a child in its group, one in a session of its own, and one that was left by its parent on top.
+fn start_with_escapees(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (RunKey, Vec<u32>) {
+    let folder = keeper.data.join(first.len().to_string());
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines = [
+        format!("cd {}", folder.display()),
+        "trap '' TERM".to_owned(),
+        "(echo $$ > /dev/null; exec sh -c 'echo $$ > child; exec sleep 600') &".to_owned(),
+        "setsid sh -c 'echo $$ > session; exec sleep 600' &".to_owned(),
+        "setsid sh -c '(setsid sh -c \"echo \\$\\$ > daemon; exec sleep 600\" &) ; exit 0' &".to_owned(),
+        "while ! [ -s child -a -s session -a -s daemon ]; do sleep 0.01; done".to_owned(),
+        first.to_owned(),
+    ];
+    let (run, pid) = daemon.start(&lines.join("\n"));
+    wait_for(keeper, run, "ready");
+    let mut pids = vec![pid];
+    pids.extend(["child", "session", "daemon"].map(|name| read_pid(&folder.join(name))));
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+    (run, pids)
+}
+
+#[test]
+fn escapees_die_with_a_program_that_ignores_the_stop() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
+    stop(&mut daemon, run, SECOND / 10);
+    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn escapees_die_with_a_program_that_obeys_the_stop() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+    let (run, pids) = start_with_escapees(&keeper, &mut daemon, script);
+    stop(&mut daemon, run, SECOND / 2);
+    assert_eq!(daemon.ended(run).0, Exit::Code(0));
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_kill_is_for_the_whole_tree() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
+    daemon.say(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_program_that_forks_all_the_time_is_caught() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let script = "n=0; while [ $n -lt 200 ]; do n=$((n + 1)); (setsid sleep 600 &); done; echo ready; ".to_owned()
+        + "while :; do (setsid sleep 600 &); sleep 0.01; done";
+    let (run, _) = daemon.start(&script);
+    wait_for(&keeper, run, "ready");
+    daemon.say(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert_eq!(marked(run), Vec::<u32>::new());
+}
+
+/// Living processes with the mark of a run.
+fn marked(run: RunKey) -> Vec<u32> {
+    let pids =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let mark = format!("CRONHOLD_RUN_ID={run}");
+    pids.filter(|pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) && is_alive(*pid)
+    })
+    .collect()
+}
+
+#[test]
+fn other_signals_reach_the_group_alone() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, _) = daemon.start("trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done");
+    wait_for(&keeper, run, "ready");
+    daemon.say(&ToKeeper::Signal { run, signal: 10 });
+    wait_for(&keeper, run, "usr1");
+    // A number that means nothing changes nothing.
+    daemon.say(&ToKeeper::Signal { run, signal: 12_345 });
+    daemon.say(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+}
+
+#[test]
+fn a_lease_warns_and_kills_even_without_a_daemon() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut wanted = shell("trap 'echo warned' TERM; echo ready; while :; do sleep 0.01; done");
+    wanted.kill_at = Some(now() + 2 * SECOND);
+    wanted.stop_grace = SECOND;
+    let run = daemon.launch(&wanted);
+    let pid = daemon.started(run);
+    wait_for(&keeper, run, "ready");
+    drop(daemon);
+    until("it is dead", || (!is_alive(pid)).then_some(()));
+    assert!(keeper.read_output(run).ends_with("warned\n"), "{}", keeper.read_output(run));
+    let mut daemon = keeper.daemon();
+    if daemon.listed.iter().any(|program| matches!(program.stage, cronhold_keeper::Stage::Running { .. })) {
+        assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    }
+}
+
+#[test]
+fn a_lease_that_is_extended_does_not_end() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut wanted = shell("sleep 600");
+    wanted.kill_at = Some(now() + 2 * SECOND);
+    wanted.stop_grace = 0;
+    let run = daemon.launch(&wanted);
+    daemon.started(run);
+    daemon.say(&ToKeeper::Lease { run, kill_at: now() + LONG });
+    // Another one with the old lease ends: by then the first would have, too.
+    let mut other = shell("sleep 600");
+    other.kill_at = wanted.kill_at.map(|kill_at| kill_at + 1_000);
+    other.stop_grace = 0;
+    let other = daemon.launch(&other);
+    assert_eq!(daemon.ended(other).0, Exit::Signal(KILL));
+    assert!(
+        keeper
+            .daemon()
+            .listed
+            .iter()
+            .any(|program| program.run == run && matches!(program.stage, cronhold_keeper::Stage::Running { .. }))
+    );
+}

@@ -1,0 +1,178 @@
+//! Much at once and for long: many programs, long outputs, and a journal without room.
+
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use crate::support::{Daemon, Keeper, SECOND, launch, shell, until};
+use cronhold_keeper::{Exit, FromKeeper, Launch, OutputRule, RunKey, ToKeeper};
+
+const MIB: u64 = 1024 * 1024;
+
+fn files_of(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+fn children_of(pid: u32) -> usize {
+    let stats = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = stats.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let parents = stats.filter_map(|stat| stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok());
+    parents.filter(|parent| *parent == pid).count()
+}
+
+/// Some leave an orphan, some take the second stage, some cannot be executed.
+fn mixed(number: usize) -> Launch {
+    let mut next = match number % 50 {
+        0 => shell("(sleep 0 &)"),
+        1 => launch(&["/no/such/program"]),
+        _ => launch(&["true"]),
+    };
+    next.limits.files = (number % 50 == 2).then_some(64);
+    next
+}
+
+/// The run that is over with this message, if it is one that ends a run; it is forgotten.
+fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
+    match message {
+        FromKeeper::Ended { run, exit, .. } => {
+            assert_eq!(*exit, Exit::Code(0));
+            daemon.say(&ToKeeper::Forget { runs: vec![*run] });
+            Some(*run)
+        }
+        FromKeeper::Refused { run, why } => {
+            assert!(why.contains("/no/such/program"), "{why}");
+            Some(*run)
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn after_2000_runs_nothing_is_left() {
+    const RUNS: usize = 2_000;
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let before = files_of(keeper.pid());
+    let mut launched = 0;
+    let mut flying = std::collections::BTreeSet::new();
+    while launched < RUNS || !flying.is_empty() {
+        while launched < RUNS && flying.len() < 64 {
+            assert!(flying.insert(daemon.launch(&mixed(launched))));
+            launched += 1;
+        }
+        let message = daemon.hear().expect("the connection stays");
+        if let Some(run) = over(&mut daemon, &message) {
+            assert!(flying.remove(&run), "told twice: {message:?}");
+        }
+    }
+    until("no child is left", || (children_of(keeper.pid()) == 0).then_some(()));
+    assert_eq!(files_of(keeper.pid()), before);
+    until("no output is left", || {
+        (std::fs::read_dir(keeper.folder().join("outputs")).unwrap().count() == 0).then_some(())
+    });
+    assert!(keeper.daemon().listed.is_empty());
+}
+
+#[test]
+fn many_that_run_at_once_are_all_told() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let launches: Vec<Launch> = (0..200).map(|_| shell("sleep 600")).collect();
+    let runs: Vec<RunKey> = launches.iter().map(|launch| daemon.launch(launch)).collect();
+    for run in &runs {
+        daemon.started(*run);
+    }
+    for run in &runs {
+        daemon.say(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
+    }
+    for run in runs {
+        assert_eq!(daemon.ended(run).0, Exit::Signal(15));
+    }
+}
+
+#[test]
+fn a_long_output_keeps_its_two_ends_and_all_offsets() {
+    const SIZE: u64 = 100 * MIB;
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let script = format!("printf begin; head -c {} /dev/zero | tr '\\0' x; printf end", SIZE - 8);
+    let mut wanted = shell(&script);
+    wanted.output = OutputRule { head: MIB, tail: 2 * MIB };
+    let run = daemon.launch(&wanted);
+    assert_eq!(daemon.ended(run), (Exit::Code(0), SIZE));
+    let file = std::fs::File::open(keeper.output(run)).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), SIZE);
+    assert!(file.metadata().unwrap().blocks() * 512 < 4 * MIB, "{} blocks", file.metadata().unwrap().blocks());
+    let read = |at: u64, length: u64| {
+        let mut bytes = vec![0; usize::try_from(length).unwrap()];
+        file.read_exact_at(&mut bytes, at).unwrap();
+        bytes
+    };
+    let (head, tail) = (read(0, MIB), read(SIZE - 2 * MIB, 2 * MIB));
+    assert!(head.starts_with(b"begin") && head[5..].iter().all(|byte| *byte == b'x'));
+    assert!(tail.ends_with(b"end") && tail[..tail.len() - 3].iter().all(|byte| *byte == b'x'));
+    assert!(read(SIZE / 2, MIB).iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_long_output_is_cut_while_it_is_written() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut wanted = shell("head -c 50000000 /dev/zero; sleep 600");
+    wanted.output = OutputRule { head: MIB, tail: MIB };
+    let run = daemon.launch(&wanted);
+    daemon.started(run);
+    until("it is cut", || {
+        let metadata = std::fs::metadata(keeper.output(run)).ok()?;
+        (metadata.len() == 50_000_000 && metadata.blocks() * 512 < 3 * MIB).then_some(())
+    });
+}
+
+#[test]
+fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
+    // Room for a few programs, and for all of their ends.
+    let mut keeper = Keeper::start_with(crate::support::PATIENCE, 4_096);
+    let mut daemon = keeper.daemon();
+    let launches: Vec<Launch> = (0..20).map(|_| shell("sleep 600")).collect();
+    let mut running = Vec::new();
+    let mut refused = 0;
+    for wanted in &launches {
+        let run = daemon.launch(wanted);
+        match daemon.find(|message| match message {
+            FromKeeper::Started { run: other, .. } if *other == run => Some(Ok(())),
+            FromKeeper::Refused { run: other, why } if *other == run => Some(Err(why.clone())),
+            _ => None,
+        }) {
+            Ok(()) => running.push(run),
+            Err(why) => {
+                assert!(why.contains("no room"), "{why}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(running.len() >= 3 && refused >= 3, "{} run, {refused} were refused", running.len());
+    for run in &running {
+        daemon.say(&ToKeeper::Signal { run: *run, signal: 9 });
+        assert_eq!(daemon.ended(*run).0, Exit::Signal(9));
+    }
+    // Every end was written.
+    keeper.replace();
+    let mut daemon = keeper.daemon();
+    let ended = |program: &cronhold_keeper::Program| {
+        matches!(program.stage, cronhold_keeper::Stage::Ended { exit: Exit::Signal(9), .. })
+    };
+    assert_eq!(daemon.listed.iter().filter(|program| ended(program)).count(), running.len());
+    daemon.say(&ToKeeper::Forget { runs: running });
+    let (run, _) = daemon.start("exit 0");
+    assert_eq!(daemon.ended(run).0, Exit::Code(0));
+}
+
+#[test]
+fn a_journal_is_renewed_and_room_comes_back_when_runs_are_forgotten() {
+    let keeper = Keeper::start_with(crate::support::PATIENCE, 8_192);
+    let mut daemon = keeper.daemon();
+    for _ in 0..200 {
+        let (run, _) = daemon.start("exit 0");
+        daemon.ended(run);
+        daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    }
+    assert!(std::fs::metadata(keeper.folder().join("journal")).unwrap().len() <= 8_192);
+}

@@ -1,0 +1,10 @@
+//! The keeper as a process, with real programs: all of its tests are one program, because all share the same support.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+mod ends;
+mod load;
+mod programs;
+mod restarts;
+mod talk;

@@ -1,0 +1,159 @@
+//! Keepers that die, that are replaced and that end: what is known afterwards, and what still lives.
+
+use std::time::Duration;
+
+use crate::support::{Keeper, PATIENCE, SECOND, is_alive, keeper_command, read_pid, shell, until};
+use cronhold_keeper::{Exit, Program, RunKey, Stage, ToKeeper};
+
+fn stages(listed: &[Program]) -> Vec<(RunKey, Stage)> {
+    listed.iter().map(|program| (program.run, program.stage)).collect()
+}
+
+/// Kills what a test has kept alive on purpose.
+fn kill_group(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_daemon_that_comes_back_finds_what_runs_and_what_ended() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    assert!(daemon.listed.is_empty());
+    let (runs, pid) = daemon.start("sleep 600");
+    let (over, _) = daemon.start("printf four; exit 9");
+    drop(daemon);
+    until("it has ended", || {
+        let listed = stages(&keeper.daemon().listed);
+        listed.contains(&(over, Stage::Ended { exit: Exit::Code(9), output: 4 })).then_some(())
+    });
+    let mut daemon = keeper.daemon();
+    assert!(stages(&daemon.listed).contains(&(runs, Stage::Running { pid })));
+    daemon.say(&ToKeeper::Forget { runs: vec![over, runs] });
+    until("it is forgotten", || (!keeper.output(over).exists()).then_some(()));
+    // What runs cannot be forgotten.
+    assert_eq!(stages(&keeper.daemon().listed), [(runs, Stage::Running { pid })]);
+}
+
+#[test]
+fn a_new_keeper_ends_what_a_killed_one_left_and_says_that_it_is_lost() {
+    let mut keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let file = keeper.data.join("pid");
+    let script = format!("(setsid sh -c 'echo $$ > {}; exec sleep 600' &); sleep 600", file.display());
+    let (lost, pid) = daemon.start(&script);
+    let (over, _) = daemon.start("exit 3");
+    daemon.ended(over);
+    let (stored, _) = daemon.start("exit 4");
+    daemon.ended(stored);
+    daemon.say(&ToKeeper::Forget { runs: vec![stored] });
+    until("it is forgotten", || (!keeper.output(stored).exists()).then_some(()));
+    let escapee = read_pid(&file);
+    assert!(is_alive(pid) && is_alive(escapee));
+    keeper.replace();
+    let mut daemon = keeper.daemon();
+    assert!(!is_alive(pid) && !is_alive(escapee));
+    let mut wanted = [(lost, Stage::Lost), (over, Stage::Ended { exit: Exit::Code(3), output: 0 })];
+    wanted.sort_by_key(|(run, _)| *run);
+    assert_eq!(stages(&daemon.listed), wanted);
+    let again = daemon.launch(&cronhold_keeper::Launch { run: lost, ..shell("true") });
+    assert!(daemon.refused(again).contains("known already"));
+    daemon.say(&ToKeeper::Forget { runs: vec![lost, over] });
+    until("both are forgotten", || (!keeper.output(lost).exists() && !keeper.output(over).exists()).then_some(()));
+    keeper.replace();
+    assert_eq!(keeper.daemon().listed, []);
+}
+
+#[test]
+fn a_journal_with_a_torn_end_is_read_up_to_it() {
+    let mut keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (over, _) = daemon.start("exit 3");
+    daemon.ended(over);
+    let (lost, _) = daemon.start("sleep 600");
+    keeper.kill();
+    let path = keeper.folder().join("journal");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap();
+    bytes[end..end + 20].copy_from_slice(b"intent 0123456789abc");
+    std::fs::write(&path, bytes).unwrap();
+    keeper.replace();
+    let listed = stages(&keeper.daemon().listed);
+    assert!(listed.contains(&(lost, Stage::Lost)), "{listed:?}");
+    assert!(listed.contains(&(over, Stage::Ended { exit: Exit::Code(3), output: 0 })), "{listed:?}");
+}
+
+#[test]
+fn what_ran_before_the_machine_started_is_lost_and_nobody_else_is_touched() {
+    let mut keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (lost, pid) = daemon.start("sleep 600");
+    keeper.kill();
+    let path = keeper.folder().join("journal");
+    // Another start of the machine is a journal without the first line of this one.
+    let text = std::fs::read(&path).unwrap();
+    let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    std::fs::write(&path, &text[first..]).unwrap();
+    keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
+    assert_eq!(stages(&keeper.daemon().listed), [(lost, Stage::Lost)]);
+    assert!(is_alive(pid));
+    kill_group(pid);
+}
+
+#[test]
+fn a_second_keeper_is_refused() {
+    let keeper = Keeper::start();
+    drop(keeper.daemon());
+    let status = keeper_command(&keeper.data, PATIENCE, 64 << 20).status().unwrap();
+    assert!(!status.success());
+    assert!(std::fs::read_to_string(keeper.data.join("log")).unwrap().contains("another keeper holds"));
+    drop(keeper.daemon());
+}
+
+#[test]
+fn without_programs_and_daemon_it_ends_and_with_either_it_stays() {
+    let mut keeper = Keeper::start_with(Duration::from_millis(50), 64 << 20);
+    assert!(keeper.wait());
+    assert!(!keeper.folder().join("socket").exists());
+    keeper.process = keeper_command(&keeper.data, Duration::from_millis(300), 64 << 20).spawn().unwrap();
+    let mut daemon = keeper.daemon();
+    let go = keeper.data.join("go");
+    let (run, _) = daemon.start(&format!("while ! [ -e {} ]; do sleep 0.01; done; exit 6", go.display()));
+    drop(daemon);
+    // The program outlasts the idle time by far, and the keeper with it.
+    let (mut daemon, _) = (keeper.daemon(), std::fs::write(&go, "").unwrap());
+    assert_eq!(daemon.ended(run).0, Exit::Code(6));
+    drop(daemon);
+    assert!(keeper.wait());
+    keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
+    assert_eq!(stages(&keeper.daemon().listed), [(run, Stage::Ended { exit: Exit::Code(6), output: 0 })]);
+}
+
+#[test]
+fn one_that_retires_starts_nothing_and_ends_with_its_last_program() {
+    let mut keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let (run, _) = daemon.start("sleep 600");
+    daemon.say(&ToKeeper::Retire);
+    let late = daemon.launch(&shell("true"));
+    assert!(daemon.refused(late).contains("about to end"));
+    daemon.say(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
+    assert_eq!(daemon.ended(run).0, Exit::Signal(15));
+    assert_eq!(daemon.hear(), None);
+    assert!(keeper.wait());
+}
+
+#[test]
+fn one_that_is_told_to_end_stops_its_programs_as_their_jobs_say() {
+    let mut keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut wanted = shell("trap 'exit 5' INT; echo ready; while :; do sleep 0.01; done");
+    wanted.stop_signal = 2;
+    let run = daemon.launch(&wanted);
+    daemon.started(run);
+    until("it is ready", || (keeper.read_output(run) == "ready\n").then_some(()));
+    let keeper_pid = rustix::process::Pid::from_raw(keeper.pid().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(keeper_pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(daemon.ended(run).0, Exit::Code(5));
+    assert!(keeper.wait());
+}

@@ -1,0 +1,122 @@
+//! What the keeper says to daemons that are new, old, wrong, slow or not daemons at all.
+
+use std::io::{Read, Write};
+
+use crate::support::{Daemon, Keeper, PATIENCE, launch, now, shell, until};
+use cronhold_keeper::frames::encode;
+use cronhold_keeper::{Exit, FromKeeper, PROTOCOL, ToKeeper};
+
+#[test]
+fn protocols_that_overlap_are_spoken_and_others_are_answered_and_closed() {
+    let keeper = Keeper::start();
+    let mut newer = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL);
+    let (run, _) = newer.start("exit 1");
+    assert_eq!(newer.ended(run).0, Exit::Code(1));
+    let mut stranger = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
+    assert_eq!((stranger.hear(), stranger.listed.len()), (None, 0));
+    // The stranger did not take the word from the daemon.
+    let (run, _) = newer.start("exit 2");
+    assert_eq!(newer.ended(run).0, Exit::Code(2));
+}
+
+#[test]
+fn a_new_daemon_takes_the_word_from_the_old_one() {
+    let keeper = Keeper::start();
+    let mut old = keeper.daemon();
+    let mut new = keeper.daemon();
+    assert_eq!(old.hear(), None);
+    let (run, _) = new.start("exit 2");
+    assert_eq!(new.ended(run).0, Exit::Code(2));
+}
+
+#[test]
+fn garbage_long_messages_and_bad_manners_end_a_connection_and_nothing_else() {
+    let keeper = Keeper::start();
+    let mut early = Vec::new();
+    encode(&ToKeeper::Retire, &mut early).unwrap();
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[5, 0, 0, 0, b'x', b'x', b'x', b'x', b'x'], &[0xFF; 4], &early] {
+        let mut stream = keeper.connect();
+        stream.write_all(bytes).unwrap();
+        let mut answer = Vec::new();
+        // The end of the connection may show itself as a reset.
+        let _ = stream.read_to_end(&mut answer);
+        assert_eq!(answer, b"", "{bytes:?}");
+        let mut daemon = keeper.daemon();
+        daemon.stream.write_all(bytes).unwrap();
+        if bytes != early {
+            assert_eq!(daemon.hear(), None, "{bytes:?}");
+        }
+    }
+    let mut keeper = keeper;
+    assert!(keeper.wait(), "the last message was understood: retire");
+}
+
+#[test]
+fn a_launch_that_comes_too_late_is_refused() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let mut late = shell("true");
+    late.launch_by = now() - 1;
+    let run = daemon.launch(&late);
+    assert!(daemon.refused(run).contains("too late"));
+    let mut leased = shell("true");
+    leased.kill_at = Some(now() - 1);
+    let run = daemon.launch(&leased);
+    assert!(daemon.refused(run).contains("too late"));
+}
+
+#[test]
+fn a_run_is_launched_once_while_it_runs_when_it_is_over_and_when_it_is_forgotten() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let file = keeper.data.join("count");
+    let wanted = shell(&format!("echo x >> {}; while [ -e {0} ]; do sleep 0.01; done", file.display()));
+    let run = daemon.launch(&wanted);
+    daemon.launch(&wanted);
+    assert!(daemon.refused(run).contains("known already"));
+    let pid = daemon.started(run);
+    until("it runs", || file.exists().then_some(()));
+    daemon.launch(&wanted);
+    assert_eq!(daemon.refused(run), format!("the run is known already: it runs as process {pid}"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
+    std::fs::remove_file(&file).unwrap();
+    daemon.ended(run);
+    daemon.launch(&wanted);
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over");
+    daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    daemon.launch(&wanted);
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over and stored");
+    assert!(!file.exists());
+}
+
+fn refusal(wanted: cronhold_keeper::RunKey) -> impl Fn(&FromKeeper) -> Option<String> {
+    move |message| match message {
+        FromKeeper::Refused { run, why } if *run == wanted => Some(why.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_daemon_that_does_not_read_holds_nobody_up() {
+    let keeper = Keeper::start();
+    let mut deaf = keeper.daemon();
+    // The same refusal again and again fills whatever lies between the two, and more than the keeper holds for it.
+    let mut bytes = Vec::new();
+    encode(&ToKeeper::Launch(Box::new(launch(&[&format!("/no/such/{}", "x".repeat(1_000))]))), &mut bytes).unwrap();
+    let mut told = 0;
+    deaf.stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    while told < 200_000 && deaf.stream.write_all(&bytes).is_ok() {
+        told += 1;
+    }
+    assert!(told < 200_000, "the keeper never hung up");
+    let mut daemon = keeper.daemon();
+    let (run, _) = daemon.start("exit 2");
+    assert_eq!(daemon.ended(run).0, Exit::Code(2));
+}
+
+#[test]
+fn what_cannot_be_limited_here_is_said_in_words() {
+    let keeper = Keeper::start();
+    let warnings = keeper.daemon().warnings;
+    assert!(warnings.iter().all(|warning| warning.contains("control groups")), "{warnings:?}");
+}
