@@ -20,6 +20,7 @@ use cronhold_schedule::{Instant, Zones};
 pub use failure::Failure;
 pub use reference::reference;
 pub use render::counted;
+pub use verbs::keeper::Keeper;
 pub use verbs::store::{Backup, Store, StoreVerb};
 pub use verbs::up::Up;
 
@@ -76,6 +77,7 @@ pub struct Cli {
 #[expect(missing_docs, reason = "a comment would become part of the help of the verb")]
 pub enum Verb {
     Up(Up),
+    Keeper(Keeper),
     Store(Store),
     #[command(flatten)]
     Question(Question),

@@ -5,9 +5,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cronhold_cli::{Exit, Failure, Up};
+use cronhold_cli::{Exit, Failure, Up, counted};
 use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Handle, Options, Ports};
+use cronhold_engine::{Clock, Engine, Entropy, Feed, Handle, News, Options, Ports};
+use cronhold_keeper::client::{Client, Setup};
+use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use cronhold_wiring::{Around, StoreUrl};
@@ -17,7 +19,8 @@ use crate::clock::{self, SystemClock};
 use crate::home::{Home, Places};
 use crate::job_files::{JobFiles, Plan};
 use crate::log::{Log, Weight};
-use crate::outside::Programs;
+use crate::outputs::Outputs;
+use crate::outside::{Programs, VERSION};
 use crate::signals::Signals;
 use crate::zone_rules::ZoneRules;
 
@@ -31,6 +34,10 @@ pub struct Setting {
     pub places: Places,
     /// Zone data.
     pub zone_rules: ZoneRules,
+    /// The environment.
+    pub env: Vec<(String, String)>,
+    /// The program that this is.
+    pub program: PathBuf,
 }
 
 /// Everything that a node is made of.
@@ -39,6 +46,10 @@ struct Parts {
     options: Options,
     world: World,
     programs: Arc<Programs>,
+    /// The thread that stores what programs write; it ends with this.
+    outputs: Outputs,
+    /// The line to the keeper; it ends with this.
+    client: Client,
     /// What the job files want changed, and where they are.
     jobs: Option<(PathBuf, Plan)>,
 }
@@ -75,7 +86,7 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| no_executor(&error))?;
     let outcome = executor.block_on(async {
-        let parts = assemble(store, options, world, up, &log).await?;
+        let parts = assemble(store, options, world, up, setting, &home, &log).await?;
         live(parts, &log).await
     });
     log.end();
@@ -88,6 +99,8 @@ async fn assemble(
     options: Options,
     mut world: World,
     up: &Up,
+    setting: &Setting,
+    home: &Home,
     log: &Log,
 ) -> Result<Parts, Failure> {
     let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| no_executor(&error))?);
@@ -99,15 +112,39 @@ async fn assemble(
         let plan = files.plan(&*store, &world, &*entropy).await.map_err(|fault| gave_up(&fault))?;
         jobs = Some((dir.clone(), plan));
     }
-    let programs = Arc::new(Programs::new(Arc::clone(&system_clock)));
-    let feed = Arc::new(log.clone());
+    let surroundings = Surroundings::new(setting.env.iter().cloned());
+    let programs = Programs::new(Arc::clone(&system_clock), surroundings, log.clone());
+    let programs = Arc::new(programs.map_err(|error| no_executor(&error))?);
+    // The keeper outlives the directory in which the daemon was started.
+    let data = home.path().canonicalize().map_err(|error| no_executor(&error))?;
+    let outputs = Outputs::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), log.clone());
+    let outputs = outputs.map_err(|error| no_executor(&error))?;
+    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned() };
+    let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
+    let client = client.map_err(|error| no_executor(&error))?;
+    let feed = Arc::new(Both { log: log.clone(), programs: Arc::clone(&programs) });
     let ports = Ports { clock: system_clock, entropy, store, outside: Arc::clone(&programs) as _, feed };
-    Ok(Parts { ports, options, world, programs, jobs })
+    Ok(Parts { ports, options, world, programs, outputs, client, jobs })
+}
+
+/// What happens is told to the log, and to programs, which need not be remembered when it is stored what became of
+/// them.
+#[derive(Debug)]
+struct Both {
+    log: Log,
+    programs: Arc<Programs>,
+}
+
+impl Feed for Both {
+    fn tell(&self, news: &News<'_>) {
+        self.log.tell(news);
+        self.programs.tell(news);
+    }
 }
 
 /// Runs the node until a signal asks it to stop, or the store is broken.
 async fn live(parts: Parts, log: &Log) -> Result<Exit, Failure> {
-    let Parts { ports, options, world, programs, jobs } = parts;
+    let Parts { ports, options, world, programs, outputs, client, jobs } = parts;
     let mut signals = Signals::new().map_err(|error| no_executor(&error))?;
     let clock = Arc::clone(&ports.clock);
     let (engine, node) = Engine::new(ports, options, world);
@@ -131,6 +168,13 @@ async fn live(parts: Parts, log: &Log) -> Result<Exit, Failure> {
             () = &mut carrying => {}
             ended = &mut running => return ended.map(|()| Exit::Done).map_err(|fault| gave_up(&fault)),
         }
+    }
+    // Nothing new is begun or heard of; what is left is taken up at the next start.
+    drop(client);
+    drop(outputs);
+    let left = programs.running();
+    if left > 0 {
+        log.say(Weight::Usual, format!("{} left running with the keeper", counted(left, "program")));
     }
     let stop = async {
         node.stop().await;

@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod home;
 pub mod job_files;
 pub mod log;
+pub mod outputs;
 pub mod outside;
 mod signals;
 pub mod zone_rules;

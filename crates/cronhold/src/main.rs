@@ -3,12 +3,13 @@
 
 mod pipe;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Failure, Session, StoreVerb, Verb};
+use cronhold_cli::{Cli, Failure, Keeper, Session, StoreVerb, Verb};
 use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::Places;
 use cronhold_daemon::zone_rules::ZoneRules;
@@ -16,20 +17,31 @@ use cronhold_daemon::{backup, clock};
 
 use crate::pipe::Pipe;
 
+/// How the keeper calls this program for the second stage of a launch.
+const STAGE_VERB: &str = "keeper-launch";
+
 fn main() -> ExitCode {
+    // The keeper starts itself anew for some programs, and then only one thing is to be done, quickly.
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == STAGE_VERB) {
+        return cronhold_keeper::launch_stage();
+    }
     // Clap shows help and usage mistakes itself and exits with 0 or 2.
     let cli = Cli::parse();
     let is_terminal = io::stderr().is_terminal();
     let colours = io::stdout().is_terminal() && is_terminal && colours_wanted();
-    let zone_rules = ZoneRules::find(variable("TZDIR"));
+    let zone_rules = || ZoneRules::find(variable("TZDIR"));
     let mut out = BufWriter::new(Pipe::new(io::stdout().lock()));
     let mut err = Pipe::new(io::stderr());
     let done = match &cli.verb {
         Verb::Question(question) => {
-            let session = Session { now: clock::now(), zones: &zone_rules.zones, colours };
+            let session = Session { now: clock::now(), zones: &zone_rules().zones, colours };
             Ok(cronhold_cli::answer(question, &session, &mut out, &mut err))
         }
-        Verb::Up(up) => daemon::up(up, &Setting { places: places(), zone_rules }),
+        Verb::Up(up) => {
+            let (zone_rules, env) = (zone_rules(), variables());
+            daemon::up(up, &Setting { places: places(), zone_rules, env, program: program() })
+        }
+        Verb::Keeper(keeper) => return keep(keeper),
         Verb::Store(store) => match &store.verb {
             StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
         },
@@ -38,6 +50,29 @@ fn main() -> ExitCode {
     let exit = done.and_then(|exit| flushed.map(|()| exit));
     let exit = exit.unwrap_or_else(|failure| cronhold_cli::complain(&failure, colours, &mut err));
     ExitCode::from(exit.code())
+}
+
+/// The keeper needs nothing that a daemon needs, and its log is whatever standard error is.
+fn keep(keeper: &Keeper) -> ExitCode {
+    let options = cronhold_keeper::Options::new(keeper.data.clone(), env!("CARGO_PKG_VERSION"));
+    match cronhold_keeper::run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The program that this is. When it was replaced meanwhile, the system still knows it.
+fn program() -> PathBuf {
+    std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+fn variables() -> Vec<(String, String)> {
+    let texts = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(texts).collect()
 }
 
 fn places() -> Places {

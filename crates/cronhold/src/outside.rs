@@ -2,13 +2,24 @@
 //! own, because the node does not take any while it hands out tasks.
 
 use std::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cronhold_core::RunId;
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Record, Run, Work, Written};
 use cronhold_engine::queue::Queue;
-use cronhold_engine::{Clock, Handle, Outside, Task};
-use cronhold_programs::Noops;
+use cronhold_engine::{Clock, Feed, Handle, News, Outside, Task};
+use cronhold_keeper::ToKeeper;
+use cronhold_keeper::client::{Bell, Heard, Party};
+use cronhold_programs::launch::Surroundings;
+use cronhold_programs::{Due, Finish, Noops, Processes};
 use cronhold_store::Pending;
 
+use crate::log::{Log, Weight};
+
+/// Of the daemon, and of the keepers that it starts.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Reports that are carried in one go.
 const REPORTS_MAX: usize = 1_024;
 
@@ -16,20 +27,38 @@ const REPORTS_MAX: usize = 1_024;
 pub struct Programs {
     clock: Arc<dyn Clock>,
     noops: Mutex<Noops>,
+    processes: Mutex<Processes>,
+    surroundings: Surroundings,
+    log: Log,
     /// Rings when there may be a report sooner than was thought.
-    bell: Queue<()>,
+    reports: Queue<()>,
+    /// Rings when there may be an output to be stored.
+    outputs: Queue<()>,
+    /// Rings when there may be something to be said to the keeper.
+    keeper: Bell,
 }
 
 impl Programs {
     /// A machine without programs so far.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, noops: Mutex::default(), bell: Queue::new(1) }
+    pub fn new(clock: Arc<dyn Clock>, surroundings: Surroundings, log: Log) -> io::Result<Self> {
+        Ok(Self {
+            clock,
+            noops: Mutex::default(),
+            processes: Mutex::default(),
+            surroundings,
+            log,
+            reports: Queue::new(1),
+            outputs: Queue::new(1),
+            keeper: Bell::new()?,
+        })
     }
 
     /// Carries reports to the node, for ever.
     pub async fn carry(&self, node: &Handle) {
         loop {
-            let reports = self.noops().take(self.clock.uptime(), REPORTS_MAX);
+            let uptime = self.clock.uptime();
+            let mut reports = self.noops().take(uptime, REPORTS_MAX);
+            reports.extend(self.processes().take(uptime, REPORTS_MAX));
             if reports.is_empty() {
                 self.wait().await;
             }
@@ -39,11 +68,53 @@ impl Programs {
         }
     }
 
+    /// What rings when there is something to be said to the keeper.
+    pub fn keeper_bell(&self) -> &Bell {
+        &self.keeper
+    }
+
+    /// How many programs the keeper runs for this node.
+    pub fn running(&self) -> usize {
+        self.processes().running().count()
+    }
+
+    /// Whether the keeper runs any.
+    pub(crate) fn has_running(&self) -> bool {
+        self.processes().running().next().is_some()
+    }
+
+    /// The runs whose programs the keeper runs, in order.
+    pub(crate) fn running_runs(&self) -> Vec<RunId> {
+        self.processes().running().collect()
+    }
+
+    /// Programs that have ended and whose outputs have to be stored.
+    pub(crate) fn take_finishing(&self, most: usize) -> Vec<Finish> {
+        self.processes().take_finishing(most)
+    }
+
+    /// The output of a program that has ended is stored.
+    pub(crate) fn written(&self, run: RunId, written: Written) {
+        self.processes().written(run, written);
+        self.ring(&self.reports);
+    }
+
+    /// Waits until there may be an output to be stored.
+    pub(crate) async fn output_rung(&self) {
+        self.outputs.ready().await;
+        self.outputs.take(1);
+    }
+
+    /// Wakes whoever stores outputs.
+    pub(crate) fn ring_outputs(&self) {
+        self.ring(&self.outputs);
+    }
+
     async fn wait(&self) {
-        let next = self.noops().next();
+        let next = self.noops().next().into_iter().chain(self.processes().due()).min();
         let rung = async {
-            self.bell.ready().await;
-            self.bell.take(1);
+            self.reports.ready().await;
+            self.reports.take(1);
         };
         match next.map(|next| next.minus(self.clock.uptime())) {
             Some(wait) => tokio::select! {
@@ -55,24 +126,139 @@ impl Programs {
         }
     }
 
+    fn ring(&self, bell: &Queue<()>) {
+        // A bell that has rung already need not ring twice.
+        let _ = bell.offer(());
+    }
+
     fn noops(&self) -> MutexGuard<'_, Noops> {
         self.noops.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Outside for Programs {
-    /// Never waits: a task is a line in a table.
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn perform_process(&self, task: Task) {
+        let (now, uptime) = (self.clock.now(), self.clock.uptime());
+        match task {
+            Task::Launch { run, fence } => self.processes().launch(run, fence, now, uptime),
+            Task::Adopt { run } => self.processes().adopt(run),
+            Task::Stop { run } => self.processes().stop(&run),
+            Task::Signal { run, signal } => self.processes().signal(run, signal),
+        }
+        self.keeper.ring();
+    }
+
+    fn perform_noop(&self, task: Task) {
         match task {
             Task::Launch { run, .. } => self.noops().launch(&run, self.clock.uptime()),
             Task::Adopt { run } => self.noops().adopt(&run, self.clock.now(), self.clock.uptime()),
             Task::Stop { run } => self.noops().stop(&run),
             Task::Signal { run, signal } => self.noops().signal(run, signal),
         }
-        // A bell that has rung already need not ring twice.
-        let _ = self.bell.offer(());
+    }
+}
+
+impl Outside for Programs {
+    /// Never waits: a task is a line in a table.
+    fn perform(&self, task: Task) -> Pending<'_, ()> {
+        let is_process = match &task {
+            Task::Launch { run, .. } | Task::Adopt { run } | Task::Stop { run } => is_process(run),
+            Task::Signal { run, .. } => self.processes().has(*run),
+        };
+        if is_process {
+            self.perform_process(task);
+        } else {
+            self.perform_noop(task);
+        }
+        self.ring(&self.reports);
         Box::pin(std::future::ready(()))
     }
+}
+
+impl Feed for Programs {
+    /// What is stored of a run need not be remembered by the keeper.
+    fn tell(&self, news: &News<'_>) {
+        match news {
+            News::Committed { done, .. } => {
+                let mut over = done.changes.iter().filter_map(|change| match change {
+                    Change::Put(Record::Run(run)) if run.state.is_finished() && is_process(run) => Some(run.id),
+                    _ => None,
+                });
+                let Some(first) = over.next() else { return };
+                let mut processes = self.processes();
+                processes.settled(first);
+                over.for_each(|run| processes.settled(run));
+            }
+            News::Ready { .. } => {
+                self.processes().ready();
+                self.say_words();
+            }
+            _ => return,
+        }
+        self.keeper.ring();
+    }
+}
+
+impl Party for Programs {
+    fn next(&self) -> Option<ToKeeper> {
+        loop {
+            // Secrets are read while nobody waits for the table.
+            let due = self.processes().next(self.clock.uptime())?;
+            let (run, launch) = match due {
+                Due::Say(message) => return Some(message),
+                Due::Launch { run, fence, launch_by } => (run.id, self.surroundings.launch(&run, fence, launch_by)),
+            };
+            match launch {
+                Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
+                Err(why) => {
+                    self.processes().unlaunchable(run, why);
+                    self.ring(&self.reports);
+                }
+            }
+        }
+    }
+
+    fn hear(&self, news: Heard) {
+        match news {
+            Heard::Connected { version, pid, warnings } => {
+                let is_other = version != VERSION;
+                self.processes().connected(is_other);
+                let plan = if is_other {
+                    format!("; it makes room for {VERSION} when no program runs")
+                } else {
+                    String::new()
+                };
+                self.log.say(Weight::Usual, format!("keeper {version}, pid {pid}{plan}"));
+                for warning in warnings {
+                    self.log.say(Weight::Usual, format!("keeper: {warning}"));
+                }
+            }
+            Heard::Said(said) => self.processes().hear(said),
+            Heard::Away(why) => {
+                if self.processes().away(&why) {
+                    self.log.say(Weight::Trouble, format!("the keeper {why}"));
+                }
+            }
+        }
+        self.say_words();
+        self.ring(&self.reports);
+        self.ring(&self.outputs);
+    }
+}
+
+impl Programs {
+    fn say_words(&self) {
+        let words = self.processes().take_words();
+        for (is_trouble, text) in words {
+            self.log.say(if is_trouble { Weight::Trouble } else { Weight::Usual }, text);
+        }
+    }
+}
+
+fn is_process(run: &Run) -> bool {
+    matches!(run.work, Some(Work::Process(_)))
 }
 
 impl fmt::Debug for Programs {

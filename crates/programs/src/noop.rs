@@ -10,9 +10,6 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
-/// What a run is told that does more than nothing.
-const UNSUPPORTED: &str = "this version runs noop programs only";
-
 /// All programs of a node that do nothing.
 ///
 /// Invariant: `ends` holds exactly what `running` holds, in the order of time.
@@ -35,7 +32,7 @@ impl Noops {
                 self.report(run.id, Report::Launched);
             }
             Some(Work::Noop(_)) => {}
-            _ => self.report(run.id, Report::NotLaunched(UNSUPPORTED.to_owned())),
+            _ => self.report(run.id, unsupported(run)),
         }
     }
 
@@ -43,7 +40,7 @@ impl Noops {
     /// been lost, so it ends when it would have ended; one that was told to end has done so meanwhile.
     pub fn adopt(&mut self, run: &Run, now: Instant, uptime: Span) {
         let Some(Work::Noop(duration)) = run.work else {
-            return self.report(run.id, Report::NotLaunched(UNSUPPORTED.to_owned()));
+            return self.report(run.id, unsupported(run));
         };
         if run.state == State::Stopping {
             return self.report(run.id, ended_by(run.terms.signal));
@@ -106,16 +103,23 @@ impl Noops {
     }
 }
 
+/// What a run is told whose kind of program is known by name only.
+fn unsupported(run: &Run) -> Report {
+    let kind = match &run.work {
+        Some(Work::Unsupported(kind)) => kind,
+        _ => "none",
+    };
+    Report::NotLaunched(format!("this version cannot run programs of its kind ({kind})"))
+}
+
 fn ended_by(signal: Signal) -> Report {
-    Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None })
+    Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
 }
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::record::{Actor, Terms, Transition};
-    use cronhold_core::{Args, JobId, JobUid, RunNumber};
-
     use super::*;
+    use crate::testing::run_of;
 
     fn at(secs: i64) -> Instant {
         Instant::from_secs(secs)
@@ -125,38 +129,8 @@ mod tests {
         Span::from_secs(secs)
     }
 
-    /// A run that has come so far, with the seconds at which it did.
-    fn run(work: Work, log: &[(State, i64)]) -> Run {
-        let transition =
-            |(state, secs)| Transition { at: at(secs), state, actor: Actor::Schedule, message: String::new() };
-        Run {
-            id: RunId::from_random(at(0), [7; 10]),
-            number: RunNumber(1),
-            job: JobId::parse("nothing").expect("an id"),
-            uid: JobUid::from_bits(1),
-            args: Args::default(),
-            schedule: None,
-            nominal: at(0),
-            state: log.last().expect("a state").0,
-            reason: None,
-            attempt: 1,
-            retry_of: None,
-            retried_by: None,
-            rerun_of: None,
-            owner: None,
-            work: Some(work),
-            lock: None,
-            terms: Terms::default(),
-            ending: None,
-            due: None,
-            exit: None,
-            log: log.iter().copied().map(transition).collect(),
-            span: None,
-        }
-    }
-
     fn noop(secs: u64, log: &[(State, i64)]) -> Run {
-        run(Work::Noop(up(secs)), log)
+        run_of(Work::Noop(up(secs)), log)
     }
 
     /// The reports there are by an uptime, in words.
@@ -169,6 +143,7 @@ mod tests {
             },
             Report::NotLaunched(why) => format!("not launched: {why}"),
             Report::Lost => "lost".to_owned(),
+            Report::KeeperLost => "keeper lost".to_owned(),
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -198,13 +173,12 @@ mod tests {
 
     #[test]
     fn others_cannot_be_run() {
-        for work in [Work::Shell("true".to_owned()), Work::Exec(vec!["true".to_owned()])] {
-            let mut noops = Noops::default();
-            noops.launch(&run(work.clone(), &STARTING), up(1));
-            noops.adopt(&run(work, &STARTING), at(100), up(1));
-            let sentence = "not launched: this version runs noop programs only";
-            assert_eq!(told(&mut noops, 1), format!("{sentence}, {sentence}"));
-        }
+        let mut noops = Noops::default();
+        let run = run_of(Work::Unsupported("http".to_owned()), &STARTING);
+        noops.launch(&run, up(1));
+        noops.adopt(&run, at(100), up(1));
+        let sentence = "not launched: this version cannot run programs of its kind (http)";
+        assert_eq!(told(&mut noops, 1), format!("{sentence}, {sentence}"));
     }
 
     #[test]

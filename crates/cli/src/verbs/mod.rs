@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod keeper;
 pub(crate) mod lint;
 pub(crate) mod next;
 pub(crate) mod store;

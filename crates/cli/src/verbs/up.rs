@@ -8,9 +8,9 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The daemon runs until it gets SIGTERM or SIGINT (Ctrl-C); a second one ends it at once. Either way
-nothing is lost: at its next start it takes up what was not over.
+nothing is lost: programs go on, and at its next start it takes up what was not over.
 
-This version runs programs of the kind `noop` only; a run with any other ends in error.
+This version runs programs of the kinds shell, exec and noop; a run with any other ends in error.
 
 Examples:
   cronhold up --jobs jobs/

@@ -1,10 +1,11 @@
 //! The heart under load, on a real store, measured in one go beside what the disk alone can do.
 //!
 //! `cargo bench -p cronhold --bench heart -- WORD…` does only what has one of these words in its name: fsync, timer,
-//! asked, scheduled, at-once, size.
+//! asked, scheduled, at-once, programs, size.
 
 mod at_once;
 mod fsync;
+mod programs;
 mod report;
 mod rig;
 mod size;
@@ -38,6 +39,12 @@ fn main() {
         if wanted(&format!("at-once-{jobs}")) {
             at_once::measure(&mut report, jobs, every, target);
         }
+    }
+    if wanted("programs") {
+        let bare = programs::bare(&mut report, &clock);
+        programs::rate(&mut report, bare);
+        programs::lateness(&mut report, bare);
+        programs::burden(&mut report, &clock);
     }
     for (jobs, limits) in [
         (10_000, Limits::default()),

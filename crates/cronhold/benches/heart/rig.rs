@@ -2,22 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cronhold_core::command::Command;
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Record, Source};
+use cronhold_core::record::{Actor, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
+use cronhold_daemon::log::{Log, Weight};
+use cronhold_daemon::outputs::Outputs;
 use cronhold_daemon::outside::Programs;
+use cronhold_engine::queue::Queue;
 use cronhold_engine::{Clock, Engine, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_jobfile::read_job;
+use cronhold_keeper::client::{Client, Setup};
+use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::Store;
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
 
+/// Runs that have ended and were not looked at yet.
+const ENDED_MAX: usize = 100_000;
 /// Jobs that are put at once.
 const PUT_MAX: usize = 4_096;
 
@@ -29,46 +36,82 @@ pub(crate) struct Rig {
     pub(crate) notes: Arc<Notes>,
     running: JoinHandle<()>,
     carrying: JoinHandle<()>,
+    /// The line to the keeper and the carrier of outputs, when there are programs.
+    company: Option<(Client, Outputs)>,
 }
 
-/// When runs became durable: nominal time, and time of the note.
-#[derive(Debug, Default)]
-pub(crate) struct Notes(Mutex<Vec<(Instant, Instant)>>);
+/// What was committed.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    /// When runs became durable: nominal time, and time of the note.
+    started: Mutex<Vec<(Instant, Instant)>>,
+    /// Runs that have ended.
+    pub(crate) ended: Queue<Arc<Run>>,
+    programs: OnceLock<Arc<Programs>>,
+}
 
 impl Notes {
+    fn new() -> Self {
+        Self { started: Mutex::default(), ended: Queue::new(ENDED_MAX), programs: OnceLock::new() }
+    }
+
     pub(crate) fn take(&self) -> Vec<(Instant, Instant)> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.started.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
 impl Feed for Notes {
     fn tell(&self, news: &News<'_>) {
+        if let Some(programs) = self.programs.get() {
+            programs.tell(news);
+        }
         let News::Committed { done, .. } = news else { return };
         for change in &done.changes {
-            if let Change::Put(Record::Run(run)) = change
-                && run.state == State::Starting
-            {
+            let Change::Put(Record::Run(run)) = change else { continue };
+            if run.state == State::Starting {
                 let note = (run.nominal, clock::now());
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                self.started.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+            } else if run.state.is_finished() && self.programs.get().is_some() {
+                // Nobody is there to take more than there is room for.
+                let _ = self.ended.offer(Arc::clone(run));
             }
         }
     }
 }
 
 impl Rig {
-    /// A node on the store of a directory.
+    /// A node on the store of a directory, for programs that do nothing.
     pub(crate) fn start(dir: &Path) -> Self {
+        Self::assemble(dir, false)
+    }
+
+    /// The same with a keeper, for real programs.
+    pub(crate) fn with_keeper(dir: &Path) -> Self {
+        Self::assemble(dir, true)
+    }
+
+    fn assemble(dir: &Path, has_keeper: bool) -> Self {
         let zones = Arc::new(Zones::bundled());
         let url = StoreUrl::Sqlite(dir.join("cronhold.db"));
         let around = Around { clock: Arc::new(clock::now), zones: Arc::clone(&zones) };
         let store = cronhold_wiring::open(&url, around).expect("a store");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
-        let programs = Arc::new(Programs::new(Arc::clone(&clock)));
-        let notes = Arc::new(Notes::default());
+        let surroundings = Surroundings::new([]);
+        let log = Log::new(Weight::Trouble, std::io::sink());
+        let programs = Arc::new(Programs::new(Arc::clone(&clock), surroundings, log.clone()).expect("a bell"));
+        let notes = Arc::new(Notes::new());
+        let company = has_keeper.then(|| {
+            notes.programs.set(Arc::clone(&programs)).expect("it is set once");
+            let outputs = Outputs::start(dir.to_owned(), Arc::clone(&store), Arc::clone(&programs), log);
+            let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
+            let setup = Setup { data: dir.to_owned(), program, version: "bench".to_owned() };
+            let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
+            (client.expect("a thread"), outputs.expect("a thread"))
+        });
         let ports = Ports {
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
@@ -87,7 +130,7 @@ impl Rig {
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let carrier = node.clone();
         let carrying = tokio::spawn(async move { programs.carry(&carrier).await });
-        Self { node, store, clock, notes, running, carrying }
+        Self { node, store, clock, notes, running, carrying, company }
     }
 
     /// Puts jobs, `many` of them, each from the text that `yaml` gives for its number.
@@ -123,6 +166,7 @@ impl Rig {
         self.running.await.expect("it ends well");
         self.carrying.abort();
         let _ = self.carrying.await;
+        drop(self.company);
     }
 
     /// Commits so far, each durable by itself, and the units in them.

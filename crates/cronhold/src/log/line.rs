@@ -157,9 +157,9 @@ pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::record::{Actor, Owner, ScheduleId, Terms, Transition};
+    use cronhold_core::record::{Actor, Owner, ScheduleId, Transition};
     use cronhold_core::run::Reason;
-    use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber};
+    use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
     use cronhold_store::Fault;
 
     use super::*;
@@ -175,29 +175,12 @@ mod tests {
             actor: Actor::Schedule,
             message: (*message).to_owned(),
         };
+        let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("backup").expect("an id"));
         Arc::new(Run {
-            id: RunId::from_random(at(0), [7; 10]),
-            number: RunNumber(42),
-            job: JobId::parse("backup").expect("an id"),
-            uid: JobUid::from_bits(1),
-            args: Args::default(),
             schedule: Some(ScheduleId::parse("nightly").expect("an id")),
-            nominal: at(0),
             state: log.last().expect("a state").0,
-            reason: None,
-            attempt: 1,
-            retry_of: None,
-            retried_by: None,
-            rerun_of: None,
-            owner: None,
-            work: None,
-            lock: None,
-            terms: Terms::default(),
-            ending: None,
-            due: None,
-            exit: None,
             log: log.iter().map(transition).collect(),
-            span: None,
+            ..Run::blank(id, RunNumber(42), job, JobUid::from_bits(1), at(0))
         })
     }
 

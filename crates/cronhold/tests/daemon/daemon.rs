@@ -11,14 +11,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use cronhold_core::RunNumber;
 use cronhold_core::record::{Cursor, JobRecord, Record, Run};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// A line that has not come after this time never comes.
 const NEVER: Duration = Duration::from_secs(60);
+
+/// What nobody tells is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A place for a daemon: its own directory, and its job files.
 pub(crate) struct Place(PathBuf);
@@ -59,6 +63,30 @@ impl Place {
         daemon
     }
 
+    /// The output of a run, as a reader beside the daemon sees it.
+    pub(crate) fn output(&self, run: &Run) -> Vec<u8> {
+        let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
+        let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
+        executor.block_on(store.read(run.id, 0, usize::MAX)).expect("an output").bytes
+    }
+
+    /// Waits until the process whose number is in a file is gone.
+    pub(crate) fn wait_for_death(&self, file: &Path) {
+        let pid: i32 = fs::read_to_string(file).expect("there").trim().parse().expect("a number");
+        eventually(&format!("{pid} is gone"), || parent(pid).is_none());
+    }
+
+    /// The keeper of this place, if it runs.
+    pub(crate) fn keeper(&self) -> Option<Pid> {
+        let home = self.path("home").canonicalize().ok()?;
+        let wanted = format!("keeper\0--data\0{}\0", home.display());
+        let is_ours = |pid: &i32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).ends_with(&wanted)
+        };
+        processes().find(is_ours).and_then(Pid::from_raw)
+    }
+
     /// What is stored, as a reader beside the daemon sees it.
     pub(crate) fn stored(&self) -> Stored {
         Stored::read(&self.path("home/cronhold.db"))
@@ -66,9 +94,40 @@ impl Place {
 }
 
 impl Drop for Place {
+    /// Ends what a keeper would keep.
     fn drop(&mut self) {
+        if let Some(keeper) = self.keeper() {
+            for child in processes().filter(|pid| parent(*pid) == Some(keeper.as_raw_nonzero().get())) {
+                let _ = Pid::from_raw(child).map(|group| kill_process_group(group, Signal::KILL));
+            }
+            let _ = kill_process(keeper, Signal::KILL);
+        }
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Waits until something is so, which nobody tells.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let (_nobody, never) = channel::<()>();
+    for _ in 0..NEVER.as_millis() / LOOK_EVERY.as_millis() {
+        if is_so() {
+            return;
+        }
+        let _ = never.recv_timeout(LOOK_EVERY);
+    }
+    panic!("{what}: it never came to be so");
+}
+
+/// All processes of the machine.
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The parent of a process; none when there is no such process.
+pub(crate) fn parent(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 /// A daemon that runs. It is killed when the test is done with it.
@@ -100,6 +159,13 @@ impl Daemon {
             if line.contains(part) {
                 return line;
             }
+        }
+    }
+
+    /// Waits until a line has been there that has this in it.
+    pub(crate) fn wait_until_said(&mut self, part: &str) {
+        if !self.seen.iter().any(|line| line.contains(part)) {
+            self.wait_for(part);
         }
     }
 
@@ -174,10 +240,20 @@ impl Stored {
         Self::try_read(file).expect("a store")
     }
 
+    fn open(file: &Path) -> Result<SqliteStore, OpenError> {
+        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
+        SqliteStore::open_reader(file, options)
+    }
+
+    /// The run of a job with a number.
+    pub(crate) fn run(&self, job: &str, number: u64) -> &Run {
+        let found = self.runs.iter().find(|run| run.job.as_str() == job && run.number == RunNumber(number));
+        found.unwrap_or_else(|| panic!("there is no {job}#{number}"))
+    }
+
     /// The same for a store that may not have been made yet.
     pub(crate) fn try_read(file: &Path) -> Result<Self, OpenError> {
-        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
-        let store = SqliteStore::open_reader(file, options)?;
+        let store = Self::open(file)?;
         let page = |query| {
             let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
             executor.block_on(store.page(&query, usize::from(u16::MAX))).expect("a page").records

@@ -1,8 +1,11 @@
-//! The real daemon on a real store: killed, stopped, started again, without room on its disk, with bad job files.
+//! The real daemon on a real store: killed, stopped, started again, without room on its disk, with bad job files, with
+//! real programs and without its keeper.
 
 mod backup;
 mod crash;
 mod daemon;
 mod files;
+mod keeper;
+mod programs;
 mod start_stop;
 mod trouble;

@@ -1,12 +1,13 @@
 //! A disk that takes nothing any more. A limit on the size of files stands for it, which works for every user and can
 //! be lifted while the daemon runs.
 
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 
-use super::daemon::{Daemon, Place};
+use super::daemon::{Daemon, Place, eventually};
 
 const JOBS: usize = 20;
 
@@ -48,8 +49,8 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
 #[test]
 fn a_full_disk() {
     without_room("full", |place| {
-        let log = std::fs::metadata(place.path("home/cronhold.db-wal")).expect("there").len();
-        let file = std::fs::metadata(place.path("home/cronhold.db")).expect("there").len();
+        let log = fs::metadata(place.path("home/cronhold.db-wal")).expect("there").len();
+        let file = fs::metadata(place.path("home/cronhold.db")).expect("there").len();
         log.max(file)
     });
 }
@@ -73,11 +74,38 @@ fn stops_without_room() {
     assert_eq!(status.code(), Some(0), "{log}");
 }
 
+/// What a program writes, and how it ends, is stored when there is room again.
+#[test]
+fn output_without_room() {
+    let place = Place::new("output-full");
+    let (go, done) = (place.path("go"), place.path("done"));
+    let program = "echo before; until [ -e go ]; do sleep 0.02; done; seq 1 50000; touch done; exit 3";
+    let here = place.path("").canonicalize().expect("there");
+    let yaml = format!("program: '{program}'\ncwd: {}\nschedule: '@reboot'\n", here.display());
+    place.put_job("talk", &yaml);
+    place.put_job("busy", "program: {noop: true}\nschedule: {every: 1s}\n");
+    let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
+    daemon.wait_until_said("talk#1 running");
+    set_limit(&daemon, Some(0));
+    daemon.wait_for("nothing starts until it works again");
+    fs::write(go, "").expect("written");
+    eventually("the program has ended", || done.exists());
+    let silence = daemon.is_silent_for(Duration::from_secs(1));
+    assert_eq!(silence, Ok(()), "something happened without a record");
+    set_limit(&daemon, None);
+    daemon.wait_until_said("talk#1 failure: exit code 3");
+    let stored = place.stored();
+    let whole: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
+    let output = String::from_utf8(place.output(stored.run("talk", 1))).expect("text");
+    assert_eq!(output, format!("before\n{whole}"));
+    daemon.kill();
+}
+
 /// The same command, where a file that grows too large is an error and not a signal that ends the process.
 fn without_signal(command: &Command) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
-    shell.env_clear().current_dir(command.get_current_dir().expect("a directory"));
+    shell.env_clear().env("PATH", "/usr/bin:/bin").current_dir(command.get_current_dir().expect("a directory"));
     shell
 }
 

@@ -1,0 +1,186 @@
+//! Real programs under the keeper, beside a bare loop that starts the same programs and records nothing.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use cronhold_engine::Clock;
+use cronhold_schedule::Span;
+
+use crate::report::{Report, Target};
+use crate::rig::{Rig, block_on, job_id, scratch, seconds};
+use crate::throughput::number;
+
+/// Programs that are in flight at once.
+const IN_FLIGHT: usize = 64;
+const RUNS: usize = 4_000;
+const AT_ONCE: usize = 1_000;
+const SLEEPERS: usize = 1_000;
+const LOOK_EVERY: Span = Span::from_millis(20);
+const OUTPUT: u64 = 1 << 30;
+
+/// Seconds that a bare loop needs for so many programs.
+pub(crate) fn bare(report: &mut Report, clock: &dyn Clock) -> f64 {
+    let took = bare_loop(clock, RUNS);
+    report.note("bare loop: start and wait, 64 in flight", number(RUNS as u64) / took, "/s");
+    took / number(RUNS as u64)
+}
+
+fn bare_loop(clock: &dyn Clock, many: usize) -> f64 {
+    let begin = clock.uptime();
+    let mut running: VecDeque<Child> = VecDeque::new();
+    for _ in 0..many {
+        if running.len() >= IN_FLIGHT {
+            wait(running.pop_front());
+        }
+        let child = Command::new("/bin/true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        running.push_back(child.expect("a program"));
+    }
+    running.into_iter().for_each(|child| wait(Some(child)));
+    seconds(clock.uptime().minus(begin))
+}
+
+fn wait(child: Option<Child>) {
+    if let Some(mut child) = child {
+        child.wait().expect("it ends");
+    }
+}
+
+/// Programs in a second, each fully recorded, against the seconds that one takes in a bare loop.
+pub(crate) fn rate(report: &mut Report, bare: f64) {
+    let dir = scratch("programs");
+    block_on(async {
+        let rig = Rig::with_keeper(&dir);
+        rig.put_jobs(IN_FLIGHT, |_| "program: [/bin/true]\noverlap: allow\n".to_owned()).await;
+        for job in 0..IN_FLIGHT {
+            Rig::run_once(&rig.node, job_id(job)).await;
+        }
+        let (begin, mut ended) = (rig.clock.uptime(), 0);
+        while ended < RUNS {
+            rig.notes.ended.ready().await;
+            let over = rig.notes.ended.take(IN_FLIGHT);
+            ended += over.len();
+            for run in over {
+                Rig::run_once(&rig.node, run.job.clone()).await;
+            }
+        }
+        let rate = number(ended as u64) / seconds(rig.clock.uptime().minus(begin));
+        report.compare("process runs, fully recorded", rate, "/s", Target::AtLeast(0.7 / bare));
+        report.compare("  of the bare loop", rate * bare, "", Target::AtLeast(0.7));
+        rig.stop().await;
+    });
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// How late programs start: few, spread over a second, and many at one instant. The program tells the time by itself.
+pub(crate) fn lateness(report: &mut Report, bare: f64) {
+    let few = measure_lateness("lateness", 50, 10, |job| format!("{{every: 1s, phase: {}ms}}", job * 20));
+    let part = |late: &[f64], percent: usize| late[(late.len() - 1) * percent / 100];
+    report.compare("start lateness at 50 a second: median", part(&few, 50), "ms", Target::AtMost(2.0));
+    report.compare("start lateness at 50 a second: p99", part(&few, 99), "ms", Target::AtMost(10.0));
+    let many = measure_lateness("at-once-programs", AT_ONCE, 3, |_| "{every: 5s}".to_owned());
+    let most = 1.3 * bare * 1_000.0 * number(AT_ONCE as u64);
+    report.note("1000 programs due at one instant: median", part(&many, 50), "ms");
+    report.compare("1000 programs due at one instant: last", part(&many, 100), "ms", Target::AtMost(most));
+}
+
+/// Milliseconds from due to start, sorted.
+fn measure_lateness(name: &str, jobs: usize, rounds: usize, schedule: impl Fn(usize) -> String) -> Vec<f64> {
+    let dir = scratch(name);
+    let runs = block_on(async {
+        let rig = Rig::with_keeper(&dir);
+        let yaml = |job| format!("program: [/bin/date, +%s%N]\noverlap: allow\nschedule: {}\n", schedule(job));
+        rig.put_jobs(jobs, yaml).await;
+        // The first may have come while jobs were put.
+        let mut runs = collect(&rig, jobs).await;
+        runs.clear();
+        runs.extend(collect(&rig, jobs * rounds).await);
+        rig.stop().await;
+        runs
+    });
+    let _ = fs::remove_dir_all(dir);
+    let late = runs.iter().filter_map(|run| {
+        let nanos: i64 = run.written.as_ref()?.tail.first()?.trim().parse().ok()?;
+        let late = nanos / 1_000 - run.nominal.micros();
+        Some(number(late.max(0).unsigned_abs()) / 1_000.0)
+    });
+    let mut late: Vec<f64> = late.collect();
+    late.sort_by(f64::total_cmp);
+    assert!(late.len() * 10 > runs.len() * 9, "programs told the time: {} of {}", late.len(), runs.len());
+    late
+}
+
+async fn collect(rig: &Rig, many: usize) -> Vec<std::sync::Arc<cronhold_core::record::Run>> {
+    let mut runs = Vec::new();
+    while runs.len() < many {
+        rig.notes.ended.ready().await;
+        runs.extend(rig.notes.ended.take(many));
+    }
+    runs
+}
+
+/// What a program that runs costs the keeper, and how fast outputs are.
+pub(crate) fn burden(report: &mut Report, clock: &dyn Clock) {
+    let dir = scratch("burden");
+    block_on(async {
+        let rig = Rig::with_keeper(&dir);
+        rig.put_jobs(1, |_| "program: [/bin/sleep, 15]\noverlap: allow\n".to_owned()).await;
+        Rig::run_once(&rig.node, job_id(0)).await;
+        rig.clock.sleep(Span::from_secs(2)).await;
+        let before = resident(&dir);
+        for _ in 0..SLEEPERS {
+            Rig::run_once(&rig.node, job_id(0)).await;
+        }
+        while processes(&dir) <= SLEEPERS {
+            rig.clock.sleep(LOOK_EVERY).await;
+        }
+        let each = (resident(&dir) - before) / number(SLEEPERS as u64);
+        report.note("keeper with one program", before, "kB");
+        report.note("  and for each that runs", each, "kB");
+        collect(&rig, SLEEPERS + 1).await;
+
+        let writer = format!("program: [head, -c, \"{OUTPUT}\", /dev/zero]\noverlap: allow\n");
+        rig.put_jobs(1, |_| writer.clone()).await;
+        let begin = rig.clock.uptime();
+        Rig::run_once(&rig.node, job_id(0)).await;
+        collect(&rig, 1).await;
+        let ours = seconds(rig.clock.uptime().minus(begin));
+        rig.stop().await;
+        let begin = clock.uptime();
+        let file = fs::File::create(dir.join("bare")).expect("a file");
+        let bare = Command::new("head").args(["-c", &OUTPUT.to_string(), "/dev/zero"]).stdout(file).status();
+        assert!(bare.expect("a program").success());
+        let bare = seconds(clock.uptime().minus(begin));
+        let megabytes = number(OUTPUT) / 1e6;
+        report.note("bare: one program writes 1 GiB into a file", megabytes / bare, "MB/s");
+        report.note("output of a run: 1 GiB written and recorded", megabytes / ours, "MB/s");
+    });
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// The number of the keeper's process.
+fn keeper(dir: &Path) -> String {
+    let words = format!("\0keeper\0--data\0{}\0", dir.display());
+    let processes = fs::read_dir("/proc").expect("a list of processes").filter_map(Result::ok);
+    let mut pids = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_keeper = |pid: &String| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&words)
+    };
+    pids.find(is_keeper).expect("a keeper")
+}
+
+/// Kilobytes of memory that the keeper has.
+fn resident(dir: &Path) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", keeper(dir))).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// How many children the keeper has.
+fn processes(dir: &Path) -> usize {
+    let pid = keeper(dir);
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it lives");
+    children.split_whitespace().count()
+}

@@ -1,0 +1,147 @@
+//! Programs that are processes, from the job file to the output in the store.
+
+use std::fs;
+
+use cronhold_core::State;
+use cronhold_core::record::Exit;
+use cronhold_core::signal::Signal;
+
+use super::daemon::{Daemon, Place, eventually};
+
+const AT_START: &str = "schedule: '@reboot'\n";
+
+/// Jobs whose schedule is the start of a daemon that knows them.
+fn started(place: &Place, jobs: &[(&str, &str)]) -> Daemon {
+    for (id, yaml) in jobs {
+        place.put_job(id, &format!("{yaml}\n{AT_START}"));
+    }
+    let mut command = place.command(&["--jobs", "jobs"]);
+    command.env("PATH", "/usr/bin:/bin").env("VAULT", "s3cret").env("CRONHOLD_TOKEN", "of the daemon");
+    let mut daemon = Daemon::start(&mut command);
+    daemon.wait_for("ready");
+    daemon
+}
+
+#[test]
+fn shell_and_exec() {
+    let place = Place::new("shell");
+    let here = place.path("").canonicalize().expect("there");
+    let environment = format!(
+        "program: 'env | sort | grep -e CRONHOLD -e GREETING -e TOKEN; pwd; umask'\nparams: {{region: {{default: eu}}}}\n\
+         env: {{GREETING: 'hello {{{{ region }}}}', TOKEN: {{env: VAULT}}}}\ncwd: {}\numask: '027'",
+        here.display()
+    );
+    let mut daemon = started(
+        &place,
+        &[
+            ("environment", &environment),
+            ("words", "program: [printf, '%s|', a b, '$HOME', '*']"),
+            ("order", "program: 'echo one; echo two >&2; echo three; exit 3'\nsuccess_codes: [3]"),
+            ("refuses", "program: 'echo last words; exit 7'"),
+            ("shot", "program: 'kill -SEGV $$'"),
+            ("unheard", "program: 'no-such-program-at-all'"),
+            ("missing", "program: [no-such-program-at-all]"),
+            ("secret", "program: 'true'\nenv: {KEY: {file: /no/such/file}}"),
+        ],
+    );
+    for end in [
+        "environment#1 success",
+        "words#1 success",
+        "order#1 success",
+        "refuses#1 failure: exit code 7",
+        "shot#1 failure: signal SIGSEGV",
+        "unheard#1 failure: exit code 127",
+        "missing#1 error: not launched: ",
+        "secret#1 error: not launched: the variable KEY is to be read from /no/such/file: No such file",
+    ] {
+        daemon.wait_until_said(end);
+    }
+    let stored = place.stored();
+    let output = |job: &str| String::from_utf8(place.output(stored.run(job, 1))).expect("text");
+    let run = stored.run("environment", 1);
+    let expected = [
+        "CRONHOLD_ARG_REGION=eu",
+        "CRONHOLD_ATTEMPT=1",
+        "CRONHOLD_JOB=environment",
+        &format!("CRONHOLD_NOMINAL_TIME={}", run.nominal),
+        &format!("CRONHOLD_RUN_ID={}", run.id),
+        "GREETING=hello eu",
+        "TOKEN=s3cret",
+        &here.display().to_string(),
+        "0027",
+    ];
+    assert_eq!(output("environment").lines().collect::<Vec<_>>(), expected);
+    assert_eq!(output("words"), "a b|$HOME|*|");
+    assert_eq!(output("order"), "one\ntwo\nthree\n");
+    let run = stored.run("refuses", 1);
+    let written = run.written.clone().expect("it wrote something");
+    assert_eq!((written.bytes, &written.tail[..]), (11, &["last words".to_owned()][..]));
+    assert_eq!(run.exit, Some(Exit::Code(7)));
+    assert_eq!(stored.run("shot", 1).exit, Some(Exit::Signal(Signal::parse("SEGV").expect("a signal"))));
+    assert_eq!(daemon.stop().0.code(), Some(0));
+}
+
+/// Whoever looks at a program that runs sees what it has written so far.
+#[test]
+fn output_while_it_runs() {
+    let place = Place::new("live");
+    let go = place.path("go");
+    let program = format!("echo begins; until [ -e {} ]; do sleep 0.02; done; printf end", go.display());
+    let mut daemon = started(&place, &[("talk", &format!("program: '{program}'"))]);
+    daemon.wait_until_said("talk#1 running");
+    let run = place.stored().run("talk", 1).clone();
+    eventually("the beginning is there", || place.output(&run) == b"begins\n");
+    fs::write(go, "").expect("written");
+    daemon.wait_until_said("talk#1 success");
+    assert_eq!(place.output(&run), b"begins\nend");
+    daemon.kill();
+}
+
+/// More than is kept: the beginning, a mark, and the end.
+#[test]
+fn too_much_output() {
+    let place = Place::new("much");
+    let mut daemon = started(&place, &[("much", "program: 'seq 1 4000000'")]);
+    daemon.wait_until_said("much#1 success");
+    let stored = place.stored();
+    let run = stored.run("much", 1);
+    let whole: String = (1..=4_000_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(run.written.as_ref().map(|written| written.bytes), Some(whole.len() as u64));
+    let output = String::from_utf8(place.output(run)).expect("text");
+    let (head, rest) = output.split_once("\n[… ").expect("a mark");
+    let (count, tail) = rest.split_once(" bytes left out …]\n").expect("a mark");
+    let count: usize = count.replace(',', "").parse().expect("a number");
+    assert!(whole.starts_with(head) && head.len() >= 1 << 20, "{} bytes", head.len());
+    assert!(whole.ends_with(tail) && tail.len() >= 9 << 20, "{} bytes", tail.len());
+    assert_eq!(head.len() + count + tail.len(), whole.len());
+    daemon.kill();
+}
+
+/// A program that takes too long and does not want to end is ended, with all that it has started.
+#[test]
+fn timeouts() {
+    let place = Place::new("timeout");
+    let (deaf, child) = (place.path("deaf"), place.path("child"));
+    let program = format!(
+        "trap \"\" TERM; echo $$ > {}; setsid sh -c \"echo \\$\\$ > {}; sleep 50\" & while true; do sleep 0.1; done",
+        deaf.display(),
+        child.display()
+    );
+    let rest = "timeout: 1s\nstop: {grace: 300ms}";
+    let mut daemon = started(
+        &place,
+        &[
+            ("deaf", &format!("program: '{program}'\n{rest}")),
+            ("polite", &format!("program: 'trap \"exit 0\" TERM; while true; do sleep 0.05; done'\n{rest}")),
+        ],
+    );
+    daemon.wait_until_said("deaf#1 failure: timeout");
+    daemon.wait_until_said("polite#1 success: timeout");
+    let stored = place.stored();
+    assert_eq!(stored.run("deaf", 1).exit, Some(Exit::Signal(Signal::KILL)));
+    assert_eq!(stored.run("polite", 1).state, State::Success);
+    for file in [deaf, child] {
+        place.wait_for_death(&file);
+    }
+    daemon.kill();
+}

@@ -1,0 +1,101 @@
+//! Comparing what the keeper has with what the node knows: at each connection the keeper lists all that it began and
+//! was not told to forget.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::RunId;
+use cronhold_core::command::Report;
+use cronhold_keeper::{Program, RunKey, Stage};
+
+use super::{At, Finish, Processes, Want, run_id};
+
+impl Processes {
+    /// The whole list has come.
+    pub(super) fn compare(&mut self, list: Vec<Program>) {
+        let listed = list.into_iter().filter_map(|program| Some((run_id(program.run)?, program.stage)));
+        let mut listed: BTreeMap<RunId, Stage> = listed.collect();
+        let known: Vec<RunId> = self.known.keys().copied().collect();
+        for run in known {
+            let stage = listed.remove(&run);
+            self.found(run, stage);
+        }
+        self.strays = listed;
+        if self.is_ready {
+            self.take_stock();
+        }
+    }
+
+    /// A run that was asked for is found with the keeper like this, or not at all.
+    pub(super) fn found(&mut self, run: RunId, stage: Option<Stage>) {
+        let Some(known) = self.known.get_mut(&run) else { return };
+        match (known.at, stage) {
+            // The last word was spoken; nothing that comes later changes it.
+            (At::Ended(_) | At::Told, _) => {}
+            (before, Some(Stage::Running { .. })) => {
+                self.deadlines.remove(&(known.launch_by, run));
+                known.at = At::Running;
+                // What was to be said before it ran, or on a line that broke, is said again.
+                if known.stop.is_some() {
+                    self.wants.push_back(Want::Stop(run));
+                }
+                if before != At::Running {
+                    self.report(run, Report::Launched);
+                }
+            }
+            (_, Some(Stage::Ended { exit, output })) => {
+                self.deadlines.remove(&(known.launch_by, run));
+                known.at = At::Ended(exit);
+                self.finishing.push_back(Finish { run, output });
+            }
+            (_, Some(Stage::Lost)) => {
+                self.deadlines.remove(&(known.launch_by, run));
+                self.tell(run, Report::KeeperLost);
+            }
+            // Nobody waits for it any longer.
+            (_, None) if known.is_settled => drop(self.known.remove(&run)),
+            // It was not begun, so it can be asked for again. When it is too late for that, the deadline says so.
+            (At::Unsure, None) => {
+                known.at = At::Waiting;
+                let launch_by = known.launch_by;
+                self.await_launch(run, launch_by);
+            }
+            (At::Waiting | At::Asked, None) => {}
+            (At::Sought | At::Running, None) => self.tell(run, Report::Lost),
+        }
+    }
+
+    /// The node has asked for all that it wants: what else the keeper has is of no run. What runs is left to run, because
+    /// it may be of use to someone; what has ended can be forgotten.
+    pub(super) fn take_stock(&mut self) {
+        for (run, stage) in std::mem::take(&mut self.strays) {
+            match stage {
+                Stage::Running { pid } => {
+                    let text = format!("the keeper runs a program (pid {pid}) of run {run}, which is over or unknown");
+                    self.words.push((true, format!("{text}; it is left alone")));
+                    self.strays.insert(run, stage);
+                }
+                Stage::Ended { .. } | Stage::Lost => self.forget.push(RunKey(run.bits())),
+            }
+        }
+        if std::mem::replace(&mut self.has_said, true) {
+            return;
+        }
+        let running = self.known.values().filter(|known| known.at == At::Running).count();
+        let ended = self.known.values().filter(|known| matches!(known.at, At::Ended(_))).count();
+        if running + ended > 0 {
+            let text = format!("programs of the keeper: {running} running, {ended} ended meanwhile");
+            self.words.push((false, text));
+        }
+    }
+
+    /// A program that no run has asked for has ended.
+    pub(super) fn stray_ended(&mut self, run: RunId, stage: Stage) {
+        if self.is_ready {
+            self.strays.remove(&run);
+            self.forget.push(RunKey(run.bits()));
+        } else {
+            // A run may still ask for it.
+            self.strays.insert(run, stage);
+        }
+    }
+}

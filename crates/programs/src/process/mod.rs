@@ -1,0 +1,199 @@
+//! Programs that are processes. The keeper has them; this is what the daemon knows of each: whether it was asked for,
+//! runs, has ended, and what the node was told of it. It is told what happens and never waits, so that every order of
+//! events can be tested.
+//!
+//! A program is started at most once: a launch that was sent is sent again only when a list of the keeper, which holds
+//! all that it ever began and was not told to forget, does not have it.
+
+mod carry;
+mod list;
+mod news;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::command::Report;
+use cronhold_core::record::Run;
+use cronhold_core::signal::Signal;
+use cronhold_keeper::{Exit, Program, RunKey, Stage, ToKeeper};
+use cronhold_schedule::Span;
+
+/// A program that was not started so long after its run was written as starting is not started at all.
+const LAUNCH_WITHIN: Span = Span::from_secs(10);
+/// Runs in one message that lets the keeper forget them.
+const FORGET_MAX: usize = 1_000;
+/// What waits to be said from which on signals are dropped. Launches and stops are as many as there are runs.
+const WANTS_MAX: usize = 100_000;
+/// What is said of a keeper that nobody has heard of yet.
+const SILENT: &str = "has not answered yet";
+
+/// All processes of a node.
+///
+/// Invariant: `deadlines` holds exactly the programs that wait to be asked for.
+#[derive(Debug)]
+pub struct Processes {
+    known: BTreeMap<RunId, Known>,
+    line: Line,
+    succession: Succession,
+    /// Programs of the keeper that no run has asked for in this life.
+    strays: BTreeMap<RunId, Stage>,
+    /// Whether the node has asked for all that its earlier lives have left.
+    is_ready: bool,
+    /// Whether it was said what was left.
+    has_said: bool,
+    /// What is to be said to the keeper, one entry for each task.
+    wants: VecDeque<Want>,
+    forget: Vec<RunKey>,
+    deadlines: BTreeSet<(Span, RunId)>,
+    reports: VecDeque<(RunId, Report)>,
+    finishing: VecDeque<Finish>,
+    words: Vec<(bool, String)>,
+}
+
+/// How the keeper is reached.
+#[derive(Debug)]
+enum Line {
+    /// It is not, and why; the words go on after `the keeper`.
+    Down(String),
+    /// It tells all it knows.
+    Listing(Vec<Program>),
+    /// It has.
+    Up,
+    /// It was asked to make room for a keeper of this version, and does so at once.
+    Leaving,
+}
+
+/// Whether the keeper is of another version than the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Succession {
+    /// It is not, or nothing is to be done about it.
+    None,
+    /// It is, and makes room as soon as no program runs.
+    Due,
+    /// One has made room in this life. Whoever came then is of the version that there is.
+    Done,
+}
+
+/// A process that a run has asked for.
+#[derive(Debug)]
+struct Known {
+    run: Arc<Run>,
+    fence: Option<u64>,
+    launch_by: Span,
+    at: At,
+    /// How it was told to end, and the time until it is made to.
+    stop: Option<(Signal, Span)>,
+    /// Whether the run is over for the store, so that nobody waits for a report.
+    is_settled: bool,
+}
+
+/// Where a process stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// The keeper is to be asked for it.
+    Waiting,
+    /// The keeper was asked.
+    Asked,
+    /// The line broke before the keeper answered: the next list tells.
+    Unsure,
+    /// An earlier life has asked for it: the list tells.
+    Sought,
+    /// It runs.
+    Running,
+    /// It has ended, and its output is being stored.
+    Ended(Exit),
+    /// The node was told the last there is to tell.
+    Told,
+}
+
+#[derive(Debug)]
+enum Want {
+    Launch(RunId),
+    Stop(RunId),
+    Signal(RunId, Signal),
+}
+
+/// What is to be said to the keeper next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Due {
+    /// To start a run's program. Who carries it makes the message, because secrets are read for it.
+    Launch {
+        /// The run.
+        run: Arc<Run>,
+        /// The fence of its lock.
+        fence: Option<u64>,
+        /// The uptime after which it must not be started.
+        launch_by: Span,
+    },
+    /// A message as it is.
+    Say(ToKeeper),
+}
+
+/// A program that has ended and whose output has to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finish {
+    /// Of which run.
+    pub run: RunId,
+    /// How long its output is.
+    pub output: u64,
+}
+
+impl Default for Processes {
+    fn default() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            line: Line::Down(SILENT.to_owned()),
+            succession: Succession::None,
+            strays: BTreeMap::new(),
+            is_ready: false,
+            has_said: false,
+            wants: VecDeque::new(),
+            forget: Vec::new(),
+            deadlines: BTreeSet::new(),
+            reports: VecDeque::new(),
+            finishing: VecDeque::new(),
+            words: Vec::new(),
+        }
+    }
+}
+
+/// Changes that several events make.
+impl Processes {
+    fn know(&mut self, run: Arc<Run>, at: At, fence: Option<u64>, launch_by: Span) {
+        self.known.insert(run.id, Known { run, fence, launch_by, at, stop: None, is_settled: false });
+    }
+
+    fn await_launch(&mut self, run: RunId, launch_by: Span) {
+        self.deadlines.insert((launch_by, run));
+        self.wants.push_back(Want::Launch(run));
+    }
+
+    /// The last report of a run.
+    fn tell(&mut self, run: RunId, report: Report) {
+        let Some(known) = self.known.get_mut(&run) else { return };
+        known.at = At::Told;
+        if known.is_settled {
+            return self.let_go(run);
+        }
+        self.report(run, report);
+    }
+
+    fn let_go(&mut self, run: RunId) {
+        self.known.remove(&run);
+        self.forget.push(RunKey(run.bits()));
+    }
+
+    fn report(&mut self, run: RunId, report: Report) {
+        self.reports.push_back((run, report));
+    }
+}
+
+/// A run of ours; whatever else the keeper has is none of our business.
+fn run_id(key: RunKey) -> Option<RunId> {
+    RunId::parse(&key.to_string()).ok()
+}

@@ -1,0 +1,109 @@
+//! What the node asks of its processes.
+
+use std::sync::Arc;
+
+use cronhold_core::command::Report;
+use cronhold_core::record::Run;
+use cronhold_core::signal::Signal;
+use cronhold_core::{RunId, State};
+use cronhold_schedule::{Instant, Span};
+
+use super::{At, LAUNCH_WITHIN, Line, Processes, WANTS_MAX, Want, verdict};
+
+impl Processes {
+    /// Whether a run has a process here.
+    pub fn has(&self, run: RunId) -> bool {
+        self.known.contains_key(&run)
+    }
+
+    /// Starts a run's program, unless it was asked for before.
+    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, now: Instant, uptime: Span) {
+        if self.known.contains_key(&run.id) {
+            return;
+        }
+        // The time since the commit counts, as far as the clock can be trusted.
+        let age = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at)).min(LAUNCH_WITHIN);
+        let launch_by = uptime.plus(LAUNCH_WITHIN.minus(age));
+        self.await_launch(run.id, launch_by);
+        self.know(run, At::Waiting, fence, launch_by);
+    }
+
+    /// Goes on with a run's program that may have been started before.
+    pub fn adopt(&mut self, run: Arc<Run>) {
+        if let Some(known) = self.known.get_mut(&run.id) {
+            if known.at == At::Running && run.state == State::Stopping && known.stop.is_none() {
+                known.stop = Some((run.terms.signal, run.terms.grace));
+                self.wants.push_back(Want::Stop(run.id));
+            } else if known.at == At::Running && run.state == State::Starting {
+                self.report(run.id, Report::Launched);
+            }
+            return;
+        }
+        let id = run.id;
+        self.know(run, At::Sought, None, Span::ZERO);
+        if matches!(self.line, Line::Up) {
+            let found = self.strays.remove(&id);
+            self.found(id, found);
+        }
+    }
+
+    /// Asks a run's program to end, as its job says.
+    pub fn stop(&mut self, run: &Run) {
+        self.end(run.id, run.terms.signal, run.terms.grace);
+    }
+
+    /// Sends a run's program a signal. The one that ends it for sure must not get lost, so it is a stop without grace.
+    pub fn signal(&mut self, run: RunId, signal: Signal) {
+        if signal == Signal::KILL {
+            return self.end(run, signal, Span::ZERO);
+        }
+        match self.known.get(&run) {
+            Some(_) if self.wants.len() < WANTS_MAX => self.wants.push_back(Want::Signal(run, signal)),
+            // Nobody takes them at all, and there is no end of them.
+            Some(_) => {}
+            None => self.report(run, Report::Lost),
+        }
+    }
+
+    /// The node has asked for everything that its earlier lives have left.
+    pub fn ready(&mut self) {
+        if !std::mem::replace(&mut self.is_ready, true) && matches!(self.line, Line::Up) {
+            self.take_stock();
+        }
+    }
+
+    /// A run is over for the store: what the keeper knows of it is not needed any longer.
+    pub fn settled(&mut self, run: RunId) {
+        let Some(known) = self.known.get_mut(&run) else { return };
+        known.is_settled = true;
+        match known.at {
+            At::Told => self.let_go(run),
+            At::Waiting => {
+                self.deadlines.remove(&(known.launch_by, run));
+                self.known.remove(&run);
+            }
+            // It is let go of when it has ended.
+            At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) => {}
+        }
+    }
+
+    fn end(&mut self, run: RunId, signal: Signal, grace: Span) {
+        let Some(known) = self.known.get_mut(&run) else { return self.report(run, Report::Lost) };
+        match known.at {
+            // Nobody has to start a program that is to end at once.
+            At::Waiting => {
+                self.deadlines.remove(&(known.launch_by, run));
+                self.tell(run, verdict::never_started(signal));
+            }
+            At::Asked | At::Unsure | At::Sought | At::Running => {
+                // What ends it for sure is not taken back, and a stop that comes twice begins only one grace.
+                let is_news = known.stop.is_none_or(|(before, _)| before != signal && before != Signal::KILL);
+                if is_news {
+                    known.stop = Some((signal, grace));
+                    self.wants.push_back(Want::Stop(run));
+                }
+            }
+            At::Ended(_) | At::Told => {}
+        }
+    }
+}

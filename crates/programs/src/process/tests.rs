@@ -1,0 +1,404 @@
+//! Processes as a play: each line is something that happens, and below it, indented, what comes of it.
+
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::command::Report;
+use cronhold_core::record::{CommandLine, Process, Run, Work, Written};
+use cronhold_core::run::State;
+use cronhold_core::signal::Signal;
+use cronhold_keeper::{Exit, FromKeeper, Program, RunKey, Stage, ToKeeper};
+use cronhold_schedule::{Instant, Span};
+
+use super::{Due, Finish, Processes};
+use crate::testing::run_of;
+
+/// A run by its number, which has come so far.
+fn run(number: &str, state: State) -> Arc<Run> {
+    let mut process = Process::plain(CommandLine::Exec(vec!["true".to_owned()]));
+    process.success_codes = vec![0, 3];
+    let mut run = run_of(Work::Process(Box::new(process)), &[(state, 100)]);
+    run.id = id(number);
+    Arc::new(run)
+}
+
+fn id(number: &str) -> RunId {
+    RunId::from_random(Instant::EPOCH, [number.parse().expect("a small number"); 10])
+}
+
+fn key(number: &str) -> RunKey {
+    RunKey(id(number).bits())
+}
+
+fn exit(text: &str) -> Exit {
+    match text.strip_prefix("signal=") {
+        Some(signal) => Exit::Signal(signal.parse().expect("a number")),
+        None => Exit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
+    }
+}
+
+/// `1=running`, `1=lost`, or `1=code=0`.
+fn program(text: &str) -> Program {
+    let (number, stage) = text.split_once('=').expect("a stage");
+    let stage = match stage {
+        "running" => Stage::Running { pid: 7 },
+        "lost" => Stage::Lost,
+        ended => Stage::Ended { exit: exit(ended), output: 5 },
+    };
+    Program { run: key(number), stage }
+}
+
+/// Does what a line says, at an uptime in seconds.
+fn step(processes: &mut Processes, uptime: u64, line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let state = |index: usize| words.get(index).map_or(State::Running, |word| State::parse(word).expect("a state"));
+    match words[..] {
+        ["launch", number] => {
+            let up = Span::from_secs(uptime);
+            processes.launch(run(number, State::Starting), Some(4), Instant::from_secs(100), up);
+        }
+        ["adopt", number, ..] => processes.adopt(run(number, state(2))),
+        ["stop", number] => processes.stop(&run(number, State::Stopping)),
+        ["signal", number, name] => processes.signal(id(number), Signal::parse(name).expect("a signal")),
+        ["settled", number] => processes.settled(id(number)),
+        ["ready"] => processes.ready(),
+        ["connected"] => processes.connected(false),
+        ["connected", "other"] => processes.connected(true),
+        ["away"] => drop(processes.away("has closed the line")),
+        ["list", ref programs @ ..] => {
+            let programs = programs.iter().map(|text| program(text)).collect();
+            processes.hear(FromKeeper::Listed { programs, is_last: true });
+        }
+        ["part", text] => {
+            processes.hear(FromKeeper::Listed { programs: vec![program(text)], is_last: false });
+        }
+        ["started", number] => processes.hear(FromKeeper::Started { run: key(number), pid: 7 }),
+        ["refused", number] => {
+            processes.hear(FromKeeper::Refused { run: key(number), why: "no such file".to_owned() });
+        }
+        ["unbuilt", number] => processes.unlaunchable(id(number), "no secret".to_owned()),
+        ["ended", number, how] => {
+            processes.hear(FromKeeper::Ended { run: key(number), exit: exit(how), output: 5 });
+        }
+        ["written", number] => processes.written(id(number), Written { bytes: 5, tail: Vec::new() }),
+        ["wait"] => {}
+        _ => panic!("what is `{line}`?"),
+    }
+}
+
+/// Everything that the table wants others to do by now.
+fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
+    let number = |run: RunId| ["1", "2", "3"].into_iter().find(|number| id(number) == run).expect("a known run");
+    let by_key = |run: RunKey| super::run_id(run).map_or("?", number);
+    let mut shown = Vec::new();
+    while let Some(due) = processes.next(Span::from_secs(uptime)) {
+        shown.push(match due {
+            Due::Launch { run, fence, launch_by } => {
+                assert_eq!(fence, Some(4));
+                format!("> launch {} by {}", number(run.id), launch_by.secs())
+            }
+            Due::Say(ToKeeper::Stop { run, signal, grace }) => {
+                format!("> stop {} {signal} {}s", by_key(run), grace / 1_000_000)
+            }
+            Due::Say(ToKeeper::Signal { run, signal }) => format!("> signal {} {signal}", by_key(run)),
+            Due::Say(ToKeeper::Forget { runs }) => {
+                format!("> forget {}", runs.into_iter().map(by_key).collect::<Vec<_>>().join(" "))
+            }
+            Due::Say(ToKeeper::Retire) => "> retire".to_owned(),
+            Due::Say(other) => panic!("{other:?}"),
+        });
+    }
+    for Finish { run, output } in processes.take_finishing(10) {
+        shown.push(format!("store {output} of {}", number(run)));
+    }
+    for (run, report) in processes.take(Span::from_secs(uptime), 10) {
+        let report = match report {
+            Report::Ended(verdict) => {
+                let reason = verdict.reason.map_or_else(|| "nothing to say".to_owned(), |reason| reason.to_string());
+                format!("{}: {reason}", if verdict.success { "success" } else { "failure" })
+            }
+            Report::NotLaunched(why) => format!("not launched: {why}"),
+            other => format!("{other:?}").to_lowercase(),
+        };
+        shown.push(format!("{} {report}", number(run)));
+    }
+    for (is_trouble, words) in processes.take_words() {
+        shown.push(format!("{} {}", if is_trouble { "!" } else { "·" }, words.replace(&id("1").to_string(), "1")));
+    }
+    shown
+}
+
+/// Plays a film, in which each step begins with `@` and the uptime, and compares it with what comes of it.
+fn play(film: &str) {
+    let mut processes = Processes::default();
+    let lines: Vec<&str> = film.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut played = Vec::new();
+    for step_line in lines.iter().filter(|line| line.starts_with('@')) {
+        let (at, what) = step_line[1..].split_once(' ').expect("a step");
+        let uptime = at.parse().expect("an uptime");
+        step(&mut processes, uptime, what);
+        played.push((*step_line).to_owned());
+        played.extend(outcome(&mut processes, uptime));
+    }
+    assert_eq!(played.join("\n"), lines.join("\n"));
+}
+
+#[test]
+fn from_launch_to_the_end() {
+    play(
+        "@10 connected
+        @10 list
+        @10 ready
+        @10 launch 1
+            > launch 1 by 20
+        @10 launch 1
+        @10 started 1
+            1 launched
+        @12 ended 1 code=0
+            store 5 of 1
+        @12 written 1
+            1 success: nothing to say
+        @12 written 1
+        @12 settled 1
+            > forget 1
+        @12 settled 1",
+    );
+}
+
+#[test]
+fn exits_in_words() {
+    for (exit, words) in [
+        ("code=0", "success: nothing to say"),
+        ("code=3", "success: exit code 3"),
+        ("code=1", "failure: exit code 1"),
+        ("code=256", "failure: exit code 256"),
+        ("signal=9", "failure: signal SIGKILL"),
+        ("signal=70", "failure: exit code 198"),
+    ] {
+        play(&format!(
+            "@10 connected
+            @10 list 1={exit}
+            @10 adopt 1
+                store 5 of 1
+            @10 written 1
+                1 {words}"
+        ));
+    }
+}
+
+#[test]
+fn what_cannot_be_started() {
+    play(
+        "@10 connected
+        @10 list
+        @10 launch 1
+            > launch 1 by 20
+        @10 refused 1
+            1 not launched: no such file
+        @10 refused 1
+        @10 launch 2
+            > launch 2 by 20
+        @10 unbuilt 2
+            2 not launched: no secret
+        @10 settled 2
+            > forget 2",
+    );
+}
+
+#[test]
+fn a_launch_waits_for_a_keeper_but_not_for_long() {
+    play(
+        "@10 launch 1
+        @12 away
+        @12 connected
+        @13 part 2=running
+        @13 list
+            > launch 1 by 20
+        @13 away
+        @13 launch 3
+        @19 wait
+        @23 wait
+            3 not launched: the keeper has closed the line
+        @24 connected
+        @24 list
+            1 not launched: the keeper did not take it within 10s",
+    );
+}
+
+#[test]
+fn a_launch_that_was_sent_is_looked_for() {
+    play(
+        "@10 connected
+        @10 list
+        @10 launch 1
+            > launch 1 by 20
+        @10 launch 2
+            > launch 2 by 20
+        @10 launch 3
+            > launch 3 by 20
+        @11 away
+        @12 connected
+        @12 list 1=running 2=lost
+            > launch 3 by 20
+            1 launched
+            2 keeperlost
+        @12 started 3
+            3 launched",
+    );
+}
+
+#[test]
+fn a_later_life_takes_up_what_the_keeper_has() {
+    play(
+        "@10 adopt 1 running
+        @10 adopt 2 starting
+        @11 connected
+        @11 list 1=running 2=code=1
+            store 5 of 2
+            1 launched
+        @11 ready
+            · programs of the keeper: 1 running, 1 ended meanwhile
+        @11 written 2
+            2 failure: exit code 1
+        @11 ended 1 signal=15
+            store 5 of 1
+        @11 written 1
+            1 failure: signal SIGTERM",
+    );
+    play(
+        "@10 connected
+        @10 list 1=lost
+        @11 adopt 1 running
+            1 keeperlost
+        @11 adopt 2 running
+            2 lost
+        @11 ended 3 code=0
+        @11 adopt 3 running
+            store 5 of 3
+        @11 written 3
+            3 success: nothing to say",
+    );
+}
+
+#[test]
+fn a_keeper_that_died_takes_its_programs_along() {
+    play(
+        "@10 connected
+        @10 list
+        @10 launch 1
+            > launch 1 by 20
+        @10 started 1
+            1 launched
+        @10 launch 2
+            > launch 2 by 20
+        @10 started 2
+            2 launched
+        @11 away
+        @12 connected
+        @12 list 1=lost
+            1 keeperlost
+            2 lost
+        @12 settled 1
+            > forget 1",
+    );
+}
+
+#[test]
+fn stops_are_not_lost() {
+    play(
+        "@10 connected
+        @10 list
+        @10 launch 1
+            > launch 1 by 20
+        @10 stop 1
+        @10 started 1
+            > stop 1 15 60s
+            1 launched
+        @10 stop 1
+        @11 away
+        @12 connected
+        @12 list 1=running
+            > stop 1 15 60s
+        @12 signal 1 SIGUSR1
+            > signal 1 10
+        @12 signal 1 SIGKILL
+            > stop 1 9 0s
+        @12 signal 1 SIGKILL
+        @12 stop 1
+        @12 adopt 1 stopping
+        @13 ended 1 signal=9
+            store 5 of 1
+        @13 stop 1
+        @13 signal 2 SIGKILL
+            2 lost",
+    );
+    // One that is found only now, and one that was never asked for.
+    play(
+        "@10 launch 2
+        @10 stop 2
+            2 failure: signal SIGTERM
+        @10 connected
+        @10 list 1=running
+        @10 adopt 1 stopping
+            1 launched
+        @10 adopt 1 stopping
+            > stop 1 15 60s",
+    );
+}
+
+#[test]
+fn programs_that_nobody_wants() {
+    play(
+        "@10 connected
+        @10 list 1=running 2=code=0 3=lost
+        @10 ready
+            > forget 2 3
+            ! the keeper runs a program (pid 7) of run 1, which is over or unknown; it is left alone
+        @11 ended 1 code=0
+            > forget 1",
+    );
+    // A run that someone has declared over while its program goes on.
+    play(
+        "@10 connected
+        @10 list
+        @10 launch 1
+            > launch 1 by 20
+        @10 started 1
+            1 launched
+        @10 settled 1
+        @11 ended 1 code=0
+            store 5 of 1
+        @11 written 1
+            > forget 1",
+    );
+}
+
+#[test]
+fn a_keeper_of_another_version_makes_room() {
+    play(
+        "@10 connected other
+        @10 list 1=running
+        @10 adopt 1 running
+            1 launched
+        @10 ready
+            · programs of the keeper: 1 running, 0 ended meanwhile
+        @10 launch 2
+            > launch 2 by 20
+        @10 started 2
+            2 launched
+        @11 ended 1 code=0
+            store 5 of 1
+        @11 ended 2 code=0
+            > retire
+            store 5 of 2
+        @11 launch 3
+        @11 away
+        @11 connected other
+        @11 list 1=code=0 2=code=0
+            > launch 3 by 21
+        @12 written 1
+            1 success: nothing to say
+        @12 settled 1
+            > forget 1",
+    );
+}

@@ -1,0 +1,36 @@
+//! How a process ended, as the node is told.
+
+use cronhold_core::command::{Report, Verdict};
+use cronhold_core::record::{self, Run, Work, Written};
+use cronhold_core::run::Reason;
+use cronhold_core::signal::Signal;
+use cronhold_keeper::Exit;
+
+/// Shells add this to the number of a signal that has no name here.
+const SIGNAL_CODE: i32 = 128;
+
+/// A process has ended.
+pub(super) fn ended(run: &Run, exit: Exit, written: Written) -> Report {
+    let by_signal = |number| Signal::from_number(number).ok_or(SIGNAL_CODE + number);
+    let ended = match exit {
+        Exit::Code(code) => Err(code),
+        Exit::Signal(number) => by_signal(number),
+    };
+    let (success, reason, exit) = match ended {
+        Ok(signal) => (false, Some(Reason::Signal(signal)), record::Exit::Signal(signal)),
+        Err(code) => (is_success(run, code), Some(Reason::ExitCode(code)), record::Exit::Code(code)),
+    };
+    // A plain success has no reason.
+    let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
+    Report::Ended(Verdict { success, reason, exit: Some(exit), written: Some(written) })
+}
+
+/// A process was told to end before it was started.
+pub(super) fn never_started(signal: Signal) -> Report {
+    Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
+}
+
+fn is_success(run: &Run, code: i32) -> bool {
+    let Some(Work::Process(process)) = &run.work else { return code == 0 };
+    u8::try_from(code).is_ok_and(|code| process.success_codes.contains(&code))
+}

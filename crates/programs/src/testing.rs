@@ -1,0 +1,23 @@
+//! Runs for tests.
+
+use cronhold_core::record::{Actor, Process, Run, Transition, Work};
+use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
+use cronhold_schedule::Instant;
+
+/// A run of a process that is about to start.
+pub(crate) fn run(process: Process) -> Run {
+    run_of(Work::Process(Box::new(process)), &[(State::Starting, 100)])
+}
+
+/// A run that has come so far, with the seconds at which it did.
+pub(crate) fn run_of(work: Work, log: &[(State, i64)]) -> Run {
+    let at = Instant::from_secs;
+    let transition = |(state, secs)| Transition { at: at(secs), state, actor: Actor::Schedule, message: String::new() };
+    let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("nothing").expect("an id"));
+    Run {
+        state: log.last().expect("a state").0,
+        work: Some(work),
+        log: log.iter().copied().map(transition).collect(),
+        ..Run::blank(id, RunNumber(1), job, JobUid::from_bits(1), at(0))
+    }
+}
