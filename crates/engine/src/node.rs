@@ -417,7 +417,7 @@ impl Node {
                     Origin::Request(reply) => reply.answer(Err(rejection.into())),
                     _ => self.ports.feed.tell(&News::Dropped(&format!("{:?}: {rejection}", asked.command))),
                 },
-                Outcome::Failed(fault @ Fault::Broken(_)) => self.put_aside(asked, origin, &fault),
+                Outcome::Failed(fault @ Fault::Broken(_)) => self.put_aside(&asked, origin, &fault),
                 Outcome::Failed(fault) => {
                     self.put_back(&asked, origin, &fault);
                     trouble = Some(fault);
@@ -447,7 +447,7 @@ impl Node {
     }
 
     /// A record that a command needs cannot be read, and trying again at once would not help. Everything else goes on.
-    fn put_aside(&mut self, asked: Asked, origin: Origin, fault: &Fault) {
+    fn put_aside(&mut self, asked: &Asked, origin: Origin, fault: &Fault) {
         Meter::add(&self.handle.meter.faults, 1);
         self.ports.feed.tell(&News::Dropped(&format!("{:?}: {fault}", asked.command)));
         match origin {

@@ -1,7 +1,7 @@
 //! The heart under load, on a real store, measured in one go beside what the disk alone can do.
 //!
 //! `cargo bench -p cronhold --bench heart -- WORD…` does only what has one of these words in its name: fsync, timer,
-//! asked, scheduled, at-once, programs, size.
+//! asked, scheduled, at-once, programs-rate, programs-late, programs-burden, size.
 
 mod at_once;
 mod fsync;
@@ -40,11 +40,17 @@ fn main() {
             at_once::measure(&mut report, jobs, every, target);
         }
     }
-    if wanted("programs") {
+    if ["programs-rate", "programs-late", "programs-burden"].into_iter().any(&wanted) {
         let bare = programs::bare(&mut report, &clock);
-        programs::rate(&mut report, bare);
-        programs::lateness(&mut report, bare);
-        programs::burden(&mut report, &clock);
+        if wanted("programs-rate") {
+            programs::rate(&mut report, bare);
+        }
+        if wanted("programs-late") {
+            programs::lateness(&mut report, bare);
+        }
+        if wanted("programs-burden") {
+            programs::burden(&mut report, &clock);
+        }
     }
     for (jobs, limits) in [
         (10_000, Limits::default()),

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Clock;
 use rusqlite::Connection;
 
 use crate::open::{Options, open_again};
@@ -21,7 +22,7 @@ const FORCE_FROM: i32 = 32 * 1024;
 /// Pages in the log from which on they are copied when the last time is some seconds ago: 2 MB. Where little is written
 /// the log stays short, also on a small disk.
 const COPY_SOME_FROM: i32 = 512;
-const COPY_SOME_AFTER: Duration = Duration::from_secs(5);
+const COPY_SOME_AFTER: Span = Span::from_secs(5);
 
 /// Pages that have come since the last time, before it is tried again. A reader may hold it up.
 const STEP: i32 = 1024;
@@ -29,8 +30,8 @@ const STEP: i32 = 1024;
 const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
 /// The thread that copies.
-#[derive(Debug)]
 pub(super) struct Checkpointer {
+    clock: Clock,
     wish: Arc<Wish>,
     thread: Option<JoinHandle<()>>,
     /// How long the log was when something was last done about it.
@@ -70,6 +71,7 @@ impl Checkpointer {
     /// Starts the thread. Without one the writer copies by itself.
     pub(super) fn start(path: PathBuf, options: Options) -> Self {
         let wish = Arc::new(Wish::default());
+        let clock = Arc::clone(&options.clock);
         let theirs = Arc::clone(&wish);
         let work = move || {
             let mut connection = None;
@@ -80,7 +82,7 @@ impl Checkpointer {
             }
         };
         let thread = std::thread::Builder::new().name("sqlite copier".to_owned()).spawn(work).ok();
-        Self { wish, thread, last: 0, last_time: Instant::now() }
+        Self { wish, thread, last: 0, last_time: clock(), clock }
     }
 
     /// Sees to the log after a commit.
@@ -91,12 +93,15 @@ impl Checkpointer {
             self.last = 0;
         }
         let is_long = pages >= COPY_FROM && pages >= self.last + STEP;
-        let is_old = pages >= COPY_SOME_FROM && pages > self.last && self.last_time.elapsed() >= COPY_SOME_AFTER;
+        let now = (self.clock)();
+        // A clock that was set back is no reason to wait longer.
+        let is_time = now < self.last_time || now.since(self.last_time) >= COPY_SOME_AFTER;
+        let is_old = pages >= COPY_SOME_FROM && pages > self.last && is_time;
         if !is_long && !is_old {
             return;
         }
         self.last = pages;
-        self.last_time = Instant::now();
+        self.last_time = now;
         if pages >= FORCE_FROM || self.thread.is_none() {
             // When it fails the log is longer next time, and it is tried again.
             let _ = copy(writer);
