@@ -186,8 +186,18 @@ impl Applied {
         }
     }
 
+    /// Whether there is any job now; `unchanged` is that of the plan.
+    pub fn has_jobs(&self, unchanged: usize) -> bool {
+        unchanged + self.put > 0
+    }
+
     /// In words; `unchanged` and `kept` are those of the plan.
     pub fn words(self, unchanged: usize, kept: usize) -> String {
+        // A directory that is empty is more likely one that is not mounted.
+        if !self.has_jobs(unchanged) {
+            let kept = if kept == 0 { String::new() } else { format!("; {} left as stored", counted(kept, "job")) };
+            return format!("there is no good job file{kept}");
+        }
         let notes = [
             (self.put, "new or changed"),
             (self.removed, "removed"),
@@ -239,7 +249,8 @@ mod tests {
     #[test]
     fn tells_what_came_of_it() {
         for (put, removed, refused, unchanged, kept, expected) in [
-            (0, 0, 0, 0, 0, "0 jobs, all as stored"),
+            (0, 0, 0, 0, 0, "there is no good job file"),
+            (0, 0, 0, 0, 3, "there is no good job file; 3 jobs left as stored"),
             (0, 0, 0, 7, 0, "7 jobs, all as stored"),
             (1, 0, 0, 0, 0, "1 job, 1 new or changed"),
             (2, 1, 1, 3, 0, "5 jobs, 2 new or changed, 1 removed, 1 refused"),

@@ -43,8 +43,11 @@ impl SqliteStore {
     /// Opens a store for reading and writing; makes it when there is none, and updates one with older tables. One process
     /// can have it open like this.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
-        // By its real name, so that whoever comes by a link finds the same lock. One that is not there yet has no other.
-        let path = path.as_ref().canonicalize().unwrap_or_else(|_| path.as_ref().to_owned());
+        let mut path = path.as_ref().to_owned();
+        if path.is_symlink() {
+            // By its real name, so that whoever comes by the link finds the same lock.
+            path = path.canonicalize().map_err(|error| OpenError::Io { path, error })?;
+        }
         let opened = open_first(&path, &options)?;
         let hints = Arc::new(Hints::default());
         let writer = WriterThread::start(path.clone(), options.clone(), Arc::clone(&hints), opened);

@@ -83,13 +83,11 @@ fn fits(process: &Process) -> Result<(), TextError> {
     Ok(())
 }
 
-/// How long a run may take and how it is stopped. A run that is made after the time at which its schedule stops runs,
-/// because it was missed then, is not stopped by it.
+/// How long a run may take and how it is stopped.
 pub(super) fn terms(
     job: &JobRecord,
     schedule: Option<&ScheduleId>,
     nominal: Instant,
-    now: Instant,
     world: &World,
 ) -> Terms {
     let stop = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| {
@@ -107,8 +105,7 @@ pub(super) fn terms(
             }
         })
     });
-    let stop_at = stop.filter(|at| *at > now);
-    Terms { timeout: job.job.timeout, stop_at, signal: job.job.stop.signal, grace: job.job.stop.grace }
+    Terms { timeout: job.job.timeout, stop_at: stop, signal: job.job.stop.signal, grace: job.job.stop.grace }
 }
 
 /// What templates of a run can use.

@@ -93,7 +93,6 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
     };
     // The number of the attempt is something that a program can be told.
     next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
-    next.terms.stop_at = next.terms.stop_at.filter(|stop| *stop > at);
     state.activate(next.id, &next.args);
     Some(next)
 }

@@ -52,7 +52,7 @@ pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>
 /// Makes a run that waits and has nothing to do yet.
 pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
     let Birth { id, job, schedule, nominal, args, actor } = birth;
-    let terms = bind::terms(job, schedule, nominal, draft.at(), draft.view.world);
+    let terms = bind::terms(job, schedule, nominal, draft.view.world);
     let log = vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }];
     let lock = LockName::of(&job.id, &job.job.lock);
     let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
@@ -188,8 +188,11 @@ pub(super) fn start(
     enter(&mut run, cause, draft.at(), actor, "")?;
     run.owner = Some(draft.view.stamp.owner);
     run.due = Some(draft.at().plus(LAUNCH_WITHIN));
-    // Whoever waited past the time at which its schedule stops runs is not stopped by it, as if made only now.
-    run.terms.stop_at = run.terms.stop_at.filter(|at| *at > draft.at());
+    // One that starts after the time at which it should stop has as long as it would have had in time: neither is it
+    // started for nothing, nor does it go on for ever.
+    let (now, nominal) = (draft.at(), run.nominal);
+    let late = |at: Instant| if at > now { at } else { now.plus(at.since(nominal)) };
+    run.terms.stop_at = run.terms.stop_at.map(late);
     state.queue.retain(|queued| *queued != run.id);
     state.activate(run.id, &run.args);
     if let Some(lock) = &run.lock {

@@ -1,7 +1,7 @@
 //! The heart under load, on a real store, measured in one go beside what the disk alone can do.
 //!
 //! `cargo bench -p cronhold --bench heart -- WORD…` does only what has one of these words in its name: fsync, timer,
-//! asked, scheduled, at-once, programs-rate, programs-late, programs-burden, size.
+//! asked, scheduled, at-once, programs-rate, programs-late, programs-burden, size; `soak` only if it is named.
 
 mod at_once;
 mod fsync;
@@ -61,5 +61,12 @@ fn main() {
             size::measure(&mut report, &clock, jobs, limits);
         }
     }
+    // Takes minutes, so it has to be asked for.
+    if words.iter().any(|word| word == "soak") {
+        programs::soak(&mut report, 100_000);
+    }
     report.print();
+    if report.has_missed("soak") {
+        std::process::exit(1);
+    }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use cronhold_core::State;
 use cronhold_engine::Clock;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
@@ -165,6 +166,52 @@ pub(crate) fn burden(report: &mut Report, clock: &dyn Clock) {
         report.note("output of a run: 1 GiB written and recorded", megabytes / ours, "MB/s");
     });
     let _ = fs::remove_dir_all(dir);
+}
+
+/// A long way: nothing may be left behind, however many programs have run. Ends the whole benchmark when something is.
+pub(crate) fn soak(report: &mut Report, runs: usize) {
+    let dir = scratch("soak");
+    block_on(async {
+        let rig = Rig::with_keeper(&dir);
+        let yaml = "program: [/bin/echo, hello]\noverlap: allow\nretain: {success: 10}\n";
+        rig.put_jobs(IN_FLIGHT, |_| yaml.to_owned()).await;
+        for job in 0..IN_FLIGHT {
+            Rig::run_once(&rig.node, job_id(job)).await;
+        }
+        let mut asked = JoinSet::new();
+        let (mut ended, mut early) = (0, None);
+        while ended < runs {
+            rig.notes.ended.ready().await;
+            let over = rig.notes.ended.take(IN_FLIGHT);
+            ended += over.len();
+            for run in over {
+                assert_eq!(run.state, State::Success, "{run:?}");
+                let (node, job) = (rig.node.clone(), run.job.clone());
+                asked.spawn(async move { Rig::run_once(&node, job).await });
+            }
+            while asked.try_join_next().is_some() {}
+            // By then everything that is made once is there.
+            if ended > runs / 10 && early.is_none() {
+                early = Some((open_files(&dir), resident(&dir)));
+            }
+        }
+        asked.join_all().await;
+        collect(&rig, IN_FLIGHT).await;
+        rig.clock.sleep(Span::from_secs(3)).await;
+        let (files, memory) = early.expect("a tenth of all runs was there");
+        let (files_now, memory_now) = (open_files(&dir), resident(&dir));
+        report.note("soak: runs", number(ended as u64), "");
+        report.compare("  children of the keeper left", number(processes(&dir) as u64), "", Target::AtMost(0.0));
+        report.compare("  files of the keeper more than early on", files_now - files, "", Target::AtMost(0.0));
+        report.compare("  memory of the keeper more than early on", memory_now - memory, "kB", Target::AtMost(8_192.0));
+        rig.stop().await;
+    });
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// How many files the keeper has open.
+fn open_files(dir: &Path) -> f64 {
+    number(fs::read_dir(format!("/proc/{}/fd", keeper(dir))).expect("it lives").count() as u64)
 }
 
 /// The number of the keeper's process.

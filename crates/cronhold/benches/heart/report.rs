@@ -44,6 +44,16 @@ impl Report {
         self.0.push(row);
     }
 
+    /// Whether something is not as it should be, from the row on that begins with a word.
+    pub(crate) fn has_missed(&self, from: &str) -> bool {
+        let rows = self.0.iter().skip_while(|row| !row.what.starts_with(from));
+        rows.into_iter().any(|row| match row.target {
+            Some(Target::AtLeast(least)) => row.value < least,
+            Some(Target::AtMost(most)) => row.value > most,
+            None => false,
+        })
+    }
+
     /// The table.
     pub(crate) fn print(&self) {
         println!();

@@ -39,7 +39,7 @@ fn stored_jobs_follow_the_files() {
     // An empty directory is more likely one that was not mounted.
     fs::remove_dir_all(place.path("jobs")).expect("there");
     fs::create_dir(place.path("jobs")).expect("gone");
-    up("0 jobs, 2 left as stored", "a 2, b/c 1");
+    up("there is no good job file; 2 jobs left as stored", "a 2, b/c 1");
 }
 
 /// A bad file is told with its place, its last good form goes on, and the others do not notice.

@@ -119,7 +119,8 @@ impl Reader<'_> {
             return self.refuse(item, message, "write `true` for a lock of the job's own, `false` for none");
         }
         if name.is_empty() || name.len() > LockName::MAX {
-            let message = format!("the name of a lock has 1 to {} bytes, and this one has {}", LockName::MAX, name.len());
+            let message =
+                format!("the name of a lock has 1 to {} bytes, and this one has {}", LockName::MAX, name.len());
             return self.refuse(item, message, "write a short one, such as `lock: database`");
         }
         Some(Lock::Named(name.to_owned()))

@@ -71,12 +71,7 @@ pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
     read_tree(id, text, options, yaml::parse_any_size(id, text))
 }
 
-fn read_tree(
-    file: &str,
-    text: &str,
-    options: &Options<'_>,
-    (root, mistakes): (Option<Node>, Vec<Mistake>),
-) -> JobRead {
+fn read_tree(file: &str, text: &str, options: &Options<'_>, (root, mistakes): (Option<Node>, Vec<Mistake>)) -> JobRead {
     let mut reader = Reader::new(file, text, options.zones, mistakes);
     let job = root.as_ref().and_then(|root| match root.value {
         Value::Null => {

@@ -139,7 +139,8 @@ impl Reader<'_> {
         let item = fields.get("name")?;
         let name = self.text(item)?;
         if name.is_empty() || name.len() > ScheduleId::MAX {
-            let message = format!("the name of a schedule has 1 to {} bytes, and this one has {}", ScheduleId::MAX, name.len());
+            let message =
+                format!("the name of a schedule has 1 to {} bytes, and this one has {}", ScheduleId::MAX, name.len());
             return self.refuse(item, message, "write a short one, such as `name: nightly`");
         }
         Some(name.to_owned())

@@ -168,10 +168,11 @@ fn a_stop_time_ends_what_its_schedule_made() {
     );
 }
 
-/// One that waited until after its stop time is not stopped by it: that would be a start for nothing.
+/// One that waited until after its stop time has as long as one that starts in time: stopped at once it would be a start
+/// for nothing, and without a stop it would be in the way of all that follow.
 #[test]
-fn a_stop_time_that_passed_meanwhile_does_not_count() {
-    let bench = play(
+fn a_stop_time_that_passed_meanwhile_counts_from_the_start() {
+    play(
         "00:00 put j 0 1 * * *; stop_after 5m; overlap queue; lock l
             next 01:00, job r1
         00:00 put k overlap allow; lock l
@@ -186,11 +187,11 @@ fn a_stop_time_that_passed_meanwhile_does_not_count() {
             j#1 01:00 starting
         01:30 launched j#1
             j#1 01:00 running
-        01:31 wake j#1
-            unchanged",
+        01:34 wake j#1
+            (wake #1 01:35), unchanged
+        01:35 wake j#1
+            j#1 01:00 stopping (stopped)",
     );
-    let run = bench.run(Some(&crate::decide::testing::job_id("j")), 1);
-    assert_eq!((run.terms.stop_at, run.due), (None, None));
 }
 
 #[test]
