@@ -202,7 +202,8 @@ async fn get_ready(jobs: Option<(PathBuf, Plan)>, node: &Handle, clock: &dyn Clo
     if let Some((dir, plan)) = jobs {
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = plan.apply(node, clock, log).await;
-        log.say(Weight::Usual, format!("{}: {}", dir.display(), applied.words(unchanged, kept)));
+        let weight = if applied.has_jobs(unchanged) { Weight::Usual } else { Weight::Trouble };
+        log.say(weight, format!("{}: {}", dir.display(), applied.words(unchanged, kept)));
     }
     node.begin().await;
     log.ready().await;

@@ -14,6 +14,7 @@ use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::Places;
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
+use cronhold_keeper::fail;
 
 use crate::pipe::Pipe;
 
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
     // The keeper starts itself anew for some programs, and then only one thing is to be done, quickly.
     if std::env::args_os().nth(1).is_some_and(|verb| verb == STAGE_VERB) {
         return cronhold_keeper::launch_stage();
+    }
+    if let Some(point) = variable(fail::VARIABLE) {
+        fail::arm(&point.to_string_lossy());
     }
     // Clap shows help and usage mistakes itself and exits with 0 or 2.
     let cli = Cli::parse();

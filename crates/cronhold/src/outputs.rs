@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use cronhold_core::RunId;
 use cronhold_core::record::Written;
 use cronhold_engine::Clock;
+use cronhold_keeper::fail;
 use cronhold_programs::Finish;
 use cronhold_programs::output::{OutputFile, PIECE_MAX, is_whole};
 use cronhold_schedule::Span;
@@ -196,6 +197,7 @@ impl Carrier {
         let written = written.unwrap_or_else(|_| Written { bytes: total, tail: Vec::new() });
         self.finishing.remove(&run);
         self.stored.remove(&run);
+        fail::point("daemon-after-output");
         self.programs.written(run, written);
     }
 

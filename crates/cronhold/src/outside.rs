@@ -10,8 +10,8 @@ use cronhold_core::decision::Change;
 use cronhold_core::record::{Record, Run, Work, Written};
 use cronhold_engine::queue::Queue;
 use cronhold_engine::{Clock, Feed, Handle, News, Outside, Task};
-use cronhold_keeper::ToKeeper;
 use cronhold_keeper::client::{Bell, Heard, Party};
+use cronhold_keeper::{FromKeeper, ToKeeper, fail};
 use cronhold_programs::launch::Surroundings;
 use cronhold_programs::{Due, Finish, Noops, Processes};
 use cronhold_store::Pending;
@@ -142,7 +142,10 @@ impl Programs {
     fn perform_process(&self, task: Task) {
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
         match task {
-            Task::Launch { run, fence } => self.processes().launch(run, fence, now, uptime),
+            Task::Launch { run, fence } => {
+                fail::point("daemon-before-launch");
+                self.processes().launch(run, fence, now, uptime);
+            }
             Task::Adopt { run } => self.processes().adopt(run),
             Task::Stop { run } => self.processes().stop(&run),
             Task::Signal { run, signal } => self.processes().signal(run, signal),
@@ -207,7 +210,12 @@ impl Party for Programs {
             // Secrets are read while nobody waits for the table.
             let due = self.processes().next(self.clock.uptime())?;
             let (run, launch) = match due {
-                Due::Say(message) => return Some(message),
+                Due::Say(message) => {
+                    if matches!(message, ToKeeper::Forget { .. }) {
+                        fail::point("daemon-before-forget");
+                    }
+                    return Some(message);
+                }
                 Due::Launch { run, fence, launch_by } => (run.id, self.surroundings.launch(&run, fence, launch_by)),
             };
             match launch {
@@ -235,7 +243,14 @@ impl Party for Programs {
                     self.log.say(Weight::Usual, format!("keeper: {warning}"));
                 }
             }
-            Heard::Said(said) => self.processes().hear(said),
+            Heard::Said(said) => {
+                match said {
+                    FromKeeper::Started { .. } => fail::point("daemon-before-running"),
+                    FromKeeper::Ended { .. } => fail::point("daemon-before-report"),
+                    FromKeeper::Hello { .. } | FromKeeper::Listed { .. } | FromKeeper::Refused { .. } => {}
+                }
+                self.processes().hear(said);
+            }
             Heard::Away(why) => {
                 if self.processes().away(&why) {
                     self.log.say(Weight::Trouble, format!("the keeper {why}"));

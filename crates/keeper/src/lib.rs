@@ -3,6 +3,7 @@
 //! Unix socket. It knows nothing of jobs, stores or schedules: a program is what a [`Launch`] says.
 
 pub mod client;
+pub mod fail;
 pub mod frames;
 pub mod protocol;
 

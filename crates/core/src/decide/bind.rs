@@ -84,12 +84,7 @@ fn fits(process: &Process) -> Result<(), TextError> {
 }
 
 /// How long a run may take and how it is stopped.
-pub(super) fn terms(
-    job: &JobRecord,
-    schedule: Option<&ScheduleId>,
-    nominal: Instant,
-    world: &World,
-) -> Terms {
+pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Instant, world: &World) -> Terms {
     let stop = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| {
         schedule.stop.as_ref().and_then(|stop| match stop {
             StopSchedule::After(span) => Some(nominal.plus(*span)),

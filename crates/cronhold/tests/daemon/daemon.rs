@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -17,9 +18,12 @@ use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A line that has not come after this time never comes.
 const NEVER: Duration = Duration::from_secs(60);
+/// The same for a line among others.
+const WAIT_SECONDS_MAX: i64 = 90;
 
 /// What nobody tells is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -119,7 +123,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// All processes of the machine.
-fn processes() -> impl Iterator<Item = i32> {
+pub(crate) fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -137,6 +141,11 @@ pub(crate) struct Daemon {
     seen: Vec<String>,
 }
 
+/// Seconds of a clock that nobody sets.
+fn seconds() -> i64 {
+    clock_gettime(ClockId::Monotonic).tv_sec
+}
+
 impl Daemon {
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
@@ -152,14 +161,16 @@ impl Daemon {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits for a line of the log that has this in it.
+    /// Waits for a line of the log that has this in it. Other lines do not make the wait longer.
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
-        loop {
+        let begin = seconds();
+        while seconds() - begin < WAIT_SECONDS_MAX {
             let line = self.next_line();
             if line.contains(part) {
                 return line;
             }
         }
+        panic!("no line with `{part}` came; there were:\n{}", self.seen.join("\n"))
     }
 
     /// Waits until a line has been there that has this in it.
@@ -205,6 +216,17 @@ impl Daemon {
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it is gone");
+    }
+
+    /// Waits until it has killed itself.
+    pub(crate) fn wait_for_death(&mut self) {
+        let mut status = None;
+        eventually("the daemon is dead", || {
+            status = self.child.try_wait().expect("a child");
+            status.is_some()
+        });
+        let signal = status.and_then(|status| status.signal());
+        assert_eq!(signal, Some(Signal::KILL.as_raw()), "{status:?}: {:?}", self.lines.iter().collect::<Vec<_>>());
     }
 
     /// Waits until it has ended, and tells how, with all that it has logged.

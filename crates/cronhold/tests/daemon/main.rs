@@ -4,6 +4,8 @@
 mod backup;
 mod crash;
 mod daemon;
+#[cfg(debug_assertions)]
+mod fail_points;
 mod files;
 mod keeper;
 mod programs;

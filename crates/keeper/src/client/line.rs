@@ -82,9 +82,18 @@ impl Line {
         encode(message, &mut self.going)
     }
 
-    /// Sends what can be sent, waits until something comes or the bell rings, and answers with what has come.
-    pub(super) fn exchange(&mut self, bell: &Bell) -> Result<Vec<FromKeeper>, String> {
-        self.write().map_err(|error| broken(&error))?;
+    /// Sends what can be sent.
+    pub(super) fn send(&mut self) -> Result<(), String> {
+        self.write().map_err(|error| broken(&error))
+    }
+
+    /// Waits until something comes, the bell rings or more can be sent, and answers with what has come.
+    pub(super) fn receive(&mut self, bell: &Bell) -> Result<Vec<FromKeeper>, String> {
+        // The list often comes with the greeting, and nothing may come after it for a long time.
+        let said = self.understand()?;
+        if !said.is_empty() {
+            return Ok(said);
+        }
         let wanted = if self.going.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(bell, PollFlags::IN)];
         watch(&mut fds, None).map_err(|error| broken(&error))?;
@@ -93,19 +102,20 @@ impl Line {
             bell.hush();
         }
         let is_over = has_come && self.read().map_or_else(|error| !is_passing(&error), |count| count == 0);
+        // What it said before the line broke is heard first; the next time finds the line broken again.
+        let said = self.understand()?;
+        if said.is_empty() && is_over { Err("has closed the line".to_owned()) } else { Ok(said) }
+    }
+
+    /// All messages that have come whole.
+    fn understand(&mut self) -> Result<Vec<FromKeeper>, String> {
         let mut said = Vec::new();
-        let found = loop {
+        loop {
             match self.coming.next() {
                 Ok(Some(message)) => said.push(message),
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+                Err(error) if said.is_empty() => return Err(format!("said what nobody understands: {error}")),
+                Ok(None) | Err(_) => return Ok(said),
             }
-        };
-        // What it said before the line broke is heard first; the next exchange finds the line broken again.
-        match found {
-            Err(error) if said.is_empty() => Err(format!("said what nobody understands: {error}")),
-            Ok(()) if said.is_empty() && is_over => Err("has closed the line".to_owned()),
-            _ => Ok(said),
         }
     }
 

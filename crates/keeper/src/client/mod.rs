@@ -19,6 +19,7 @@ pub use bell::Bell;
 
 use self::connect::Connector;
 use self::line::Line;
+use crate::fail;
 use crate::protocol::{FromKeeper, ToKeeper};
 
 /// First and longest wait before a keeper that could not be reached is tried again.
@@ -132,14 +133,22 @@ impl Talk {
             if self.is_over() {
                 return String::new();
             }
+            let mut has_launch = false;
             while line.has_room()
                 && let Some(message) = self.party.next()
             {
+                has_launch |= matches!(message, ToKeeper::Launch(_));
                 if let Err(error) = line.put(&message) {
                     return format!("was not told something: {error}");
                 }
             }
-            match line.exchange(&self.bell) {
+            if let Err(why) = line.send() {
+                return why;
+            }
+            if has_launch {
+                fail::point("daemon-after-launch");
+            }
+            match line.receive(&self.bell) {
                 Ok(said) => said.into_iter().for_each(|said| self.party.hear(Heard::Said(said))),
                 Err(why) => return why,
             }

@@ -133,6 +133,23 @@ fn carries_messages_both_ways_and_calls_again() {
     }
 }
 
+/// Nothing else comes that could wake the client, and nobody rings.
+#[test]
+fn hears_a_list_that_comes_with_the_greeting() {
+    let mut stage = Stage::new("at-once");
+    let keeper = stage.keeper();
+    stage.start("/bin/false");
+    let (mut stream, _) = keeper.accept().expect("a call");
+    read(&mut stream);
+    let list = FromKeeper::Listed { programs: Vec::new(), is_last: true };
+    let mut bytes = Vec::new();
+    encode(&hello(PROTOCOL_OLDEST, PROTOCOL), &mut bytes).expect("short");
+    encode(&list, &mut bytes).expect("short");
+    stream.write_all(&bytes).expect("the client listens");
+    assert_eq!(stage.heard(), connected());
+    assert_eq!(stage.heard(), Heard::Said(list));
+}
+
 #[test]
 fn keepers_that_cannot_be_talked_to() {
     let mut stage = Stage::new("strangers");

@@ -8,7 +8,7 @@ use super::Keeper;
 use crate::events::Source;
 use crate::line::{Closed, Line};
 use crate::protocol::{FromKeeper, LISTED_MAX, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper};
-use crate::{journal, log};
+use crate::{fail, journal, log};
 
 /// Launches that may wait; beyond that the daemon is not read, and waits itself.
 const QUEUE_MAX: usize = 4_096;
@@ -99,6 +99,7 @@ impl Keeper {
 
     /// What became of a run is stored elsewhere.
     fn forget(&mut self, run: RunKey) {
+        fail::point("keeper-before-forget");
         if self.table.forget(run) {
             self.journal.add(&journal::Entry::Forgotten(run));
             self.outputs.remove_later(run);
@@ -109,6 +110,13 @@ impl Keeper {
     /// Tells the daemon what happened in this turn. Without a daemon it is in the list of the next one.
     pub(super) fn tell_news(&mut self) {
         let news = std::mem::take(&mut self.news);
+        for message in &news {
+            match message {
+                FromKeeper::Started { .. } => fail::point("keeper-before-started-told"),
+                FromKeeper::Ended { .. } => fail::point("keeper-after-exit-written"),
+                FromKeeper::Hello { .. } | FromKeeper::Listed { .. } | FromKeeper::Refused { .. } => {}
+            }
+        }
         if let Some(line) = self.daemon.as_mut() {
             let told = news.iter().try_for_each(|message| line.tell(message)).and_then(|()| line.flush());
             match told {

@@ -9,7 +9,7 @@ use crate::outputs::Growth;
 use crate::protocol::{FromKeeper, Launch, RunKey};
 use crate::spawn::{Spawned, beginning, needs_stage};
 use crate::table::Living;
-use crate::{clock, log};
+use crate::{clock, fail, log};
 
 /// Programs that are started in one turn, so that exits and stops do not wait for all that are due at once.
 pub(super) const BATCH: usize = 64;
@@ -65,6 +65,7 @@ impl Keeper {
             } else if self.journal.room() == 0 {
                 self.refuse(run, "the journal of the keeper has no room for it");
             } else {
+                fail::point("keeper-before-intent");
                 self.journal.add(&Entry::Intent(run));
                 launches.push(launch);
             }
@@ -86,6 +87,7 @@ impl Keeper {
 
     /// Starts a program that is written down.
     pub(super) fn launch(&mut self, launch: &Launch) {
+        fail::point("keeper-after-intent");
         let run = launch.run;
         match self.try_launch(launch) {
             Ok(spawned) => self.began(launch, spawned),
@@ -108,6 +110,7 @@ impl Keeper {
     fn began(&mut self, launch: &Launch, spawned: Spawned) {
         let run = launch.run;
         let Spawned { pid, start, report } = spawned;
+        fail::point("keeper-after-spawn");
         self.journal.add(&Entry::Spawned { run, pid, start });
         match &report {
             Some(report) => {
