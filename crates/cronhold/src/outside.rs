@@ -151,6 +151,8 @@ impl Programs {
             Task::Signal { run, signal } => self.processes().signal(run, signal),
         }
         self.keeper.ring();
+        // A program that is taken up may be found to have ended.
+        self.ring(&self.outputs);
     }
 
     fn perform_noop(&self, task: Task) {
