@@ -105,9 +105,8 @@ impl Plan {
         let since = now.minus(GRACE);
         let mut due: Vec<(Instant, Item)> = Vec::new();
         while due.len() < most
-            && let Some(first) = self.first_on_time(since).filter(|(at, _)| *at <= now).cloned()
+            && let Some(first) = self.take_on_time(since, now)
         {
-            self.order(&first.1).remove(&first);
             due.push(first);
         }
         for _ in 0..most_late {
@@ -120,11 +119,20 @@ impl Plan {
         due.into_iter().filter_map(|(at, item)| times.remove(&item).map(|(_, nominal)| (item, at, nominal))).collect()
     }
 
-    /// The first thing that is not a claim from before an instant.
-    fn first_on_time(&self, since: Instant) -> Option<&(Instant, Item)> {
+    /// Takes out the first thing that is due and is not a claim from before an instant.
+    fn take_on_time(&mut self, since: Instant, now: Instant) -> Option<(Instant, Item)> {
+        let has_late = self.claims.first().is_some_and(|(at, _)| *at < since);
         // Nothing at that instant comes before a beat.
-        let claim = self.claims.range((since, Item::Beat)..).next();
-        [claim, self.looks.first()].into_iter().flatten().min()
+        let claim = if has_late { self.claims.range((since, Item::Beat)..).next() } else { self.claims.first() };
+        let first = [claim, self.looks.first()].into_iter().flatten().min().filter(|(at, _)| *at <= now)?;
+        if has_late {
+            let first = first.clone();
+            self.order(&first.1).remove(&first);
+            return Some(first);
+        }
+        // Most of the time nothing is late, and nothing has to be looked for.
+        let is_claim = matches!(first.1, Item::Fire(..));
+        if is_claim { self.claims.pop_first() } else { self.looks.pop_first() }
     }
 
     /// How many things are planned.
