@@ -29,14 +29,7 @@ fn killed_twenty_times() {
     daemon.wait_for_lines(JOBS);
     let reached = place.stored().reached();
     assert_eq!(reached.len(), JOBS, "every job has come somewhere");
-    let stored = loop {
-        daemon.wait_for_lines(JOBS);
-        let stored = place.stored();
-        if stored.is_over(&reached) {
-            break stored;
-        }
-    };
-    stored.assert_complete(&reached);
+    let stored = daemon.wait_until_complete(&place, &reached, JOBS);
     let lost = stored.runs.iter().filter(|run| run.reason.is_some()).count();
     assert_eq!(lost, 0, "a program that does nothing is never lost");
     let (status, log) = daemon.stop();

@@ -185,6 +185,24 @@ impl Daemon {
         (0..count).for_each(|_| drop(self.next_line()));
     }
 
+    /// Waits until all runs for times up to these are over, and asserts that each second has exactly one outcome. The
+    /// store is looked at after every so many lines.
+    pub(crate) fn wait_until_complete(
+        &mut self,
+        place: &Place,
+        reached: &BTreeMap<String, Instant>,
+        lines: usize,
+    ) -> Stored {
+        loop {
+            self.wait_for_lines(lines);
+            let stored = place.stored();
+            if stored.is_over(reached) {
+                stored.assert_complete(reached);
+                return stored;
+            }
+        }
+    }
+
     /// Whether no line comes for so long.
     pub(crate) fn is_silent_for(&mut self, span: Duration) -> Result<(), String> {
         match self.lines.recv_timeout(span) {
@@ -302,13 +320,13 @@ impl Stored {
     }
 
     /// Whether all runs for times up to these are over.
-    pub(crate) fn is_over(&self, reached: &BTreeMap<String, Instant>) -> bool {
+    fn is_over(&self, reached: &BTreeMap<String, Instant>) -> bool {
         let is_before = |run: &Run| reached.get(run.job.as_str()).is_some_and(|last| run.nominal <= *last);
         self.runs.iter().filter(|run| is_before(run)).all(|run| run.state.is_finished())
     }
 
     /// Asserts that each second up to these has exactly one outcome. Each job must have one schedule, `every: 1s`.
-    pub(crate) fn assert_complete(&self, reached: &BTreeMap<String, Instant>) {
+    fn assert_complete(&self, reached: &BTreeMap<String, Instant>) {
         for cursor in &self.cursors {
             let Some(last) = reached.get(cursor.job.as_str()) else { continue };
             let mut seen = BTreeSet::new();

@@ -165,14 +165,7 @@ fn killed_while_starting() {
     }
     let mut daemon = place.up();
     let reached = place.stored().reached();
-    let stored = loop {
-        daemon.wait_for_lines(JOBS);
-        let stored = place.stored();
-        if stored.is_over(&reached) {
-            break stored;
-        }
-    };
-    stored.assert_complete(&reached);
+    let stored = daemon.wait_until_complete(&place, &reached, JOBS);
     daemon.kill();
     let text = fs::read_to_string(&starts).expect("there");
     let mut started: Vec<&str> = text.lines().collect();

@@ -34,14 +34,7 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
     daemon.wait_for("the store works again");
     daemon.wait_for_lines(5 * JOBS);
     let reached = place.stored().reached();
-    let stored = loop {
-        daemon.wait_for_lines(JOBS);
-        let stored = place.stored();
-        if stored.is_over(&reached) {
-            break stored;
-        }
-    };
-    stored.assert_complete(&reached);
+    daemon.wait_until_complete(&place, &reached, JOBS);
     let (status, log) = daemon.stop();
     assert_eq!(status.code(), Some(0), "{log}");
 }
