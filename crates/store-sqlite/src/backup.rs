@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::open::{OpenError, check_reader};
+use crate::open::{OpenError, check_reader, hint, make_private};
 
 /// Pages that are copied between two words of progress: 4 MB.
 const PAGES_A_STEP: i32 = 1024;
@@ -36,7 +36,7 @@ pub enum BackupError {
     #[error("{} is there already, and is left as it is (name a file that is not there)", .0.display())]
     Exists(PathBuf),
     /// The system refuses.
-    #[error("the backup {} cannot be written: {error}", .path.display())]
+    #[error("the backup {} cannot be written: {error}{}", .path.display(), hint(.error))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -90,7 +90,7 @@ impl Part {
         let part = Self(name.into());
         // One that a process of the same number left behind is of no use to anyone.
         part.remove();
-        File::create_new(&part.0)?;
+        make_private(&part.0)?;
         Ok(part)
     }
 

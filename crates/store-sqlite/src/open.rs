@@ -1,9 +1,9 @@
 //! Opening a file: what it takes to be opened, how connections are set up, and everything that can be wrong with it.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +132,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// A connection waits so long for a lock that someone else holds, such as a person with a shell.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// The mode of a new file.
+const PRIVATE: u32 = 0o600;
+
 /// Bytes of a page. Set once, when a file is made.
 pub(crate) const PAGE_SIZE: u64 = 4096;
 
@@ -160,11 +163,21 @@ pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Co
     if has_foreign_start(path).map_err(io)? {
         return Err(OpenError::NotSqlite { path: path.to_owned() });
     }
+    make_private(path).map_err(io)?;
     let mut connection = connect_writer(path, options).map_err(|error| OpenError::sqlite(path, error))?;
     schema::migrate(&mut connection, path, schema::STEPS)?;
     // Only now, because a file that is not ours is left as it is.
     set_journal(&connection).map_err(|error| OpenError::sqlite(path, error))?;
     Ok((lock, connection))
+}
+
+/// Makes a file that nobody else can read, unless there is one: jobs and outputs can hold what is not for everyone.
+/// What SQLite puts beside it has the same mode. One that is there stays as its owner has made it.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Opens a file for writing that was made and checked before.
@@ -237,10 +250,11 @@ fn has_foreign_start(path: &Path) -> io::Result<bool> {
     Ok(!start.is_empty() && start != MAGIC)
 }
 
-fn hint(error: &io::Error) -> &'static str {
+pub(crate) fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => " (make its directory first)",
         io::ErrorKind::PermissionDenied => " (run as a user who may write there)",
+        io::ErrorKind::StorageFull => " (make room on the disk)",
         io::ErrorKind::ReadOnlyFilesystem => " (name a file on a disk that takes writes)",
         _ => "",
     }

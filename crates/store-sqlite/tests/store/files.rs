@@ -1,6 +1,7 @@
 //! What happens to files: locks, foreign and newer ones, readers beside a writer, backups, the document about them.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::record::Key;
@@ -189,6 +190,31 @@ fn a_backup_is_one_moment_of_a_store_that_goes_on() {
     let copy = SqliteStore::open(place.file("copy.db"), options()).expect("the copy is a store");
     let page = block_on(copy.page(&Query::Runs(RunQuery::default()), 1_000_000)).expect("it can be read");
     assert!(page.records.len() >= 8_000 && page.records.len().is_multiple_of(2), "{}", page.records.len());
+}
+
+/// Jobs and outputs can hold what is not for everyone.
+#[test]
+fn new_files_are_for_their_owner_alone() {
+    let place = Place::new();
+    let store = SqliteStore::open(place.database(), options()).expect("a store");
+    backup(&place.database(), &place.file("copy.db"), &mut |_| ()).expect("a backup");
+    for name in ["cronhold.db", "cronhold.db-wal", "cronhold.db-shm", "copy.db"] {
+        let mode = fs::metadata(place.file(name)).expect(name).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    drop(store);
+    fs::set_permissions(place.database(), Permissions::from_mode(0o640)).expect("ours");
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+    let mode = fs::metadata(place.database()).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640, "what its owner has set stays");
+}
+
+#[test]
+fn a_backup_says_what_to_do_when_it_cannot_be_written() {
+    let place = Place::new();
+    drop(SqliteStore::open(place.database(), options()).expect("a store"));
+    let error = backup(&place.database(), &place.file("none/copy.db"), &mut |_| ()).expect_err("no directory");
+    assert!(error.to_string().ends_with("(make its directory first)"), "{error}");
 }
 
 #[test]
