@@ -136,6 +136,8 @@ pub enum Command {
         source: Source,
         /// Its uid, if it is new.
         uid: JobUid,
+        /// What must be there now, so that nobody overwrites what they have not seen.
+        provided: Provided,
     },
     /// Remove a job.
     RemoveJob {
@@ -150,6 +152,25 @@ pub enum Command {
         job: JobId,
         /// Which; those that must not go yet stay.
         runs: Vec<RunId>,
+    },
+}
+
+/// What must be there for a job to be put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Provided {
+    /// Whatever it is.
+    #[default]
+    Any,
+    /// No job of that name.
+    New,
+    /// A job of that name.
+    There,
+    /// This job, as it was when someone looked at it.
+    As {
+        /// Which job of that name.
+        uid: JobUid,
+        /// In which revision.
+        revision: u32,
     },
 }
 

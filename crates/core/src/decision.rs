@@ -163,6 +163,17 @@ pub enum Rejection {
     /// There is no such job.
     #[error("there is no job `{0}`")]
     NoJob(JobId),
+    /// There is a job of that name, and a new one was wanted.
+    #[error("there is a job `{0}` already")]
+    JobThere(JobId),
+    /// The job is not as it was when whoever asks looked at it.
+    #[error("the job `{job}` was changed meanwhile, and is now in revision {revision}")]
+    JobChanged {
+        /// Which job.
+        job: JobId,
+        /// What it is in now.
+        revision: u32,
+    },
     /// There is no such run.
     #[error("there is no run {0}")]
     NoRun(RunId),
@@ -236,6 +247,8 @@ impl Rejection {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoJob(_) => Some("`cronhold list` shows the jobs"),
+            Self::JobThere(_) => Some("choose another name, or change the job: `cronhold upd`"),
+            Self::JobChanged { .. } => Some("look at it again: `cronhold show`"),
             Self::NoRun(_) => Some("`cronhold runs` shows the runs; old ones are not kept"),
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::command::Command;
+use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{Run, Source};
 use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, RunId, State};
@@ -85,7 +85,7 @@ impl Workload {
         };
         self.wanted.insert(id.clone(), job.clone());
         let uid = JobUid::from_bits(u128::from(self.chance.bits()));
-        Command::PutJob { id, job: Arc::new(job), source: Source::Api, uid }
+        Command::PutJob { id, job: Arc::new(job), source: Source::Api, uid, provided: Provided::Any }
     }
 
     fn run_id(&self) -> RunId {

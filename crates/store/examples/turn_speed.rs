@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::command::{Command, Report, Stamp, Verdict};
+use cronhold_core::command::{Command, Provided, Report, Stamp, Verdict};
 use cronhold_core::job::{Job, Overlap, Program};
 use cronhold_core::record::{Actor, Owner, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, World};
@@ -49,6 +49,7 @@ fn main() {
         job: Arc::clone(&job),
         source: Source::Api,
         uid: JobUid::from_bits(u128::from(number)),
+        provided: Provided::Any,
     };
     let puts: Vec<Asked> = (0..JOBS).map(|number| asked(start, put(number))).collect();
     assert!(now(desk.turn(&world, &puts)).iter().all(|outcome| matches!(outcome, Outcome::Done { .. })));

@@ -10,6 +10,7 @@ use super::draft::Draft;
 use super::retire::{self, Retiring};
 use super::timetable::Timetable;
 use super::{pause, resume};
+use crate::command::Provided;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
@@ -21,9 +22,17 @@ use crate::view::{Halt, View};
 const IN_DEFINITION: &str = "in the job's definition";
 
 /// Decides about a job that someone wants to be there as they say.
-pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Source, uid: JobUid) -> Result<Done, Halt> {
+pub(super) fn decide(
+    view: &View<'_>,
+    id: &JobId,
+    job: &Arc<Job>,
+    source: &Source,
+    uid: JobUid,
+    provided: Provided,
+) -> Result<Done, Halt> {
     view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
     let old = view.job(id)?;
+    check(id, old.as_deref(), provided)?;
     let zone: Arc<str> = view.world.zone.name().into();
     if let Some(old) = &old {
         if old.source != *source {
@@ -73,6 +82,17 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, job: &Arc<Job>, source: &Sourc
     drop(tables);
     draft.put(Record::Job(Arc::new(new)));
     draft.done(Answer::Done)
+}
+
+/// Whether what is there is what whoever asks thinks that there is.
+fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
+    match (provided, old) {
+        (Provided::Any, _) | (Provided::New, None) | (Provided::There, Some(_)) => Ok(()),
+        (Provided::New, Some(_)) => Err(Rejection::JobThere(id.clone())),
+        (Provided::There | Provided::As { .. }, None) => Err(Rejection::NoJob(id.clone())),
+        (Provided::As { uid, revision }, Some(old)) if old.uid == uid && old.revision == revision => Ok(()),
+        (Provided::As { .. }, Some(old)) => Err(Rejection::JobChanged { job: id.clone(), revision: old.revision }),
+    }
 }
 
 /// All schedules of the job, those that do not count now too: each must be one that can be asked.
@@ -150,6 +170,39 @@ mod tests {
                 ! two schedules of `j` have the same id `a`
             00:00 put j CRON_TZ=Europe/Berln 0 0 * * *
                 ! the schedule of `j` cannot be used: `timezone`: there is no time zone `Europe/Berln` (did you mean `Europe/Berlin`?)
+            ",
+        );
+    }
+
+    /// Nobody makes, changes or overwrites a job by mistake. One that was made anew is another job.
+    #[test]
+    fn only_what_was_seen() {
+        play(
+            "
+            00:00 change j @every 10m
+                ! there is no job `j`
+            00:00 revise 1 j @every 10m
+                ! there is no job `j`
+            00:00 add j @every 10m
+                next 00:10, job r1
+            00:01 add j @every 10m
+                ! there is a job `j` already
+            00:02 change j @every 10m; description nightly
+                job r2
+            00:03 revise 1 j @every 10m
+                ! the job `j` was changed meanwhile, and is now in revision 2
+            00:03 revise 2 j @every 10m
+                job r3
+            00:03 revise 3 j @every 10m
+                unchanged
+            00:04 revise another j @every 10m; description weekly
+                ! the job `j` was changed meanwhile, and is now in revision 3
+            00:05 load k
+                job r1
+            00:06 add k
+                ! there is a job `k` already
+            00:06 change k
+                ! the job `k` belongs to another source (directory:)
             ",
         );
     }

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::command::{Command, Report, Stamp, Verdict};
+use cronhold_core::command::{Command, Provided, Report, Stamp, Verdict};
 use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::job::{Job, Lock, Overlap, Program};
 use cronhold_core::record::{Actor, Key, Owner, Record, Source};
@@ -59,7 +59,8 @@ fn id(name: &str) -> JobId {
 fn put(name: &str, change: impl FnOnce(&mut Job)) -> Asked {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     change(&mut job);
-    asked(Command::PutJob { id: id(name), job: Arc::new(job), source: Source::Api, uid: JobUid::from_bits(1) })
+    let (id, job, uid) = (id(name), Arc::new(job), JobUid::from_bits(1));
+    asked(Command::PutJob { id, job, source: Source::Api, uid, provided: Provided::Any })
 }
 
 fn run_id(number: u8) -> RunId {

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
-//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `due` fires every cursor
-//! that is due, `catch up` works every backlog once, `wake` looks at every run that is due.
+//! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`, `change`
+//! and `revise REVISION` put it under a condition. `due` fires every cursor that is due, `catch up` works every backlog
+//! once, `wake` looks at every run that is due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{CalendarExpr, Instant, Span, Spec};
 
 use super::{Bench, START, film};
-use crate::command::{Command, Report, Verdict};
+use crate::command::{Command, Provided, Report, Verdict};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
     CatchUp, CatchUpPolicy, Job, Lock, Nodes, OnLost, Overlap, Param, Program, RetryOn, Schedule, StopSchedule,
@@ -118,22 +119,35 @@ impl Bench {
         }
     }
 
+    fn put(&self, name: &str, items: &str, source: Source, provided: Provided) -> Command {
+        let uid = JobUid::from_bits(self.units.into());
+        Command::PutJob { id: job_id(name), job: Arc::new(job(items)), source, uid, provided }
+    }
+
+    /// Puts a job that someone has seen in a revision, or `another` job of that name in the revision of this one.
+    fn revise(&self, seen: &str, rest: &str) -> Command {
+        let (name, items) = rest.split_once(' ').unwrap_or((rest, ""));
+        let stored = match self.records.get(&Key::Job(job_id(name))).map(|stored| &stored.record) {
+            Some(Record::Job(stored)) => Some(stored),
+            _ => None,
+        };
+        let uid = stored.map(|stored| stored.uid).filter(|_| seen != "another");
+        let revision = seen.parse().ok().or(stored.map(|stored| stored.revision));
+        let (uid, revision) = (uid.unwrap_or_else(|| JobUid::from_bits(u128::MAX)), revision.unwrap_or(0));
+        self.put(name, items, Source::Api, Provided::As { uid, revision })
+    }
+
     fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
         let anna = Actor::Operator("anna".to_owned());
         let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
         let run = || self.run_id(first);
         let what = || (first != "all").then(|| job_id(first));
         match verb {
-            "put" => {
-                let id = job_id(first);
-                let uid = JobUid::from_bits(self.units.into());
-                (anna, Command::PutJob { id, job: Arc::new(job(more)), source: Source::Api, uid })
-            }
-            "load" => {
-                let (id, source) = (job_id(first), Source::Directory(String::new()));
-                let uid = JobUid::from_bits(self.units.into());
-                (Actor::JobFiles, Command::PutJob { id, job: Arc::new(job(more)), source, uid })
-            }
+            "put" => (anna, self.put(first, more, Source::Api, Provided::Any)),
+            "add" => (anna, self.put(first, more, Source::Api, Provided::New)),
+            "change" => (anna, self.put(first, more, Source::Api, Provided::There)),
+            "revise" => (anna, self.revise(first, more)),
+            "load" => (Actor::JobFiles, self.put(first, more, Source::Directory(String::new()), Provided::Any)),
             "remove" => (anna, Command::RemoveJob { id: job_id(first), source: Source::Api }),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
