@@ -19,6 +19,9 @@ const LATE: Span = Span::from_secs(5);
 /// Repairs in one pass; the others come with the next.
 const REPAIRS_MAX: usize = 5_000;
 
+/// A node that misses so many beats in a row counts as gone.
+const BEATS_MISSED_MAX: u64 = 3;
+
 impl Node {
     /// Time between two passes.
     pub(crate) const WATCH_EVERY: Span = Span::from_secs(60);
@@ -31,6 +34,7 @@ impl Node {
     /// Says that the node is alive.
     pub(crate) async fn beat(&mut self) -> Result<(), Fault> {
         self.record.beat = self.ports.clock.now();
+        self.record.gone = self.record.beat.plus(Span::from_micros(self.beat_every().micros() * BEATS_MISSED_MAX));
         self.ports.store.beat(&self.record, &[]).await?;
         Ok(())
     }

@@ -56,6 +56,7 @@ fn everything_is_done_at_the_first_poll() {
         incarnation: 1,
         since: Instant::EPOCH,
         beat: Instant::EPOCH,
+        gone: Instant::EPOCH,
         labels: BTreeSet::new(),
         draining: false,
     };

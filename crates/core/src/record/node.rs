@@ -20,6 +20,8 @@ pub struct Node {
     pub since: Instant,
     /// When it was heard of last.
     pub beat: Instant,
+    /// When it counts as gone, unless it is heard of before.
+    pub gone: Instant,
     /// What jobs can ask for.
     pub labels: BTreeSet<String>,
     /// Whether it starts nothing any more.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_schedule::{Instant, Span, Timing};
+use cronhold_schedule::{Instant, Timing};
 
 use super::fact::{Fact, Hindrance, Prospect};
 use super::known::Known;
@@ -13,8 +13,6 @@ use crate::record::{Backlog, Cursor, JobRecord, Node, Run, ScheduleId};
 use crate::run::State;
 use crate::world::World;
 
-/// A node that was not heard of for so long is gone.
-const GONE_AFTER: Span = Span::from_secs(6);
 /// More runs than this are told by their number.
 const RUNS_TOLD: usize = 10;
 
@@ -64,15 +62,14 @@ pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &Wor
 /// What keeps every run of the job from starting, as far as nodes go.
 fn nodes(job: &JobRecord, known: &Known, now: Instant) -> Option<Fact> {
     let last = known.nodes.iter().max_by_key(|node| node.beat)?;
-    if now.since(last.beat) > GONE_AFTER {
+    if now > last.gone {
         return Some(Fact::NoNode(Arc::clone(last)));
     }
     let labels = match &job.job.nodes {
         Nodes::Any => Default::default(),
         Nodes::Labels(labels) | Nodes::Each(labels) => labels.clone(),
     };
-    let may =
-        |node: &&Arc<Node>| now.since(node.beat) <= GONE_AFTER && !node.draining && labels.is_subset(&node.labels);
+    let may = |node: &&Arc<Node>| now <= node.gone && !node.draining && labels.is_subset(&node.labels);
     match known.nodes.iter().find(may) {
         Some(_) => None,
         None => Some(Fact::NoEligibleNode(labels)),

@@ -11,7 +11,7 @@ use super::table::Layout;
 pub(super) const LAYOUT: Layout = Layout {
     name: "nodes",
     key: &["id"],
-    rest: &["name", "incarnation", "since", "beat", "labels", "draining"],
+    rest: &["name", "incarnation", "since", "beat", "gone", "labels", "draining"],
     fixed: &[],
 };
 
@@ -20,6 +20,7 @@ pub(super) fn write(cells: &mut Cells, node: &Node) {
     cells.integer(node.incarnation);
     cells.instant(node.since);
     cells.instant(node.beat);
+    cells.instant(node.gone);
     cells.json(&node.labels);
     cells.integer(node.draining);
 }
@@ -31,6 +32,7 @@ pub(super) fn read(id: NodeId, reading: &Reading<'_>) -> Result<Record, Unreadab
         incarnation: reading.integer()?,
         since: reading.instant()?,
         beat: reading.instant()?,
+        gone: reading.instant()?,
         labels: reading.json()?,
         draining: reading.flag()?,
     };

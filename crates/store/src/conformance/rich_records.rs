@@ -65,6 +65,7 @@ pub(super) fn nodes() -> Vec<Node> {
         incarnation: if index == 0 { u32::MAX } else { 0 },
         since: times()[index % 5],
         beat: times()[(index + 1) % 5],
+        gone: times()[(index + 2) % 5],
         labels: TEXTS[..index].iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>(),
         draining: index % 2 == 0,
     };

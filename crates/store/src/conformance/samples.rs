@@ -127,6 +127,7 @@ pub(super) fn node(bits: u128, name: &str) -> Node {
         incarnation: 1,
         since: at(0),
         beat: at(1),
+        gone: at(7),
         labels: BTreeSet::new(),
         draining: false,
     }

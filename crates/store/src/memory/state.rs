@@ -154,7 +154,7 @@ impl State {
 
 /// Whether nothing but the time of the beat is new. Nobody has to hear of that.
 fn is_same_but_later(old: &Node, new: &Node) -> bool {
-    let Node { id, name, incarnation, since, beat: _, labels, draining } = old;
+    let Node { id, name, incarnation, since, beat: _, gone: _, labels, draining } = old;
     (id, name, incarnation, since, labels, draining)
         == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
 }

@@ -263,12 +263,14 @@ fn pauses(words: &Words<'_>) -> Pauses {
 }
 
 fn node(words: &Words<'_>) -> Node {
+    let beat = words.time("beat").expect("a beat");
     Node {
         id: NodeId::from_bits(1),
         name: "web-1".to_owned(),
         incarnation: 1,
         since: Instant::EPOCH,
-        beat: words.time("beat").expect("a beat"),
+        beat,
+        gone: beat.plus(Span::from_secs(6)),
         labels: words
             .text("labels")
             .map_or_else(BTreeSet::new, |labels| labels.split(',').map(str::to_owned).collect()),
