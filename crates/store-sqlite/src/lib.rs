@@ -15,6 +15,7 @@ mod pool;
 mod records;
 pub mod reference;
 mod rows;
+mod run_listing;
 mod schema;
 mod store;
 mod writer;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use cronhold_core::record::{Key, Kind, ScheduleId};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
-use cronhold_store::{Obligation, Page, Query, RunQuery};
+use cronhold_store::{Obligation, Page, Query};
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
@@ -16,23 +16,23 @@ use crate::rows::{self, Reading, Table, Unreadable};
 
 /// Conditions in the making, with their parameters.
 #[derive(Debug, Default)]
-struct Where {
+pub(crate) struct Where {
     terms: Vec<String>,
-    values: Vec<Value>,
+    pub(crate) values: Vec<Value>,
 }
 
 impl Where {
     /// Adds a term; `?` in it stands for the values, in their order.
-    fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
+    pub(crate) fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
         self.terms.push(term.to_owned());
         self.values.extend(values);
     }
 
-    fn text(&mut self, term: &str, value: &str) {
+    pub(crate) fn text(&mut self, term: &str, value: &str) {
         self.and(term, [Value::Text(value.to_owned())]);
     }
 
-    fn clause(&self) -> String {
+    pub(crate) fn clause(&self) -> String {
         if self.terms.is_empty() { String::new() } else { format!(" WHERE {}", self.terms.join(" AND ")) }
     }
 }
@@ -40,9 +40,12 @@ impl Where {
 impl Reader<'_> {
     /// A page of a list.
     pub(crate) fn page(&self, query: &Query, limit: usize) -> Result<Page, ReadError> {
-        let Listing { table, sql, values } = Listing::of(query);
+        let Listing { table, sql, values } = match query {
+            Query::Runs(query) => Listing::of_runs(query, limit, self.connection)?,
+            _ => Listing::of(query, limit),
+        };
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params_from_iter(values.into_iter().chain([bounded(limit)])))?;
+        let mut rows = statement.query(params_from_iter(values))?;
         let mut page = Page::default();
         let mut last = None;
         while let Some(row) = rows.next()? {
@@ -85,15 +88,23 @@ impl Reader<'_> {
     }
 }
 
-/// A list as a statement. Its last parameter is how many rows are wanted.
-struct Listing {
+/// A list as a statement with its parameters.
+#[derive(Debug)]
+pub(crate) struct Listing {
     table: Table,
-    sql: String,
+    pub(crate) sql: String,
     values: Vec<Value>,
 }
 
 impl Listing {
-    fn of(query: &Query) -> Self {
+    /// A statement whose last parameter is how many rows are wanted.
+    pub(crate) fn new(table: Table, sql: String, wanted: Where, limit: usize) -> Self {
+        let mut values = wanted.values;
+        values.push(bounded(limit));
+        Self { table, sql, values }
+    }
+
+    fn of(query: &Query, limit: usize) -> Self {
         let mut wanted = Where::default();
         let (table, order) = match query {
             Query::Jobs { after } => {
@@ -116,13 +127,12 @@ impl Listing {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (Table::Nodes, "id")
             }
-            Query::Runs(query) => {
-                wanted.runs(query);
-                (Table::Runs, "id DESC")
-            }
+            // Those with filters have a file of their own.
+            Query::Runs(_) => (Table::Runs, "id DESC"),
             Query::Oldest { job, state, after } => {
                 wanted.text("job = ?", job.as_str());
-                wanted.text("state = ?", state.name());
+                // The index of a state would be gone through for those of the job.
+                wanted.text("+state = ?", state.name());
                 wanted.and("NOT open", []);
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
                 (Table::Runs, "id")
@@ -135,7 +145,7 @@ impl Listing {
             }
         };
         let sql = format!("{}{} ORDER BY {order} LIMIT ?", table.layout().select(), wanted.clause());
-        Self { table, sql, values: wanted.values }
+        Self::new(table, sql, wanted, limit)
     }
 
     /// What is due in a place.
@@ -153,21 +163,6 @@ impl Where {
         if let Some((job, schedule)) = after {
             let values = [job.as_str(), schedule.as_str()].map(|text| Value::Text(text.to_owned()));
             self.and("(job, schedule) > (?, ?)", values);
-        }
-    }
-
-    fn runs(&mut self, query: &RunQuery) {
-        let RunQuery { job, states, since, before } = query;
-        job.iter().for_each(|job| self.text("job = ?", job.as_str()));
-        before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
-        if let Some(since) = since {
-            self.and("nominal >= ?", [Value::Integer(since.micros())]);
-            // Ids begin with the milliseconds of the nominal time, so that the list ends where it is reached.
-            self.text("id >= ?", &format!("{:012x}", since.millis().max(0)));
-        }
-        if !states.is_empty() {
-            let places = vec!["?"; states.len()].join(", ");
-            self.and(&format!("state IN ({places})"), states.iter().map(|state| Value::Text(state.name().to_owned())));
         }
     }
 
@@ -218,36 +213,47 @@ fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, Unreadable> {
 }
 
 /// SQLite counts rows with signed numbers.
-fn bounded(limit: usize) -> Value {
+pub(crate) fn bounded(limit: usize) -> Value {
     Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]
-mod tests {
-    use cronhold_core::{NodeId, State};
+pub(crate) mod testing {
+    //! Plans of statements, as short as they can be compared.
+
     use rusqlite::Connection;
 
-    use super::*;
     use crate::schema::STEPS;
 
-    fn plan(connection: &Connection, sql: &str) -> String {
+    /// A file with all tables and nothing in them.
+    pub(crate) fn schema() -> Connection {
+        let connection = Connection::open_in_memory().expect("memory");
+        STEPS.iter().for_each(|step| connection.execute_batch(step).expect("the schema"));
+        connection
+    }
+
+    pub(crate) fn plan(connection: &Connection, sql: &str) -> String {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it can be asked");
         // Parameters that nobody binds are NULL, which is good enough for a plan.
         let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         steps.map(|step| step.expect("a step")).collect::<Vec<_>>().join(", ")
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::{NodeId, State};
+
+    use super::testing::{plan, schema};
+    use super::*;
 
     /// A list costs what it is long, and nothing is sorted: that is what primary keys and indexes are there for.
     #[test]
     fn lists_follow_keys_and_indexes() {
-        let connection = Connection::open_in_memory().expect("memory");
-        STEPS.iter().for_each(|step| connection.execute_batch(step).expect("the schema"));
+        let connection = schema();
         let job = JobId::parse("a").expect("an id");
         let schedule = ScheduleId::parse("s").expect("an id");
         let run = RunId::from_random(Instant::EPOCH, [0; 10]);
-        let of_job =
-            RunQuery { job: Some(job.clone()), states: vec![State::Error, State::Failure], ..RunQuery::default() };
-        let since = RunQuery { since: Some(Instant::EPOCH), before: Some(run), ..RunQuery::default() };
         for (query, expected) in [
             (Query::Jobs { after: None }, "SCAN jobs"),
             (Query::Jobs { after: Some(job.clone()) }, "SEARCH jobs USING PRIMARY KEY (id>?)"),
@@ -255,9 +261,6 @@ mod tests {
                 Query::Cursors { after: Some((job.clone(), schedule)) },
                 "SEARCH cursors USING PRIMARY KEY ((job,schedule)>(?,?))",
             ),
-            (Query::Runs(RunQuery::default()), "SCAN runs USING INDEX sqlite_autoindex_runs_1"),
-            (Query::Runs(of_job), "SEARCH runs USING INDEX runs_job (job=?)"),
-            (Query::Runs(since), "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)"),
             (
                 Query::Oldest { job, state: State::Success, after: Some(run) },
                 "SEARCH runs USING INDEX runs_job (job=? AND id>?)",
@@ -268,7 +271,7 @@ mod tests {
                 "SEARCH runs USING INDEX runs_open (id>?)",
             ),
         ] {
-            assert_eq!(plan(&connection, &Listing::of(&query).sql), expected, "{query:?}");
+            assert_eq!(plan(&connection, &Listing::of(&query, 50).sql), expected, "{query:?}");
         }
         for (place, expected) in DUE.iter().zip([
             "SEARCH cursors USING COVERING INDEX cursors_wake (wake>? AND wake<?)",

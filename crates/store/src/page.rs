@@ -2,7 +2,7 @@
 //! pages neither repeat nor hide what was there all the time.
 
 use cronhold_core::record::{Key, ScheduleId, Stored};
-use cronhold_core::{JobId, NodeId, RunId, State};
+use cronhold_core::{JobId, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
 /// What is listed.
@@ -58,6 +58,8 @@ pub enum Query {
 pub struct RunQuery {
     /// Only of this job.
     pub job: Option<JobId>,
+    /// Only with this number. Jobs count by themselves, and one that was removed and made again begins anew.
+    pub number: Option<RunNumber>,
     /// Only in one of these states; in any, when empty.
     pub states: Vec<State>,
     /// Only with a nominal time at or after this.

@@ -47,7 +47,7 @@ pub(super) const LAYOUT: Layout = Layout {
         "span_count",
         "log",
     ],
-    fixed: &["job"],
+    fixed: &["job", "number"],
 };
 
 pub(super) fn write(cells: &mut Cells, run: &Run) {

@@ -11,7 +11,7 @@ use crate::OpenError;
 pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
 
 /// All steps. Step n makes version n out of the version before.
-pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql")];
+pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql"), include_str!("v2.sql")];
 
 /// What a file is.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,6 +91,26 @@ mod tests {
         assert_eq!(kept, (7, 8));
         migrate(&mut connection, path, &steps).expect("nothing is left to do");
         check(&connection, path, &steps).expect("it is the newest");
+    }
+
+    #[test]
+    fn every_version_can_become_the_newest() {
+        let path = Path::new("x.db");
+        let objects = |connection: &Connection| -> Vec<(String, Option<String>)> {
+            let sql = "SELECT name, sql FROM sqlite_schema ORDER BY name";
+            let mut statement = connection.prepare(sql).expect("a question");
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("an answer");
+            rows.collect::<Result<_, _>>().expect("rows")
+        };
+        let mut newest = Connection::open_in_memory().expect("memory");
+        migrate(&mut newest, path, STEPS).expect("all steps");
+        for version in 1..STEPS.len() {
+            let mut connection = Connection::open_in_memory().expect("memory");
+            migrate(&mut connection, path, &STEPS[..version]).expect("the first ones");
+            assert_ne!(objects(&connection), objects(&newest), "version {version}");
+            migrate(&mut connection, path, STEPS).expect("the others");
+            assert_eq!(objects(&connection), objects(&newest), "version {version}");
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ macro_rules! conformance_cases {
             pages::pages_are_stable_under_writes
             run_pages::runs_come_with_the_latest_first
             run_pages::runs_come_from_anywhere
+            run_pages::runs_are_found_by_number
             run_pages::unfinished_runs_come_with_the_earliest_first
             run_pages::the_oldest_runs_of_a_state_come_first
             run_pages::runs_move_between_lists

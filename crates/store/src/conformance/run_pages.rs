@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::record::{Key, Record, Run};
-use cronhold_core::{NodeId, RunId, State};
+use cronhold_core::{NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
 use super::Subject;
@@ -34,7 +34,7 @@ pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
         for states in states {
             for since in since {
                 let job = job.map(job_id);
-                let query = RunQuery { job, states: states.to_vec(), since, before: None };
+                let query = RunQuery { job, states: states.to_vec(), since, ..RunQuery::default() };
                 let mut expected: Vec<RunId> = runs.iter().filter(|run| wants(&query, run)).map(|run| run.id).collect();
                 expected.sort();
                 expected.reverse();
@@ -60,6 +60,27 @@ pub fn runs_come_from_anywhere(subject: &dyn Subject) {
             let found = scribe.page(&Query::Runs(query.clone()), 1_000).records;
             let found: Vec<RunId> = found.into_iter().map(|stored| run_of(stored.record).id).collect();
             assert_eq!(found, expected, "{query:?}");
+        }
+    }
+}
+
+/// A run is found by the number that it has in its job; where there are several, the latest comes first.
+pub fn runs_are_found_by_number(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let runs = sample();
+    scribe.put_all(&records(&runs));
+    for job in [Some("a"), Some("größe"), Some("A"), None] {
+        for number in [0, 1, 7, 99] {
+            for states in [&[] as &[State], &[State::Success, State::Running]] {
+                let (job, number) = (job.map(job_id), Some(RunNumber(number)));
+                let query = RunQuery { job, number, states: states.to_vec(), ..RunQuery::default() };
+                let mut expected: Vec<RunId> = runs.iter().filter(|run| wants(&query, run)).map(|run| run.id).collect();
+                expected.sort();
+                expected.reverse();
+                for limit in [1, 1_000] {
+                    assert_eq!(ids(&mut scribe, |before| runs_before(&query, before), limit), expected, "{query:?}");
+                }
+            }
         }
     }
 }
@@ -165,7 +186,9 @@ fn sample() -> Vec<Run> {
         let id = run_id(i64::from(number / 6), number);
         let state = State::ALL[index * 5 % State::ALL.len()];
         let record = run_in(id, JOBS[index % JOBS.len()], state, [None, Some(1), Some(2)][index / 3 % 3]);
-        runs.push(Run { nominal: nominal(i64::from(number / 6)), ..run_of(record) });
+        // Numbers begin anew in the middle, as those of a job that was removed and made again.
+        let own_number = RunNumber(u64::from(number / 3 % 15));
+        runs.push(Run { number: own_number, nominal: nominal(i64::from(number / 6)), ..run_of(record) });
     }
     runs
 }
@@ -187,11 +210,12 @@ fn run_of(record: Record) -> Run {
 }
 
 fn wants(query: &RunQuery, run: &Run) -> bool {
-    let RunQuery { job, states, since, before } = query;
+    let RunQuery { job, number, states, since, before } = query;
     job.as_ref().is_none_or(|job| *job == run.job)
         && (states.is_empty() || states.contains(&run.state))
         && since.is_none_or(|since| run.nominal >= since)
         && before.is_none_or(|before| run.id < before)
+        && number.is_none_or(|number| run.number == number)
 }
 
 fn runs_before(query: &RunQuery, before: Option<RunId>) -> Query {

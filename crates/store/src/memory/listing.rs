@@ -53,10 +53,12 @@ impl State {
     }
 
     fn runs(&self, query: &RunQuery, limit: usize) -> Vec<Stored> {
-        let RunQuery { job, states, since, before } = query;
+        let RunQuery { job, number, states, since, before } = query;
         let wanted = |stored: &&Stored| match &stored.record {
             Record::Run(run) => {
-                (states.is_empty() || states.contains(&run.state)) && since.is_none_or(|since| run.nominal >= since)
+                (states.is_empty() || states.contains(&run.state))
+                    && since.is_none_or(|since| run.nominal >= since)
+                    && number.is_none_or(|number| run.number == number)
             }
             _ => false,
         };

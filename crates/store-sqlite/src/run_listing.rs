@@ -1,0 +1,177 @@
+//! Lists of runs. They are the longest lists there are, and are asked for by what may be rare among millions; so which
+//! index a list comes from is chosen here and not left to what SQLite thinks of rows that it has not counted.
+
+use cronhold_core::State;
+use cronhold_store::RunQuery;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::listing::{Listing, Where, bounded};
+use crate::rows::Table;
+
+/// Ended runs of a state up to which the index of the state is gone through for those of one job, which takes a few
+/// milliseconds. Where there are more, the job's runs are gone through for those of the state: then many of them have
+/// it, or the job keeps few.
+const RARE_MAX: usize = 20_000;
+
+impl Listing {
+    /// A list of runs, the latest id first.
+    pub(crate) fn of_runs(query: &RunQuery, limit: usize, connection: &Connection) -> rusqlite::Result<Self> {
+        // There are few runs with one number, whatever their states.
+        if query.states.is_empty() || query.number.is_some() {
+            return Ok(Self::of_all_states(query, limit));
+        }
+        let states = |is_open: bool| -> Vec<State> {
+            State::ALL
+                .into_iter()
+                .filter(|state| query.states.contains(state) && state.is_finished() != is_open)
+                .collect()
+        };
+        let (open, ended) = (states(true), states(false));
+        let mut parts = Parts::default();
+        if !open.is_empty() {
+            parts.add("runs_open", "open", query, &open, limit);
+        }
+        if query.job.is_none() || is_rare(query, &ended, connection)? {
+            ended.iter().for_each(|state| parts.add("runs_ended", "NOT open", query, &[*state], limit));
+        } else if !ended.is_empty() {
+            parts.add("runs_job", "NOT open", query, &ended, limit);
+        }
+        Ok(parts.listing(limit))
+    }
+
+    fn of_all_states(query: &RunQuery, limit: usize) -> Self {
+        let mut wanted = Where::default();
+        wanted.runs(query);
+        if !query.states.is_empty() {
+            wanted.states(&query.states);
+        }
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
+        Self::new(Table::Runs, sql, wanted, limit)
+    }
+}
+
+/// Lists of ids, each from an index of its own, that are merged into one.
+#[derive(Debug, Default)]
+struct Parts {
+    selects: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Parts {
+    fn add(&mut self, index: &str, condition: &str, query: &RunQuery, states: &[State], limit: usize) {
+        let mut wanted = Where::default();
+        wanted.and(condition, []);
+        wanted.runs(query);
+        wanted.states(states);
+        let clause = wanted.clause();
+        let select = format!("SELECT id FROM runs INDEXED BY {index}{clause} ORDER BY id DESC LIMIT ?");
+        self.selects.push(format!("SELECT id FROM ({select})"));
+        self.values.extend(wanted.values);
+        self.values.push(bounded(limit));
+    }
+
+    fn listing(self, limit: usize) -> Listing {
+        let mut wanted = Where::default();
+        wanted.and(&format!("id IN ({})", self.selects.join(" UNION ALL ")), self.values);
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
+        Listing::new(Table::Runs, sql, wanted, limit)
+    }
+}
+
+impl Where {
+    /// What a query says beside states.
+    fn runs(&mut self, query: &RunQuery) {
+        let RunQuery { job, number, since, .. } = query;
+        job.iter().for_each(|job| self.text("job = ?", job.as_str()));
+        if let Some(number) = number {
+            self.and("number = ?", [Value::Integer(i64::try_from(number.0).unwrap_or(i64::MAX))]);
+        }
+        self.range(query);
+        // Ids know milliseconds only.
+        since.iter().for_each(|since| self.and("nominal >= ?", [Value::Integer(since.micros())]));
+    }
+
+    /// The ids that are asked about. They begin with the milliseconds of the nominal time, so that the list ends where
+    /// it is reached.
+    fn range(&mut self, query: &RunQuery) {
+        query.before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
+        query.since.iter().for_each(|since| self.text("id >= ?", &format!("{:012x}", since.millis().max(0))));
+    }
+
+    fn states(&mut self, states: &[State]) {
+        let places = vec!["?"; states.len()].join(", ");
+        self.and(&format!("state IN ({places})"), states.iter().map(|state| Value::Text(state.name().to_owned())));
+    }
+}
+
+/// Whether few runs have ended in one of the states.
+fn is_rare(query: &RunQuery, ended: &[State], connection: &Connection) -> rusqlite::Result<bool> {
+    let mut found = 0;
+    for state in ended {
+        let mut wanted = Where::default();
+        wanted.and("NOT open", []);
+        wanted.states(&[*state]);
+        wanted.range(query);
+        wanted.values.push(bounded(RARE_MAX - found));
+        let clause = wanted.clause();
+        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM runs INDEXED BY runs_ended{clause} LIMIT ?)");
+        let count: usize = connection
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(wanted.values), |row| row.get::<_, i64>(0))?
+            .try_into()
+            .unwrap_or(RARE_MAX);
+        found += count;
+        if found >= RARE_MAX {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::{JobId, RunId, RunNumber};
+    use cronhold_schedule::Instant;
+
+    use super::*;
+    use crate::listing::testing::{plan, schema};
+
+    /// A list costs what it is long, also where what it lists is rare.
+    #[test]
+    fn lists_of_runs_follow_keys_and_indexes() {
+        let connection = schema();
+        let job = Some(JobId::parse("a").expect("an id"));
+        let before = Some(RunId::from_random(Instant::EPOCH, [0; 10]));
+        let since = Some(Instant::EPOCH);
+        let states = vec![State::Error, State::Running, State::Failure];
+        let all = RunQuery::default;
+        for (query, expected) in [
+            (all(), "SCAN runs USING INDEX sqlite_autoindex_runs_1"),
+            (RunQuery { job: job.clone(), ..all() }, "SEARCH runs USING INDEX runs_job (job=?)"),
+            (
+                RunQuery { job: job.clone(), number: Some(RunNumber(3)), ..all() },
+                "SEARCH runs USING INDEX runs_job (job=?)",
+            ),
+            (RunQuery { since, before, ..all() }, "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id>? AND id<?)"),
+            (
+                RunQuery { states: states.clone(), before, ..all() },
+                "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?), \
+                 SEARCH runs USING COVERING INDEX runs_open (id<?), \
+                 SEARCH runs USING COVERING INDEX runs_ended (state=? AND id<?), \
+                 SEARCH runs USING COVERING INDEX runs_ended (state=? AND id<?)",
+            ),
+            (
+                RunQuery { job, states, ..all() },
+                "SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?), SCAN runs USING COVERING INDEX runs_open, \
+                 SEARCH runs USING COVERING INDEX runs_ended (state=?), SEARCH runs USING COVERING INDEX runs_ended (state=?)",
+            ),
+        ] {
+            let listing = Listing::of_runs(&query, 50, &connection).expect("it can be asked");
+            let plan = plan(&connection, &listing.sql);
+            assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
+            let steps: Vec<&str> = plan.split(", ").filter(|step| step.contains(" runs ")).collect();
+            assert_eq!(steps.join(", "), expected, "{query:?}");
+        }
+    }
+}
