@@ -10,6 +10,7 @@ use cronhold_core::RunId;
 use cronhold_core::command::{Command, Report};
 use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::record::Actor;
+use cronhold_schedule::calendar::Calendars;
 use cronhold_store::Fault;
 
 use crate::meter::{Meter, Reading};
@@ -30,6 +31,8 @@ pub(crate) enum Input {
     Report { run: RunId, report: Report },
     /// Jobs that run at each start of a node run now.
     Begin,
+    /// Calendars are others from now on.
+    Calendars(Arc<Calendars>),
     /// The node has to stop.
     Stop,
 }
@@ -95,6 +98,12 @@ impl Handle {
     /// can run. Until then they wait, because a job may be about to be changed or removed.
     pub async fn begin(&self) {
         self.inputs.send(Input::Begin).await;
+    }
+
+    /// Replaces the calendars that schedules can name. What is asked afterwards is decided with them; whoever replaces
+    /// them asks for the next occurrences of jobs that name them to be computed again.
+    pub async fn renew_calendars(&self, calendars: Arc<Calendars>) {
+        self.inputs.send(Input::Calendars(calendars)).await;
     }
 
     /// Asks the node to stop. Programs go on.

@@ -18,11 +18,17 @@ use crate::retention::EXPIRE_EVERY;
 
 /// Commands in one turn. Many of them share a flush to disk, and the pages of tables and indexes that they change.
 const BATCH_MAX: usize = 2_048;
-/// Of these, what is due: few enough that the first of many is on its way while the others are being decided.
-const DUE_MAX: usize = 512;
+/// Of these, what is due, in the first, the second and all later turns of a rush: few enough that the first of many are
+/// on their way soon, and each turn is written while the next, which is a little larger, is being decided.
+const DUE_MAX: [usize; 3] = [192, 384, 512];
 /// After these, claims that are late. One of them can stand for thousands of occurrences, so they are few enough that
 /// what becomes due meanwhile does not have to wait for long.
 const LATE_MAX: usize = 64;
+/// While more is due than fits into a turn, what came in meanwhile waits for so many turns at most. It is mostly news of
+/// programs that have just been started, and they are not in a hurry.
+const RUSH_MAX: usize = 4;
+/// What comes in then is taken a little at a time.
+const RUSH_INPUTS: usize = 32;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
 /// First and longest wait after the store failed.
@@ -100,6 +106,8 @@ pub(crate) struct Node {
     away: Option<Away>,
     clock_watch: ClockWatch,
     allowance: Allowance,
+    /// Turns in a row that had as much to claim as they could have.
+    rush: usize,
     is_stopping: bool,
 }
 
@@ -188,6 +196,7 @@ impl Node {
             incarnation: me.incarnation,
             since: now,
             beat: now,
+            gone: now,
             labels: (*world.labels).clone(),
             draining: false,
         };
@@ -213,6 +222,7 @@ impl Node {
             away: None,
             clock_watch: ClockWatch::default(),
             allowance: Allowance::default(),
+            rush: 0,
             is_stopping: false,
         };
         node.beat().await?;
@@ -308,18 +318,32 @@ impl Node {
         if self.clock_watch.hold(uptime).is_none() {
             due = self.gather_due(now, uptime, chores);
         }
-        for input in self.handle.inputs.take(BATCH_MAX - due.len()) {
+        let room = self.room_for_inputs(due.len());
+        for input in self.handle.inputs.take(room) {
             match input {
                 Input::Ask { actor, command, reply } => {
                     batch.push(Work::new(actor, command, Origin::Request(reply)));
                 }
                 Input::Report { run, report } => batch.push(Work::report(run, report)),
                 Input::Begin => self.begin(now),
+                Input::Calendars(calendars) => self.world.calendars = calendars,
                 Input::Stop => self.is_stopping = true,
             }
         }
         batch.extend(due);
         batch
+    }
+
+    /// How much of what is due goes into the next turn.
+    fn most_due(&self) -> usize {
+        DUE_MAX[self.rush.min(DUE_MAX.len() - 1)]
+    }
+
+    /// How many inputs go into a turn in which so much is due. What had come in when a rush began is decided before it.
+    fn room_for_inputs(&mut self, due: usize) -> usize {
+        let makes_wait = due > 0 && !self.rush.is_multiple_of(RUSH_MAX + 1);
+        self.rush = if due >= self.most_due() { self.rush + 1 } else { 0 };
+        if makes_wait { RUSH_INPUTS } else { BATCH_MAX - due }
     }
 
     /// The start of the node is an occurrence for some schedules.
@@ -331,7 +355,7 @@ impl Node {
 
     fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
         let mut batch = Vec::new();
-        for (item, due, nominal) in self.plan.take_due(now, DUE_MAX, LATE_MAX) {
+        for (item, due, nominal) in self.plan.take_due(now, self.most_due(), LATE_MAX) {
             if let Some(wait) = self.must_wait(&item, now, uptime) {
                 self.plan.put_for(item, wait, nominal);
                 continue;
