@@ -27,9 +27,9 @@ pub const ROOMS: &[Room] = &[
     Room { name: "keeper", may_use: &[] },
     Room { name: "programs", may_use: &["schedule", "core", "keeper"] },
     Room { name: "engine", may_use: &["schedule", "core", "store"] },
-    Room { name: "api", may_use: &["core"] },
+    Room { name: "api", may_use: &["schedule", "core"] },
     Room { name: "worker", may_use: &["core", "store", "api"] },
-    Room { name: "server", may_use: &["core", "store", "engine", "api"] },
+    Room { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "api"] },
     Room { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
     Room {
         name: "wiring",

@@ -1,0 +1,40 @@
+//! The output of a run as it comes, which may be as long as the run.
+
+use hyper::Method;
+use hyper::body::Incoming;
+use hyper::header::ACCEPT;
+
+use super::exchange::{self, Ask};
+use super::{CallError, Client, api};
+
+/// An output that is being read.
+#[derive(Debug)]
+pub struct Output<'a> {
+    client: &'a Client,
+    body: Incoming,
+}
+
+impl Client {
+    /// The bytes that a run's program wrote, beginning with byte `from`; with `follow` until the run is over.
+    pub fn output(&self, run: &str, from: u64, follow: bool) -> Result<Output<'_>, CallError> {
+        let path = api().segment("runs").segment(run).segment("output").with("from", from);
+        let path = if follow { path.with("follow", true) } else { path };
+        let ask = Ask::new(Method::GET, path).header(ACCEPT, "application/octet-stream, application/problem+json");
+        let answer = self.runtime.block_on(exchange::open(&self.caller, ask))?;
+        Ok(Output { client: self, body: answer.into_body() })
+    }
+}
+
+impl Iterator for Output<'_> {
+    type Item = Result<Vec<u8>, CallError>;
+
+    /// The next bytes; nothing at the end.
+    fn next(&mut self) -> Option<Self::Item> {
+        let piece = self.client.runtime.block_on(exchange::piece(&mut self.body));
+        piece.map(|piece| piece.map(|bytes| bytes.to_vec())).map_err(|_| broken_off(self.client)).transpose()
+    }
+}
+
+fn broken_off(client: &Client) -> CallError {
+    CallError::Unreachable(format!("{} broke off in the middle of the output", client.address()))
+}

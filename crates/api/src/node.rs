@@ -1,0 +1,41 @@
+//! Nodes, and how the one that answers is doing.
+
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Node {
+    /// Its identity.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Which start of it this is.
+    pub incarnation: u32,
+    /// When it started.
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Instant,
+    /// When it was heard of last.
+    #[schema(value_type = String, format = DateTime)]
+    pub beat: Instant,
+    /// What jobs can ask for.
+    pub labels: Vec<String>,
+    /// Whether it starts nothing any more.
+    pub draining: bool,
+    /// Whether it is the one that answers.
+    pub is_this: bool,
+}
+
+/// How a daemon is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// Whether all is well.
+    pub ok: bool,
+    /// Whether it has taken up everything that was stored, and starts what is due.
+    pub ready: bool,
+    /// What is wrong.
+    pub trouble: Option<String>,
+    /// Its version.
+    pub version: String,
+}
