@@ -2,10 +2,13 @@
 //! alone. The only part of the crate that touches a disk, apart from the checks themselves, which are pure.
 
 mod check;
+mod file;
+mod live;
 mod load;
 mod parallel;
 mod text;
 mod walk;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,8 +19,10 @@ use cronhold_schedule::{Instant, Zone, Zones};
 
 use check::check_drafts;
 pub use check::{Around, check};
+pub use live::{Live, Root};
 pub use load::{load, load_calendars};
 pub use text::{Unreadable, read_text};
+pub use watch::{Covered, Watch};
 
 use crate::mistake::Mistake;
 use crate::read::Places;
@@ -46,6 +51,8 @@ pub struct Directory {
     pub broken_calendars: BTreeSet<String>,
     /// All mistakes, by file and place.
     pub mistakes: Vec<Mistake>,
+    /// Jobs that files with mistakes are for, by file. One that is no job, or whose path cannot be an id, has none.
+    pub owners: BTreeMap<String, JobId>,
     /// Texts of files that have mistakes, by the name that the mistakes use. One that could not be read has none.
     pub texts: BTreeMap<String, String>,
 }
@@ -54,11 +61,13 @@ pub struct Directory {
 #[derive(Debug, Clone)]
 pub struct LoadedJob {
     /// The job.
-    pub job: Job,
+    pub job: Arc<Job>,
     /// The file as mistakes call it.
     pub file: String,
     /// Where its parts stand in the file.
-    pub places: Places,
+    pub places: Arc<Places>,
+    /// Which of several directories it is in.
+    pub root: usize,
 }
 
 impl Directory {

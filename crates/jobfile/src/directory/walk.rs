@@ -1,9 +1,13 @@
 //! Which files of a directory are read, in which order, and under which name. Deterministic: entries are sorted, and
 //! what the order of the file system is does not show.
 
-use std::fs::{self, Metadata};
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use cronhold_schedule::Instant;
 
 use crate::mistake::Mistake;
 
@@ -30,6 +34,51 @@ pub(super) struct Found {
     pub(super) file: String,
     /// Its path below the root with `/` and without suffix.
     pub(super) name: String,
+    /// What the file system says of it.
+    pub(super) stamp: Stamp,
+}
+
+/// What the file system says of a file: another stamp means that it may hold something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn new(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Whether the file was changed after an instant. Its clock ticks slowly, so that one more change within a tick
+    /// would not show in the stamp.
+    pub(super) fn is_after(&self, instant: Instant) -> bool {
+        self.changed.0 >= instant.secs()
+    }
+}
+
+/// What there is below a root.
+pub(super) struct Walked {
+    /// All files in the order of their names.
+    pub(super) found: Vec<Found>,
+    /// What could not be looked at.
+    pub(super) mistakes: Vec<Mistake>,
+    /// Folders and files that could not be looked at: nothing is known of what is below them.
+    pub(super) closed: Vec<PathBuf>,
+    /// Folders in which something can happen that matters: those that were looked into, the one that the root lies in,
+    /// and those that links lead into.
+    pub(super) places: BTreeSet<PathBuf>,
+    /// Whether there is a directory at all.
+    pub(super) has_root: bool,
 }
 
 /// A folder to look into.
@@ -41,9 +90,11 @@ struct Folder {
     way: Vec<PathBuf>,
 }
 
-/// All files of a directory in the order of their names, and what could not be looked at.
-pub(super) fn walk(root: &Path) -> (Vec<Found>, Vec<Mistake>) {
-    let mut walk = Walk { found: Vec::new(), folders: Vec::new(), mistakes: Vec::new(), entries: 0 };
+/// Looks through a directory.
+pub(super) fn walk(root: &Path) -> Walked {
+    let mut walk = Walk::default();
+    walk.places.insert(parent(root));
+    walk.link(root);
     match fs::metadata(root).and_then(|metadata| Ok((metadata, root.canonicalize()?))) {
         Ok((metadata, canonical)) if metadata.is_dir() => {
             walk.folders.push(Folder { path: root.to_owned(), name: String::new(), way: vec![canonical] });
@@ -60,13 +111,27 @@ pub(super) fn walk(root: &Path) -> (Vec<Found>, Vec<Mistake>) {
         walk.folder(&folder);
     }
     walk.found.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));
-    (walk.found, walk.mistakes)
+    let Walk { found, mistakes, closed, places, .. } = walk;
+    let has_root = places.contains(root);
+    Walked { found, mistakes, closed, places, has_root }
 }
 
+/// The folder that something lies in.
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) => PathBuf::from("."),
+        None => path.to_owned(),
+    }
+}
+
+#[derive(Default)]
 struct Walk {
     found: Vec<Found>,
     folders: Vec<Folder>,
     mistakes: Vec<Mistake>,
+    closed: Vec<PathBuf>,
+    places: BTreeSet<PathBuf>,
     entries: usize,
 }
 
@@ -76,22 +141,27 @@ impl Walk {
             Ok(entries) => entries,
             Err(error) => return self.unreadable(&folder.path, &error),
         };
+        self.places.insert(folder.path.clone());
         for entry in entries {
             self.entries += 1;
             match entry {
-                Ok(entry) => self.entry(folder, &entry.path()),
+                Ok(entry) => self.entry(folder, &entry),
                 Err(error) => self.unreadable(&folder.path, &error),
             }
         }
     }
 
-    fn entry(&mut self, folder: &Folder, path: &Path) {
+    fn entry(&mut self, folder: &Folder, entry: &DirEntry) {
+        let path = &entry.path();
         let Some(os_name) = path.file_name() else { return };
         if os_name.as_encoded_bytes().starts_with(b".") {
             return;
         }
         let named = os_name.to_str().and_then(|name| Some((split(name)?, name)));
         // Links are followed: a mounted configuration often consists of links.
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            self.link(path);
+        }
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -117,7 +187,15 @@ impl Walk {
             return self.report(path, "it is not a regular file", Some("move it out of the directory"));
         }
         let name = format!("{}{stem}", folder.name);
-        self.found.push(Found { kind, path: path.to_owned(), file: path.to_string_lossy().into_owned(), name });
+        let stamp = Stamp::new(metadata);
+        self.found.push(Found { kind, path: path.to_owned(), file: path.to_string_lossy().into_owned(), name, stamp });
+    }
+
+    /// What a link leads to can be replaced where it lies.
+    fn link(&mut self, path: &Path) {
+        if let Ok(to) = fs::read_link(path) {
+            self.places.insert(parent(&parent(path).join(to)));
+        }
     }
 
     fn inner(&mut self, folder: &Folder, path: &Path, name: &str) {
@@ -137,6 +215,7 @@ impl Walk {
     }
 
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
+        self.closed.push(path.to_owned());
         self.report(path, &format!("it cannot be read: {error}"), None);
     }
 

@@ -1,0 +1,205 @@
+//! Directories that are looked at again: what is read, what is kept, and what counts as gone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cronhold_core::JobId;
+use cronhold_jobfile::directory::{Directory, Live, Options, Root, Watch};
+use cronhold_jobfile::render_line;
+use cronhold_schedule::{Instant, Zone, Zones};
+
+/// Later than any stamp of a file here, so that no file counts as young.
+const LATER: &str = "2200-01-01T00:00:00Z";
+
+/// A directory on disk that vanishes at the end of its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn put(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn live(&self, roots: &[(&str, Option<&str>)]) -> Live {
+        let root =
+            |(path, prefix): &(&str, Option<&str>)| Root { path: self.0.join(path), prefix: prefix.map(str::to_owned) };
+        Live::new(roots.iter().map(root))
+    }
+
+    /// Mistakes on one line each, with paths below the folder.
+    fn lines(&self, directory: &Directory) -> Vec<String> {
+        let line =
+            |mistake| render_line(mistake, directory.text_of(mistake)).replace(&format!("{}/", self.0.display()), "");
+        directory.mistakes.iter().map(line).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn with_options<T>(now: &str, work: impl FnOnce(&Options<'_>) -> T) -> T {
+    let (zones, now) = (Arc::new(Zones::bundled()), Instant::parse(now).expect("an instant"));
+    work(&Options { zones: &zones, zone: &Zone::utc(), now })
+}
+
+fn refresh(live: &mut Live) -> bool {
+    with_options(LATER, |options| live.refresh(options))
+}
+
+fn directory(live: &mut Live) -> Directory {
+    with_options(LATER, |options| live.directory(options, &BTreeSet::new()))
+}
+
+fn ids(directory: &Directory) -> String {
+    directory.jobs.keys().map(JobId::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn id(text: &str) -> JobId {
+    JobId::parse(text).expect("an id")
+}
+
+#[test]
+fn only_what_has_changed_is_read() {
+    let folder = Folder::new("changed");
+    folder.put("a.yaml", "program: x\n");
+    folder.put("b.yaml", "program: x\n");
+    let mut live = folder.live(&[("", None)]);
+    assert!(refresh(&mut live) && !refresh(&mut live));
+    let before = directory(&mut live);
+    folder.put("b.yaml", "program: other\n");
+    assert!(refresh(&mut live));
+    let after = directory(&mut live);
+    assert!(Arc::ptr_eq(&before.jobs["a"].job, &after.jobs["a"].job), "it was not read again");
+    assert_ne!(before.jobs["b"].job, after.jobs["b"].job);
+    // Whoever writes what was there before changes nothing.
+    folder.put("a.yaml", "program: x\n");
+    assert!(!refresh(&mut live));
+    fs::remove_file(folder.0.join("a.yaml")).expect("there");
+    assert!(refresh(&mut live));
+    assert_eq!(ids(&directory(&mut live)), "b");
+    assert!(live.is_gone(0, &id("a")) && !live.is_gone(0, &id("b")));
+}
+
+/// Stamps are coarse: a file that was written just now is looked into again.
+#[test]
+fn a_change_that_no_stamp_shows() {
+    let folder = Folder::new("young");
+    folder.put("a.yaml", "program: x\n");
+    let mut live = folder.live(&[("", None)]);
+    with_options("2000-01-01T00:00:00Z", |options| {
+        assert!(live.refresh(options));
+        assert!(!live.refresh(options), "it holds the same");
+        folder.put("a.yaml", "program: y\n");
+        assert!(live.refresh(options));
+    });
+}
+
+/// A mistake that shows in another file points to its place, though the place was not kept.
+#[test]
+fn mistakes_across_files_have_their_places() {
+    let folder = Folder::new("places");
+    folder.put("a.yaml", "program: x\nconditions: [{after: prices}]\n");
+    folder.put("prices.yaml", "program: x\n");
+    let mut live = folder.live(&[("", None)]);
+    refresh(&mut live);
+    assert_eq!(directory(&mut live).mistakes, []);
+    fs::rename(folder.0.join("prices.yaml"), folder.0.join("c.yaml")).expect("there");
+    assert!(refresh(&mut live));
+    let found = directory(&mut live);
+    assert_eq!(folder.lines(&found), ["a.yaml:2:22: there is no job `prices`"]);
+    assert_eq!(found.owners.values().map(JobId::as_str).collect::<Vec<_>>(), ["a"]);
+    let elsewhere = BTreeSet::from([id("prices")]);
+    assert_eq!(with_options(LATER, |options| live.directory(options, &elsewhere)).mistakes, []);
+}
+
+#[test]
+fn what_cannot_be_looked_at_stays() {
+    let folder = Folder::new("absent");
+    folder.put("jobs/a.yaml", "program: x\n");
+    folder.put("jobs/in/b.yaml", "program: x\n");
+    let mut live = folder.live(&[("jobs", None)]);
+    refresh(&mut live);
+    fs::rename(folder.0.join("jobs"), folder.0.join("away")).expect("there");
+    assert!(refresh(&mut live) && !refresh(&mut live), "it is news once");
+    let found = directory(&mut live);
+    assert_eq!(ids(&found), "a in/b");
+    assert_eq!(folder.lines(&found).len(), 1);
+    assert!(!live.is_gone(0, &id("a")));
+    fs::create_dir(folder.0.join("jobs")).expect("gone");
+    assert!(refresh(&mut live));
+    let found = directory(&mut live);
+    assert_eq!(ids(&found), "a in/b", "an empty one is more likely one that is not mounted");
+    assert!(folder.lines(&found)[0].contains("there is no job file in it any more"));
+    fs::remove_dir(folder.0.join("jobs")).expect("empty");
+    symlink("away", folder.0.join("jobs")).expect("a link");
+    assert!(refresh(&mut live));
+    assert_eq!(directory(&mut live).mistakes, []);
+
+    let closed = folder.0.join("away/in");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("closed");
+    refresh(&mut live);
+    let found = directory(&mut live);
+    let is_root = fs::read_dir(&closed).is_ok();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).expect("opened");
+    assert_eq!(ids(&found), "a in/b");
+    assert!(is_root || folder.lines(&found)[0].contains("it cannot be read"));
+}
+
+#[test]
+fn several_directories() {
+    let folder = Folder::new("several");
+    folder.put("one/team/a.yaml", "program: x\n");
+    folder.put("one/stays.yaml", "program: x\n");
+    folder.put("two/a.yaml", "program: y\n");
+    folder.put("two/open.cal", "2026-01-01\n");
+    folder.put("two/b.yaml", "program: x\nschedule: {daily: '12:00', calendar: team/open}\n");
+    let mut live = folder.live(&[("one", None), ("two", Some("team"))]);
+    refresh(&mut live);
+    let found = directory(&mut live);
+    assert_eq!(ids(&found), "stays team/a team/b");
+    assert_eq!((found.jobs["team/a"].root, found.jobs["team/b"].root), (0, 1));
+    let expected = "two/a.yaml:1:1: the job `team/a` is in one/team/a.yaml already (rename or remove one of the files)";
+    assert_eq!(folder.lines(&found), [expected]);
+    fs::remove_file(folder.0.join("one/team/a.yaml")).expect("there");
+    refresh(&mut live);
+    let found = directory(&mut live);
+    assert_eq!((found.jobs["team/a"].root, found.mistakes.len()), (1, 0));
+    assert!(live.is_gone(0, &id("team/a")) && !live.is_gone(1, &id("team/a")));
+}
+
+#[test]
+fn the_bell_rings() {
+    let folder = Folder::new("bell");
+    folder.put("in/a.yaml", "program: x\n");
+    let mut live = folder.live(&[("", None)]);
+    refresh(&mut live);
+    let mut watch = Watch::new().expect("a bell");
+    assert!(watch.cover(live.places()).has_new && !watch.cover(live.places()).has_new);
+    assert!(!watch.take());
+    refresh(&mut live);
+    assert!(!watch.take(), "looking does not ring");
+    folder.put("in/a.yaml", "program: y\n");
+    assert!(watch.take() && !watch.take());
+    // A folder in the place of another is another.
+    fs::rename(folder.0.join("in"), folder.0.join("old")).expect("there");
+    folder.put("in/a.yaml", "program: z\n");
+    assert!(watch.take());
+    refresh(&mut live);
+    assert!(watch.cover(live.places()).has_new);
+    folder.put("in/a.yaml", "program: x\n");
+    assert!(watch.take());
+}
