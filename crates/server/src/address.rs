@@ -1,0 +1,75 @@
+//! The file that says where the daemon listens. The command line finds the daemon by it; it is there only while someone
+//! listens, unless the daemon was killed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cronhold_api::Address;
+
+use crate::private_file;
+
+/// The file while it is there. It goes when this goes.
+#[derive(Debug)]
+pub struct AddressFile {
+    path: PathBuf,
+    text: Vec<u8>,
+}
+
+impl AddressFile {
+    /// Writes it into a data directory.
+    pub fn write(folder: &Path, address: &Address) -> io::Result<Self> {
+        let mut text = serde_json::to_vec(address)?;
+        text.push(b'\n');
+        let path = folder.join(Address::FILE);
+        private_file::write(&path, &text)?;
+        Ok(Self { path, text })
+    }
+}
+
+impl Drop for AddressFile {
+    fn drop(&mut self) {
+        // Another daemon may have come and written its own.
+        if fs::read(&self.path).is_ok_and(|text| text == self.text) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use cronhold_schedule::Instant;
+
+    use super::*;
+    use crate::testing::Scratch;
+
+    fn address(pid: u32) -> Address {
+        Address { url: "http://127.0.0.1:2766".to_owned(), pid, since: Instant::from_secs(1_800_000_000) }
+    }
+
+    #[test]
+    fn is_there_while_someone_listens() {
+        let scratch = Scratch::new("address");
+        let file = AddressFile::write(scratch.path(), &address(7)).expect("written");
+        let path = scratch.path().join(Address::FILE);
+        let read: Address = serde_json::from_slice(&fs::read(&path).expect("there")).expect("readable");
+        assert_eq!(read, address(7));
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, private_file::MODE);
+        assert_eq!(fs::read_dir(scratch.path()).expect("there").count(), 1, "nothing is left beside it");
+        drop(file);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn that_of_another_daemon_stays() {
+        let scratch = Scratch::new("address-of-another");
+        let first = AddressFile::write(scratch.path(), &address(7)).expect("written");
+        let second = AddressFile::write(scratch.path(), &address(8)).expect("written over it");
+        drop(first);
+        assert!(scratch.path().join(Address::FILE).exists());
+        drop(second);
+        assert!(!scratch.path().join(Address::FILE).exists());
+    }
+}

@@ -1,0 +1,71 @@
+//! What every route knows: the node, the store, the clock, and what the binary has put together for them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cronhold_api::{FileMistake, Reloaded};
+use cronhold_core::{JobId, NodeId, World};
+use cronhold_engine::{Clock, Handle};
+use cronhold_store::{Pending, Store};
+
+use crate::Feed;
+use crate::door::Door;
+
+/// What decisions may look at beside records, as it is now: calendars can change while the node runs.
+pub type WorldNow = Arc<dyn Fn() -> World + Send + Sync>;
+
+/// What every route knows.
+pub struct App {
+    /// The way to change anything.
+    pub node: Handle,
+    /// The way to look at anything.
+    pub store: Arc<dyn Store>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Zones and calendars.
+    pub world: WorldNow,
+    /// The directory of job files.
+    pub files: Arc<dyn JobFiles>,
+    /// What happens, for whoever wants to be told.
+    pub feed: Arc<Feed>,
+    /// Who may come in.
+    pub door: Door,
+    /// The node that answers.
+    pub this: NodeId,
+    /// Whether the node has taken up everything that was stored and starts what is due.
+    pub is_ready: Arc<AtomicBool>,
+    /// The version of the program.
+    pub version: &'static str,
+}
+
+/// The directory of job files, as far as routes ask for it.
+pub trait JobFiles: Send + Sync + fmt::Debug {
+    /// Everything that is wrong with the files now.
+    fn mistakes(&self) -> Vec<MistakeAt>;
+
+    /// Reads all files anew and asks for what they say.
+    fn reload(&self) -> Pending<'_, Reloaded>;
+}
+
+/// A mistake in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MistakeAt {
+    /// The job that the file is for; nothing, when it belongs to none, such as a calendar.
+    pub job: Option<JobId>,
+    /// What is wrong and where.
+    pub mistake: FileMistake,
+}
+
+impl App {
+    /// Whether the node has taken up everything.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("this", &self.this).field("is_ready", &self.is_ready()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+//! Jobs as they are told: what is stored of them, gathered from several records, and what is wrong with their files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_api::{FileMistake, Job, JobDetail, Pause, Run, Schedule};
+use cronhold_core::JobId;
+use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, Key, Pauses, Record};
+use cronhold_jobfile::write_job;
+use cronhold_schedule::Instant;
+use cronhold_store::{Fault, Query, RunQuery};
+
+use crate::{App, yaml};
+
+/// What is wrong with job files now.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes {
+    /// By job.
+    pub(crate) of_jobs: BTreeMap<JobId, Vec<FileMistake>>,
+    /// Of no job.
+    pub(crate) others: Vec<FileMistake>,
+}
+
+/// Everything that is known of some jobs beside their definitions, at one moment.
+#[derive(Debug)]
+pub(crate) struct Around {
+    /// The pause of everything.
+    pub(crate) pause: Option<Pause>,
+    states: BTreeMap<JobId, Arc<JobState>>,
+    cursors: BTreeMap<JobId, Vec<Arc<Cursor>>>,
+    now: Instant,
+}
+
+impl Mistakes {
+    /// All of them.
+    pub(crate) fn now(app: &App) -> Self {
+        let mut all = Self::default();
+        for found in app.files.mistakes() {
+            match found.job {
+                Some(job) => all.of_jobs.entry(job).or_default().push(found.mistake),
+                None => all.others.push(found.mistake),
+            }
+        }
+        all
+    }
+
+    fn of(&self, job: &JobId) -> Vec<FileMistake> {
+        self.of_jobs.get(job).cloned().unwrap_or_default()
+    }
+}
+
+impl Around {
+    /// Looks at what belongs to some jobs.
+    pub(crate) async fn load(app: &App, jobs: &[Arc<JobRecord>]) -> Result<Self, Fault> {
+        let mut keys = vec![Key::Pause];
+        for job in jobs {
+            keys.push(Key::JobState(job.id.clone()));
+            keys.extend(job.schedules().map(|(schedule, _)| Key::Cursor(job.id.clone(), schedule.clone())));
+        }
+        let mut around = Self { pause: None, states: BTreeMap::new(), cursors: BTreeMap::new(), now: app.clock.now() };
+        for stored in app.store.load(&keys).await?.into_iter().flatten() {
+            match stored.record {
+                Record::Pause(pauses) => around.pause = told_pause(&pauses, true),
+                Record::JobState(state) => drop(around.states.insert(state.job.clone(), state)),
+                Record::Cursor(cursor) => around.cursors.entry(cursor.job.clone()).or_default().push(cursor),
+                _ => {}
+            }
+        }
+        Ok(around)
+    }
+
+    fn pause_of(&self, job: &JobId) -> Option<Pause> {
+        let own = self.states.get(job).and_then(|state| told_pause(&state.pauses, false));
+        own.or_else(|| self.pause.clone())
+    }
+
+    /// When a schedule is due next. What passed during a pause is not due any more.
+    fn next(&self, cursor: &Cursor, is_paused: bool) -> Option<Instant> {
+        cursor.next.filter(|next| !is_paused || *next > self.now)
+    }
+
+    fn cursors(&self, job: &JobId) -> &[Arc<Cursor>] {
+        self.cursors.get(job).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn active(&self, job: &JobId) -> u64 {
+        let runs = self.states.get(job).map(|state| {
+            let active = state.active.iter().map(|active| active.run);
+            active.chain(state.queue.iter().copied()).collect::<BTreeSet<_>>()
+        });
+        runs.map_or(0, |runs| runs.len() as u64)
+    }
+}
+
+/// A job as a list has it.
+pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes: &Mistakes) -> Result<Job, Fault> {
+    let pause = around.pause_of(&record.id);
+    let next = around.cursors(&record.id).iter().filter_map(|cursor| around.next(cursor, pause.is_some())).min();
+    let schedules: Vec<String> =
+        record.job.schedules.iter().filter(|schedule| schedule.enabled).map(|it| it.spec.to_string()).collect();
+    Ok(Job {
+        id: record.id.to_string(),
+        description: record.job.description.lines().next().unwrap_or_default().to_owned(),
+        schedule: schedules.join("; "),
+        next,
+        paused: pause.is_some(),
+        pause,
+        labels: record.job.labels.clone(),
+        errors: mistakes.of(&record.id),
+        source: record.source.to_string(),
+        revision: record.revision,
+        active: around.active(&record.id),
+        last: latest_run(app, &record.id).await?,
+    })
+}
+
+/// A job of which there is only a file with mistakes.
+pub(crate) fn job_of_file(id: &JobId, around: &Around, mistakes: &Mistakes) -> Job {
+    Job {
+        id: id.to_string(),
+        description: String::new(),
+        schedule: String::new(),
+        next: None,
+        paused: around.pause.is_some(),
+        pause: around.pause.clone(),
+        labels: Vec::new(),
+        errors: mistakes.of(id),
+        source: String::new(),
+        revision: 0,
+        active: 0,
+        last: None,
+    }
+}
+
+/// A job with everything that is known of it.
+pub(crate) async fn detail(app: &App, record: &Arc<JobRecord>) -> Result<JobDetail, Fault> {
+    let around = Around::load(app, std::slice::from_ref(record)).await?;
+    let job = job(app, record, &around, &Mistakes::now(app)).await?;
+    let (definition, world) = (write_job(&record.job), (app.world)());
+    let schedules = record.schedules().map(|(id, schedule)| {
+        let cursor = around.cursors(&record.id).iter().find(|cursor| cursor.schedule == *id);
+        Schedule {
+            id: id.to_string(),
+            text: schedule.spec.to_string(),
+            words: schedule.spec.words(record.id.as_str()),
+            enabled: schedule.enabled,
+            next: cursor.and_then(|cursor| around.next(cursor, job.paused)),
+            error: record
+                .compile(schedule, &world)
+                .err()
+                .map(|error| format!("`{}`: {}", error.key, error.error.message)),
+        }
+    });
+    let (schedules, text) = (schedules.collect(), record.job.description.clone());
+    Ok(JobDetail { schedules, text, yaml: yaml::write(&definition), definition, job })
+}
+
+/// What tells a job in one revision apart from all others.
+pub(crate) fn etag(record: &JobRecord) -> String {
+    format!("\"{}-{}\"", record.uid, record.revision)
+}
+
+async fn latest_run(app: &App, job: &JobId) -> Result<Option<Run>, Fault> {
+    let query = Query::Runs(RunQuery { job: Some(job.clone()), ..RunQuery::default() });
+    let page = app.store.page(&query, 1).await?;
+    Ok(page.records.first().and_then(|stored| match &stored.record {
+        Record::Run(run) => Some(Run::from(&**run)),
+        _ => None,
+    }))
+}
+
+fn told_pause(pauses: &Pauses, everything: bool) -> Option<Pause> {
+    let pause = pauses.current.as_ref()?;
+    let by = match &pause.by {
+        Actor::Operator(name) => name.clone(),
+        other => other.to_string(),
+    };
+    Some(Pause { since: pause.since, by, why: pause.why.clone(), everything })
+}

@@ -1,0 +1,154 @@
+//! Who may come in: whoever has the admin token, and a browser that was let in by a link that works once. A browser's
+//! session is signed with the token, so that it outlives a restart and ends when the token is renewed.
+
+mod codes;
+mod sign;
+mod token;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cronhold_engine::Entropy;
+use cronhold_schedule::{Instant, Span};
+
+use codes::Codes;
+
+/// How long a browser stays in.
+const SESSION: Span = Span::from_secs(30 * 24 * 60 * 60);
+/// What is signed is more than a time, so that no other signature can be taken for one of a session.
+const SESSION_PURPOSE: &str = "session until ";
+
+/// Who may come in.
+pub struct Door {
+    path: PathBuf,
+    entropy: Arc<dyn Entropy>,
+    keys: Mutex<Keys>,
+}
+
+struct Keys {
+    token: String,
+    codes: Codes,
+}
+
+impl Door {
+    /// The door with the token of a data directory. One is made, if there is none.
+    pub fn open(folder: &Path, entropy: Arc<dyn Entropy>) -> io::Result<Self> {
+        let path = folder.join(cronhold_api::Token::FILE);
+        let token = token::kept_or_new(&path, &*entropy)?;
+        Ok(Self { path, entropy, keys: Mutex::new(Keys { token, codes: Codes::default() }) })
+    }
+
+    /// A code that lets a browser in, once and soon.
+    pub fn code(&self, now: Instant) -> String {
+        let code = format!("{:032x}", self.entropy.bits());
+        self.keys().codes.add(code.clone(), now);
+        code
+    }
+
+    /// Whether a text is the token.
+    pub(crate) fn is_token(&self, given: &str) -> bool {
+        sign::is_same(given.as_bytes(), self.keys().token.as_bytes())
+    }
+
+    /// Takes a code, and gives a session for it.
+    pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<Session> {
+        let mut keys = self.keys();
+        if !keys.codes.take(code, now) {
+            return None;
+        }
+        let until = now.plus(SESSION).secs();
+        Some(Session { text: format!("{until}.{}", signature(&keys.token, until)), lasts: SESSION })
+    }
+
+    /// Whether a text is a session that has not ended.
+    pub(crate) fn is_session(&self, given: &str, now: Instant) -> bool {
+        let Some((until, signed)) = given.split_once('.') else { return false };
+        let Ok(until) = until.parse::<i64>() else { return false };
+        now.secs() < until && sign::is_same(signed.as_bytes(), signature(&self.keys().token, until).as_bytes())
+    }
+
+    /// Makes a new token. The old one, all sessions and all codes are worth nothing from now on.
+    pub(crate) fn renew(&self) -> io::Result<String> {
+        let token = token::make(&*self.entropy);
+        // Held until both are done: of two renewals at once, the file has that of the later.
+        let mut keys = self.keys();
+        token::write(&self.path, &token)?;
+        *keys = Keys { token: token.clone(), codes: Codes::default() };
+        Ok(token)
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session that begins.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// What the browser keeps.
+    pub(crate) text: String,
+    /// For how long.
+    pub(crate) lasts: Span,
+}
+
+fn signature(token: &str, until: i64) -> String {
+    sign::hex(&sign::hmac(token.as_bytes(), format!("{SESSION_PURPOSE}{until}").as_bytes()))
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Door({})", self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Dice, Scratch};
+
+    const NOW: Instant = Instant::from_secs(1_800_000_000);
+
+    fn door(scratch: &Scratch) -> Door {
+        Door::open(scratch.path(), Arc::new(Dice::default())).expect("a door")
+    }
+
+    #[test]
+    fn a_session_lives_with_its_token() {
+        let scratch = Scratch::new("door");
+        let first = door(&scratch);
+        let code = first.code(NOW);
+        let session = first.enter(&code, NOW).expect("let in");
+        assert!(first.enter(&code, NOW).is_none(), "a code works once");
+        assert!(first.is_session(&session.text, NOW));
+        assert!(!first.is_session(&session.text, NOW.plus(SESSION)), "it ends");
+
+        let restarted = door(&scratch);
+        assert!(restarted.is_session(&session.text, NOW), "it outlives a restart");
+        let old = std::fs::read_to_string(scratch.path().join("token")).expect("there").trim().to_owned();
+        assert!(restarted.is_token(&old));
+        let code = restarted.code(NOW);
+        let new = restarted.renew().expect("written");
+        assert!(restarted.is_token(&new) && !restarted.is_token(&old));
+        assert!(!restarted.is_session(&session.text, NOW), "it ends with its token");
+        assert!(restarted.enter(&code, NOW).is_none(), "so do codes");
+        assert!(door(&scratch).is_token(&new), "the file has the new one");
+    }
+
+    #[test]
+    fn forged_sessions_are_none() {
+        let scratch = Scratch::new("door-forged");
+        let door = door(&scratch);
+        let session = door.enter(&door.code(NOW), NOW).expect("let in").text;
+        let (until, signed) = session.split_once('.').expect("two parts");
+        let later = format!("{}.{signed}", until.parse::<i64>().expect("a number") + 1);
+        for forged in ["", ".", until, &later, &format!("{until}."), &format!("{until}.{}", &signed[1..]), &signed[..4]]
+        {
+            assert!(!door.is_session(forged, NOW), "{forged}");
+        }
+        for not_the_token in ["", "0", &session, &"0".repeat(64)] {
+            assert!(!door.is_token(not_the_token), "{not_the_token}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Signing and comparing without telling by the time it takes how much was right.
+
+use sha2::{Digest, Sha256};
+
+/// Bytes of a block of the hash, as HMAC needs them.
+const BLOCK: usize = 64;
+
+/// HMAC-SHA256 (RFC 2104).
+pub(super) fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    let mut block = [0; BLOCK];
+    if key.len() > BLOCK {
+        block[..32].copy_from_slice(&Sha256::digest(key));
+    } else {
+        block[..key.len()].copy_from_slice(key);
+    }
+    let inner = Sha256::new().chain_update(block.map(|byte| byte ^ 0x36)).chain_update(text).finalize();
+    Sha256::new().chain_update(block.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize().into()
+}
+
+/// Whether two texts are the same. Their hashes are compared, all bytes of them, so that the time says nothing.
+pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let (one, other) = (Sha256::digest(one), Sha256::digest(other));
+    let difference = one.iter().zip(&other).fold(0, |difference, (one, other)| difference | (one ^ other));
+    std::hint::black_box(difference) == 0
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test cases 1, 2 and 6 of RFC 4231.
+    #[test]
+    fn signs_as_the_standard_says() {
+        for (key, text, expected) in [
+            (&[0x0b; 20][..], "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+            (
+                b"Jefe",
+                "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                &[0xaa; 131],
+                "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ] {
+            assert_eq!(hex(&hmac(key, text.as_bytes())), expected);
+        }
+    }
+
+    #[test]
+    fn compares() {
+        assert!(is_same(b"a", b"a"));
+        assert!(!is_same(b"a", b"b") && !is_same(b"a", b"") && !is_same(b"a", b"a\0"));
+    }
+}

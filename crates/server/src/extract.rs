@@ -1,0 +1,134 @@
+//! How requests are read. The extractors of the framework answer mistakes in plain text; these answer as everything
+//! here does, with a problem.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use cronhold_api::{Code, LIMIT, LIMIT_MAX};
+use cronhold_core::JobId;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::guard::BODY_MAX;
+use crate::problem::Denied;
+
+/// How long a body may take to arrive.
+const BODY_WAIT: Duration = Duration::from_secs(30);
+
+/// The parameters behind the `?`.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(pub(crate) T);
+
+/// A JSON body. An empty one stands for `{}`.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// The job that a path names in one segment.
+#[derive(Debug)]
+pub(crate) struct OfJob(pub(crate) JobId);
+
+/// The one segment of a path that names something, such as a run.
+#[derive(Debug)]
+pub(crate) struct Segment(pub(crate) String);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
+        let read: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
+        read.map(|Query(asked)| Self(asked))
+            .map_err(|error| Denied::new(Code::BadRequest, format!("the parameters: {}", cause(&error))))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
+        let read: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
+        read.map(|Path(segment)| Self(segment))
+            .map_err(|error| Denied::new(Code::BadRequest, format!("the path: {}", cause(&error))))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OfJob {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
+        let Segment(text) = Segment::from_request_parts(parts, state).await?;
+        JobId::parse(&text).map(Self).map_err(|error| Denied::unreadable(Code::BadRequest, error))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Denied;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Denied> {
+        let is_json = is_json(request.headers());
+        let bytes = whole(request, state).await?;
+        if bytes.is_empty() {
+            return serde_json::from_slice(b"{}")
+                .map(Self)
+                .map_err(|error| Denied::new(Code::BadRequest, format!("there is no body: {error}")));
+        }
+        if !is_json {
+            return Err(Denied::new(Code::UnsupportedMediaType, "the body must be JSON")
+                .hint("send it with `Content-Type: application/json`"));
+        }
+        // A list would be taken for the values of a map in their order.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return Err(Denied::new(Code::BadRequest, "the body must be a map of keys, and is a list"));
+        }
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Denied::new(Code::BadRequest, format!("the body: {error}")))
+    }
+}
+
+/// A body that is too long.
+pub(crate) fn too_long() -> Denied {
+    Denied::new(Code::TooLarge, format!("a body can have at most {BODY_MAX} bytes"))
+}
+
+/// The whole body. The guard has limited its length.
+pub(crate) async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Denied> {
+    let Ok(read) = timeout(BODY_WAIT, Bytes::from_request(request, state)).await else {
+        return Err(Denied::new(Code::BadRequest, "the body did not arrive in time"));
+    };
+    read.map_err(|error| match error.status().as_u16() {
+        413 => too_long(),
+        _ => Denied::new(Code::BadRequest, format!("the body did not arrive: {}", cause(&error))),
+    })
+}
+
+/// The kind of a body without its parameters, such as `application/json`.
+pub(crate) fn kind(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    kind(headers).is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
+}
+
+/// What lies behind a mistake, without the words of the framework around it.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+/// How many items a page may have.
+pub(crate) fn limit(asked: Option<usize>) -> Result<usize, Denied> {
+    match asked {
+        None => Ok(LIMIT),
+        Some(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
+        Some(_) => Err(Denied::new(Code::BadRequest, format!("`limit` must be from 1 to {LIMIT_MAX}"))),
+    }
+}

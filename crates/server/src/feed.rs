@@ -1,0 +1,231 @@
+//! What happens, for whoever wants to be told. The node pushes what it has committed into a ring and goes on; readers
+//! are woken and take it from there, each at its own pace. A reader that falls behind the ring is told so, and costs
+//! the node nothing.
+//!
+//! What is kept are the records themselves, which are shared: words are made of them only where somebody reads.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cronhold_core::command::Stamp;
+use cronhold_core::decision::{Change, Done};
+use cronhold_core::record::{Key, Pause, Pauses, Record, Run};
+use cronhold_core::{JobId, RunId};
+use cronhold_engine::News;
+use tokio::sync::watch;
+
+/// Events that are kept for readers who come back.
+const KEPT_MAX: usize = 4_096;
+/// Events that a reader gets at once.
+const BATCH_MAX: usize = 256;
+
+/// What happens, for whoever wants to be told.
+#[derive(Debug)]
+pub struct Feed {
+    ring: Mutex<Ring>,
+    /// The number of the next event; readers wait for it to change.
+    bell: watch::Sender<u64>,
+}
+
+/// The latest events.
+#[derive(Debug, Default)]
+struct Ring {
+    /// Tells the lives of a node apart, whose events are all counted from the beginning.
+    epoch: u64,
+    /// The number of the next event.
+    next: u64,
+    events: VecDeque<Event>,
+}
+
+/// Something that happened. Cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Event {
+    /// A run is this now.
+    Run(Arc<Run>),
+    /// A job has this revision now; none, when it is gone.
+    Job(JobId, Option<u32>),
+    /// A job, or everything, is paused or goes on.
+    Pause(Option<JobId>, Option<Pause>),
+    /// A node has something to say.
+    Node(String),
+    /// The store fails, or works again.
+    Store(Option<String>),
+}
+
+/// The name of an event: which life of the node, and which event in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventId {
+    pub(crate) epoch: u64,
+    pub(crate) number: u64,
+}
+
+/// What a reader gets.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Read {
+    /// Events in their order.
+    Events(Vec<(EventId, Event)>),
+    /// Some are gone that it has not seen. It goes on after this one.
+    Gap(EventId),
+}
+
+/// Someone who reads.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    feed: Arc<Feed>,
+    bell: watch::Receiver<u64>,
+    /// The event that it wants next.
+    at: EventId,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self { ring: Mutex::default(), bell: watch::Sender::new(0) }
+    }
+}
+
+impl cronhold_engine::Feed for Feed {
+    fn tell(&self, news: &News<'_>) {
+        match news {
+            News::Committed { stamp, done } => self.push_all(Some(stamp), events(stamp, done)),
+            News::StoreAway(fault) => self.push_all(None, [Event::Store(Some(fault.to_string()))]),
+            News::StoreBack => self.push_all(None, [Event::Store(None)]),
+            News::Ready { .. } => self.push_all(None, [Event::Node("it is ready".to_owned())]),
+            News::ClockStep { forward, by } => {
+                let direction = if *forward { "forward" } else { "back" };
+                self.push_all(None, [Event::Node(format!("its clock was set {direction} by {by}"))]);
+            }
+            News::Repaired { .. } | News::OlderZones { .. } | News::Dropped(_) => {}
+        }
+    }
+}
+
+impl Feed {
+    /// Reads what comes after an event; after the latest, when none is named.
+    pub(crate) fn reader(self: &Arc<Self>, after: Option<EventId>) -> Reader {
+        let bell = self.bell.subscribe();
+        let latest = self.lock().latest();
+        let EventId { epoch, number } = after.unwrap_or(latest);
+        Reader { feed: Arc::clone(self), bell, at: EventId { epoch, number: number.saturating_add(1) } }
+    }
+
+    fn push_all(&self, stamp: Option<&Stamp>, events: impl IntoIterator<Item = Event>) {
+        let mut ring = self.lock();
+        let before = ring.next;
+        if let Some(stamp) = stamp.filter(|_| ring.epoch == 0) {
+            // Every start of a node has another number, and nodes have other ids.
+            let owner = stamp.owner;
+            let id = u64::try_from(owner.node.bits() & 0xffff_ffff).expect("so many bits fit");
+            ring.epoch = (id << 32 | u64::from(owner.incarnation)).max(1);
+        }
+        for event in events {
+            if ring.events.len() == KEPT_MAX {
+                ring.events.pop_front();
+            }
+            ring.events.push_back(event);
+            ring.next += 1;
+        }
+        let next = ring.next;
+        drop(ring);
+        if next != before {
+            self.bell.send_replace(next);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Nothing in here can panic half way.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    /// The event that was told last. The first has the number 1, so that there is one before it.
+    fn latest(&self) -> EventId {
+        EventId { epoch: self.epoch, number: self.next }
+    }
+
+    fn read(&self, at: EventId) -> Read {
+        let first = self.next - self.events.len() as u64 + 1;
+        // What was told before the first commit belongs to the same life.
+        if !(at.epoch == self.epoch || at.epoch == 0) || at.number < first || at.number > self.next + 1 {
+            return Read::Gap(self.latest());
+        }
+        let skipped = usize::try_from(at.number - first).unwrap_or(usize::MAX);
+        let events = self.events.iter().skip(skipped).take(BATCH_MAX).cloned();
+        Read::Events(
+            events.zip(at.number..).map(|(event, number)| (EventId { epoch: self.epoch, number }, event)).collect(),
+        )
+    }
+}
+
+impl Reader {
+    /// The event before the next one: what someone names who comes back.
+    pub(crate) fn position(&self) -> EventId {
+        EventId { epoch: self.at.epoch, number: self.at.number - 1 }
+    }
+
+    /// Waits for what comes next; never empty. May be dropped at any time.
+    pub(crate) async fn next(&mut self) -> Read {
+        loop {
+            self.bell.borrow_and_update();
+            let read = self.feed.lock().read(self.at);
+            let last = match &read {
+                Read::Gap(latest) => Some(*latest),
+                Read::Events(events) => events.last().map(|(id, _)| *id),
+            };
+            if let Some(EventId { epoch, number }) = last {
+                self.at = EventId { epoch, number: number + 1 };
+                return read;
+            }
+            // The feed that is read is held here, so its bell does not go away.
+            let _ = self.bell.changed().await;
+        }
+    }
+
+    /// Waits until something may have happened to a run.
+    pub(crate) async fn hears_of(&mut self, wanted: RunId) {
+        loop {
+            match self.next().await {
+                Read::Gap(_) => return,
+                Read::Events(events) => {
+                    if events.iter().any(|(_, event)| matches!(event, Event::Run(run) if run.id == wanted)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a commit tells, in the order of its changes.
+fn events(stamp: &Stamp, done: &Done) -> Vec<Event> {
+    let paused = |job: Option<&JobId>, pauses: &Pauses| {
+        // The record changes for many reasons. That its pause began or ended is told by the time of this commit.
+        let began = pauses.current.as_ref().is_some_and(|pause| pause.since == stamp.at);
+        let ended = pauses.last.is_some_and(|(_, to)| to == stamp.at);
+        (began || ended).then(|| Event::Pause(job.cloned(), pauses.current.clone()))
+    };
+    let event = |change: &Change| match change {
+        Change::Put(Record::Run(run)) => Some(Event::Run(Arc::clone(run))),
+        Change::Put(Record::Job(job)) => Some(Event::Job(job.id.clone(), Some(job.revision))),
+        Change::Delete(Key::Job(job)) => Some(Event::Job(job.clone(), None)),
+        Change::Put(Record::JobState(state)) => paused(Some(&state.job), &state.pauses),
+        Change::Put(Record::Pause(pauses)) => paused(None, pauses),
+        _ => None,
+    };
+    done.changes.iter().filter_map(event).collect()
+}
+
+impl Event {
+    /// The job that it is about; none, when it is about everything.
+    pub(crate) fn job(&self) -> Option<&JobId> {
+        match self {
+            Self::Run(run) => Some(&run.job),
+            Self::Job(job, _) => Some(job),
+            Self::Pause(job, _) => job.as_ref(),
+            Self::Node(_) | Self::Store(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

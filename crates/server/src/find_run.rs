@@ -1,0 +1,93 @@
+//! From what someone calls a run to the run. A job's name stands for its latest run that has begun, was skipped or waits
+//! for something else than its time: who asks for the output of `backup` does not mean the run that is planned for
+//! tomorrow, unless there is no other.
+
+use std::sync::Arc;
+
+use cronhold_api::Code;
+use cronhold_core::decision::Rejection;
+use cronhold_core::record::{Key, Record, Run, Stored};
+use cronhold_core::{JobId, RunId, RunNumber, RunRef, State};
+use cronhold_store::{Fault, Query, RunQuery, Store};
+
+use crate::problem::Denied;
+
+/// Runs that are looked at in one page for the latest one.
+const PAGE: usize = 20;
+/// Pages that are looked at. A job with more runs in the future has no latest one that anybody could mean.
+const PAGES_MAX: usize = 50;
+
+/// The run that someone names.
+pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, Denied> {
+    match RunRef::parse(name).map_err(|error| Denied::unreadable(Code::BadRequest, error))? {
+        RunRef::Id(id) => load_run(store, id).await?.ok_or_else(|| Rejection::NoRun(id).into()),
+        RunRef::Numbered(job, number) => numbered(store, &job, number).await,
+        RunRef::Latest(job) => match latest_run(store, &job).await? {
+            Some(run) => Ok(run),
+            None => Err(no_run(store, job).await?),
+        },
+    }
+}
+
+/// A run by its id.
+pub(crate) async fn load_run(store: &dyn Store, id: RunId) -> Result<Option<Arc<Run>>, Fault> {
+    Ok(store.load(&[Key::Run(id)]).await?.into_iter().flatten().find_map(run_of))
+}
+
+/// The latest run of a job, if it ever had one.
+pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<Arc<Run>>, Fault> {
+    let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
+    let mut planned = None;
+    for page in 0..PAGES_MAX {
+        // Most often the first is the one.
+        let limit = if page == 0 { 1 } else { PAGE };
+        let found = store.page(&Query::Runs(query.clone()), limit).await?;
+        let next = found.next(limit);
+        for run in found.records.into_iter().filter_map(run_of) {
+            if run.state != State::Scheduled {
+                return Ok(Some(run));
+            }
+            planned.get_or_insert(run);
+        }
+        match next {
+            Some(Key::Run(last)) => query.before = Some(last),
+            _ => break,
+        }
+    }
+    Ok(planned)
+}
+
+/// The run of a list's record.
+pub(crate) fn run_of(stored: Stored) -> Option<Arc<Run>> {
+    match stored.record {
+        Record::Run(run) => Some(run),
+        _ => None,
+    }
+}
+
+async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<Arc<Run>, Denied> {
+    let query = RunQuery { job: Some(job.clone()), number: Some(number), ..RunQuery::default() };
+    let found = store.page(&Query::Runs(query), 1).await?;
+    match found.records.into_iter().find_map(run_of) {
+        Some(run) => Ok(run),
+        None if is_job(store, job).await? => {
+            Err(Denied::new(Code::NotFound, format!("there is no run `{job}#{number}`"))
+                .hint("`cronhold runs` shows the runs; old ones are not kept"))
+        }
+        None => Err(no_run(store, job.clone()).await?),
+    }
+}
+
+/// Why a job has no run.
+async fn no_run(store: &dyn Store, job: JobId) -> Result<Denied, Fault> {
+    Ok(match is_job(store, &job).await? {
+        true => Denied::new(Code::NotFound, format!("the job `{job}` has no run yet"))
+            .hint(format!("`cronhold run {job}` starts one, `cronhold why {job}` says when the next comes")),
+        false => Rejection::NoJob(job).into(),
+    })
+}
+
+/// Whether there is such a job.
+pub(crate) async fn is_job(store: &dyn Store, job: &JobId) -> Result<bool, Fault> {
+    Ok(store.load(&[Key::Job(job.clone())]).await?.iter().any(Option::is_some))
+}

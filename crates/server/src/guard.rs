@@ -1,0 +1,259 @@
+//! What every request has to pass before a route sees it. A page that a browser of ours happens to show must not be
+//! able to ask in our name, neither from its own origin nor with a host name of its own that points at us.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use cronhold_api::Code;
+use cronhold_core::record::Actor;
+
+use crate::App;
+use crate::caller::Caller;
+use crate::extract;
+use crate::problem::Denied;
+
+/// Longest body in bytes.
+pub(crate) const BODY_MAX: usize = 1024 * 1024;
+/// Longest path with its parameters.
+const URI_MAX: usize = 8 * 1024;
+/// Longest name of someone who asks.
+const NAME_MAX: usize = 64;
+/// The cookie of a session.
+pub(crate) const COOKIE: &str = "cronhold_session";
+/// Who asks, if they have the token.
+const USER: HeaderName = HeaderName::from_static("x-cronhold-user");
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Kinds of bodies that are read here. None of them can be sent by a form.
+const KINDS: [&str; 5] = ["application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"];
+
+/// Names under which we can be asked for.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    address: SocketAddr,
+    names: Vec<String>,
+}
+
+/// What the guard knows.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pub(crate) app: Arc<App>,
+    pub(crate) hosts: Hosts,
+}
+
+impl Hosts {
+    /// The address that is listened on, and other names that lead to it.
+    pub fn new(address: SocketAddr, names: &[String]) -> Self {
+        Self { address, names: names.iter().map(|name| name.to_ascii_lowercase()).collect() }
+    }
+
+    /// Whether a `Host` header means us.
+    fn is_ours(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let (name, port) = split_port(&host);
+        if self.names.iter().any(|known| *known == host || known == name) {
+            // A proxy in front of us may have any port.
+            return true;
+        }
+        if port.unwrap_or(80) != self.address.port() {
+            return false;
+        }
+        let ip = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        let ours = self.address.ip();
+        match ip {
+            Some(ip) if ours.is_unspecified() => !ip.is_unspecified(),
+            Some(ip) => ip == ours || (ours.is_loopback() && ip.is_loopback()),
+            None => name == "localhost",
+        }
+    }
+}
+
+/// The name of a host and its port.
+fn split_port(host: &str) -> (&str, Option<u16>) {
+    match host.rsplit_once(':') {
+        // A colon may be part of an address in brackets.
+        Some((name, port)) if !port.contains(']') => (name, port.parse().ok().or(Some(0))),
+        _ => (host, None),
+    }
+}
+
+/// Lets a request in, or says why not.
+pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    let mut response = match guard.check(&request) {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
+        Err(denied) => denied.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+impl Guard {
+    /// Who asks; nobody, where everybody may ask.
+    fn check(&self, request: &Request) -> Result<Option<Caller>, Denied> {
+        let (headers, uri) = (request.headers(), request.uri());
+        check_uri(uri)?;
+        let host = self.check_host(headers, uri)?;
+        check_origin(headers, host)?;
+        let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+        if changes {
+            check_body(headers)?;
+        }
+        if is_open(uri.path()) {
+            return Ok(None);
+        }
+        let caller = self.check_caller(headers, changes)?;
+        if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
+            return Err(Denied::new(Code::Unavailable, "the daemon is starting").hint("ask again in a moment"));
+        }
+        Ok(Some(caller))
+    }
+
+    fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &'a Uri) -> Result<&'a str, Denied> {
+        let mut hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
+        let (host, another) = (hosts.next(), hosts.next());
+        let named = uri.authority().map(|authority| authority.as_str());
+        let (Some(host), None) = (host.or(named), another) else {
+            return Err(Denied::new(Code::BadRequest, "a request must have one `Host` header"));
+        };
+        if !self.hosts.is_ours(host) || named.is_some_and(|named| !self.hosts.is_ours(named)) {
+            let shown: String = host.chars().take(NAME_MAX).collect();
+            return Err(Denied::new(Code::Forbidden, format!("`{shown}` is not a name of this daemon"))
+                .hint("use the address that it listens on, or start it with `--host NAME`"));
+        }
+        Ok(host)
+    }
+
+    fn check_caller(&self, headers: &HeaderMap, changes: bool) -> Result<Caller, Denied> {
+        if let Some(given) = headers.get(header::AUTHORIZATION) {
+            let token = given.to_str().ok().and_then(|given| {
+                let (scheme, token) = given.split_once(' ')?;
+                scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+            });
+            if !token.is_some_and(|token| self.app.door.is_token(token)) {
+                return Err(Denied::new(Code::Unauthorized, "the token is not the right one")
+                    .hint("it stands in the file `token` in the daemon's data directory"));
+            }
+            return Ok(Caller(Actor::Operator(name(headers)?)));
+        }
+        let session = cookies(headers).any(|cookie| self.app.door.is_session(cookie, self.app.clock.now()));
+        if !session {
+            return Err(Denied::new(Code::Unauthorized, "this needs the admin token or a session of the page")
+                .hint("send `Authorization: Bearer TOKEN`, or open the page with a link of `cronhold token link`"));
+        }
+        // Cookies know no ports: a page of another server on this machine is sent ours as well. An origin that is not
+        // ours was looked at before; that one is there, or what the browser says instead, tells our page from others.
+        let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+        let is_foreign = site.is_some_and(|site| site != b"same-origin" && site != b"none");
+        let from_page = headers.contains_key(header::ORIGIN) || site == Some(b"same-origin");
+        if is_foreign || changes && !from_page {
+            return Err(Denied::new(Code::Forbidden, "a browser must say that the request comes from the page"));
+        }
+        Ok(Caller(Actor::Operator("page".to_owned())))
+    }
+}
+
+/// Paths that need neither token nor session: how the daemon is doing, the page without what it shows, and the way in.
+fn is_open(path: &str) -> bool {
+    matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico") || path.starts_with("/page/")
+}
+
+/// A path must be plain: nothing in it may mean something else to whoever looks at it next.
+fn check_uri(uri: &Uri) -> Result<(), Denied> {
+    let bad = |detail: &str| Err(Denied::new(Code::BadRequest, format!("the path {detail}")));
+    if uri.path().len() + uri.query().map_or(0, str::len) > URI_MAX {
+        return Err(Denied::new(Code::TooLarge, format!("the path has more than {URI_MAX} bytes")));
+    }
+    if !uri.path().starts_with('/') {
+        return bad("must begin with `/`");
+    }
+    for segment in uri.path()[1..].split('/') {
+        let Some(decoded) = decode(segment) else { return bad("is not well encoded") };
+        if decoded == "." || decoded == ".." {
+            return bad("must not have `.` or `..` in it");
+        }
+        if decoded.chars().any(char::is_control) {
+            return bad("must not have control characters in it");
+        }
+    }
+    Ok(())
+}
+
+/// A segment without its percent signs; nothing, when it is not the encoding of a text.
+fn decode(segment: &str) -> Option<String> {
+    let mut bytes = segment.bytes();
+    let mut decoded = Vec::with_capacity(segment.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+        decoded.push(u8::try_from(high * 16 + low).expect("two hexadecimal digits are a byte"));
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// A browser says which page a request comes from. Only ours may ask.
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Denied> {
+    let is_ours = |origin: &HeaderValue| {
+        let origin = origin.to_str().unwrap_or_default();
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        site.is_some_and(|site| site.eq_ignore_ascii_case(host))
+    };
+    if headers.get_all(header::ORIGIN).iter().all(is_ours) {
+        return Ok(());
+    }
+    Err(Denied::new(Code::Forbidden, "the request comes from a page that is not of this daemon"))
+}
+
+fn check_body(headers: &HeaderMap) -> Result<(), Denied> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY_MAX as u64) {
+        return Err(extract::too_long());
+    }
+    let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
+    let kind = extract::kind(headers);
+    if (has_body || kind.is_some()) && !kind.is_some_and(|kind| KINDS.contains(&kind.as_str())) {
+        return Err(Denied::new(Code::UnsupportedMediaType, "a body must be JSON, or YAML where a job is put")
+            .hint("send it with `Content-Type: application/json` or `application/yaml`"));
+    }
+    Ok(())
+}
+
+/// The sessions that a browser sends.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+    let pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value)
+}
+
+/// What someone with the token calls themselves.
+fn name(headers: &HeaderMap) -> Result<String, Denied> {
+    let Some(name) = headers.get(USER) else { return Ok("api".to_owned()) };
+    let name = std::str::from_utf8(name.as_bytes()).unwrap_or_default().trim();
+    if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+        let message = format!("`X-Cronhold-User` must be a name of at most {NAME_MAX} bytes");
+        return Err(Denied::new(Code::BadRequest, message));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! What is let in and what is not.
+
+use super::*;
+use crate::testing::with_rig;
+
+#[test]
+fn hosts() {
+    let ours = |address: &str, host: &str| {
+        Hosts::new(address.parse().expect("an address"), &["Cron.example".to_owned()]).is_ours(host)
+    };
+    for host in ["127.0.0.1:2766", "localhost:2766", "LOCALHOST:2766", "[::1]:2766", "cron.example", "cron.example:443"]
+    {
+        assert!(ours("127.0.0.1:2766", host), "{host}");
+    }
+    let foreign = [
+        "",
+        "127.0.0.1",
+        "localhost",
+        "localhost:80",
+        "evil.example:2766",
+        "10.0.0.1:2766",
+        "localhost:2766:2766",
+        "localhost:x",
+        "127.0.0.1.evil.example:2766",
+        "[::1]",
+        "::1:2766x",
+        "0.0.0.0:2766",
+        "evil.example@localhost:2766",
+    ];
+    for host in foreign {
+        assert!(!ours("127.0.0.1:2766", host), "{host}");
+    }
+    assert!(ours("0.0.0.0:2766", "10.0.0.1:2766") && ours("0.0.0.0:2766", "[fd00::1]:2766"));
+    assert!(!ours("0.0.0.0:2766", "evil.example:2766"), "names can be made to point at us, addresses cannot");
+    assert!(ours("10.0.0.1:80", "10.0.0.1") && !ours("10.0.0.1:80", "10.0.0.2"));
+}
+
+#[test]
+fn without_the_token_nothing_is_told() {
+    with_rig("no-token", async |rig| {
+        let wrong = "0".repeat(64);
+        for (line, headers) in [
+            ("GET /api/v1/jobs", String::new()),
+            ("GET /api/v1/jobs", format!("Authorization: Bearer {wrong}")),
+            ("GET /api/v1/jobs", format!("Authorization: Basic {}", rig.token)),
+            ("GET /api/v1/jobs", "Authorization: Bearer".to_owned()),
+            ("GET /api/v1/jobs", format!("Cookie: {COOKIE}=1.2")),
+            ("GET /api/v1/jobs", format!("Cookie: {COOKIE}={}", rig.token)),
+            ("GET /api/v1/no/such/path", String::new()),
+            ("POST /api/v1/token", String::new()),
+            ("GET /metrics", String::new()),
+            ("GET /openapi.json", String::new()),
+        ] {
+            let got = rig.raw(line, &headers).await;
+            assert_eq!(got.problem(), (401, "unauthorized".to_owned()), "{line} {headers}");
+            assert_eq!(got.headers["www-authenticate"], "Bearer");
+        }
+        for open in ["GET /health", "GET /ready"] {
+            assert_eq!(rig.raw(open, "").await.status, 200, "{open}");
+        }
+    });
+}
+
+#[test]
+fn other_pages_cannot_ask() {
+    with_rig("origins", async |rig| {
+        for headers in [
+            "Origin: http://evil.example",
+            "Origin: null",
+            "Origin: http://127.0.0.1:2767",
+            "Origin: http://localhost:2766",
+            "Origin: ftp://127.0.0.1:2766",
+            "Origin: http://127.0.0.1:2766\nOrigin: http://evil.example",
+            "Host: evil.example:2766",
+            "Host: evil.example:2766\nOrigin: http://evil.example:2766",
+        ] {
+            for line in ["GET /api/v1/jobs", "POST /api/v1/pause", "GET /health"] {
+                let got = rig.ask(line, headers).await;
+                assert_eq!(got.problem(), (403, "forbidden".to_owned()), "{line} {headers}");
+            }
+        }
+        for headers in ["Origin: http://127.0.0.1:2766", "Host: cron.example\nOrigin: https://cron.example", "X: y"] {
+            assert_eq!(rig.ask("GET /api/v1/jobs", headers).await.status, 200, "{headers}");
+        }
+        assert_eq!(rig.ask("GET http://evil.example:2766/api/v1/jobs", "").await.problem().0, 403);
+        let twice = rig.ask("GET /health", "Host: 127.0.0.1:2766\nHost: 127.0.0.1:2766").await;
+        assert_eq!(twice.problem().0, 400);
+    });
+}
+
+#[test]
+fn a_browser_comes_in_by_a_link() {
+    with_rig("link", async |rig| {
+        let url = rig.ask("POST /api/v1/link", "").await.json()["url"].as_str().expect("a link").to_owned();
+        let path = url.strip_prefix("http://127.0.0.1:2766").expect("a link to where we were asked");
+        let entered = rig.raw(&format!("GET {path}"), "").await;
+        assert_eq!((entered.status, entered.headers["location"].to_str().expect("a text")), (303, "/"));
+        let cookie = entered.headers["set-cookie"].to_str().expect("a text");
+        for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        let session = cookie.split(';').next().expect("a pair");
+        assert_eq!(rig.raw(&format!("GET {path}"), "").await.problem().0, 401, "a link works once");
+
+        let by_cookie =
+            async |line: &str, more: &str| rig.raw(line, &format!("Cookie: a=b; {session}\n{more}")).await.status;
+        assert_eq!(by_cookie("GET /api/v1/jobs", "").await, 200);
+        assert_eq!(by_cookie("GET /api/v1/jobs", "Sec-Fetch-Site: same-origin").await, 200);
+        assert_eq!(by_cookie("GET /api/v1/jobs", "Sec-Fetch-Site: same-site").await, 403, "another port");
+        assert_eq!(by_cookie("POST /api/v1/pause", "").await, 403);
+        assert_eq!(by_cookie("POST /api/v1/pause", "Sec-Fetch-Site: cross-site").await, 403);
+        assert_eq!(by_cookie("POST /api/v1/pause", "Sec-Fetch-Site: same-origin").await, 204);
+        assert_eq!(by_cookie("POST /api/v1/resume", "Origin: http://127.0.0.1:2766").await, 204);
+
+        let renewed = rig.ask("POST /api/v1/token", "").await.json()["token"].as_str().expect("a token").to_owned();
+        assert_eq!(by_cookie("GET /api/v1/jobs", "").await, 401);
+        assert_eq!(rig.ask("GET /api/v1/jobs", "").await.status, 401, "the old token is worth nothing");
+        assert_eq!(rig.raw("GET /api/v1/jobs", &format!("Authorization: Bearer {renewed}")).await.status, 200);
+    });
+}
+
+#[test]
+fn what_is_not_plain_is_refused() {
+    with_rig("tricks", async |rig| {
+        for (path, status) in [
+            ("/api/v1/jobs/%2e%2e", 400),
+            ("/api/v1/jobs/..", 400),
+            ("/api/v1/../v1/jobs", 400),
+            ("/api/v1/jobs/a%2F..%2Fb", 400),
+            ("/api/v1/jobs/%2Fa", 400),
+            ("/api/v1/jobs/a%00", 400),
+            ("/api/v1/jobs/%ff", 400),
+            ("/api/v1/jobs/%zz", 400),
+            ("/api/v1/jobs/%2", 400),
+            ("/page/..%2f..%2fetc%2fpasswd", 404),
+            ("/page/%2e%2e/app.rs", 400),
+            ("//api/v1/jobs", 404),
+            ("/api/v1//jobs", 404),
+            ("/api/v1/jobs/", 404),
+            ("/API/v1/jobs", 404),
+            ("/api/v1/jobs/a%23b", 400),
+            ("/api/v1/jobs?limit=x", 400),
+            ("/api/v1/jobs?limit=-1", 400),
+            ("/api/v1/jobs?nothing=1", 400),
+        ] {
+            assert_eq!(rig.ask(&format!("GET {path}"), "").await.problem().0, status, "{path}");
+        }
+        let long = rig.ask(&format!("GET /api/v1/jobs/{}", "a".repeat(URI_MAX)), "").await;
+        assert_eq!(long.problem(), (413, "too_large".to_owned()));
+        assert_eq!(rig.ask(&format!("GET /api/v1/jobs/{}", "a".repeat(201)), "").await.problem().0, 400);
+        assert_eq!(rig.ask("DELETE /api/v1/jobs", "").await.problem(), (405, "method_not_allowed".to_owned()));
+        assert_eq!(rig.ask("BREW /api/v1/jobs", "").await.problem().0, 405);
+        assert_eq!(rig.ask("GET /api/v1/jobs", &format!("X-Cronhold-User: {}", "x".repeat(65))).await.problem().0, 400);
+    });
+}
+
+#[test]
+fn bodies_are_limited_and_of_a_kind() {
+    with_rig("bodies", async |rig| {
+        let pause = "POST /api/v1/pause";
+        for (headers, body, expected) in [
+            ("Content-Type: application/json", "{", (400, "bad_request")),
+            ("Content-Type: application/json", "[]", (400, "bad_request")),
+            ("Content-Type: application/json", "{\"why\": 1}", (400, "bad_request")),
+            ("Content-Type: application/json", "{\"wy\": \"tea\"}", (400, "bad_request")),
+            ("Content-Type: application/json", "\u{0}", (400, "bad_request")),
+            ("Content-Length: 5\nContent-Type: text/plain", "hello", (415, "unsupported_media_type")),
+            ("Content-Length: 5", "hello", (415, "unsupported_media_type")),
+            ("Content-Type: application/x-www-form-urlencoded", "why=tea", (415, "unsupported_media_type")),
+            ("Content-Type: application/yaml", "why: tea", (415, "unsupported_media_type")),
+            ("Content-Length: 1048577\nContent-Type: application/json", "{}", (413, "too_large")),
+        ] {
+            let got = rig.ask(pause, &format!("{headers}\n\n{body}")).await;
+            assert_eq!(got.problem(), (expected.0, expected.1.to_owned()), "{headers} {body}");
+        }
+        // A length that nobody has announced.
+        let long = format!("{{\"why\": \"{}\"}}", "x".repeat(BODY_MAX));
+        assert_eq!(rig.send(pause, &long).await.problem(), (413, "too_large".to_owned()));
+        let deep = "[".repeat(100_000);
+        assert_eq!(rig.send(pause, &deep).await.problem().0, 400);
+        assert_eq!(rig.send(pause, "{\"why\": \"tea\"}").await.status, 204);
+    });
+}

@@ -1,0 +1,142 @@
+//! Loads what is known of a job from the store, for answers that are made of records alone. How much is loaded is
+//! limited: an answer that rests on less than everything has to say so.
+
+use std::collections::BTreeSet;
+
+use cronhold_core::decision::Rejection;
+use cronhold_core::record::{JobRecord, Key, LockName, Record, Run};
+use cronhold_core::why::Known;
+use cronhold_core::{JobId, RunId, State};
+use cronhold_schedule::Instant;
+use cronhold_store::{Fault, Query, RunQuery, Store};
+
+use crate::problem::Denied;
+
+/// Runs of a job that are loaded at most. Retention keeps them to a few thousand, unless the job says otherwise.
+pub(crate) const RUNS_MAX: usize = 20_000;
+/// Runs in a page.
+const PAGE: usize = 1_000;
+/// Runs that a question about the present looks at: those that have not ended, and the latest.
+const OPEN_MAX: usize = 1_000;
+const LATEST: usize = 20;
+/// Nodes that are looked at.
+const NODES_MAX: usize = 1_000;
+
+/// Which runs are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// Those that say how it is now.
+    Present,
+    /// All, as far as there are not too many.
+    All,
+}
+
+/// What is known of a job.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) known: Known,
+    /// Where the runs begin that were loaded, when there are more before them.
+    pub(crate) cut: Option<Instant>,
+}
+
+impl Loaded {
+    /// How many runs were looked at.
+    pub(crate) fn runs(&self) -> usize {
+        self.known.runs.len()
+    }
+}
+
+/// Loads what is known of a job.
+pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: Runs) -> Result<Loaded, Fault> {
+    let keys = [Key::Job(job.clone()), Key::JobState(job.clone()), Key::Pause];
+    let mut records = found(store, &keys).await?;
+    let schedules = records.iter().find_map(|record| match record {
+        Record::Job(job) => Some(of_schedules(job)),
+        _ => None,
+    });
+    records.extend(found(store, &schedules.unwrap_or_default()).await?);
+    records.extend(page(store, Query::Nodes { after: None }, NODES_MAX).await?);
+    let (mut of_job, cut) = match runs {
+        Runs::Present => (present(store, job).await?, None),
+        Runs::All => all(store, job).await?,
+    };
+    records.extend(locks(store, &mut of_job).await?);
+    records.extend(of_job);
+    Ok(Loaded { known: Known::from_iter(records), cut })
+}
+
+/// The same for a job that there must be.
+pub(crate) async fn load_there(store: &dyn Store, job: &JobId, runs: Runs) -> Result<Loaded, Denied> {
+    let loaded = load(store, job, runs).await?;
+    match loaded.known.job {
+        Some(_) => Ok(loaded),
+        None => Err(Rejection::NoJob(job.clone()).into()),
+    }
+}
+
+fn of_schedules(job: &JobRecord) -> Vec<Key> {
+    let ids = job.schedules().map(|(id, _)| id);
+    ids.flat_map(|id| [Key::Cursor(job.id.clone(), id.clone()), Key::Backlog(job.id.clone(), id.clone())]).collect()
+}
+
+/// Runs that have not ended, and the latest ones that have.
+async fn present(store: &dyn Store, job: &JobId) -> Result<Vec<Record>, Fault> {
+    let open = State::ALL.into_iter().filter(|state| !state.is_finished()).collect();
+    let query = |states| Query::Runs(RunQuery { job: Some(job.clone()), states, ..RunQuery::default() });
+    let mut runs = page(store, query(open), OPEN_MAX).await?;
+    let latest = page(store, query(Vec::new()), LATEST).await?;
+    // Whatever has not ended is there already; of a planned run in the future nobody needs more.
+    runs.extend(latest.into_iter().filter(|record| run(record).is_some_and(|run| run.state.is_finished())));
+    Ok(runs)
+}
+
+/// All runs of a job, the latest first, and where they begin if there were too many.
+async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Instant>), Fault> {
+    let mut query = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
+    let mut runs: Vec<Record> = Vec::new();
+    loop {
+        let page = store.page(&Query::Runs(query.clone()), PAGE).await?;
+        let next = page.next(PAGE);
+        runs.extend(page.records.into_iter().map(|stored| stored.record));
+        let Some(Key::Run(last)) = next else { return Ok((runs, None)) };
+        if runs.len() >= RUNS_MAX {
+            // Ids are in the order of nominal times, but for those of runs that someone wanted again.
+            return Ok((runs, Some(last.time())));
+        }
+        query.before = Some(last);
+    }
+}
+
+/// Locks that runs wait for, and the runs that hold them.
+async fn locks(store: &dyn Store, runs: &mut Vec<Record>) -> Result<Vec<Record>, Fault> {
+    let waiting = runs.iter().filter_map(run).filter(|run| !run.state.is_finished());
+    let names: BTreeSet<LockName> = waiting.filter_map(|run| run.lock.clone()).collect();
+    let keys: Vec<Key> = names.into_iter().map(Key::Lock).collect();
+    let locks = found(store, &keys).await?;
+    let known: BTreeSet<RunId> = runs.iter().filter_map(run).map(|run| run.id).collect();
+    let holders = locks.iter().filter_map(|record| match record {
+        Record::Lock(lock) => Some(lock.holder),
+        _ => None,
+    });
+    let holders: Vec<Key> = holders.filter(|holder| !known.contains(holder)).map(Key::Run).collect();
+    runs.extend(found(store, &holders).await?);
+    Ok(locks)
+}
+
+fn run(record: &Record) -> Option<&Run> {
+    match record {
+        Record::Run(run) => Some(run),
+        _ => None,
+    }
+}
+
+async fn found(store: &dyn Store, keys: &[Key]) -> Result<Vec<Record>, Fault> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(store.load(keys).await?.into_iter().flatten().map(|stored| stored.record).collect())
+}
+
+async fn page(store: &dyn Store, query: Query, limit: usize) -> Result<Vec<Record>, Fault> {
+    Ok(store.page(&query, limit).await?.records.into_iter().map(|stored| stored.record).collect())
+}

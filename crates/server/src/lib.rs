@@ -1,0 +1,54 @@
+//! The face of a node for programs and browsers: HTTP on a thread of its own, so that nobody who asks can hold up the
+//! node. Reads go straight to the store; everything that changes something goes through the node's handle.
+//!
+//! In reading order: [`App`] is what every route knows; `guard` and `door` decide who may ask; `routes` has one file
+//! per noun; `problem` is every answer that is not what was asked for; `serve` listens.
+
+mod address;
+mod app;
+mod caller;
+mod describe;
+mod door;
+mod extract;
+mod feed;
+mod find_run;
+mod glob;
+mod guard;
+mod keys;
+mod known;
+mod listen;
+mod node_names;
+mod openapi;
+mod page;
+mod private_file;
+mod problem;
+mod routes;
+mod serve;
+mod stream;
+#[cfg(test)]
+mod testing;
+mod yaml;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+
+pub use address::AddressFile;
+pub use app::{App, JobFiles, MistakeAt, WorldNow};
+pub use door::Door;
+pub use feed::Feed;
+pub use guard::Hosts;
+pub use listen::{Listen, ListenError, Listening};
+pub use openapi::document;
+pub use serve::Server;
+
+/// Everything that can be asked, behind the guard.
+pub(crate) fn router(app: Arc<App>, hosts: Hosts) -> Router {
+    let guard = Arc::new(guard::Guard { app: Arc::clone(&app), hosts });
+    routes::router()
+        .layer(DefaultBodyLimit::max(guard::BODY_MAX))
+        .layer(from_fn_with_state(guard, guard::guard))
+        .with_state(app)
+}

@@ -1,0 +1,147 @@
+//! Where to listen. Beyond the own machine only for whoever says that they mean it, because nothing is encrypted.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+use cronhold_api::PORT;
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::shortened;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// The address. Port 0 stands for one that is free.
+    pub address: SocketAddr,
+    /// Whether it may be one that other machines can reach.
+    pub is_open: bool,
+    /// Names that lead here, beside the address itself.
+    pub hosts: Vec<String>,
+}
+
+/// A socket that listens and is not served yet.
+#[derive(Debug)]
+pub struct Listening {
+    pub(crate) socket: TcpListener,
+    pub(crate) address: SocketAddr,
+    pub(crate) hosts: Vec<String>,
+}
+
+/// Why nobody listens.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Others could reach it.
+    #[error("{0} can be reached from other machines, and what is said there is not encrypted")]
+    Open(SocketAddr),
+    /// The system says no.
+    #[error("nobody can listen on {0}: {1}")]
+    Refused(SocketAddr, io::Error),
+}
+
+impl ListenError {
+    /// What can be done instead.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Open(_) => "give --insecure-listen as well if everybody on that network may read the token",
+            Self::Refused(_, error) if error.kind() == io::ErrorKind::AddrInUse => {
+                "another daemon may run already; give another port with --listen"
+            }
+            Self::Refused(..) => "give an address of this machine with --listen",
+        }
+    }
+}
+
+impl Default for Listen {
+    /// The own machine, on the usual port.
+    fn default() -> Self {
+        Self { address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT), is_open: false, hosts: Vec::new() }
+    }
+}
+
+impl Listen {
+    /// Reads an address such as `127.0.0.1:2766`, `[::1]:2766`, `localhost:2766`, or one of them without a port.
+    pub fn parse(text: &str) -> Result<SocketAddr, TextError> {
+        let numbers = text.replacen("localhost", "127.0.0.1", usize::from(text.starts_with("localhost")));
+        let bare = numbers.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let read = numbers.parse().or_else(|_| bare.map(|ip| SocketAddr::new(ip, PORT)));
+        read.map_err(|_| {
+            TextError::new(0..text.len(), format!("`{}` is not an address to listen on", shortened(text)))
+                .hint("write an address and a port, such as 127.0.0.1:2766")
+        })
+    }
+
+    /// Begins to listen. Whoever connects waits until it is served.
+    pub fn bind(&self) -> Result<Listening, ListenError> {
+        if !self.address.ip().is_loopback() && !self.is_open {
+            return Err(ListenError::Open(self.address));
+        }
+        let bound = TcpListener::bind(self.address).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok((socket.local_addr()?, socket))
+        });
+        let (address, socket) = bound.map_err(|error| ListenError::Refused(self.address, error))?;
+        Ok(Listening { socket, address, hosts: self.hosts.clone() })
+    }
+}
+
+impl Listening {
+    /// What is listened on, with the port that was found.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where programs and browsers of this machine find it.
+    pub fn url(&self) -> String {
+        let mut shown = self.address;
+        if shown.ip().is_unspecified() {
+            shown.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("http://{shown}")
+    }
+}
+
+impl fmt::Display for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_addresses() {
+        for (text, expected) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("127.0.0.1", "127.0.0.1:2766"),
+            ("localhost", "127.0.0.1:2766"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("[::1]:9", "[::1]:9"),
+            ("::1", "[::1]:2766"),
+            ("0.0.0.0:2766", "0.0.0.0:2766"),
+        ] {
+            assert_eq!(Listen::parse(text).map(|address| address.to_string()), Ok(expected.to_owned()));
+        }
+        for bad in ["", ":2766", "2766", "localhosts", "127.0.0.1:66000", "example.org:80", "127.0.0.1:2766/"] {
+            let error = Listen::parse(bad).expect_err(bad);
+            assert!(error.message.contains("is not an address"), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn only_the_own_machine_unless_asked_for() {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+            let listen = Listen { address: address.parse().expect("an address"), ..Listen::default() };
+            let error = listen.bind().expect_err(address);
+            assert!(matches!(error, ListenError::Open(_)), "{error}");
+            assert!(error.hint().contains("--insecure-listen"));
+        }
+        let open = Listen { address: "0.0.0.0:0".parse().expect("an address"), is_open: true, hosts: Vec::new() };
+        let bound = open.bind().expect("bound");
+        assert_ne!(bound.address().port(), 0);
+        assert_eq!(bound.url(), format!("http://127.0.0.1:{}", bound.address().port()));
+        let same = Listen { address: bound.address(), is_open: true, hosts: Vec::new() };
+        assert!(same.bind().expect_err("taken").hint().contains("another port"));
+    }
+}

@@ -1,0 +1,118 @@
+// One job: what it is for, when it is due, why it runs or does not, and what became of its runs.
+
+import { get, segment } from "./api.js";
+import { button, pause, resume, run } from "./act.js";
+import { fill, h, paced, prose } from "./dom.js";
+import { failed, sentence } from "./notice.js";
+import { runTable } from "./runs.js";
+import { mistakes, pauseWords } from "./show.js";
+import { onClock, untilDue } from "./time.js";
+
+const NEXT_SHOWN = 8;
+const REFRESH_MS = 700;
+
+export const title = ({ id }) => id;
+
+export function open(root, { id, query, signal }) {
+    const head = h("div", {});
+    const why = h("div", { class: "why" });
+    const schedules = h("div", {});
+    const next = h("div", {});
+    const runs = h("div", {});
+    const definition = h("pre", { class: "definition" });
+    const rest = h("div", {},
+        h("div", { class: "columns even" },
+            h("section", {}, h("h2", {}, "Schedules"), schedules, h("h2", {}, "Why"), why),
+            h("section", {}, h("h2", {}, "Next"), next)),
+        h("section", {}, h("h2", {}, "Runs"), runs),
+        h("details", {}, h("summary", {}, "Definition"), definition));
+    fill(root, head, rest);
+    rest.hidden = true;
+
+    let shown = "";
+    async function load() {
+        const path = `/jobs/${segment(id)}`;
+        const detail = await get(path, null, signal);
+        const isThere = detail.source !== "";
+        const ask = (what, query) => (isThere ? get(path + what, query, signal).catch((error) => error) : null);
+        const [times, reasons] = await Promise.all([ask("/next", { count: NEXT_SHOWN }), ask("/why")]);
+        // Only what has changed is drawn, so that nobody's selection or focus is lost.
+        const text = JSON.stringify([detail, times, reasons?.lines ?? null]);
+        if (text === shown) return;
+        shown = text;
+        fill(head, heading(detail, refresh));
+        fill(schedules, scheduleList(detail.schedules));
+        fill(next, nextList(times));
+        fill(why, whyLines(reasons));
+        definition.textContent = detail.yaml;
+        rest.hidden = !isThere;
+    }
+
+    const show = () => load().catch((error) => failed("The job cannot be shown", error));
+    const refresh = paced(REFRESH_MS, show);
+    const table = runTable(runs, { signal, job: id, before: query.get("before"), here: `#/job/${segment(id)}` });
+    signal.addEventListener("abort", () => refresh.stop());
+    load().catch((error) => error.isSignedOut || fill(head, h("div", { class: "none" }, sentence("", error))));
+    const both = () => {
+        refresh();
+        table.refresh();
+    };
+    return { told: (kind, value) => (concerns(kind, value, id) ? both() : null), refresh: both };
+}
+
+/** Whether an event may change what this view shows. */
+function concerns(kind, value, id) {
+    if (kind === "run") return !value?.job || value.job === id;
+    if (kind === "job") return !value?.id || value.id === id;
+    return true;
+}
+
+function heading(detail, refresh) {
+    const again = (work) => () => work(detail.id).then(refresh);
+    const acts = detail.source !== "" && h("div", { class: "buttons" },
+        button("Run", "It was not run", again(run), { class: "main" }),
+        detail.paused && !detail.pause?.everything
+            ? button("Resume", "It was not resumed", again(resume))
+            : button("Pause", "It was not paused", again(pause)));
+    return [
+        h("div", { class: "heading" }, h("h1", { class: "name" }, detail.id), acts),
+        h("p", { class: "marks" }, detail.labels.map((label) => h("span", { class: "mark label" }, label)),
+            h("span", { class: "quiet" }, origin(detail))),
+        detail.pause ? h("p", { class: "held" }, pauseWords(detail.pause)) : null,
+        detail.errors.length > 0 && h("div", { class: "held wrong" },
+            h("p", {}, "Its file has mistakes", detail.source === "" ? ":" : "; the last good one holds:"),
+            h("ul", { class: "mistakes" }, mistakes(detail.errors))),
+        detail.text ? h("p", { class: "description" }, detail.text) : null,
+    ];
+}
+
+function origin(detail) {
+    const from = { api: "put by command or API", foreign: "from a foreign table", "": "" }[detail.source];
+    return [from ?? "from a job file", detail.revision > 1 ? `, revision ${detail.revision}` : null];
+}
+
+function scheduleList(schedules) {
+    if (schedules.length === 0) return h("p", { class: "quiet" }, "None: it runs when someone asks for it.");
+    return h("ul", { class: "schedules" }, schedules.map((schedule) =>
+        h("li", { class: schedule.enabled ? null : "off" },
+            h("div", {}, schedule.words || schedule.text),
+            h("div", { class: "quiet" }, h("code", {}, schedule.text), schedule.enabled ? null : " · switched off",
+                schedule.error ? h("span", { class: "trouble" }, ` · ${schedule.error}`) : null))));
+}
+
+function nextList(times) {
+    if (times instanceof Error) return h("p", { class: "quiet" }, sentence("", times));
+    if (!times || times.length === 0) return h("p", { class: "quiet" }, "Never by itself.");
+    return h("ol", { class: "next-times" }, times.map(({ at }) =>
+        h("li", {}, onClock(at), " ", h("span", { class: "quiet" }, untilDue(at)))));
+}
+
+function whyLines(reasons) {
+    if (reasons instanceof Error) return h("p", { class: "quiet" }, sentence("", reasons));
+    return (reasons?.lines ?? []).map((line) => h("p", { class: `line ${toneOf(line.tone)}` }, prose(line.text)));
+}
+
+/** Tones come over the wire; only those that are known become a class. */
+function toneOf(tone) {
+    return ["answer", "detail", "advice"].includes(tone) ? tone : "detail";
+}

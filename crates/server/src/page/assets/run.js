@@ -1,0 +1,90 @@
+// One run: where it stands, how it came there, what it writes, and what can be done to it.
+
+import { get, segment } from "./api.js";
+import { runButtons } from "./act.js";
+import { fill, h, paced } from "./dom.js";
+import { failed, sentence } from "./notice.js";
+import { showOutput } from "./output.js";
+import { countOf, isEnded, jobLink, stateMark, tookOf } from "./show.js";
+import { onClock, toTheMillisecond } from "./time.js";
+
+const REFRESH_MS = 300;
+
+export const title = ({ id }) => `Run ${id}`;
+
+export function open(root, { id, signal }) {
+    const head = h("div", {});
+    const facts = h("dl", { class: "facts" });
+    const output = h("section", {});
+    const steps = h("tbody", {});
+    const log = h("section", {}, h("h2", {}, "Steps"),
+        h("table", { class: "steps" }, h("thead", {}, h("tr", {},
+            ["When", "State", "By", "Why"].map((name) => h("th", { scope: "col" }, name)))), steps));
+    fill(root, head, facts, output, log);
+    log.hidden = true;
+
+    let shown = "";
+    let hasOutput = false;
+    async function load() {
+        const run = await get(`/runs/${segment(id)}`, null, signal);
+        const text = JSON.stringify(run);
+        if (text === shown) return;
+        shown = text;
+        document.title = `${run.job}#${run.number} ${run.state} · Cronhold`;
+        fill(head, heading(run, refresh));
+        fill(facts, factsOf(run));
+        fill(steps, run.log.map(stepRow));
+        log.hidden = false;
+        if (!hasOutput && mayHaveOutput(run)) {
+            hasOutput = true;
+            showOutput(output, run, signal);
+        }
+    }
+
+    const refresh = paced(REFRESH_MS, () => load().catch((error) => failed("The run cannot be shown", error)));
+    signal.addEventListener("abort", () => refresh.stop());
+    load().catch((error) => error.isSignedOut || fill(head, h("div", { class: "none" }, sentence("", error))));
+    return { told: (kind, value) => (kind === "run" && value?.id && value.id !== id ? null : refresh()), refresh };
+}
+
+/** A run that has not been launched has none, and following it would wait for ever. */
+function mayHaveOutput(run) {
+    return Boolean(run.times.starting);
+}
+
+function heading(run, refresh) {
+    return [
+        h("div", { class: "heading" },
+            h("h1", { class: "name" }, jobLink(run.job), h("span", { class: "quiet" }, `#${run.number}`)),
+            stateMark(run.state), countOf(run),
+            h("div", { class: "buttons" }, runButtons(run, refresh))),
+        run.reason ? h("p", { class: run.state === "skipped" ? "reason" : "reason strong" }, run.reason) : null,
+    ];
+}
+
+function factsOf(run) {
+    const args = Object.entries(run.args).map(([name, value]) => `${name}=${value}`).join(" ");
+    const toRun = (id) => h("a", { href: `#/run/${segment(id)}` }, "that run");
+    return [
+        ["For", onClock(run.nominal_time)],
+        run.count > 1 && ["Stands for", [`${run.count} occurrences, `, onClock(run.from), " to ", onClock(run.to)]],
+        run.times.running && ["Started", onClock(run.times.running)],
+        run.times.finished && ["Ended", onClock(run.times.finished)],
+        tookOf(run) && [isEnded(run) ? "Took" : "Runs for", tookOf(run)],
+        run.exit_code !== null && ["Exit code", String(run.exit_code)],
+        run.signal && ["Signal", run.signal],
+        run.attempt > 1 && ["Attempt", String(run.attempt)],
+        run.retry_of && ["Tries again", toRun(run.retry_of)],
+        run.rerun_of && ["Repeats", toRun(run.rerun_of)],
+        args !== "" && ["Args", h("code", {}, args)],
+        run.command && ["Program", h("code", {}, run.command)],
+        run.lock && ["Lock", h("code", {}, run.lock)],
+        run.node && ["Node", h("code", {}, run.node)],
+        ["Id", h("code", {}, run.id)],
+    ].filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+}
+
+function stepRow(step) {
+    return h("tr", {}, h("td", { class: "number" }, toTheMillisecond(step.at)), h("td", {}, stateMark(step.state)),
+        h("td", {}, step.actor), h("td", { class: "quiet wraps" }, step.message));
+}

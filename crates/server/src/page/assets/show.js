@@ -1,0 +1,90 @@
+// Pieces that several views share: names that lead somewhere, states, tables of runs.
+
+import { segment } from "./api.js";
+import { h, prose } from "./dom.js";
+import { fromNow, onClock, since, span } from "./time.js";
+
+const ENDED = ["success", "failure", "error", "skipped"];
+
+export function jobLink(id, text = id) {
+    return h("a", { class: "name", href: `#/job/${segment(id)}` }, text);
+}
+
+export function runLink(run, text = `${run.job}#${run.number}`) {
+    return h("a", { class: "name", href: `#/run/${segment(run.id)}` }, text);
+}
+
+/** A state as a dot and a word. */
+export function stateMark(state, title) {
+    return h("span", { class: `state ${state}`, title }, state);
+}
+
+export function isEnded(run) {
+    return ENDED.includes(run.state);
+}
+
+/** The occurrences that a run stands for, when they are many. */
+export function countOf(run) {
+    return run.count > 1 ? h("span", { class: "quiet" }, ` ×${run.count}`) : null;
+}
+
+/** When a run began, or what it is for as long as it has not. */
+export function beginOf(run) {
+    return run.times.running ?? run.times.starting ?? run.times.finished ?? run.nominal_time;
+}
+
+/** How long its program took, or takes. */
+export function tookOf(run) {
+    const from = run.times.running ?? run.times.starting;
+    if (!from) return null;
+    return run.times.finished ? span(Date.parse(run.times.finished) - Date.parse(from)) : since(from);
+}
+
+/** A run as a row: its name, state, when and how long, and why. */
+export function runRow(run, { withJob = true } = {}) {
+    const name = withJob ? runLink(run) : runLink(run, `#${run.number}`);
+    return h(
+        "tr",
+        { "data-run": run.id },
+        h("td", { class: "wraps" }, name, run.attempt > 1 && h("span", { class: "quiet" }, ` attempt ${run.attempt}`)),
+        h("td", {}, stateMark(run.state), countOf(run)),
+        h("td", { class: "number" }, onClock(beginOf(run))),
+        h("td", { class: "number" }, tookOf(run)),
+        h("td", { class: "reason quiet" }, run.reason ?? ""),
+    );
+}
+
+/** The latest runs in a narrow column: two short lines each. */
+export function runItem(run) {
+    return h(
+        "li",
+        { "data-run": run.id },
+        h("div", {}, runLink(run), h("span", {}, stateMark(run.state), countOf(run))),
+        h("div", { class: "quiet" }, fromNow(beginOf(run)), took(run), run.reason ? ` · ${run.reason}` : null),
+    );
+}
+
+function took(run) {
+    const time = tookOf(run);
+    return time === null ? null : [" · ", time];
+}
+
+/** What is wrong with job files. */
+export function mistakes(errors) {
+    return errors.map((error) =>
+        h(
+            "li",
+            {},
+            h("code", { class: "place" }, error.line ? `${error.file}:${error.line}:${error.column}` : error.file),
+            " ",
+            prose(error.message),
+            error.hint ? h("span", { class: "hint" }, prose(error.hint)) : null,
+        ),
+    );
+}
+
+/** A pause in words. */
+export function pauseWords(pause) {
+    return [pause.everything ? "Everything is paused since " : "Paused since ", onClock(pause.since), ` by ${pause.by}`,
+        pause.why ? `: ${pause.why}` : null];
+}

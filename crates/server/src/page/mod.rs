@@ -1,0 +1,210 @@
+//! The page: what a browser is given at `/`. It holds no secrets and no state: everything it shows comes from the API,
+//! which asks for a session.
+//!
+//! All files of the page lie in one folder whose name is a hash of them all. So browsers may keep them for ever, the
+//! modules find each other by relative paths, and a new version of the daemon never mixes with an old page.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use cronhold_api::Code;
+use sha2::{Digest, Sha256};
+
+use crate::App;
+use crate::problem::Denied;
+
+/// Digits of the hash that names the folder; enough that two versions never share one.
+const VERSION_DIGITS: usize = 16;
+
+/// What stands in the page's document for the name of the folder.
+const VERSION_MARK: &str = "VERSION";
+
+/// What the page may do: load its own files and talk to its own daemon. Nothing inline, nothing foreign, no frame
+/// around it, and no text that is made into markup, whoever wrote it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types 'none'";
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const PICTURE: &str = "image/svg+xml";
+
+/// A file of the page.
+#[derive(Debug)]
+struct Asset {
+    name: &'static str,
+    media_type: &'static str,
+    text: &'static str,
+}
+
+macro_rules! assets {
+    ($($media_type:ident $name:literal,)*) => {
+        &[$(Asset { name: $name, media_type: $media_type, text: include_str!(concat!("assets/", $name)) },)*]
+    };
+}
+
+const DOCUMENT: &str = include_str!("assets/index.html");
+
+const ASSETS: &[Asset] = assets![
+    STYLE "style.css",
+    STYLE "controls.css",
+    STYLE "tables.css",
+    STYLE "views.css",
+    STYLE "run.css",
+    PICTURE "icon.svg",
+    SCRIPT "main.js",
+    SCRIPT "api.js",
+    SCRIPT "feed.js",
+    SCRIPT "dom.js",
+    SCRIPT "time.js",
+    SCRIPT "notice.js",
+    SCRIPT "ask.js",
+    SCRIPT "act.js",
+    SCRIPT "show.js",
+    SCRIPT "ansi.js",
+    SCRIPT "output.js",
+    SCRIPT "enter.js",
+    SCRIPT "jobs.js",
+    SCRIPT "job.js",
+    SCRIPT "runs.js",
+    SCRIPT "run.js",
+];
+
+/// The name of the folder: a hash of all that is in it.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Sha256::new();
+    for text in ASSETS.iter().map(|asset| asset.text).chain([DOCUMENT]) {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    }
+    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..VERSION_DIGITS].to_owned()
+});
+
+/// The routes of the page.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/", get(document)).route("/page/{version}/{name}", get(asset))
+}
+
+/// The document. Browsers ask for it each time, and are told when it is the one that they have.
+async fn document(headers: HeaderMap) -> Response {
+    static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.replace(VERSION_MARK, &VERSION));
+    let tag = format!("\"{}\"", *VERSION);
+    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], TEXT.as_str()).into_response(),
+    };
+    let tag = HeaderValue::try_from(tag).expect("quotes and hexadecimal digits are fit for a header");
+    response.headers_mut().insert(header::ETAG, tag);
+    sealed(response, "no-cache")
+}
+
+/// A file of the page, as long as the folder is the one of this daemon.
+async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Denied> {
+    let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| version == *VERSION);
+    let Some(asset) = found else {
+        let denied = Denied::new(Code::NotFound, "the page has no such file");
+        return Err(denied.hint("load the page anew: the daemon may have another version now"));
+    };
+    let response = ([(header::CONTENT_TYPE, asset.media_type)], asset.text).into_response();
+    Ok(sealed(response, "public, max-age=31536000, immutable"))
+}
+
+/// The response with what browsers must know about how it may be used.
+fn sealed(mut response: Response, caching: &'static str) -> Response {
+    for (name, value) in [
+        (header::CACHE_CONTROL, caching),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+
+    use super::*;
+
+    const BYTES_MAX: usize = 1 << 20;
+
+    async fn text(response: Response) -> String {
+        let bytes = to_bytes(response.into_body(), BYTES_MAX).await.expect("a short body");
+        String::from_utf8(bytes.to_vec()).expect("text")
+    }
+
+    fn header_of(response: &Response, name: header::HeaderName) -> &str {
+        response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    async fn found(version: &str, name: &str) -> Option<Response> {
+        asset(Path((version.to_owned(), name.to_owned()))).await.ok()
+    }
+
+    #[tokio::test]
+    async fn the_document_is_sealed_and_loads_only_what_is_there() {
+        let response = document(HeaderMap::new()).await;
+        assert!(header_of(&response, header::CONTENT_SECURITY_POLICY).contains("frame-ancestors 'none'"));
+        assert_eq!(header_of(&response, header::X_CONTENT_TYPE_OPTIONS), "nosniff");
+        assert_eq!(header_of(&response, header::CACHE_CONTROL), "no-cache");
+        let text = text(response).await;
+        assert!(!text.contains(VERSION_MARK), "{text}");
+        for (start, _) in text.match_indices("/page/") {
+            let path = text[start..].split('"').next().expect("split gives one part at least");
+            let (version, name) = path["/page/".len()..].split_once('/').expect("a folder and a file");
+            assert!(found(version, name).await.is_some(), "{path}");
+        }
+        for inline in ["<style", "style=", " on", "<script>"] {
+            assert!(!text.contains(inline), "the policy forbids `{inline}`");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_browser_that_has_it_is_told_so() {
+        let first = document(HeaderMap::new()).await;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
+        let again = document(headers.clone()).await;
+        assert_eq!(
+            (again.status(), again.headers()[header::ETAG].clone()),
+            (StatusCode::NOT_MODIFIED, headers[header::IF_NONE_MATCH].clone())
+        );
+        assert_eq!(text(again).await, "");
+        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"other\""));
+        assert_eq!(document(headers).await.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn files_are_kept_for_ever_and_only_under_their_version() {
+        let response = found(&VERSION, "main.js").await.expect("there");
+        assert_eq!(header_of(&response, header::CONTENT_TYPE), SCRIPT);
+        assert!(header_of(&response, header::CACHE_CONTROL).contains("immutable"));
+        for (version, name) in [("0", "main.js"), (VERSION.as_str(), "index.html"), (VERSION.as_str(), "../mod.rs")] {
+            assert!(found(version, name).await.is_none(), "{version} {name}");
+        }
+    }
+
+    /// A module that another one imports and nobody serves would be a page that stays empty.
+    #[test]
+    fn modules_import_what_is_served() {
+        for asset in ASSETS.iter().filter(|asset| asset.media_type == SCRIPT) {
+            let imports = asset.text.lines().filter(|line| line.starts_with("import "));
+            for line in imports {
+                let name = line.split('"').nth(1).and_then(|path| path.strip_prefix("./")).expect("a relative path");
+                assert!(ASSETS.iter().any(|other| other.name == name), "{}: {line}", asset.name);
+            }
+            for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "alert("] {
+                assert!(!asset.text.contains(way), "{} must not use {way}", asset.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The description of the API, for programs.
+
+use std::sync::Arc;
+
+use axum::routing::get;
+use axum::{Json, Router};
+use utoipa::openapi::OpenApi;
+
+use crate::{App, openapi};
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/openapi.json", get(document))
+}
+
+async fn document() -> Json<OpenApi> {
+    Json(openapi::document())
+}

@@ -1,0 +1,70 @@
+//! The way in: links that let a browser in once, what becomes of them, and a new token.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use cronhold_api::{Code, Link, Problem, Token};
+use serde::Deserialize;
+
+use super::pauses::Nothing;
+use crate::App;
+use crate::extract::{Asked, Body};
+use crate::guard::COOKIE;
+use crate::problem::Denied;
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/enter", get(enter)).route("/api/v1/link", post(link)).route("/api/v1/token", post(token))
+}
+
+/// What a link carries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Carried {
+    once: String,
+}
+
+/// Makes a link that opens the page once.
+#[utoipa::path(post, path = "/api/v1/link", tag = "entry",
+    responses((status = 200, body = Link), (status = "4XX", body = Problem)))]
+pub(crate) async fn link(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Link>, Denied> {
+    // The guard has seen that this is a name of ours; whoever asks by it can open it.
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.ok_or_else(|| Denied::new(Code::BadRequest, "a request must have one `Host` header"))?;
+    Ok(Json(Link { url: format!("http://{host}/enter?once={}", app.door.code(app.clock.now())) }))
+}
+
+/// Lets a browser in and shows it the page.
+#[utoipa::path(get, path = "/enter", tag = "entry",
+    params(("once" = String, Query, description = "The code of a link")),
+    responses((status = 303, description = "To the page, with a session"), (status = "4XX", body = Problem)))]
+pub(crate) async fn enter(
+    State(app): State<Arc<App>>,
+    Asked(Carried { once }): Asked<Carried>,
+) -> Result<Response, Denied> {
+    let session = app.door.enter(&once, app.clock.now()).ok_or_else(|| {
+        Denied::new(Code::Unauthorized, "this link was used before, or is too old")
+            .hint("`cronhold token link` prints a new one")
+    })?;
+    let lasts = session.lasts.secs();
+    let cookie = format!("{COOKIE}={}; Max-Age={lasts}; Path=/; HttpOnly; SameSite=Strict", session.text);
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response())
+}
+
+/// Makes a new admin token. The old one and all sessions are worth nothing from now on.
+#[utoipa::path(post, path = "/api/v1/token", tag = "entry",
+    responses((status = 200, body = Token), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn token(State(app): State<Arc<App>>, Body(Nothing {}): Body<Nothing>) -> Result<Json<Token>, Denied> {
+    let renewed = app.door.renew().map_err(|error| {
+        Denied::new(Code::Unavailable, format!("the new token cannot be written: {error}"))
+            .hint("the old one is still good; look at the daemon's data directory")
+    })?;
+    Ok(Json(Token { token: renewed }))
+}

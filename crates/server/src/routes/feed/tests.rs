@@ -1,0 +1,98 @@
+//! The feed as a browser reads it.
+
+use std::pin::pin;
+
+use axum::body::BodyDataStream;
+use axum::http::HeaderName;
+use futures_core::Stream;
+use serde_json::Value;
+
+use super::*;
+use crate::testing::{Rig, with_rig};
+
+struct Listener {
+    stream: BodyDataStream,
+    text: String,
+}
+
+impl Listener {
+    async fn new(rig: &Rig, job: Option<&str>, last: Option<&str>) -> Self {
+        let which = Which { job: job.map(ToOwned::to_owned) };
+        let headers = last.map(|last| (HeaderName::from_static("last-event-id"), last.parse().expect("a value")));
+        let state = State(Arc::clone(&rig.app));
+        let response = feed(state, Asked(which), headers.into_iter().collect()).await.expect("it is there");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { stream: response.into_body().into_data_stream(), text: String::new() }
+    }
+
+    /// The next block up to an empty line.
+    async fn block(&mut self) -> String {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let block = block.to_owned();
+                self.text = rest.to_owned();
+                return block;
+            }
+            let mut stream = pin!(&mut self.stream);
+            let bytes = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await.expect("it goes on");
+            self.text.push_str(std::str::from_utf8(&bytes.expect("nothing fails")).expect("text"));
+        }
+    }
+
+    /// The next event: its id, name and JSON.
+    async fn event(&mut self) -> (String, String, Value) {
+        let block = self.block().await;
+        let lines: Vec<&str> = block.lines().collect();
+        let [id, name, json] = lines.as_slice() else { panic!("{block}") };
+        let field = |line: &str, name: &str| line.strip_prefix(name).unwrap_or_else(|| panic!("{block}")).to_owned();
+        let json = serde_json::from_str(&field(json, "data: ")).expect("JSON");
+        (field(id, "id: "), field(name, "event: "), json)
+    }
+}
+
+#[test]
+fn tells_what_happens() {
+    with_rig("feed-tells", async |rig| {
+        let mut all = Listener::new(rig, None, None).await;
+        let mut only_b = Listener::new(rig, Some("b"), None).await;
+        let start = all.block().await;
+        assert!(start.starts_with("retry: 1000\nid: "), "{start}");
+        only_b.block().await;
+        rig.send("PUT /api/v1/jobs/a", r#"{"program": "true"}"#).await;
+        rig.send("PUT /api/v1/jobs/b", r#"{"program": "true"}"#).await;
+        rig.send("POST /api/v1/jobs/a/runs", "{}").await;
+        rig.send("POST /api/v1/jobs/b/pause", r#"{"why": "tea"}"#).await;
+        rig.send("POST /api/v1/jobs/b/resume", "").await;
+        rig.send("POST /api/v1/pause", r#"{"why": "moving"}"#).await;
+        rig.ask("DELETE /api/v1/jobs/b", "").await;
+
+        let (_, name, job) = all.event().await;
+        assert_eq!((name.as_str(), &job["id"], &job["revision"]), ("job", &"a".into(), &1.into()));
+        assert_eq!(all.event().await.2["id"], "b");
+        let (_, name, run) = all.event().await;
+        assert_eq!((name.as_str(), &run["job"], &run["node"]), ("run", &"a".into(), &"test".into()));
+
+        let (_, name, job) = only_b.event().await;
+        assert_eq!((name.as_str(), &job["id"]), ("job", &"b".into()));
+        let (seen, name, pause) = only_b.event().await;
+        assert_eq!((name.as_str(), &pause["job"], &pause["pause"]["why"]), ("pause", &"b".into(), &"tea".into()));
+        let (_, _, pause) = only_b.event().await;
+        assert_eq!((&pause["job"], &pause["pause"]), (&"b".into(), &Value::Null));
+        let (_, _, pause) = only_b.event().await;
+        assert_eq!((&pause["job"], &pause["pause"]["everything"]), (&Value::Null, &true.into()));
+        let (_, name, job) = only_b.event().await;
+        assert_eq!((name.as_str(), &job["revision"]), ("job", &Value::Null));
+
+        // Who comes back gets what it has missed.
+        let mut again = Listener::new(rig, Some("b"), Some(&seen)).await;
+        again.block().await;
+        assert_eq!(again.event().await.2["pause"], Value::Null);
+        // Who comes from another life looks at everything anew.
+        let mut stranger = Listener::new(rig, None, Some("abc-1")).await;
+        stranger.block().await;
+        assert_eq!(stranger.event().await.1, "reset");
+        for (path, more) in [("feed?job=%23", ""), ("feed?x=1", ""), ("feed", "Last-Event-ID: 7\n")] {
+            assert_eq!(rig.ask(&format!("GET /api/v1/{path}"), more).await.problem().0, 400, "{path} {more}");
+        }
+    });
+}

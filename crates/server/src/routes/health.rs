@@ -1,0 +1,43 @@
+//! How the daemon is doing, for whoever watches over it. Open to all, so that it says little.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use cronhold_api::Health;
+
+use crate::App;
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/health", get(health)).route("/ready", get(ready))
+}
+
+/// Whether all is well.
+#[utoipa::path(get, path = "/health", tag = "health", security(()),
+    responses((status = 200, body = Health), (status = 503, body = Health)))]
+pub(crate) async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Health>) {
+    let health = look(&app).await;
+    (status(health.ok), Json(health))
+}
+
+/// Whether the node has taken up everything that was stored, and starts what is due.
+#[utoipa::path(get, path = "/ready", tag = "health", security(()),
+    responses((status = 200, body = Health), (status = 503, body = Health)))]
+pub(crate) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Health>) {
+    let health = look(&app).await;
+    (status(health.ok && health.ready), Json(health))
+}
+
+async fn look(app: &App) -> Health {
+    // What exactly is wrong is for those who have the token: it may name paths.
+    let is_well = app.store.health().await.trouble.is_none();
+    let trouble = (!is_well).then(|| "the store has trouble; the log says more".to_owned());
+    Health { ok: is_well, ready: app.is_ready(), trouble, version: app.version.to_owned() }
+}
+
+fn status(is_well: bool) -> StatusCode {
+    if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}

@@ -1,0 +1,36 @@
+//! A job is removed. Its runs stay, and so do programs that are running.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use cronhold_api::Problem;
+use cronhold_core::command::{Command, Provided};
+use cronhold_core::record::Source;
+
+use super::job_put::seen;
+use crate::App;
+use crate::caller::Caller;
+use crate::extract::OfJob;
+use crate::problem::Denied;
+
+/// Removes a job that was put by the command line or the API.
+#[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs",
+    params(
+        ("id" = String, Path, description = "The job's id"),
+        ("If-Match" = Option<String>, Header, description = "An ETag: only if the job is still so"),
+    ),
+    responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    OfJob(id): OfJob,
+    headers: HeaderMap,
+) -> Result<StatusCode, Denied> {
+    let provided = match headers.get(header::IF_MATCH) {
+        Some(tag) => seen(tag)?,
+        None => Provided::Any,
+    };
+    app.node.ask(actor, Command::RemoveJob { id, source: Source::Api, provided }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

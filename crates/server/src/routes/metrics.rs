@@ -1,0 +1,119 @@
+//! Counters and levels in the text form that Prometheus reads.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use cronhold_api::Problem;
+use cronhold_core::record::{Key, Record};
+use cronhold_schedule::Span;
+use cronhold_store::{Fault, Query};
+
+use crate::App;
+use crate::problem::Denied;
+
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Jobs that are read at once.
+const PAGE: usize = 1_000;
+/// Counting jobs means reading them all, so that it is not done at every look.
+const COUNT_LASTS: Span = Span::from_secs(30);
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/metrics", get(metrics)).layer(Extension(Arc::new(Counted::default())))
+}
+
+/// How many jobs there were when they were counted last.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(Mutex<Option<(Span, Counts)>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    jobs: u64,
+    paused: u64,
+}
+
+/// Everything that is counted.
+#[utoipa::path(get, path = "/metrics", tag = "health",
+    responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = Problem),
+        (status = 503, body = Problem)))]
+pub(crate) async fn metrics(
+    State(app): State<Arc<App>>,
+    Extension(counted): Extension<Arc<Counted>>,
+) -> Result<Response, Denied> {
+    let (counts, store) = (counted.now(&app).await?, app.store.health().await);
+    let reading = app.node.reading();
+    let mistakes = app.files.mistakes().len() as u64;
+    let mut text = String::new();
+    let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
+        writeln!(text, "# HELP cronhold_{name} {help}\n# TYPE cronhold_{name} {kind}\ncronhold_{name} {value}")
+            .expect("a text takes everything");
+    };
+    tell("ready", "gauge", "Whether the node has taken up everything and starts what is due.", app.is_ready().into());
+    tell("jobs", "gauge", "Jobs.", counts.jobs);
+    tell("jobs_paused", "gauge", "Jobs that are paused by themselves.", counts.paused);
+    tell("job_file_mistakes", "gauge", "Mistakes in job files and calendars.", mistakes);
+    tell("turns_total", "counter", "Turns taken.", reading.turns);
+    tell("commands_total", "counter", "Commands carried out.", reading.commands);
+    tell("programs_launched_total", "counter", "Programs that were asked to be started.", reading.launched);
+    tell("runs_finished_total", "counter", "Runs that finished here.", reading.finished);
+    tell("claims_late_total", "counter", "Occurrences claimed more than a second after they were due.", reading.late);
+    tell("claim_lateness_max_milliseconds", "gauge", "How late the latest of them was.", reading.latest_ms);
+    tell("store_faults_total", "counter", "Commands that the store failed.", reading.faults);
+    tell("repairs_total", "counter", "Obligations that the watchdog repaired.", reading.repaired);
+    tell("clock_steps_total", "counter", "Steps of the clock.", reading.clock_steps);
+    tell("store_up", "gauge", "Whether the store has no trouble.", store.trouble.is_none().into());
+    tell("store_commits_total", "counter", "Commits of the store.", store.commits);
+    tell("store_units_total", "counter", "Units that were committed.", store.units);
+    let version = app.version.replace(['\\', '"', '\n'], "_");
+    writeln!(
+        text,
+        "# HELP cronhold_build_info What this is.\n# TYPE cronhold_build_info gauge\n\
+         cronhold_build_info{{version=\"{version}\"}} 1"
+    )
+    .expect("a text takes everything");
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+}
+
+impl Counted {
+    async fn now(&self, app: &App) -> Result<Counts, Fault> {
+        let uptime = app.clock.uptime();
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, counts)) = last.filter(|(at, _)| uptime.minus(*at) < COUNT_LASTS) {
+            return Ok(counts);
+        }
+        let counts = Counts::count(app).await?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((uptime, counts));
+        Ok(counts)
+    }
+}
+
+impl Counts {
+    async fn count(app: &App) -> Result<Self, Fault> {
+        let mut counts = Self::default();
+        let mut after = None;
+        loop {
+            let page = app.store.page(&Query::Jobs { after }, PAGE).await?;
+            let ids = page.records.iter().filter_map(|stored| match &stored.record {
+                Record::Job(job) => Some(Key::JobState(job.id.clone())),
+                _ => None,
+            });
+            let states: Vec<Key> = ids.collect();
+            counts.jobs += states.len() as u64;
+            let states = app.store.load(&states).await?.into_iter().flatten();
+            let paused = states.filter(|stored| match &stored.record {
+                Record::JobState(state) => state.pauses.is_paused(),
+                _ => false,
+            });
+            counts.paused += paused.count() as u64;
+            after = match page.next(PAGE) {
+                Some(Key::Job(last)) => Some(last),
+                _ => return Ok(counts),
+            };
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! When a job is due next, by all of its schedules that count.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+use cronhold_api::{Code, LIMIT_MAX, Occurrence, Problem};
+use cronhold_core::record::{JobRecord, ScheduleId};
+use cronhold_core::why::Known;
+use cronhold_core::{World, job};
+use cronhold_schedule::{Instant, Schedule};
+use serde::Deserialize;
+
+use super::runs::read;
+use crate::App;
+use crate::extract::{Asked, OfJob};
+use crate::known::{self, Runs};
+use crate::problem::Denied;
+
+/// Occurrences when nobody says how many.
+const COUNT: usize = 5;
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/api/v1/jobs/{id}/next", get(next))
+}
+
+/// Which occurrences are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    count: Option<usize>,
+    from: Option<String>,
+}
+
+/// When a job is due next.
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/next", tag = "questions",
+    params(
+        ("id" = String, Path, description = "The job's id"),
+        ("count" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
+        ("from" = Option<String>, Query, description = "What comes after this time; now, when absent"),
+    ),
+    responses((status = 200, body = Vec<Occurrence>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn next(
+    State(app): State<Arc<App>>,
+    OfJob(job): OfJob,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Vec<Occurrence>>, Denied> {
+    let count = which.count.unwrap_or(COUNT);
+    if !(1..=LIMIT_MAX).contains(&count) {
+        return Err(Denied::new(Code::BadRequest, format!("`count` must be from 1 to {LIMIT_MAX}")));
+    }
+    let from = read("from", which.from.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
+    let known = known::load_there(&*app.store, &job, Runs::Present).await?.known;
+    let world = (app.world)();
+    let mut coming = Vec::new();
+    for (job, id, schedule) in enabled(&known) {
+        let compiled = compile(job, id, schedule, &world)?;
+        coming.extend(times(&known, id, &compiled, from).take(count).map(|at| occurrence(at, id, &compiled)));
+    }
+    coming.sort_by(|one, other| (one.at, &one.schedule).cmp(&(other.at, &other.schedule)));
+    coming.truncate(count);
+    Ok(Json(coming))
+}
+
+/// The schedules of a job that count.
+pub(super) fn enabled(known: &Known) -> impl Iterator<Item = (&JobRecord, &ScheduleId, &job::Schedule)> {
+    let schedules = known.job.iter().flat_map(|job| job.schedules().map(move |(id, schedule)| (&**job, id, schedule)));
+    schedules.filter(|(_, _, schedule)| schedule.enabled)
+}
+
+/// A schedule that can be asked.
+pub(super) fn compile(
+    job: &JobRecord,
+    id: &ScheduleId,
+    schedule: &job::Schedule,
+    world: &World,
+) -> Result<Schedule, Denied> {
+    job.compile(schedule, world).map_err(|error| {
+        let text = format!("the schedule `{id}` cannot be asked: `{}`: {}", error.key, error.error.message);
+        Denied::new(Code::Invalid, text)
+    })
+}
+
+/// What comes after a time. A schedule that counts from the run before goes on from what its cursor says, as if each
+/// run ended at once; while it waits for a run to end nobody knows when the next comes.
+fn times<'a>(
+    known: &Known,
+    id: &ScheduleId,
+    compiled: &'a Schedule,
+    after: Instant,
+) -> impl Iterator<Item = Instant> + use<'a> {
+    let next = known.cursors.iter().find(|cursor| cursor.schedule == *id).and_then(|cursor| cursor.next);
+    let first = next.filter(|_| compiled.counts_from_previous());
+    let others = match (first, compiled.counts_from_previous()) {
+        (None, true) => None,
+        (first, _) => Some(compiled.coming(first.unwrap_or(after))),
+    };
+    first.into_iter().chain(others.into_iter().flatten()).skip_while(move |at| *at <= after)
+}
+
+fn occurrence(at: Instant, id: &ScheduleId, compiled: &Schedule) -> Occurrence {
+    Occurrence {
+        at,
+        due: at.plus(compiled.jitter(at)),
+        schedule: id.to_string(),
+        local: at.with_offset(compiled.zone().offset_at(at.secs())),
+    }
+}

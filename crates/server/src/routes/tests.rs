@@ -1,0 +1,135 @@
+//! The smaller routes: nodes, reload, control, health, metrics, the document.
+
+use std::collections::BTreeSet;
+
+use cronhold_engine::Task;
+use serde_json::json;
+
+use crate::testing::with_rig;
+
+#[test]
+fn nodes_and_health() {
+    with_rig("nodes", async |rig| {
+        let nodes = rig.ask("GET /api/v1/nodes", "").await.json();
+        assert_eq!((nodes.as_array().map(Vec::len), &nodes[0]["name"]), (Some(1), &json!("test")));
+        assert_eq!(nodes[0]["is_this"], true);
+        let reloaded = rig.ask("POST /api/v1/reload", "").await.json();
+        assert_eq!(reloaded, json!({"summary": "no job, 1 mistake", "mistakes": 1}));
+        let well = json!({"ok": true, "ready": true, "trouble": null, "version": "1.2.3"});
+        for path in ["GET /health", "GET /ready"] {
+            assert_eq!(rig.raw(path, "").await.json(), well);
+        }
+        rig.app.is_ready.store(false, std::sync::atomic::Ordering::Release);
+        assert_eq!((rig.raw("GET /health", "").await.status, rig.raw("GET /ready", "").await.status), (200, 503));
+        assert_eq!(rig.ask("GET /api/v1/jobs", "").await.problem(), (503, "unavailable".to_owned()));
+        assert_eq!(rig.raw("GET /api/v1/jobs", "").await.problem().0, 401, "that is told first");
+    });
+}
+
+#[test]
+fn metrics() {
+    with_rig("metrics", async |rig| {
+        for id in ["a", "b"] {
+            let put = rig.send(&format!("PUT /api/v1/jobs/{id}"), r#"{"program": "x"}"#).await;
+            assert_eq!(put.status, 201);
+        }
+        assert_eq!(rig.ask("POST /api/v1/jobs/b/pause", "").await.status, 204);
+        let got = rig.ask("GET /metrics", "").await;
+        assert!(got.headers["content-type"].to_str().is_ok_and(|kind| kind.starts_with("text/plain; version=0.0.4")));
+        for line in [
+            "cronhold_jobs 2",
+            "cronhold_jobs_paused 1",
+            "cronhold_job_file_mistakes 2",
+            "cronhold_ready 1",
+            "cronhold_store_up 1",
+            "cronhold_build_info{version=\"1.2.3\"} 1",
+            "# TYPE cronhold_commands_total counter",
+        ] {
+            assert!(got.text.lines().any(|told| told == line), "{line} is not in {}", got.text);
+        }
+    });
+}
+
+#[test]
+fn events_of_cronken() {
+    with_rig("control", async |rig| {
+        let send = async |event: serde_json::Value| rig.send("POST /api/v1/control", &event.to_string()).await;
+        let definition =
+            json!({"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "echo", "lock": false, "ttl": 10}});
+        let add = json!({"action": "add", "args": {"job_name": "backup", "job_def": definition}});
+        assert_eq!(send(add.clone()).await.status, 204);
+        assert_eq!(send(add).await.problem().0, 409, "a name that is taken is refused");
+        let look = async || rig.ask("GET /api/v1/jobs/backup", "").await.json();
+        assert_eq!(look().await["schedule"], "0 3 * * *");
+        for (action, paused) in [("pause", true), ("pause", true), ("resume", false), ("resume", false)] {
+            assert_eq!(send(json!({"action": action, "args": "backup"})).await.status, 204);
+            assert_eq!(look().await["paused"], paused);
+        }
+        assert_eq!(send(json!({"action": "pause", "args": "all"})).await.status, 204);
+        assert_eq!(look().await["pause"]["everything"], true);
+        assert_eq!(send(json!({"action": "resume", "args": "all"})).await.status, 204);
+
+        assert_eq!(send(json!({"action": "trigger", "args": "backup"})).await.status, 204);
+        let run = look().await["last"].clone();
+        assert_eq!((&run["number"], &run["state"]), (&json!(1), &json!("starting")));
+        assert!(matches!(rig.hands.tasks()[..], [Task::Launch { .. }]));
+        let kill = send(json!({"action": "kill_run", "args": run["id"]})).await;
+        assert!(kill.status == 204 || kill.problem().0 == 409, "{kill:?}");
+
+        assert_eq!(send(json!({"action": "validate", "args": ["backup"]})).await.status, 204);
+        assert_eq!(send(json!({"action": "validate", "args": "backup"})).await.status, 204);
+        let wrong = send(json!({"action": "validate", "args": []})).await;
+        assert_eq!(wrong.problem().0, 422);
+        assert!(wrong.text.contains("broken.yaml:3:1"));
+        assert_eq!(send(json!({"action": "reload", "args": {}})).await.status, 204);
+        assert_eq!(send(json!({"action": "remove", "args": "backup"})).await.status, 204);
+        for (event, status) in [
+            (json!({"action": "remove", "args": "backup"}), 404),
+            (json!({"action": "drain_nodes", "args": ["here"]}), 422),
+            (json!({"action": "explode"}), 422),
+            (json!({"action": "pause"}), 422),
+            (json!({"action": "pause", "args": 7}), 422),
+            (json!({"action": "kill_run", "args": "x"}), 422),
+            (json!({"action": "add", "args": {"job_name": "x"}}), 422),
+            (json!({"action": "add", "args": {"job_name": "x", "job_def": {"cron_args": {}}}}), 422),
+            (json!({"args": {}}), 400),
+            (json!([]), 400),
+        ] {
+            assert_eq!(send(event.clone()).await.problem().0, status, "{event}");
+        }
+    });
+}
+
+/// Every path of the API is in the document, and can be asked in the ways that it says.
+#[test]
+fn the_document_tells_what_there_is() {
+    with_rig("document", async |rig| {
+        let document = rig.ask("GET /openapi.json", "").await.json();
+        assert_eq!(document["openapi"], "3.1.0");
+        let paths = document["paths"].as_object().expect("a map");
+        assert!(paths.len() >= 13, "{paths:?}");
+        let mut names = BTreeSet::new();
+        for operation in paths.values().flat_map(|ways| ways.as_object().expect("a map").values()) {
+            assert!(names.insert(operation["operationId"].as_str().expect("a name")), "{operation}");
+            for (status, answer) in operation["responses"].as_object().expect("a map") {
+                assert_ne!(answer["description"], "", "{status} {operation}");
+                let is_refusal = status.starts_with('4');
+                assert!(!is_refusal || answer["content"]["application/problem+json"].is_object(), "{operation}");
+            }
+        }
+        for (path, ways) in paths {
+            let asked = path.replace("{id}", "nobody").replace("{run}", "nobody");
+            for way in ways.as_object().expect("a map").keys() {
+                let way = way.to_uppercase();
+                if path.ends_with("/token") || path.ends_with("/feed") {
+                    // One would end this test's token, the other never ends.
+                    continue;
+                }
+                let got = rig.ask(&format!("{way} {asked}"), "").await;
+                assert_ne!(got.status, 405, "{way} {path}");
+                let is_unknown = got.status == 404 && got.text.contains("there is nothing at");
+                assert!(!is_unknown, "{way} {path}");
+            }
+        }
+    });
+}

@@ -1,0 +1,76 @@
+//! Why a job runs or does not run, now or at some time. The answer is the core's; here it gets its records.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+use cronhold_api::{Line, Problem, Why};
+use cronhold_core::decision::Rejection;
+use cronhold_core::why::{self, Tone};
+use cronhold_schedule::Instant;
+use serde::Deserialize;
+
+use super::runs::read;
+use crate::App;
+use crate::extract::{Asked, OfJob};
+use crate::known::{self, Runs};
+use crate::problem::Denied;
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/api/v1/jobs/{id}/why", get(ask))
+}
+
+/// About when it is asked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct When {
+    at: Option<String>,
+}
+
+/// Why a job runs or does not run.
+#[utoipa::path(get, path = "/api/v1/jobs/{id}/why", tag = "questions",
+    params(
+        ("id" = String, Path, description = "The job's id"),
+        ("at" = Option<String>, Query, description = "About this time; about the present, when absent"),
+    ),
+    responses((status = 200, body = Why), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn ask(
+    State(app): State<Arc<App>>,
+    OfJob(job): OfJob,
+    Asked(when): Asked<When>,
+) -> Result<Json<Why>, Denied> {
+    let at = read("at", when.at.as_deref(), Instant::parse)?;
+    let runs = if at.is_some() { Runs::All } else { Runs::Present };
+    let loaded = known::load(&*app.store, &job, runs).await?;
+    // A job that is gone can still have runs to speak of.
+    if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
+        return Err(Rejection::NoJob(job).into());
+    }
+    let (world, now) = ((app.world)(), app.clock.now());
+    let answer = why::why(&job, &loaded.known, &world, now, at);
+    let mut lines: Vec<Line> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
+    if let Some(cut) = loaded.cut.filter(|cut| at.is_some_and(|at| at <= *cut)) {
+        let text = format!("only the latest {} runs were looked at, which begin at {cut}", known::RUNS_MAX);
+        lines.insert(0, Line { tone: tone(Tone::Advice).to_owned(), text });
+    }
+    Ok(Json(Why { job: job.to_string(), now, at, lines }))
+}
+
+/// A line of the core as it is told.
+pub(super) fn line(line: why::Line) -> Line {
+    Line { tone: tone(line.tone).to_owned(), text: line.text }
+}
+
+/// The word for a kind of line.
+pub(super) const fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Answer => "answer",
+        Tone::Detail => "detail",
+        Tone::Advice => "advice",
+    }
+}
+
+#[cfg(test)]
+mod tests;

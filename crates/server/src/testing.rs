@@ -1,0 +1,260 @@
+//! What tests of this crate share: a real node on the store in memory, and requests to its router without a network.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use cronhold_api::{FileMistake, Reloaded};
+use cronhold_core::{JobId, NodeId, World};
+use cronhold_engine::{Clock, Engine, Entropy, Feed as NewsFeed, News, Options, Outside, Ports, Task};
+use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_store::{MemoryStore, Pending, Store};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::door::Door;
+use crate::guard::Hosts;
+use crate::{App, Feed, JobFiles, MistakeAt};
+
+/// The longest answer that a test reads.
+const ANSWER_MAX: usize = 16 * 1024 * 1024;
+/// When the clock of tests begins.
+pub(crate) const START: Instant = Instant::from_secs(1_800_000_000);
+/// What the router of tests thinks that it listens on.
+pub(crate) const HOST: &str = "127.0.0.1:2766";
+
+/// A directory that goes with this.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("cronhold-server-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Chance that everybody can guess.
+#[derive(Debug, Default)]
+pub(crate) struct Dice(AtomicU64);
+
+impl Entropy for Dice {
+    fn bits(&self) -> u128 {
+        let count = u128::from(self.0.fetch_add(1, Ordering::Relaxed)) + 1;
+        count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+}
+
+/// The executor's time, counted from the start of the test.
+#[derive(Debug)]
+pub(crate) struct TestClock(tokio::time::Instant);
+
+impl Clock for TestClock {
+    fn now(&self) -> Instant {
+        START.plus(self.uptime())
+    }
+
+    fn uptime(&self) -> Span {
+        Span::from_micros(u64::try_from(self.0.elapsed().as_micros()).expect("tests are short"))
+    }
+
+    fn sleep(&self, span: Span) -> Pending<'_, ()> {
+        Box::pin(tokio::time::sleep(std::time::Duration::from_micros(span.micros())))
+    }
+}
+
+/// Nobody runs programs; what was asked for is noted.
+#[derive(Debug, Default)]
+pub(crate) struct Hands(Mutex<Vec<Task>>);
+
+impl Hands {
+    /// What was asked for so far.
+    pub(crate) fn tasks(&self) -> Vec<Task> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Outside for Hands {
+    fn perform(&self, task: Task) -> Pending<'_, ()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+        Box::pin(async {})
+    }
+}
+
+/// Notes that the node is ready, and tells the feed of the routes.
+#[derive(Debug)]
+struct Ear {
+    is_ready: Arc<AtomicBool>,
+    feed: Arc<Feed>,
+}
+
+impl NewsFeed for Ear {
+    fn tell(&self, news: &News<'_>) {
+        if matches!(news, News::Ready { .. }) {
+            self.is_ready.store(true, Ordering::Release);
+        }
+        self.feed.tell(news);
+    }
+}
+
+/// Job files with one mistake in the file of `broken`, and one that belongs to no job.
+#[derive(Debug)]
+pub(crate) struct BrokenFiles;
+
+impl JobFiles for BrokenFiles {
+    fn mistakes(&self) -> Vec<MistakeAt> {
+        let mistake = |file: &str| FileMistake {
+            file: file.to_owned(),
+            line: 3,
+            column: 1,
+            message: "unknown key `progam`".to_owned(),
+            hint: Some("did you mean `program`?".to_owned()),
+        };
+        let job = Some(JobId::parse("broken").expect("an id"));
+        vec![
+            MistakeAt { job, mistake: mistake("broken.yaml") },
+            MistakeAt { job: None, mistake: mistake("calendars/days.txt") },
+        ]
+    }
+
+    fn reload(&self) -> Pending<'_, Reloaded> {
+        Box::pin(async { Reloaded { summary: "no job, 1 mistake".to_owned(), mistakes: 1 } })
+    }
+}
+
+/// A node, its routes, and what is behind them.
+pub(crate) struct Rig {
+    pub(crate) app: Arc<App>,
+    pub(crate) hands: Arc<Hands>,
+    pub(crate) token: String,
+    router: Router,
+    _scratch: Scratch,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Got {
+    /// The body as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// Status and code of a problem; the answer must be one.
+    #[track_caller]
+    pub(crate) fn problem(&self) -> (u16, String) {
+        let kind = self.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        assert_eq!(kind, Some("application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status, "{problem}");
+        (self.status, problem["code"].as_str().expect("a code").to_owned())
+    }
+}
+
+/// Runs a test on a node of its own.
+pub(crate) fn with_rig(name: &str, test: impl AsyncFnOnce(&Rig)) {
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an executor");
+    executor.block_on(async {
+        let rig = Rig::start(name).await;
+        test(&rig).await;
+        rig.app.node.stop().await;
+    });
+}
+
+impl Rig {
+    async fn start(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        let clock: Arc<dyn Clock> = Arc::new(TestClock(tokio::time::Instant::now()));
+        let store_clock = Arc::clone(&clock);
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(move || store_clock.now())));
+        let (hands, feed, is_ready) = (Arc::new(Hands::default()), Arc::new(Feed::default()), Arc::default());
+        let ear = Ear { is_ready: Arc::clone(&is_ready), feed: Arc::clone(&feed) };
+        let entropy = Arc::new(Dice::default());
+        let ports = Ports {
+            clock: Arc::clone(&clock),
+            entropy: Arc::clone(&entropy) as _,
+            store: Arc::clone(&store),
+            outside: Arc::clone(&hands) as _,
+            feed: Arc::new(ear),
+        };
+        let this = NodeId::from_bits(7);
+        let (engine, node) = Engine::new(ports, Options::new(this, "test"), world());
+        tokio::spawn(async move { engine.run().await.expect("the store works") });
+        node.begin().await;
+        while !is_ready.load(Ordering::Acquire) {
+            tokio::task::yield_now().await;
+        }
+        let door = Door::open(scratch.path(), entropy).expect("a door");
+        let token = fs::read_to_string(scratch.path().join("token")).expect("a token").trim().to_owned();
+        let files = Arc::new(BrokenFiles);
+        let world = Arc::new(world);
+        let app = Arc::new(App { node, store, clock, world, files, feed, door, this, is_ready, version: "1.2.3" });
+        let hosts = Hosts::new(HOST.parse().expect("an address"), &["cron.example".to_owned()]);
+        let router = crate::router(Arc::clone(&app), hosts);
+        Self { app, hands, token, router, _scratch: scratch }
+    }
+
+    /// Asks with the token. Headers stand in lines of `more`, and a body after an empty line.
+    pub(crate) async fn ask(&self, line: &str, more: &str) -> Got {
+        self.raw(line, &format!("Authorization: Bearer {}\n{more}", self.token)).await
+    }
+
+    /// Asks with a JSON body and the token.
+    pub(crate) async fn send(&self, line: &str, body: &str) -> Got {
+        self.ask(line, &format!("Content-Type: application/json\n\n{body}")).await
+    }
+
+    /// Asks without the token.
+    pub(crate) async fn raw(&self, line: &str, more: &str) -> Got {
+        let (method, uri) = line.split_once(' ').expect("a method and a path");
+        let (headers, body) = more.split_once("\n\n").unwrap_or((more, ""));
+        let mut request = Request::builder().method(method).uri(uri);
+        let headers = headers.lines().filter_map(|line| line.split_once(": "));
+        let headers: Vec<(&str, &str)> = headers.collect();
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            request = request.header(header::HOST, HOST);
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Body::from(body.to_owned())).expect("a request");
+        let answer = self.router.clone().oneshot(request).await.expect("a router always answers");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let body = to_bytes(answer.into_body(), ANSWER_MAX).await.expect("a body");
+        assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");
+        Got { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
+    }
+}
+
+fn world() -> World {
+    World {
+        zones: Arc::new(Zones::bundled()),
+        zones_version: "test".into(),
+        zone: Zone::utc(),
+        calendars: Arc::default(),
+        labels: Arc::new(BTreeSet::new()),
+    }
+}
