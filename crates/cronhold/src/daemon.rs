@@ -16,8 +16,9 @@ use cronhold_wiring::{Around, StoreUrl};
 
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
+use crate::front::{self, Face, Front, Known};
 use crate::home::{Home, Places};
-use crate::job_files::{JobFiles, Plan};
+use crate::job_files::{self, JobFiles};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
@@ -44,14 +45,16 @@ pub struct Setting {
 struct Parts {
     ports: Ports,
     options: Options,
-    world: World,
     programs: Arc<Programs>,
     /// The thread that stores what programs write; it ends with this.
     outputs: Outputs,
     /// The line to the keeper; it ends with this.
     client: Client,
-    /// What the job files want changed, and where they are.
-    jobs: Option<(PathBuf, Plan)>,
+    /// The job files, and zones and calendars with them.
+    files: JobFiles,
+    /// The way in for everybody else, and what they are told.
+    front: Option<Front>,
+    feed: Arc<cronhold_server::Feed>,
 }
 
 /// Runs the daemon until it is asked to stop.
@@ -61,14 +64,14 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let home = Home::choose(up.data.as_deref(), &setting.places)?;
     let url = up.store.clone().unwrap_or_else(|| home.store_url());
     let url = StoreUrl::parse(&url).map_err(|error| Failure::flag("--store", error))?;
-    if let Some(jobs) = up.jobs.as_ref().filter(|jobs| !jobs.is_dir()) {
-        let message = format!("--jobs: there is no directory {}", jobs.display());
-        return Err(Failure::usage(message, "give the directory that the job files are in"));
-    }
+    let roots = job_files::roots(&up.jobs)?;
+    let listen = front::listen(up)?;
     home.make()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let around = Around { clock: Arc::new(clock::now), zones: Arc::clone(zones) };
     let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
+    // A store that is in use says more of another daemon than an address that is.
+    let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
 
     let log = Log::new(weight(up), io::stderr());
     let world = World {
@@ -86,32 +89,26 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| no_executor(&error))?;
     let outcome = executor.block_on(async {
-        let parts = assemble(store, options, world, up, setting, &home, &log).await?;
-        live(parts, &log).await
+        let files = JobFiles::load(roots, world, &*store, clock::now(), &log).await;
+        let files = files.map_err(|fault| gave_up(&fault))?;
+        let parts = assemble(store, options, files, front, setting, &home, &log)?;
+        live(parts, &home, &log).await
     });
     log.end();
     outcome
 }
 
-/// Reads the job files and puts the parts of the node together.
-async fn assemble(
+/// Puts the parts of the node together.
+fn assemble(
     store: Arc<dyn Store>,
     options: Options,
-    mut world: World,
-    up: &Up,
+    files: JobFiles,
+    front: Option<Front>,
     setting: &Setting,
     home: &Home,
     log: &Log,
 ) -> Result<Parts, Failure> {
     let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| no_executor(&error))?);
-    let entropy = Arc::new(SystemEntropy);
-    let mut jobs = None;
-    if let Some(dir) = &up.jobs {
-        let files = JobFiles::load(dir, &world, clock::now(), log);
-        world.calendars = Arc::new(files.calendars());
-        let plan = files.plan(&*store, &world, &*entropy).await.map_err(|fault| gave_up(&fault))?;
-        jobs = Some((dir.clone(), plan));
-    }
     let surroundings = Surroundings::new(setting.env.iter().cloned());
     let programs = Programs::new(Arc::clone(&system_clock), surroundings, log.clone());
     let programs = Arc::new(programs.map_err(|error| no_executor(&error))?);
@@ -122,37 +119,47 @@ async fn assemble(
     let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned() };
     let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| no_executor(&error))?;
-    let feed = Arc::new(Both { log: log.clone(), programs: Arc::clone(&programs) });
-    let ports = Ports { clock: system_clock, entropy, store, outside: Arc::clone(&programs) as _, feed };
-    Ok(Parts { ports, options, world, programs, outputs, client, jobs })
+    let feed = Arc::new(cronhold_server::Feed::default());
+    let everyone =
+        Everyone([Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _]);
+    let outside = Arc::clone(&programs) as _;
+    let ports =
+        Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
+    Ok(Parts { ports, options, programs, outputs, client, files, front, feed })
 }
 
-/// What happens is told to the log, and to programs, which need not be remembered when it is stored what became of
-/// them.
+/// Who is told what happens: the log; programs, which need not be remembered when it is stored what became of them; the
+/// job files, which may wait for a job to come or go; and whoever listens at the API.
 #[derive(Debug)]
-struct Both {
-    log: Log,
-    programs: Arc<Programs>,
-}
+struct Everyone([Arc<dyn Feed>; 4]);
 
-impl Feed for Both {
+impl Feed for Everyone {
     fn tell(&self, news: &News<'_>) {
-        self.log.tell(news);
-        self.programs.tell(news);
+        self.0.iter().for_each(|one| one.tell(news));
     }
 }
 
 /// Runs the node until a signal asks it to stop, or the store is broken.
-async fn live(parts: Parts, log: &Log) -> Result<Exit, Failure> {
-    let Parts { ports, options, world, programs, outputs, client, jobs } = parts;
+async fn live(parts: Parts, home: &Home, log: &Log) -> Result<Exit, Failure> {
+    let Parts { ports, options, programs, outputs, client, files, front, feed } = parts;
     let mut signals = Signals::new().map_err(|error| no_executor(&error))?;
-    let clock = Arc::clone(&ports.clock);
-    let (engine, node) = Engine::new(ports, options, world);
+    let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
+    let (this, shelf) = (options.node, files.shelf());
+    let (engine, node) = Engine::new(ports, options, files.world().clone());
+    let face = front.map(|front| {
+        let known =
+            Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
+        front.answer(known, home)
+    });
+    let face = face.transpose()?;
+    if let Some(face) = &face {
+        log.say(Weight::Usual, format!("listening on {}", face.url()));
+    }
     let mut running = std::pin::pin!(engine.run());
     let company = async {
         // What the files say is asked for before the node begins, so that a job that was changed or removed meanwhile
         // is not run as it was.
-        get_ready(jobs, &node, &*clock, log).await;
+        get_ready(files, &node, store, &*clock, face.as_ref(), log).await;
         std::future::pending::<()>().await;
     };
     let mut company = std::pin::pin!(company);
@@ -180,34 +187,58 @@ async fn live(parts: Parts, log: &Log) -> Result<Exit, Failure> {
         node.stop().await;
         running.await
     };
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
         signal = signals.next() => {
             log.say(Weight::Usual, format!("{signal} again: ended at once"));
-            Ok(Exit::Refused)
+            face.iter().for_each(Face::abandon);
+            return Ok(Exit::Refused);
         }
-        ended = stop => {
+        ended = stop => Some(ended),
+        () = clock.sleep(STOP_WAIT) => None,
+    };
+    face.iter().for_each(Face::stop);
+    match ended {
+        Some(ended) => {
             log.say(Weight::Usual, "stopped");
             ended.map(|()| Exit::Done).map_err(|fault| gave_up(&fault))
         }
-        () = clock.sleep(STOP_WAIT) => {
+        None => {
             log.say(Weight::Trouble, format!("stopped without waiting longer than {STOP_WAIT} for the store"));
             Ok(Exit::Done)
         }
     }
 }
 
-/// Asks for what the job files say, and tells when the node has taken up everything.
-async fn get_ready(jobs: Option<(PathBuf, Plan)>, node: &Handle, clock: &dyn Clock, log: &Log) {
-    if let Some((dir, plan)) = jobs {
+/// Asks for what the job files say, tells when the node has taken up everything, and follows the files from then on.
+async fn get_ready(
+    mut files: JobFiles,
+    node: &Handle,
+    store: Arc<dyn Store>,
+    clock: &dyn Clock,
+    face: Option<&Face>,
+    log: &Log,
+) {
+    if files.has_any() {
+        let plan = files.first_plan();
         let (unchanged, kept) = (plan.unchanged, plan.kept);
-        let applied = plan.apply(node, clock, log).await;
+        let applied = files.apply(plan, node, clock).await;
+        files.tell_all();
         let weight = if applied.has_jobs(unchanged) { Weight::Usual } else { Weight::Trouble };
-        log.say(weight, format!("{}: {}", dir.display(), applied.words(unchanged, kept)));
+        log.say(weight, format!("{}: {}", files.shown(), applied.words(unchanged, kept)));
     }
     node.begin().await;
     log.ready().await;
+    face.into_iter().for_each(Face::set_ready);
     log.say(Weight::Usual, "ready");
+    if let Some(link) = face.and_then(Face::link) {
+        log.say(Weight::Trouble, format!("open the page with this link, which works once: {link}"));
+    }
+    if files.has_any()
+        && let Err(error) = files.follow(node.clone(), store)
+    {
+        log.say(Weight::Trouble, format!("changes of job files are not seen before the next start: {error}"));
+    }
 }
 
 fn weight(up: &Up) -> Weight {

@@ -22,6 +22,8 @@ pub struct Home(PathBuf);
 /// Where users keep what programs write for them, as their environment says.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
+    /// `CRONHOLD_DATA`.
+    pub own: Option<PathBuf>,
     /// `XDG_DATA_HOME`.
     pub xdg: Option<PathBuf>,
     /// `HOME`.
@@ -31,7 +33,7 @@ pub struct Places {
 impl Home {
     /// The directory that was asked for, or the usual one.
     pub fn choose(given: Option<&Path>, places: &Places) -> Result<Self, Failure> {
-        if let Some(given) = given {
+        if let Some(given) = given.or(places.own.as_deref()) {
             return Ok(Self(given.to_owned()));
         }
         // Relative paths there are to be ignored, says the specification of these directories.
@@ -115,18 +117,19 @@ mod tests {
     #[test]
     fn the_usual_place() {
         let path = |text: &str| Some(PathBuf::from(text)).filter(|_| !text.is_empty());
-        for (given, xdg, user, expected) in [
-            ("here", "/xdg", "/usr/ada", "here"),
-            ("", "/xdg", "/usr/ada", "/xdg/cronhold"),
-            ("", "xdg", "/usr/ada", "/usr/ada/.local/share/cronhold"),
-            ("", "", "/usr/ada", "/usr/ada/.local/share/cronhold"),
-            ("", "", "ada", "nowhere"),
-            ("", "", "", "nowhere"),
+        for (given, own, xdg, user, expected) in [
+            ("here", "own", "/xdg", "/usr/ada", "here"),
+            ("", "own", "/xdg", "/usr/ada", "own"),
+            ("", "", "/xdg", "/usr/ada", "/xdg/cronhold"),
+            ("", "", "xdg", "/usr/ada", "/usr/ada/.local/share/cronhold"),
+            ("", "", "", "/usr/ada", "/usr/ada/.local/share/cronhold"),
+            ("", "", "", "ada", "nowhere"),
+            ("", "", "", "", "nowhere"),
         ] {
-            let places = Places { xdg: path(xdg), user: path(user) };
+            let places = Places { own: path(own), xdg: path(xdg), user: path(user) };
             let chosen = Home::choose(path(given).as_deref(), &places);
             let shown = chosen.map_or_else(|_| "nowhere".to_owned(), |home| home.path().display().to_string());
-            assert_eq!(shown, expected, "{given:?} {xdg:?} {user:?}");
+            assert_eq!(shown, expected, "{given:?} {own:?} {xdg:?} {user:?}");
         }
     }
 

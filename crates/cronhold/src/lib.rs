@@ -5,6 +5,7 @@ pub mod backup;
 pub mod chance;
 pub mod clock;
 pub mod daemon;
+mod front;
 pub mod home;
 pub mod job_files;
 pub mod log;

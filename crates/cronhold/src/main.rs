@@ -7,14 +7,16 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Failure, Keeper, Session, StoreVerb, Verb};
+use cronhold_cli::{Cli, Failure, Keeper, Place, Session, StoreVerb, Surroundings, Verb};
 use cronhold_daemon::daemon::{self, Setting};
-use cronhold_daemon::home::Places;
+use cronhold_daemon::home::{Home, Places};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
+use cronhold_schedule::Zones;
 
 use crate::pipe::Pipe;
 
@@ -34,12 +36,20 @@ fn main() -> ExitCode {
     let is_terminal = io::stderr().is_terminal();
     let colours = io::stdout().is_terminal() && is_terminal && colours_wanted();
     let zone_rules = || ZoneRules::find(variable("TZDIR"));
-    let mut out = BufWriter::new(Pipe::new(io::stdout().lock()));
+    let stdout = io::stdout().lock();
+    let is_remote = matches!(cli.verb, Verb::Remote(_));
+    let mut out = BufWriter::new(if is_remote { Pipe::telling(stdout) } else { Pipe::new(stdout) });
     let mut err = Pipe::new(io::stderr());
     let done = match &cli.verb {
         Verb::Question(question) => {
-            let session = Session { now: clock::now(), zones: &zone_rules().zones, colours };
+            let (zones, surroundings) = (zone_rules().zones, surroundings());
+            let session = session(&cli.place, &zones, &surroundings, colours);
             Ok(cronhold_cli::answer(question, &session, &mut out, &mut err))
+        }
+        Verb::Remote(verb) => {
+            let (zones, surroundings) = (zone_rules().zones, surroundings());
+            let session = session(&cli.place, &zones, &surroundings, colours);
+            Ok(cronhold_cli::ask(verb, &session, &mut out, &mut err))
         }
         Verb::Up(up) => {
             let (zone_rules, env) = (zone_rules(), variables());
@@ -54,6 +64,22 @@ fn main() -> ExitCode {
     let exit = done.and_then(|exit| flushed.map(|()| exit));
     let exit = exit.unwrap_or_else(|failure| cronhold_cli::complain(&failure, colours, &mut err));
     ExitCode::from(exit.code())
+}
+
+fn session<'a>(place: &'a Place, zones: &'a Arc<Zones>, around: &'a Surroundings, colours: bool) -> Session<'a> {
+    let progress = io::stderr().is_terminal();
+    Session { now: clock::now(), zones, colours, progress, place, surroundings: around }
+}
+
+/// What the environment says of daemons, and who asks.
+fn surroundings() -> Surroundings {
+    let text = |name| variable(name).and_then(|value| value.into_os_string().into_string().ok());
+    Surroundings {
+        url: text("CRONHOLD_URL"),
+        token: text("CRONHOLD_TOKEN"),
+        data: Home::choose(None, &places()).ok().map(|home| home.path().to_owned()),
+        user: text("USER").or_else(|| text("LOGNAME")),
+    }
 }
 
 /// The keeper needs nothing that a daemon needs, and its log is whatever standard error is.
@@ -80,7 +106,7 @@ fn variables() -> Vec<(String, String)> {
 }
 
 fn places() -> Places {
-    Places { xdg: variable("XDG_DATA_HOME"), user: variable("HOME") }
+    Places { own: variable("CRONHOLD_DATA"), xdg: variable("XDG_DATA_HOME"), user: variable("HOME") }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]

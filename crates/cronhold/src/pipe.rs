@@ -8,11 +8,18 @@ use std::io::{self, ErrorKind, Write};
 pub(crate) struct Pipe<W> {
     to: W,
     left: bool,
+    /// Whether the writer hears once that the reader has left.
+    tells: bool,
 }
 
 impl<W: Write> Pipe<W> {
     pub(crate) fn new(to: W) -> Self {
-        Self { to, left: false }
+        Self { to, left: false, tells: false }
+    }
+
+    /// One for a writer who would go on for ever, and has to know that there is no reason to.
+    pub(crate) fn telling(to: W) -> Self {
+        Self { to, left: false, tells: true }
     }
 
     fn unless_left<T>(&mut self, dropped: T, write: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
@@ -22,7 +29,7 @@ impl<W: Write> Pipe<W> {
         match write(&mut self.to) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.left = true;
-                Ok(dropped)
+                if self.tells { Err(error) } else { Ok(dropped) }
             }
             other => other,
         }

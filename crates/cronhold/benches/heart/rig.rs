@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cronhold_core::command::Command;
+use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Change;
 use cronhold_core::record::{Actor, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State, World};
@@ -146,6 +146,7 @@ impl Rig {
                 job: Arc::new(job(&yaml(number), &zones)),
                 source: Source::Api,
                 uid: JobUid::from_bits(SystemEntropy.bits()),
+                provided: Provided::Any,
             };
             let node = self.node.clone();
             asked.spawn(async move { node.ask(Actor::Operator("bench".to_owned()), command).await.expect("put") });

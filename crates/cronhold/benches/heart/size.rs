@@ -1,6 +1,7 @@
 //! The real binary with many stored jobs: how soon it is ready, how much memory it has, and what it does while nothing
 //! is due.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -58,16 +59,23 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, jobs: usize, limit
     let _ = fs::remove_dir_all(dir);
 }
 
-struct Daemon {
+/// A real daemon. It is killed when the measurement is done with it.
+pub(crate) struct Daemon {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
 }
 
 impl Daemon {
     fn start(dir: &Path) -> Self {
+        Self::start_with(dir, &[])
+    }
+
+    /// One with a data directory and more options, on any port.
+    pub(crate) fn start_with(dir: &Path, args: &[&OsStr]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
-            .args(["up", "--data"])
+            .args(["up", "--listen", "127.0.0.1:0", "--data"])
             .arg(dir)
+            .args(args)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
@@ -75,13 +83,14 @@ impl Daemon {
         Self { child, lines }
     }
 
-    fn wait_for(&mut self, end: &str) {
+    /// Waits for a line that ends so.
+    pub(crate) fn wait_for(&mut self, end: &str) {
         let found = self.lines.by_ref().map_while(Result::ok).any(|line| line.ends_with(end));
         assert!(found, "the daemon ended before it was {end}");
     }
 
     /// Megabytes, by a line of the kernel's account.
-    fn memory(&self, line: &str) -> f64 {
+    pub(crate) fn memory(&self, line: &str) -> f64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let value = text.lines().find_map(|text| text.strip_prefix(line)?.split_whitespace().next()?.parse().ok());
         number(value.unwrap_or(0)) / 1_024.0

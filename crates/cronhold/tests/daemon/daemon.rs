@@ -53,8 +53,15 @@ impl Place {
         self.path(&format!("jobs/{id}.yaml"))
     }
 
-    /// The command that starts a daemon here. What somebody's shell sets must not matter.
+    /// The command that starts a daemon here, on any port. What somebody's shell sets must not matter.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bare_command(args);
+        command.args(["--listen", "127.0.0.1:0"]);
+        command
+    }
+
+    /// The same without an address to listen on.
+    pub(crate) fn bare_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
         command.env_clear().current_dir(&self.0).args(["up", "--data", "home", "--name", "test"]).args(args);
         command

@@ -4,10 +4,10 @@ use std::fs;
 
 use super::daemon::{Daemon, Place};
 
-const TICK: &str = "program: {noop: true}\nschedule: {every: 1s}\n";
+pub(crate) const TICK: &str = "program: {noop: true}\nschedule: {every: 1s}\n";
 
 /// Ids and revisions of the stored jobs.
-fn jobs(place: &Place) -> String {
+pub(crate) fn jobs(place: &Place) -> String {
     let stored = place.stored();
     let jobs = stored.jobs.iter().map(|job| format!("{} {}", job.id, job.revision));
     jobs.collect::<Vec<_>>().join(", ")

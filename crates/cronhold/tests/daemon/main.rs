@@ -7,7 +7,11 @@ mod daemon;
 #[cfg(debug_assertions)]
 mod fail_points;
 mod files;
+mod http;
 mod keeper;
+mod listening;
+mod live_files;
 mod programs;
+mod sources;
 mod start_stop;
 mod trouble;

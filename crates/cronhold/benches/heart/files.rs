@@ -1,0 +1,80 @@
+//! Many job files: how soon a daemon is ready that has seen them before, and how soon an edited file counts.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use cronhold_engine::Clock;
+
+use crate::report::{Report, Target};
+use crate::rig::{scratch, seconds};
+use crate::size::Daemon;
+
+/// Jobs in one folder.
+const FOLDER: usize = 100;
+/// Edits of which the slowest is shown.
+const EDITS: usize = 10;
+
+/// Ready within a second, and an edited file in force within a second.
+pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, count: usize) {
+    let dir = scratch("files");
+    let jobs = dir.join("jobs");
+    for number in 0..count {
+        let file = jobs.join(format!("{}.yaml", id(number)));
+        if number % FOLDER == 0 {
+            fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        }
+        fs::write(file, job(number, 90)).expect("written");
+    }
+    let home = dir.join("home");
+    let start = |report: &mut Report, what: &str, target: Option<Target>| {
+        let begin = clock.uptime();
+        let mut daemon = Daemon::start_with(&home, &["--jobs".as_ref(), jobs.as_os_str()]);
+        daemon.wait_for("ready");
+        let took = seconds(clock.uptime().minus(begin));
+        let what = format!("{count} job files: ready after {what}");
+        match target {
+            Some(target) => report.compare(what, took, "s", target),
+            None => report.note(what, took, "s"),
+        }
+        daemon
+    };
+    drop(start(report, "the first start", None));
+    let mut daemon = start(report, "another start", Some(Target::AtMost(1.0)));
+    let slowest = (1..=EDITS).map(|edit| edited(&mut daemon, clock, &jobs, edit)).fold(0.0, f64::max);
+    report.compare(format!("{count} job files: an edit counts after, at most"), slowest, "s", Target::AtMost(1.0));
+    report.note(format!("{count} job files: memory"), daemon.memory("VmRSS:"), "MB");
+    drop(daemon);
+    let _ = fs::remove_dir_all(dir);
+}
+
+/// Seconds from an edit until the job is stored.
+fn edited(daemon: &mut Daemon, clock: &dyn Clock, jobs: &Path, edit: usize) -> f64 {
+    let number = edit * 17;
+    let begin = clock.uptime();
+    fs::write(jobs.join(format!("{}.yaml", id(number))), job(number, 90 + edit)).expect("written");
+    daemon.wait_for(&format!("1 new or changed ({})", id(number)));
+    seconds(clock.uptime().minus(begin))
+}
+
+fn id(number: usize) -> String {
+    format!("folder-{:04}/job-{number:06}", number / FOLDER)
+}
+
+/// Alike but not the same, with most of what costs time: several keys, a template, a zone, another job.
+fn job(number: usize, minutes: usize) -> String {
+    let (minute, hour) = (number % 60, number / 60 % 24);
+    let zone = ["America/New_York", "Europe/Berlin", "UTC", "Asia/Tokyo"][number % 4];
+    let mut text = format!(
+        "description: Loads part {number} of the closing prices.\nlabels: [eod, part-{}]\n\
+         params: {{region: {{default: us, choices: [us, eu]}}, date: {{}}}}\n\
+         schedule: [{{cron: \"{minute} {hour} * * Mon-Fri\", timezone: {zone}, args: {{region: us}}}}]\n\
+         program: load --region {{{{ region }}}} --date {{{{ date }}}}\nretry: {{attempts: 3, backoff: 10s}}\n\
+         timeout: {minutes}m\nenv: {{PART: \"{number}\"}}\n",
+        number % 10
+    );
+    if number > 0 {
+        let _ = writeln!(text, "conditions: [{{after: {{job: {}}}}}, {{max_running: 1}}]", id(number - 1));
+    }
+    text
+}

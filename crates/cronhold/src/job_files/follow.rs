@@ -1,0 +1,222 @@
+//! The thread that looks at the directories when something happens in them, when somebody asks for it, and now and then
+//! anyway. It is not the node's, because a look at many files takes longer than a run may wait.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+use cronhold_api::Reloaded;
+use cronhold_engine::{Clock, Handle};
+use cronhold_jobfile::directory::Watch;
+use cronhold_schedule::Span;
+use cronhold_store::Store;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+
+use super::plan::{Applied, Plan};
+use super::shelf::Request;
+use super::{JobFiles, Shelf};
+use crate::clock::{self, SystemClock};
+use crate::log::Weight;
+
+/// After something happened this long nothing must happen, because whoever writes one file often writes several.
+const QUIET: Span = Span::from_millis(100);
+/// But it is not waited for longer than so many times that.
+const QUIET_TIMES_MAX: usize = 4;
+/// Hints can be lost, and some file systems give none.
+const LOOK_EVERY: Span = Span::from_secs(30);
+/// Requests that are taken at once.
+const REQUESTS_AT_ONCE: usize = 64;
+
+/// The thread with all that it needs.
+struct Follower {
+    files: JobFiles,
+    node: Handle,
+    store: Arc<dyn Store>,
+    clock: SystemClock,
+    /// Rings when something happens in one of the directories; absent, when the system does not give it.
+    watch: Option<AsyncFd<Watch>>,
+    /// Whether it was said that not everything can be watched.
+    has_complained: bool,
+    /// Whether something was found that has to stand for a while before it counts.
+    is_open: bool,
+}
+
+impl JobFiles {
+    /// Follows the directories from now on.
+    pub fn follow(self, node: Handle, store: Arc<dyn Store>) -> io::Result<()> {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        thread::Builder::new().name("job-files".to_owned()).spawn(move || {
+            let log = self.log.clone();
+            let followed = executor.block_on(async {
+                let clock = SystemClock::new()?;
+                let watch = Watch::new().and_then(AsyncFd::new);
+                let trouble = watch.as_ref().err().map(ToString::to_string);
+                let watch = watch.ok();
+                let mut follower =
+                    Follower { files: self, node, store, clock, watch, has_complained: false, is_open: false };
+                if let Some(trouble) = trouble {
+                    follower.complain(&trouble);
+                }
+                follower.live().await;
+                io::Result::Ok(())
+            });
+            if let Err(error) = followed {
+                log.say(Weight::Trouble, format!("changes of job files are not seen before the next start: {error}"));
+            }
+        })?;
+        Ok(())
+    }
+}
+
+impl Follower {
+    async fn live(&mut self) {
+        loop {
+            self.cover();
+            let (replies, again) = self.wait().await;
+            if !replies.is_empty() {
+                let answer = self.reload().await;
+                replies.into_iter().for_each(|reply| drop(reply.send(answer.clone())));
+                continue;
+            }
+            self.settle_down().await;
+            self.look(again).await;
+        }
+    }
+
+    /// Watches all folders that matter now. What happened in one before it was watched was not heard.
+    fn cover(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        let covered = watch.get_mut().cover(self.files.live.places());
+        if covered.has_new {
+            self.files.shelf.ring();
+        }
+        if let Some(trouble) = covered.trouble {
+            self.complain(&trouble.to_string());
+        }
+    }
+
+    fn complain(&mut self, trouble: &str) {
+        if !std::mem::replace(&mut self.has_complained, true) {
+            let line = format!(
+                "not all job files can be watched ({trouble}): changes of some are seen after {LOOK_EVERY} only; \
+                 see fs.inotify in `man 7 inotify`"
+            );
+            self.files.log.say(Weight::Trouble, line);
+        }
+    }
+
+    /// Waits until there is a reason to look. Answers who wants to know what came of it, and whether it may be something
+    /// else than files that has changed.
+    async fn wait(&mut self) -> (Vec<oneshot::Sender<Reloaded>>, bool) {
+        let shelf: Arc<Shelf> = self.files.shelf();
+        let again = tokio::select! {
+            biased;
+            () = shelf.requests.ready() => true,
+            () = rang(self.watch.as_ref()) => false,
+            () = self.clock.sleep(LOOK_EVERY) => true,
+        };
+        let requests = shelf.requests.take(REQUESTS_AT_ONCE).into_iter();
+        let replies = requests.filter_map(|request| match request {
+            Request::Look => None,
+            Request::Reload(reply) => Some(reply),
+        });
+        (replies.collect(), again)
+    }
+
+    /// Waits until whoever writes files has stopped for a moment.
+    async fn settle_down(&self) {
+        for _ in 0..QUIET_TIMES_MAX {
+            self.clock.sleep(QUIET).await;
+            if !self.watch.as_ref().is_some_and(|watch| watch.get_ref().take()) {
+                return;
+            }
+        }
+    }
+
+    /// Takes over what has changed. What takes something away has to be so twice, because somebody may be in the middle of
+    /// replacing a file. `again` is whether what others have done can matter too.
+    async fn look(&mut self, again: bool) {
+        let again = again && self.files.mistakes() > 0;
+        let has_news = self.files.refresh(clock::now());
+        if !has_news && !again && !self.is_open {
+            return;
+        }
+        self.files.check(clock::now());
+        let mut plan = self.plan(again).await;
+        let removals = plan.take_removals(|_| true);
+        self.apply(plan).await;
+        let untold = self.files.untold();
+        self.is_open = false;
+        if removals.is_empty() && untold.is_empty() {
+            return self.files.tell(None);
+        }
+        self.clock.sleep(QUIET).await;
+        if self.files.refresh(clock::now()) {
+            self.files.check(clock::now());
+        }
+        let mut plan = self.plan(false).await;
+        let unsure = plan.take_removals(|removal| !removals.contains(removal));
+        self.apply(plan).await;
+        self.files.tell(Some(&untold));
+        // Whatever was not so before is looked at once more.
+        self.is_open = !unsure.is_empty() || !self.files.untold().is_empty();
+        if self.is_open {
+            self.files.shelf.ring();
+        }
+    }
+
+    /// Reads everything for somebody who waits for it.
+    async fn reload(&mut self) -> Reloaded {
+        if let Err(fault) = self.files.look_up(&*self.store).await {
+            return Reloaded { summary: format!("the store cannot be read: {fault}"), mistakes: 0 };
+        }
+        self.files.refresh(clock::now());
+        self.files.check(clock::now());
+        self.files.share();
+        let plan = self.plan(true).await;
+        let (unchanged, kept) = (plan.unchanged, plan.kept);
+        let applied = self.apply(plan).await;
+        self.files.tell(None);
+        let summary = format!("{}: {}", self.files.shown(), applied.words(unchanged, kept));
+        Reloaded { summary, mistakes: self.files.mistakes() as u64 }
+    }
+
+    /// What has to change, after the node has got new calendars if there are any.
+    async fn plan(&mut self, again: bool) -> Plan {
+        let mut plan = self.files.plan(again);
+        let Some(calendars) = self.files.new_calendars() else { return plan };
+        self.files.world.calendars = Arc::new(calendars);
+        self.files.shelf.set_world(self.files.world.clone());
+        self.node.renew_calendars(Arc::clone(&self.files.world.calendars)).await;
+        // Jobs that came from elsewhere meanwhile can name calendars too.
+        let known = self.files.look_up(&*self.store).await;
+        if let Err(fault) = known {
+            self.files.log.say(Weight::Trouble, format!("jobs that name calendars are not all known: {fault}"));
+        }
+        self.files.replan(&mut plan);
+        self.files.log.say(Weight::Usual, format!("{}: calendars have changed", self.files.shown()));
+        plan
+    }
+
+    async fn apply(&mut self, plan: Plan) -> Applied {
+        let applied = self.files.apply(plan, &self.node, &self.clock).await;
+        if let Some(changes) = applied.changes() {
+            self.files.log.say(Weight::Usual, format!("{}: {changes}", self.files.shown()));
+        }
+        applied
+    }
+}
+
+/// Waits until something happens in one of the directories.
+async fn rang(watch: Option<&AsyncFd<Watch>>) {
+    let Some(watch) = watch else { return std::future::pending().await };
+    loop {
+        // An error here would be one of the executor, and the slow look goes on.
+        let Ok(mut ready) = watch.readable().await else { return std::future::pending().await };
+        ready.clear_ready();
+        if watch.get_ref().take() {
+            return;
+        }
+    }
+}

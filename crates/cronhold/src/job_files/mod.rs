@@ -1,0 +1,275 @@
+//! The directories of job files and the stored jobs: what has to change so that the stored ones are as the files say.
+//! Whatever a file with a mistake says is left as it was, and only what is certainly gone is removed.
+//!
+//! In reading order: `roots` is what was given; `stored` is what the store has; `plan` is what has to change; `shelf` is
+//! what others know; `follow` is the thread that looks again and again.
+
+mod follow;
+mod plan;
+mod roots;
+mod shelf;
+mod stored;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::thread;
+
+use cronhold_core::command::{Command, Provided};
+use cronhold_core::decision::{Answer, Rejection};
+use cronhold_core::record::Source;
+use cronhold_core::{Job, JobId, JobUid, World};
+use cronhold_engine::{Clock, Entropy, Handle, Refused};
+use cronhold_jobfile::Mistake;
+use cronhold_jobfile::directory::{self, Directory, Live, LoadedJob, Root};
+use cronhold_schedule::Instant;
+use cronhold_schedule::calendar::Calendars;
+use cronhold_store::{Fault, Store};
+
+pub use plan::{Applied, Plan};
+pub use roots::roots;
+pub use shelf::Shelf;
+
+use crate::chance::SystemEntropy;
+use crate::log::{Log, Weight};
+use plan::Answered;
+use stored::{Own, Stored, names_calendars};
+use told::Told;
+
+/// The directories of job files, as they were looked at last.
+#[derive(Debug)]
+pub struct JobFiles {
+    live: Live,
+    sources: Vec<Source>,
+    directory: Directory,
+    /// Zones, and the calendars that are in force.
+    world: World,
+    stored: Stored,
+    /// Jobs that the node did not take, as they were, with what is shown of it.
+    refused: BTreeMap<JobId, (Arc<Job>, Mistake)>,
+    told: Told,
+    shelf: Arc<Shelf>,
+    log: Log,
+}
+
+impl JobFiles {
+    /// Reads the directories for the first time. Mistakes are told and harm no other file.
+    pub async fn load(
+        roots: Vec<Root>,
+        world: World,
+        store: &dyn Store,
+        now: Instant,
+        log: &Log,
+    ) -> Result<Self, Fault> {
+        let sources: Vec<Source> = roots.iter().map(roots::source).collect();
+        let mut files = Self {
+            shelf: Arc::new(Shelf::new(!roots.is_empty(), world.clone())),
+            live: Live::new(roots),
+            sources,
+            directory: Directory::default(),
+            world,
+            stored: Stored::default(),
+            refused: BTreeMap::new(),
+            told: Told::default(),
+            log: log.clone(),
+        };
+        if files.sources.is_empty() {
+            return Ok(files);
+        }
+        // The store is read beside the files, because both take their time when there are many jobs.
+        let (mut live, zones, zone) = (files.live, Arc::clone(&files.world.zones), files.world.zone.clone());
+        let reading = thread::spawn(move || {
+            live.refresh(&directory::Options { zones: &zones, zone: &zone, now });
+            live
+        });
+        files.live = Live::new([]);
+        files.look_up(store).await?;
+        files.live = reading.join().expect("reading files does not panic");
+        files.stored.orphans().for_each(|line| log.say(Weight::Trouble, line));
+        files.check(now);
+        files.share();
+        files.world.calendars = Arc::new(files.directory.calendars.clone());
+        files.shelf.set_world(files.world.clone());
+        files.tell(None);
+        Ok(files)
+    }
+
+    /// What others know of them.
+    pub fn shelf(&self) -> Arc<Shelf> {
+        Arc::clone(&self.shelf)
+    }
+
+    /// Zones, and the calendars that jobs can name.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Whether there is any directory.
+    pub fn has_any(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// The directories as people know them.
+    pub fn shown(&self) -> String {
+        roots::shown(self.live.roots())
+    }
+
+    /// What has to change at the start. Calendars may be others than in the life before.
+    pub fn first_plan(&self) -> Plan {
+        let mut plan = self.plan(true);
+        self.replan(&mut plan);
+        plan
+    }
+
+    /// Tells of all mistakes, those of jobs that the node did not take too.
+    pub fn tell_all(&mut self) {
+        self.tell(None);
+    }
+
+    /// Looks through the store, which knows better than we remember.
+    async fn look_up(&mut self, store: &dyn Store) -> Result<(), Fault> {
+        self.stored = Stored::read(store, &self.sources).await?;
+        self.shelf.set_elsewhere(std::mem::take(&mut self.stored.elsewhere));
+        Ok(())
+    }
+
+    /// Looks for files that have changed. Answers whether there are any.
+    fn refresh(&mut self, now: Instant) -> bool {
+        let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
+        self.live.refresh(&options)
+    }
+
+    /// Checks all that is known as a whole.
+    fn check(&mut self, now: Instant) {
+        let options = directory::Options { zones: &self.world.zones, zone: &self.world.zone, now };
+        self.directory = self.live.directory(&options, &self.shelf.elsewhere());
+    }
+
+    /// What has to change so that the stored jobs are as the files say. What was refused is asked for again only if it
+    /// is other than it was, or when `again` says so.
+    fn plan(&self, again: bool) -> Plan {
+        let mut plan = Plan::default();
+        for (id, own) in &self.stored.own {
+            match self.directory.jobs.get(id) {
+                Some(loaded) if self.is_same(loaded, own) => plan.unchanged += 1,
+                Some(loaded) if loaded.root == own.root => {}
+                // The directory that is given first has it.
+                Some(_) => plan.removals.push(self.removal(id, own)),
+                None if !self.directory.broken.contains(id) && self.live.is_gone(own.root, id) => {
+                    plan.removals.push(self.removal(id, own));
+                }
+                None => plan.kept += 1,
+            }
+        }
+        for (id, loaded) in &self.directory.jobs {
+            let is_stored = self.stored.own.get(id).is_some_and(|own| self.is_same(loaded, own));
+            let was_refused = self.refused.get(id).is_some_and(|(job, _)| Arc::ptr_eq(job, &loaded.job));
+            if !is_stored && (again || !was_refused) {
+                plan.puts.push(self.put(id, loaded));
+            }
+        }
+        plan
+    }
+
+    /// Adds what has to be computed again because calendars are others.
+    fn replan(&self, plan: &mut Plan) {
+        let put: BTreeSet<&JobId> = plan.puts.iter().filter_map(plan::id_of).collect();
+        let users = self.stored.with_calendars.iter().filter(|id| !put.contains(id)).cloned();
+        let again: Vec<Command> = users.map(|job| Command::Replan { job, even_older: false }).collect();
+        plan.puts.extend(again);
+    }
+
+    /// Of a job that is as stored one copy is enough.
+    fn share(&mut self) {
+        for (id, own) in &mut self.stored.own {
+            if let Some(loaded) = self.directory.jobs.get(id).filter(|loaded| loaded.job == own.job) {
+                own.job = Arc::clone(&loaded.job);
+            }
+        }
+    }
+
+    fn is_same(&self, loaded: &LoadedJob, own: &Own) -> bool {
+        loaded.root == own.root
+            && *own.zone == *self.world.zone.name()
+            && (Arc::ptr_eq(&loaded.job, &own.job) || loaded.job == own.job)
+    }
+
+    fn removal(&self, id: &JobId, own: &Own) -> Command {
+        Command::RemoveJob { id: id.clone(), source: self.sources[own.root].clone(), provided: Provided::Any }
+    }
+
+    fn put(&self, id: &JobId, loaded: &LoadedJob) -> Command {
+        let uid = JobUid::from_bits(SystemEntropy.bits());
+        let (job, source) = (Arc::clone(&loaded.job), self.sources[loaded.root].clone());
+        Command::PutJob { id: id.clone(), job, source, uid, provided: Provided::Any }
+    }
+
+    /// Asks the node for what has to change, and takes note of what came of it.
+    pub async fn apply(&mut self, plan: Plan, node: &Handle, clock: &dyn Clock) -> Applied {
+        let mut applied = Applied::default();
+        for commands in [plan.removals, plan.puts] {
+            for answered in plan::ask(commands, node, clock).await {
+                self.note(answered, &mut applied);
+            }
+        }
+        applied
+    }
+
+    fn note(&mut self, (command, answer): Answered, applied: &mut Applied) {
+        match (command, answer) {
+            (Command::PutJob { id, job, source, .. }, Ok(answer)) => {
+                let root = self.sources.iter().position(|own| *own == source).expect("it is one of ours");
+                if names_calendars(&job) {
+                    self.stored.with_calendars.insert(id.clone());
+                }
+                self.refused.remove(&id);
+                self.stored.own.insert(id.clone(), Own { root, job, zone: self.world.zone.name().into() });
+                if answer == Answer::Done {
+                    applied.put.push(id);
+                }
+            }
+            (Command::PutJob { id, job, .. }, Err(refused)) => {
+                applied.refused += 1;
+                let file = self.directory.jobs.get(&id).map(|loaded| loaded.file.clone()).unwrap_or_default();
+                self.refused.insert(id, (job, refusal(&file, &refused)));
+            }
+            (Command::RemoveJob { id, .. }, Ok(_) | Err(Refused::Rejected(Rejection::NoJob(_)))) => {
+                self.stored.own.remove(&id);
+                self.stored.with_calendars.remove(&id);
+                applied.removed.push(id);
+            }
+            (Command::RemoveJob { id, .. }, Err(refused)) => {
+                applied.refused += 1;
+                self.log.say(Weight::Trouble, format!("job {id}: {refused}"));
+            }
+            // A job whose next occurrences were to be computed again may be gone meanwhile.
+            (_, _) => {}
+        }
+    }
+
+    /// Calendars as they are to be from now on; nothing, when they are as before. One that has a mistake or is gone stays
+    /// as it was, because jobs that name it could not run without it.
+    fn new_calendars(&self) -> Option<Calendars> {
+        let mut calendars = self.directory.calendars.clone();
+        let before = &self.world.calendars;
+        for name in before.names().filter(|name| self.directory.calendars.get(name).is_none()) {
+            if let Some(calendar) = before.get(name) {
+                calendars.insert(name, calendar.clone());
+            }
+        }
+        (calendars != **before).then_some(calendars)
+    }
+}
+
+/// A refusal as a mistake of the file that asks for the job.
+fn refusal(file: &str, refused: &Refused) -> Mistake {
+    let hint = match refused {
+        Refused::Rejected(rejection) => rejection.hint(),
+        _ => None,
+    };
+    let mistake = Mistake::new(file, 0..0, refused.to_string());
+    match hint {
+        Some(hint) => mistake.hint(hint),
+        None => mistake,
+    }
+}

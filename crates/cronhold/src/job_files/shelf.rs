@@ -1,0 +1,128 @@
+//! What others know of the job files: what is wrong with them now, and the calendars that they hold. Whoever wants them to
+//! be looked at rings here.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cronhold_api::Reloaded;
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Actor, Key, Record};
+use cronhold_core::{JobId, World};
+use cronhold_engine::queue::Queue;
+use cronhold_engine::{Feed, News};
+use cronhold_server::{JobFiles, MistakeAt};
+use cronhold_store::Pending;
+use tokio::sync::oneshot;
+
+/// Requests that may wait.
+const REQUESTS_MAX: usize = 64;
+
+/// What others know of the job files.
+#[derive(Debug)]
+pub struct Shelf {
+    /// Whether there is any directory.
+    has_any: bool,
+    mistakes: Mutex<Arc<Vec<MistakeAt>>>,
+    has_mistakes: AtomicBool,
+    world: Mutex<World>,
+    /// Jobs that come from elsewhere than the directories.
+    elsewhere: Mutex<BTreeSet<JobId>>,
+    pub(super) requests: Queue<Request>,
+}
+
+/// What is wanted.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Something may be other than it was.
+    Look,
+    /// Somebody wants all of it to be read, and waits for the answer.
+    Reload(oneshot::Sender<Reloaded>),
+}
+
+impl Shelf {
+    pub(super) fn new(has_any: bool, world: World) -> Self {
+        Self {
+            has_any,
+            mistakes: Mutex::default(),
+            has_mistakes: AtomicBool::new(false),
+            world: Mutex::new(world),
+            elsewhere: Mutex::default(),
+            requests: Queue::new(REQUESTS_MAX),
+        }
+    }
+
+    /// Zones and calendars as they are now.
+    pub fn world(&self) -> World {
+        lock(&self.world).clone()
+    }
+
+    pub(super) fn set_world(&self, world: World) {
+        *lock(&self.world) = world;
+    }
+
+    pub(super) fn set_mistakes(&self, mistakes: Vec<MistakeAt>) {
+        self.has_mistakes.store(!mistakes.is_empty(), Ordering::Relaxed);
+        *lock(&self.mistakes) = Arc::new(mistakes);
+    }
+
+    pub(super) fn set_elsewhere(&self, ids: BTreeSet<JobId>) {
+        *lock(&self.elsewhere) = ids;
+    }
+
+    pub(super) fn elsewhere(&self) -> BTreeSet<JobId> {
+        lock(&self.elsewhere).clone()
+    }
+
+    /// Asks for a look. When many wait there will be one anyway.
+    pub(super) fn ring(&self) {
+        let _ = self.requests.offer(Request::Look);
+    }
+
+    fn note(&self, change: &Change) {
+        let is_news = match change {
+            Change::Put(Record::Job(job)) => lock(&self.elsewhere).insert(job.id.clone()),
+            Change::Delete(Key::Job(job)) => lock(&self.elsewhere).remove(job),
+            _ => false,
+        };
+        // A job that comes or goes can be what a file with a mistake waits for.
+        if is_news && self.has_mistakes.load(Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+}
+
+impl Feed for Shelf {
+    fn tell(&self, news: &News<'_>) {
+        if let News::Committed { stamp, done } = news
+            && self.has_any
+            && stamp.actor != Actor::JobFiles
+        {
+            done.changes.iter().for_each(|change| self.note(change));
+        }
+    }
+}
+
+impl JobFiles for Shelf {
+    fn mistakes(&self) -> Vec<MistakeAt> {
+        lock(&self.mistakes).to_vec()
+    }
+
+    fn reload(&self) -> Pending<'_, Reloaded> {
+        Box::pin(async {
+            if !self.has_any {
+                let summary = "there is no directory of job files: the daemon was started without --jobs";
+                return Reloaded { summary: summary.to_owned(), mistakes: 0 };
+            }
+            let (reply, answer) = oneshot::channel();
+            self.requests.send(Request::Reload(reply)).await;
+            let stopping = |_| Reloaded { summary: "the daemon is stopping".to_owned(), mistakes: 0 };
+            answer.await.unwrap_or_else(stopping)
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing in here can panic half way.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

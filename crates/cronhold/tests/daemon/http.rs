@@ -1,0 +1,66 @@
+//! As much of HTTP as tests of the daemon need: one request, its whole answer.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use super::daemon::Place;
+
+/// The API of a daemon.
+pub(crate) struct Api {
+    address: String,
+    token: String,
+}
+
+impl Api {
+    /// Found as the command line finds it: by the files in the data directory.
+    pub(crate) fn of(place: &Place) -> Self {
+        let address = fs::read(place.path("home/address")).expect("it listens");
+        let address: Value = serde_json::from_slice(&address).expect("JSON");
+        let url = address["url"].as_str().expect("a URL");
+        let token = fs::read_to_string(place.path("home/token")).expect("a token");
+        Self { address: url.trim_start_matches("http://").to_owned(), token: token.trim().to_owned() }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.ask("GET", path, "")
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> String {
+        self.ask("POST", path, body)
+    }
+
+    pub(crate) fn put(&self, path: &str, body: &str) -> String {
+        self.ask("PUT", path, body)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> String {
+        self.ask("DELETE", path, "")
+    }
+
+    /// The body of a good answer.
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let Self { address, token } = self;
+        let (head, answer) = request(address, &format!("Authorization: Bearer {token}\r\n"), method, path, body);
+        assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {head}\n{answer}");
+        answer
+    }
+}
+
+/// Sends a request and reads the whole answer: its head, and its body.
+pub(crate) fn request(address: &str, headers: &str, method: &str, path: &str, body: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+    let length = body.len();
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{headers}{kind}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    );
+    stream.write_all(text.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.to_owned(), body.to_owned())
+}

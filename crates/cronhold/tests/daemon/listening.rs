@@ -1,0 +1,61 @@
+//! Where the daemon listens, what it leaves in its directory for others to find it, and what it prints.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use super::daemon::{Daemon, Place, told};
+use super::http::{Api, request};
+
+#[test]
+fn leaves_word_where_it_listens() {
+    let place = Place::new("listens");
+    let mut daemon = place.up();
+    let link = daemon.wait_for("open the page with this link, which works once: ");
+    let link = link.split_once("once: ").expect("a link").1.to_owned();
+    for file in ["home/token", "home/address"] {
+        let mode = fs::metadata(place.path(file)).expect(file).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let ready = Api::of(&place).get("/ready");
+    assert!(ready.contains("\"ready\":true"), "{ready}");
+    let (address, path) = link.trim_start_matches("http://").split_once('/').expect("a path");
+    let (head, _) = request(address, "", "GET", &format!("/{path}"), "");
+    assert!(head.starts_with("HTTP/1.1 303") && head.contains("cronhold_session="), "{head}");
+    assert_eq!(daemon.stop().0.code(), Some(0));
+    assert!(!place.path("home/address").exists(), "nobody listens any more");
+
+    // Once is enough, unless it is asked for.
+    let mut daemon = place.up();
+    let (_, log) = {
+        daemon.wait_until_said("ready");
+        daemon.stop()
+    };
+    assert!(!log.contains("/enter?once="), "{log}");
+    let mut daemon = Daemon::start(&mut place.command(&["--link"]));
+    daemon.wait_for("/enter?once=");
+    daemon.kill();
+}
+
+#[test]
+fn an_address_that_is_taken_or_cannot_be_used() {
+    let place = Place::new("taken");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = taken.local_addr().expect("an address").to_string();
+    let mut shown = told(place.bare_command(&["--listen", &address]).arg("--quiet")).replace(&address, "ADDRESS");
+    for listen in ["0.0.0.0:0", "nowhere"] {
+        shown += &told(&mut place.bare_command(&["--listen", listen]));
+    }
+    insta::assert_snapshot!(shown);
+    assert_eq!(place.keeper(), None, "nothing was started");
+}
+
+#[test]
+fn listens_nowhere() {
+    let place = Place::new("deaf");
+    let mut daemon = Daemon::start(&mut place.bare_command(&["--no-listen"]));
+    daemon.wait_for("ready");
+    let (_, log) = daemon.stop();
+    assert!(!log.contains("listening"), "{log}");
+    assert!(!place.path("home/token").exists() && !place.path("home/address").exists());
+}

@@ -1,0 +1,94 @@
+//! Several directories, and jobs that come from elsewhere.
+
+use std::fs;
+
+use super::daemon::{Daemon, Place, told};
+use super::files::TICK;
+use super::http::Api;
+
+/// Ids and sources of the stored jobs.
+fn jobs(place: &Place) -> String {
+    let stored = place.stored();
+    let jobs = stored.jobs.iter().map(|job| format!("{} {}", job.id, job.source));
+    jobs.collect::<Vec<_>>().join(", ")
+}
+
+fn put(place: &Place, file: &str) {
+    let file = place.path(file);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    fs::write(file, TICK).expect("written");
+}
+
+#[test]
+fn each_directory_has_its_own_jobs() {
+    let place = Place::new("prefixes");
+    put(&place, "jobs/a.yaml");
+    put(&place, "team/x.yaml");
+    let both = ["--jobs", "jobs", "--jobs", "team=team"];
+    let mut daemon = Daemon::start(&mut place.command(&both));
+    daemon.wait_for("jobs, team=team: 2 jobs, 2 new or changed");
+    daemon.wait_for("ready");
+    assert_eq!(jobs(&place), "a directory:, team/x directory:team");
+    put(&place, "team/y.yaml");
+    daemon.wait_for("1 new or changed (team/y)");
+    fs::remove_file(place.path("team/x.yaml")).expect("there");
+    daemon.wait_for("1 removed (team/x)");
+    daemon.kill();
+    // One that is not given any more keeps its jobs.
+    let mut daemon = place.up();
+    let said = "1 job such as team/y came from a directory that is not given now, and stay";
+    daemon.wait_until_said(said);
+    assert_eq!(jobs(&place), "a directory:, team/y directory:team");
+    daemon.kill();
+}
+
+/// The directory that is given first has a job that both have, for as long as it has it.
+#[test]
+fn two_directories_have_the_same_job() {
+    let place = Place::new("clash");
+    put(&place, "jobs/stays.yaml");
+    put(&place, "jobs/team/x.yaml");
+    put(&place, "team/x.yaml");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--jobs", "team=team"]));
+    daemon.wait_for("mistake: team/x.yaml:1:1: the job `team/x` is in jobs/team/x.yaml already");
+    daemon.wait_for("ready");
+    assert_eq!(jobs(&place), "stays directory:, team/x directory:");
+    fs::remove_file(place.path("jobs/team/x.yaml")).expect("there");
+    daemon.wait_for("1 new or changed (team/x), 1 removed (team/x)");
+    daemon.wait_for("team/x.yaml: nothing is wrong with it any more");
+    assert_eq!(jobs(&place), "stays directory:, team/x directory:team");
+    daemon.kill();
+}
+
+/// A job that somebody has made by hand is theirs until they remove it.
+#[test]
+fn a_job_of_somebody_else_is_left_alone() {
+    let place = Place::new("clash-api");
+    put(&place, "jobs/stays.yaml");
+    let mut daemon = place.up();
+    let api = Api::of(&place);
+    api.put("/api/v1/jobs/x", "{\"program\": {\"noop\": true}}");
+    // Files may name it as they name each other.
+    fs::write(place.path("jobs/after.yaml"), "program: {noop: true}\nconditions: [{after: x}]\n").expect("written");
+    daemon.wait_for("1 new or changed (after)");
+    put(&place, "jobs/x.yaml");
+    daemon.wait_for("mistake: jobs/x.yaml:1:1: the job `x` belongs to another source (api)");
+    assert!(api.get("/api/v1/jobs/x").contains("belongs to another source"));
+    assert_eq!(jobs(&place), "after directory:, stays directory:, x api");
+    api.delete("/api/v1/jobs/x");
+    daemon.wait_for("1 new or changed (x)");
+    assert_eq!(jobs(&place), "after directory:, stays directory:, x directory:");
+    daemon.kill();
+}
+
+#[test]
+fn directories_that_cannot_be_told_apart() {
+    let place = Place::new("usage");
+    fs::create_dir_all(place.path("jobs/inner")).expect("a folder");
+    fs::create_dir_all(place.path("other")).expect("a folder");
+    let shown: String = [["jobs", "other"], ["a=jobs", "a=other"], ["jobs", "a=jobs/inner"], ["jobs", "a=none"]]
+        .iter()
+        .map(|[one, two]| told(&mut place.command(&["--jobs", one, "--jobs", two])))
+        .collect();
+    insta::assert_snapshot!(shown);
+}
