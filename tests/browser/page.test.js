@@ -1,0 +1,214 @@
+// What someone does with the page: enters, looks, runs, watches, stops, pauses.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { launch, visitor } from "./browser.js";
+import { Daemon, until } from "./daemon.js";
+
+/** A name that would be a picture and a script if anybody made markup of it. */
+const HOSTILE = "<img src=x onerror=document.title='taken'>";
+
+const JOBS = {
+    "demo/ticker.yaml":
+        "description: Counts until someone stops it.\nlabels: [demo]\n" +
+        'program: n=0; while :; do n=$((n+1)); printf "line %s \\033[31m<b>red</b>\\033[0m\\n" $n; sleep 0.1; done\n',
+    "nightly.yaml": 'schedule: {cron: "30 2 * * *", timezone: Europe/Berlin}\nprogram: "true"\n',
+    "broken.yaml": 'program: "true"\nlokc: database\n',
+    [`${HOSTILE}.yaml`]: `description: "<script>document.title='taken'</script>"\nprogram: "echo '<img src=y>'"\n`,
+};
+
+const daemon = new Daemon(JOBS);
+let browser;
+
+before(async () => {
+    await daemon.start();
+    browser = await launch();
+});
+
+after(async () => {
+    await browser?.close();
+    await daemon.remove();
+});
+
+/** A test with a visitor of its own, who may have come in by a link. What the daemon said is shown when it fails. */
+function visit(name, { isInside = true }, steps) {
+    test(name, async () => {
+        const someone = await visitor(browser);
+        try {
+            if (isInside) await someone.page.goto(await daemon.link());
+            await steps(someone.page);
+        } catch (error) {
+            const shown = await someone.page.locator("body").innerText();
+            const scene = `The page was:\n${shown}\n\nThe daemon said:\n${daemon.said}`;
+            throw new Error(`${error.message}\n\n${scene}`, { cause: error });
+        } finally {
+            await someone.leave();
+        }
+    });
+}
+
+const row = (page, id) => page.locator(`tr[data-job=${JSON.stringify(id)}]`);
+const act = (place, word) => place.locator(`[data-act=${word}]`);
+
+visit("the link of the first start lets one browser in, once", { isInside: false }, async (page) => {
+    assert.ok(daemon.printedLink, "the first start prints a link");
+    await page.goto(daemon.printedLink);
+    await row(page, "nightly").waitFor();
+    assert.equal(new URL(page.url()).search, "", "the code does not stay in the address");
+    assert.deepEqual(await page.evaluate(() => document.cookie), "", "no script can read the session");
+
+    const other = await visitor(browser);
+    const answer = await other.page.goto(daemon.printedLink);
+    assert.ok(answer.status() >= 400, `the link worked twice: ${answer.status()}`);
+    await other.page.goto(daemon.url);
+    await other.page.getByText("cronhold token link").waitFor();
+    await other.leave();
+});
+
+visit("without a session there is a door and no data", { isInside: false }, async (page) => {
+    await page.goto(daemon.url);
+    await page.getByText("You are not signed in").waitFor();
+    const text = await page.content();
+    for (const secret of ["nightly", "ticker", "lokc"]) assert.ok(!text.includes(secret), `it shows ${secret}`);
+    const status = await page.evaluate(() => fetch("/api/v1/jobs").then((answer) => answer.status));
+    assert.equal(status, 401);
+
+    await page.fill("#token", "0".repeat(64));
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.locator(".door .trouble strong").waitFor();
+    await page.fill("#token", daemon.token);
+    await page.getByRole("button", { name: "Enter" }).click();
+    await row(page, "nightly").waitFor();
+});
+
+visit("the list shows every job, and what is wrong with a file", {}, async (page) => {
+    for (const id of ["demo/ticker", "nightly", "broken", HOSTILE]) await row(page, id).waitFor();
+    assert.match(await row(page, "nightly").innerText(), /30 2 \* \* \*/);
+    const next = row(page, "nightly").locator("td.next time");
+    assert.match(await next.innerText(), /^(in \d+ (s|min|h)|now)$/);
+    assert.match(await next.getAttribute("title"), /:30:00Z \(UTC\)/);
+    const broken = await row(page, "broken").innerText();
+    assert.match(broken, /broken\.yaml:2:1/);
+    assert.match(broken, /lokc/);
+    assert.match(broken, /lock/);
+
+    await page.getByRole("searchbox").fill("tick");
+    await row(page, "nightly").waitFor({ state: "detached" });
+    await row(page, "demo/ticker").waitFor();
+    assert.match(page.url(), /find=tick/);
+    await page.getByRole("searchbox").fill("nothing like it");
+    await page.getByText("No job is called like that.").waitFor();
+});
+
+visit("a run is started, watched while it writes, and stopped", {}, async (page) => {
+    await act(row(page, "demo/ticker"), "run").click();
+    await page.locator(".notice.done a").click();
+    await page.locator("#view .heading .state.running").waitFor();
+    const output = page.locator("pre.output");
+    const lines = async () => (await output.innerText()).match(/line \d+/g)?.length ?? 0;
+    const first = await until("the first lines appear", lines);
+    await until("more lines appear by themselves", async () => (await lines()) > first + 3);
+    await page.locator("#view .heading .state.running").waitFor();
+    assert.match(await output.innerText(), /line 1 <b>red<\/b>\n/, "markup is text, escape sequences are gone");
+    assert.equal(await output.locator("b").count(), 0);
+    assert.equal(await output.locator(".fg1").first().innerText(), "<b>red</b>", "colours are shown");
+
+    await act(page.locator("#view"), "stop").click();
+    await act(page.locator("#view"), "rerun").waitFor();
+    await page.locator("pre.output[data-ended]").waitFor();
+    assert.ok((await lines()) > first);
+    const steps = await page.locator(".steps .state").allInnerTexts();
+    assert.deepEqual(steps.slice(-3, -1), ["running", "stopping"]);
+    assert.equal(await act(page.locator("#view"), "stop").count(), 0, "what has ended cannot be stopped");
+});
+
+visit("what others do appears by itself", {}, async (page) => {
+    await page.locator(".live").waitFor();
+    const made = await daemon.ask("POST", "/jobs/nightly/runs", {});
+    await page.locator(`aside li[data-run="${made.id}"] .state.success`).waitFor();
+    await row(page, "nightly").locator(".last .state.success").waitFor();
+    daemon.write("new.yaml", 'program: "true"\n');
+    await row(page, "new").waitFor();
+});
+
+visit("a job is paused with a reason and resumed", {}, async (page) => {
+    await act(row(page, "nightly"), "pause").click();
+    await page.getByRole("dialog").getByLabel("Why").fill("tea");
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await row(page, "nightly").getByText("paused", { exact: true }).waitFor();
+    assert.equal((await daemon.ask("GET", "/jobs/nightly")).pause.why, "tea");
+
+    await row(page, "nightly").getByRole("link", { name: "nightly", exact: true }).click();
+    await page.getByText(/Paused since .* by page: tea/).waitFor();
+    await page.getByText("At 02:30 every day, Europe/Berlin time").waitFor();
+    await act(page.locator("#view"), "resume").click();
+    await act(page.locator("#view"), "pause").waitFor();
+    assert.equal((await daemon.ask("GET", "/jobs/nightly")).paused, false);
+});
+
+visit("a refusal is shown with its hint, and stops nobody", {}, async (page) => {
+    await page.goto(`${daemon.url}/#/job/nighly`);
+    await page.locator("#view .none strong").waitFor();
+    await page.goto(`${daemon.url}/#/`);
+    const made = await daemon.ask("POST", "/jobs/demo%2Fticker/runs", {});
+    await page.goto(`${daemon.url}/#/run/${made.id}`);
+    await page.locator("#view .heading .state.running").waitFor();
+    // Someone else is quicker, and this page has not heard of it.
+    await page.route("**/runs/*/stop", (route) =>
+        route.fulfill({
+            status: 409,
+            contentType: "application/problem+json",
+            body: JSON.stringify({ status: 409, code: "conflict", detail: "it has ended", hint: "ask for `rerun`" }),
+        }),
+    );
+    await act(page.locator("#view"), "stop").click();
+    const notice = page.getByRole("alert");
+    await notice.getByText("It was not stopped: it has ended").waitFor();
+    assert.match(await notice.innerText(), /ask for rerun/);
+    await page.unroute("**/runs/*/stop");
+    await act(page.locator("#view"), "stop").click();
+    await act(page.locator("#view"), "rerun").waitFor();
+});
+
+visit("names, descriptions and outputs never become markup", {}, async (page) => {
+    const hostile = row(page, HOSTILE);
+    assert.match(await hostile.innerText(), /<script>document\.title='taken'<\/script>/);
+    await act(hostile, "run").click();
+    await page.locator(".notice.done a").click();
+    await page.locator("pre.output").getByText("<img src=y>").waitFor();
+    await page.getByRole("link", { name: HOSTILE }).click();
+    await page.locator("#view h1").getByText(HOSTILE, { exact: true }).waitFor();
+    assert.equal(await page.locator("#view img, #view script, #notices img").count(), 0);
+    assert.ok(!(await page.title()).startsWith("taken"));
+});
+
+visit("escape sequences are read also when they come in pieces", {}, async (page) => {
+    const cases = [
+        [["plain\r\n"], [["plain\n", ""]]],
+        [["\x1b[1;3", "1mred\x1b", "[0m."], [["red", "fg1 bold"], [".", ""]]],
+        [["\x1b[38;5;9mone\x1b[48;2;1;2;3mtwo\x1b[39m"], [["one", "fg9"], ["two", "fg9"]]],
+        [["\x1b]0;title\x07a\x1b[2Kb\x1b[?25lc\x00\u202e"], [["a", ""], ["b", ""], ["c", ""]]],
+        [["10 %\r", "20 %\r", "\n"], [["10 %", ""], ["\n20 %", ""], ["\n", ""]]],
+        [["\x1b[" + "9;".repeat(200)], [["[" + "9;".repeat(200), ""]]],
+    ];
+    const found = await page.evaluate(async (inputs) => {
+        const { Ansi } = await import(new URL("ansi.js", document.querySelector("script[src]").src));
+        return inputs.map((pieces) => {
+            const ansi = new Ansi();
+            return pieces.flatMap((piece) => ansi.feed(piece)).map(({ text, classes }) => [text, classes]);
+        });
+    }, cases.map(([pieces]) => pieces));
+    assert.deepEqual(found, cases.map(([, expected]) => expected));
+});
+
+visit("the page says when the daemon is away, and goes on when it is back", {}, async (page) => {
+    await page.locator(".live").waitFor();
+    await daemon.stop();
+    await page.getByText("The daemon does not answer.").waitFor();
+    await daemon.start();
+    await page.locator("#away").waitFor({ state: "hidden" });
+    await page.locator(".live").waitFor();
+    const made = await daemon.ask("POST", "/jobs/nightly/runs", {});
+    await page.locator(`aside li[data-run="${made.id}"]`).waitFor();
+});
