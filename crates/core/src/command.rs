@@ -145,6 +145,8 @@ pub enum Command {
         id: JobId,
         /// Who wants it; only the source of a job may remove it.
         source: Source,
+        /// What must be there now, so that nobody removes what they have not seen.
+        provided: Provided,
     },
     /// Forget finished runs that are not kept any longer.
     Prune {
@@ -155,7 +157,7 @@ pub enum Command {
     },
 }
 
-/// What must be there for a job to be put.
+/// What must be there for a job to be put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provided {
     /// Whatever it is.

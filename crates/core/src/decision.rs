@@ -198,7 +198,7 @@ pub enum Rejection {
     #[error("{most} runs of `{0}` are active already, and no more can be", most = JobState::ACTIVE_MAX)]
     TooManyActive(JobId),
     /// The job belongs to another source.
-    #[error("the job `{job}` belongs to another source ({source_of_job})")]
+    #[error("the job `{job}` {}", source_of_job.words())]
     OtherSource {
         /// Which job.
         job: JobId,

@@ -55,7 +55,7 @@ pub fn decide(view: &View<'_>, command: &Command) -> Decision {
 fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
     match command {
         Command::PutJob { id, job, source, uid, provided } => put_job::decide(view, id, job, source, *uid, *provided),
-        Command::RemoveJob { id, source } => remove_job::decide(view, id, source),
+        Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
         Command::Replan { job, even_older } => replan::decide(view, job, *even_older),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),

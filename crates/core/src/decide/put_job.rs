@@ -85,7 +85,7 @@ pub(super) fn decide(
 }
 
 /// Whether what is there is what whoever asks thinks that there is.
-fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
+pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
     match (provided, old) {
         (Provided::Any, _) | (Provided::New, None) | (Provided::There, Some(_)) => Ok(()),
         (Provided::New, Some(_)) => Err(Rejection::JobThere(id.clone())),
@@ -202,7 +202,7 @@ mod tests {
             00:06 add k
                 ! there is a job `k` already
             00:06 change k
-                ! the job `k` belongs to another source (directory:)
+                ! the job `k` comes from a job file
             ",
         );
     }

@@ -2,8 +2,9 @@
 //! still waits does not start.
 
 use super::draft::Draft;
-use super::resume;
 use super::retire::Retiring;
+use super::{put_job, resume};
+use crate::command::Provided;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
 use crate::record::{Key, Source};
@@ -11,12 +12,13 @@ use crate::run::Reason;
 use crate::view::{Halt, View};
 
 /// Decides about the removal of a job.
-pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source) -> Result<Done, Halt> {
+pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
     view.need([Key::Job(id.clone()), Key::JobState(id.clone()), Key::Pause])?;
     let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     if job.source != *source {
         return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
     }
+    put_job::check(id, Some(&job), provided)?;
     let mut draft = Draft::new(view);
     let mut state = draft.job_state(id)?;
     let before = state.clone();
@@ -34,6 +36,26 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source) -> Result<Don
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::play;
+
+    #[test]
+    fn only_what_was_seen() {
+        play(
+            "
+            00:00 put j @every 10m
+                next 00:10, job r1
+            00:01 put j @every 20m
+                next 00:20, gone, job r2
+            00:02 discard 1 j
+                ! the job `j` was changed meanwhile, and is now in revision 2
+            00:03 discard another j
+                ! the job `j` was changed meanwhile, and is now in revision 2
+            00:04 discard 2 j
+                gone, job gone
+            00:05 discard 2 j
+                ! there is no job `j`
+            ",
+        );
+    }
 
     #[test]
     fn leaves_nothing_that_starts() {
@@ -84,9 +106,9 @@ mod tests {
             00:00 load j @every 10m
                 next 00:10, job r1
             00:01 remove j
-                ! the job `j` belongs to another source (directory:)
+                ! the job `j` comes from a job file
             00:02 put j @every 20m
-                ! the job `j` belongs to another source (directory:)
+                ! the job `j` comes from a job file
             ",
         );
     }

@@ -123,6 +123,18 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Where it is from, as the end of a sentence about the job.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Directory(prefix) if prefix.is_empty() => "comes from a job file".to_owned(),
+            Self::Directory(prefix) => format!("comes from a job file of the directory with the prefix `{prefix}`"),
+            Self::Api => "was made by the command line or the API".to_owned(),
+            Self::Foreign => "was made by another program that shares the store".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

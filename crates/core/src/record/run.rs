@@ -232,9 +232,9 @@ impl Run {
         self.log.iter().rev().find(|transition| transition.state == state).map(|transition| transition.at)
     }
 
-    /// When it ended.
+    /// When it ended. That it was marked as something else later makes it no longer.
     pub fn finished(&self) -> Option<Instant> {
-        self.log.last().filter(|_| self.state.is_finished()).map(|transition| transition.at)
+        self.log.iter().find(|transition| transition.state.is_finished()).map(|transition| transition.at)
     }
 
     /// Who made it.
@@ -256,4 +256,30 @@ fn only_zero() -> Vec<u8> {
 
 fn is_only_zero(codes: &[u8]) -> bool {
     codes == [0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_does_not_move_the_end() {
+        let uid = JobUid::from_bits(1);
+        let job = JobId::parse("j").expect("a name");
+        let id = RunId::from_random(Instant::EPOCH, [0; 10]);
+        let mut run = Run::blank(id, RunNumber(1), job, uid, Instant::EPOCH);
+        let mut enter = |at, state| {
+            run.state = state;
+            run.log.push(Transition {
+                at: Instant::from_secs(at),
+                state,
+                actor: Actor::Program,
+                message: String::new(),
+            });
+            run.finished()
+        };
+        assert_eq!(enter(1, State::Running), None);
+        assert_eq!(enter(2, State::Failure), Some(Instant::from_secs(2)));
+        assert_eq!(enter(9, State::Success), Some(Instant::from_secs(2)));
+    }
 }

@@ -72,8 +72,8 @@ fn a_job_of_somebody_else_is_left_alone() {
     fs::write(place.path("jobs/after.yaml"), "program: {noop: true}\nconditions: [{after: x}]\n").expect("written");
     daemon.wait_for("1 new or changed (after)");
     put(&place, "jobs/x.yaml");
-    daemon.wait_for("mistake: jobs/x.yaml:1:1: the job `x` belongs to another source (api)");
-    assert!(api.get("/api/v1/jobs/x").contains("belongs to another source"));
+    daemon.wait_for("mistake: jobs/x.yaml:1:1: the job `x` was made by the command line or the API");
+    assert!(api.get("/api/v1/jobs/x").contains("was made by the command line"));
     assert_eq!(jobs(&place), "after directory:, stays directory:, x api");
     api.delete("/api/v1/jobs/x");
     daemon.wait_for("1 new or changed (x)");

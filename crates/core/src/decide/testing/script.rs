@@ -124,9 +124,17 @@ impl Bench {
         Command::PutJob { id: job_id(name), job: Arc::new(job(items)), source, uid, provided }
     }
 
+    fn remove(&self, name: &str, provided: Provided) -> Command {
+        Command::RemoveJob { id: job_id(name), source: Source::Api, provided }
+    }
+
     /// Puts a job that someone has seen in a revision, or `another` job of that name in the revision of this one.
     fn revise(&self, seen: &str, rest: &str) -> Command {
         let (name, items) = rest.split_once(' ').unwrap_or((rest, ""));
+        self.put(name, items, Source::Api, self.seen(seen, name))
+    }
+
+    fn seen(&self, seen: &str, name: &str) -> Provided {
         let stored = match self.records.get(&Key::Job(job_id(name))).map(|stored| &stored.record) {
             Some(Record::Job(stored)) => Some(stored),
             _ => None,
@@ -134,7 +142,7 @@ impl Bench {
         let uid = stored.map(|stored| stored.uid).filter(|_| seen != "another");
         let revision = seen.parse().ok().or(stored.map(|stored| stored.revision));
         let (uid, revision) = (uid.unwrap_or_else(|| JobUid::from_bits(u128::MAX)), revision.unwrap_or(0));
-        self.put(name, items, Source::Api, Provided::As { uid, revision })
+        Provided::As { uid, revision }
     }
 
     fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
@@ -148,7 +156,8 @@ impl Bench {
             "change" => (anna, self.put(first, more, Source::Api, Provided::There)),
             "revise" => (anna, self.revise(first, more)),
             "load" => (Actor::JobFiles, self.put(first, more, Source::Directory(String::new()), Provided::Any)),
-            "remove" => (anna, Command::RemoveJob { id: job_id(first), source: Source::Api }),
+            "remove" => (anna, self.remove(first, Provided::Any)),
+            "discard" => (anna, self.remove(more, self.seen(first, more))),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),
