@@ -44,6 +44,9 @@ pub trait JobFiles: Send + Sync + fmt::Debug {
     /// Everything that is wrong with the files now.
     fn mistakes(&self) -> Vec<MistakeAt>;
 
+    /// Whether a job may have a file in a directory that is read now.
+    fn may_have_file(&self, job: &JobId) -> bool;
+
     /// Reads all files anew and asks for what they say.
     fn reload(&self) -> Pending<'_, Reloaded>;
 }

@@ -8,8 +8,10 @@ use cronhold_core::JobId;
 use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, Key, Pauses, Record};
 use cronhold_jobfile::write_job;
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Query, RunQuery};
+use cronhold_store::Fault;
 
+use crate::find_run::latest_run;
+use crate::node_names::NodeNames;
 use crate::{App, yaml};
 
 /// What is wrong with job files now.
@@ -110,7 +112,7 @@ pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes
         source: record.source.to_string(),
         revision: record.revision,
         active: around.active(&record.id),
-        last: latest_run(app, &record.id).await?,
+        last: latest(app, &record.id).await?,
     })
 }
 
@@ -160,13 +162,10 @@ pub(crate) fn etag(record: &JobRecord) -> String {
     format!("\"{}-{}\"", record.uid, record.revision)
 }
 
-async fn latest_run(app: &App, job: &JobId) -> Result<Option<Run>, Fault> {
-    let query = Query::Runs(RunQuery { job: Some(job.clone()), ..RunQuery::default() });
-    let page = app.store.page(&query, 1).await?;
-    Ok(page.records.first().and_then(|stored| match &stored.record {
-        Record::Run(run) => Some(Run::from(&**run)),
-        _ => None,
-    }))
+async fn latest(app: &App, job: &JobId) -> Result<Option<Run>, Fault> {
+    let Some(run) = latest_run(&*app.store, job).await? else { return Ok(None) };
+    let names = NodeNames::of(&*app.store, std::iter::once(&*run)).await?;
+    Ok(Some(names.tell(&run)))
 }
 
 fn told_pause(pauses: &Pauses, everything: bool) -> Option<Pause> {

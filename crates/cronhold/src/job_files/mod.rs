@@ -63,7 +63,7 @@ impl JobFiles {
     ) -> Result<Self, Fault> {
         let sources: Vec<Source> = roots.iter().map(roots::source).collect();
         let mut files = Self {
-            shelf: Arc::new(Shelf::new(!roots.is_empty(), world.clone())),
+            shelf: Arc::new(Shelf::new(roots.clone(), world.clone())),
             live: Live::new(roots),
             sources,
             directory: Directory::default(),

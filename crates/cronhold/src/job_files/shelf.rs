@@ -11,9 +11,12 @@ use cronhold_core::record::{Actor, Key, Record};
 use cronhold_core::{JobId, World};
 use cronhold_engine::queue::Queue;
 use cronhold_engine::{Feed, News};
+use cronhold_jobfile::directory::Root;
 use cronhold_server::{JobFiles, MistakeAt};
 use cronhold_store::Pending;
 use tokio::sync::oneshot;
+
+use super::roots::may_have_file;
 
 /// Requests that may wait.
 const REQUESTS_MAX: usize = 64;
@@ -21,8 +24,8 @@ const REQUESTS_MAX: usize = 64;
 /// What others know of the job files.
 #[derive(Debug)]
 pub struct Shelf {
-    /// Whether there is any directory.
-    has_any: bool,
+    /// The directories.
+    roots: Vec<Root>,
     mistakes: Mutex<Arc<Vec<MistakeAt>>>,
     has_mistakes: AtomicBool,
     world: Mutex<World>,
@@ -41,9 +44,9 @@ pub(super) enum Request {
 }
 
 impl Shelf {
-    pub(super) fn new(has_any: bool, world: World) -> Self {
+    pub(super) fn new(roots: Vec<Root>, world: World) -> Self {
         Self {
-            has_any,
+            roots,
             mistakes: Mutex::default(),
             has_mistakes: AtomicBool::new(false),
             world: Mutex::new(world),
@@ -95,7 +98,7 @@ impl Shelf {
 impl Feed for Shelf {
     fn tell(&self, news: &News<'_>) {
         if let News::Committed { stamp, done } = news
-            && self.has_any
+            && !self.roots.is_empty()
             && stamp.actor != Actor::JobFiles
         {
             done.changes.iter().for_each(|change| self.note(change));
@@ -108,9 +111,13 @@ impl JobFiles for Shelf {
         lock(&self.mistakes).to_vec()
     }
 
+    fn may_have_file(&self, job: &JobId) -> bool {
+        self.roots.iter().any(|root| may_have_file(root, job))
+    }
+
     fn reload(&self) -> Pending<'_, Reloaded> {
         Box::pin(async {
-            if !self.has_any {
+            if self.roots.is_empty() {
                 let summary = "there is no directory of job files: the daemon was started without --jobs";
                 return Reloaded { summary: summary.to_owned(), mistakes: 0 };
             }

@@ -74,7 +74,7 @@ impl Stored {
             let option = if prefix.is_empty() { "--jobs DIR".to_owned() } else { format!("--jobs {prefix}=DIR") };
             format!(
                 "{jobs} such as {first} came from a directory that is not given now, and stay as they are; \
-                 give it again with {option}"
+                 give it again with {option}, or remove them with `cronhold del`"
             )
         })
     }

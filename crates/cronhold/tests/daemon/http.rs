@@ -40,12 +40,22 @@ impl Api {
         self.ask("DELETE", path, "")
     }
 
+    /// What is said to a request that is refused.
+    pub(crate) fn refused(&self, method: &str, path: &str) -> String {
+        let (head, answer) = self.exchange(method, path, "");
+        assert!(head.starts_with("HTTP/1.1 4"), "{method} {path}: {head}\n{answer}");
+        answer
+    }
+
     /// The body of a good answer.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
-        let Self { address, token } = self;
-        let (head, answer) = request(address, &format!("Authorization: Bearer {token}\r\n"), method, path, body);
+        let (head, answer) = self.exchange(method, path, body);
         assert!(head.starts_with("HTTP/1.1 2"), "{method} {path}: {head}\n{answer}");
         answer
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: &str) -> (String, String) {
+        request(&self.address, &format!("Authorization: Bearer {}\r\n", self.token), method, path, body)
     }
 }
 

@@ -34,11 +34,17 @@ fn each_directory_has_its_own_jobs() {
     fs::remove_file(place.path("team/x.yaml")).expect("there");
     daemon.wait_for("1 removed (team/x)");
     daemon.kill();
-    // One that is not given any more keeps its jobs.
+    // One that is not given any more keeps its jobs, until somebody removes them; a file speaks for its own.
     let mut daemon = place.up();
     let said = "1 job such as team/y came from a directory that is not given now, and stay";
     daemon.wait_until_said(said);
+    daemon.wait_until_said("ready");
     assert_eq!(jobs(&place), "a directory:, team/y directory:team");
+    let api = Api::of(&place);
+    api.delete("/api/v1/jobs/team%2Fy");
+    assert_eq!(jobs(&place), "a directory:");
+    assert!(api.refused("DELETE", "/api/v1/jobs/a").contains("comes from a job file"));
+    assert_eq!(jobs(&place), "a directory:");
     daemon.kill();
 }
 

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use cronhold_api::Problem;
+use cronhold_core::JobId;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::Source;
 
 use super::job_put::seen;
+use super::jobs::find;
 use crate::App;
 use crate::caller::Caller;
 use crate::extract::OfJob;
 use crate::problem::Denied;
 
-/// Removes a job that was put by the command line or the API.
+/// Removes a job that was put by the command line or the API, or whose file is gone.
 #[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs",
     params(
         ("id" = String, Path, description = "The job's id"),
@@ -31,6 +33,18 @@ pub(crate) async fn remove(
         Some(tag) => seen(tag)?,
         None => Provided::Any,
     };
-    app.node.ask(actor, Command::RemoveJob { id, source: Source::Api, provided }).await?;
+    let source = source(&app, &id).await?;
+    app.node.ask(actor, Command::RemoveJob { id, source, provided }).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// In whose name a job is removed. One whose directory is not given any more, or was emptied, would stay for ever: nobody
+/// but the person who asks can speak for it.
+async fn source(app: &App, id: &JobId) -> Result<Source, Denied> {
+    match find(app, id).await? {
+        Some(job) if matches!(job.source, Source::Directory(_)) && !app.files.may_have_file(id) => {
+            Ok(job.source.clone())
+        }
+        _ => Ok(Source::Api),
+    }
 }
