@@ -91,7 +91,7 @@ impl Modify for Bodies {
         });
         let all_optional: Vec<String> = all_optional.collect();
         for (_, _, operation) in operations(document) {
-            let Some(body) = &mut operation.request_body else { continue };
+            let Some(RefOr::T(body)) = &mut operation.request_body else { continue };
             let is_optional = matches!(body.content.get("application/json"),
                 Some(RefOr::T(Content { schema: Some(RefOr::Ref(schema)), .. }))
                     if all_optional.iter().any(|name| schema.ref_location.ends_with(name)));
@@ -114,4 +114,14 @@ fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = (
 /// The description of the API.
 pub fn document() -> utoipa::openapi::OpenApi {
     Document::openapi()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_committed_document_is_current() {
+        let committed = include_str!("../../../docs/reference/openapi.json");
+        let now = serde_json::to_string_pretty(&super::document()).expect("a document");
+        assert!(committed.trim_end() == now, "docs/reference/openapi.json is old; run `./dev docs`");
+    }
 }

@@ -142,6 +142,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream as Stream;
 
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
     use crate::Listen;
     use crate::testing::with_rig;
@@ -162,6 +164,28 @@ mod tests {
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
         String::from_utf8_lossy(&heard).into_owned()
+    }
+
+    /// Time passes by itself here as soon as everybody waits.
+    #[test]
+    fn whoever_takes_too_long_is_cut_off() {
+        let executor = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        executor.expect("an executor").block_on(async {
+            let socket = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+            let address = socket.local_addr().expect("an address");
+            let (_stop, stopping) = watch::channel(false);
+            tokio::spawn(accept(socket, Router::new(), stopping));
+            let begun = tokio::time::Instant::now();
+            for said in ["", "GET /health HTTP/1.1\r\nHost: ", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
+                let mut stream = TcpStream::connect(address).await.expect("someone listens");
+                stream.write_all(said.as_bytes()).await.expect("said");
+                let mut heard = Vec::new();
+                // Its end is the end of the connection, which nobody here has asked for.
+                stream.read_to_end(&mut heard).await.expect("heard");
+                assert_eq!(heard.is_empty(), !said.ends_with("\r\n\r\n"), "{said}");
+            }
+            assert!(begun.elapsed() >= HEAD_WAIT);
+        });
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Workload {
             13 | 14 => Command::Resume { job: Some(job) },
             15 => Command::Pause { job: None, why },
             16 => Command::Resume { job: None },
-            17 => Command::RemoveJob { id: job, source: Source::Api },
+            17 => Command::RemoveJob { id: job, source: Source::Api, provided: Provided::Any },
             _ => self.put(job),
         };
         Some(command)

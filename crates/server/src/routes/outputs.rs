@@ -51,7 +51,7 @@ pub(crate) struct Which {
 #[utoipa::path(get, path = "/api/v1/runs/{run}/output", tag = "runs",
     params(
         ("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned"),
-        ("from" = Option<u64>, Query, description = "From this byte on; an output that is not so long is empty"),
+        ("from" = Option<u64>, Query, format = "uint64", description = "From this byte on; an output that is not so long is empty"),
         ("follow" = Option<bool>, Query, description = "Goes on until the run has ended and everything is sent"),
         ("Range" = Option<String>, Header, description = "One range of bytes; not together with `from` or `follow`"),
     ),

@@ -186,7 +186,7 @@ fn a_decision_is_made_again_when_someone_was_faster() {
     assert_eq!(numbers(&outcomes), ["#2"]);
     assert_eq!(state_of(&store, 2), Some(State::Skipped));
     // A refusal must not rest on what is only remembered either.
-    now(other.turn(&world, &[asked(Command::RemoveJob { id: id("a"), source: Source::Api })]));
+    now(other.turn(&world, &[asked(Command::RemoveJob { id: id("a"), source: Source::Api, provided: Provided::Any })]));
     let outcomes = now(one.turn(&world, &[run("a", 3)]));
     assert_eq!(outcomes, [Outcome::Rejected(Rejection::NoJob(id("a")))]);
 }

@@ -1,0 +1,84 @@
+//! What people do with a run, by real signals to real programs.
+
+use serde_json::Value;
+
+use super::place::{Daemon, ENDLESS, IDLE, Place};
+
+/// A run whose program runs.
+fn begin(daemon: &Daemon, job: &str) -> String {
+    let made = daemon.ask(&format!("POST /api/v1/jobs/{job}/runs"));
+    assert_eq!(made.status, 201, "{}", made.text());
+    let id = made.json()["id"].as_str().expect("an id").to_owned();
+    daemon.wait_for(&id, |run| run["state"] == "running");
+    id
+}
+
+/// Operates a run, and answers with what it is then.
+#[track_caller]
+fn operate(daemon: &Daemon, id: &str, what: &str, body: &str) -> Value {
+    let reply = daemon.send(&format!("POST /api/v1/runs/{id}/{what}"), body);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(reply.json()["id"], *id);
+    reply.json()
+}
+
+#[test]
+fn programs_are_ended() {
+    let place = Place::new("operations");
+    place.put_file("endless", ENDLESS);
+    let daemon = place.up();
+    let ended = |id: &str| daemon.wait_for(id, |run| !run["times"]["finished"].is_null());
+    for (what, body, signal, state) in [
+        ("stop", "", "SIGTERM", "failure"),
+        ("kill", "", "SIGKILL", "failure"),
+        ("signal", r#"{"signal": "INT"}"#, "SIGINT", "failure"),
+    ] {
+        let id = begin(&daemon, "endless");
+        operate(&daemon, &id, what, body);
+        let run = ended(&id);
+        assert_eq!((&run["signal"], &run["state"]), (&signal.into(), &state.into()), "{what}: {run}");
+        let told = run["log"].to_string();
+        assert!(told.contains("operator api"), "{told}");
+        daemon.send(&format!("POST /api/v1/runs/{id}/{what}"), body).assert_problem(409, "conflict");
+    }
+    let id = begin(&daemon, "endless");
+    daemon.send(&format!("POST /api/v1/runs/{id}/signal"), r#"{"signal": "NONE"}"#).assert_problem(422, "invalid");
+    daemon.send(&format!("POST /api/v1/runs/{id}/mark"), r#"{"state": "success"}"#).assert_problem(409, "conflict");
+    operate(&daemon, &id, "kill", "");
+    let run = ended(&id);
+    assert_eq!(run["state"], "failure", "{run}");
+    let marked = operate(&daemon, &id, "mark", r#"{"state": "success", "why": "it was enough"}"#);
+    assert_eq!(marked["state"], "success");
+    daemon.send(&format!("POST /api/v1/runs/{id}/mark"), r#"{"state": "running"}"#).assert_problem(409, "conflict");
+    daemon.send(&format!("POST /api/v1/runs/{id}/mark"), r#"{"state": "done"}"#).assert_problem(400, "bad_request");
+}
+
+#[test]
+fn runs_that_wait_are_started_and_skipped_and_finished_ones_made_again() {
+    let place = Place::new("operations-waiting");
+    place.put_file("a", IDLE);
+    let daemon = place.up();
+    let plan = || {
+        let made = daemon.send("POST /api/v1/jobs/a/runs", r#"{"at": "2090-01-01T00:00:00Z"}"#);
+        assert_eq!(made.status, 201, "{}", made.text());
+        made.json()["id"].as_str().expect("an id").to_owned()
+    };
+    let early = plan();
+    operate(&daemon, &early, "start", "");
+    let run = daemon.wait_for(&early, |run| run["state"] == "success");
+    assert_eq!(run["nominal_time"], "2090-01-01T00:00:00Z");
+    let not = plan();
+    let skipped = operate(&daemon, &not, "skip", r#"{"why": "not then"}"#);
+    assert_eq!((&skipped["state"], &skipped["reason"]), (&"skipped".into(), &"by operator: not then".into()));
+    daemon.ask(&format!("POST /api/v1/runs/{not}/start")).assert_problem(409, "conflict");
+
+    let again = daemon.send(&format!("POST /api/v1/runs/{early}/rerun"), r#"{"anew": true}"#);
+    assert_eq!(again.status, 201, "{}", again.text());
+    let id = again.json()["id"].as_str().expect("an id").to_owned();
+    assert_eq!(again.header("location"), Some(format!("/api/v1/runs/{id}").as_str()));
+    let run = daemon.wait_for(&id, |run| run["state"] == "success");
+    assert_eq!(run["rerun_of"], *early);
+    for what in ["start", "skip", "stop", "kill", "rerun"] {
+        daemon.ask(&format!("POST /api/v1/runs/nobody/{what}")).assert_problem(404, "not_found");
+    }
+}

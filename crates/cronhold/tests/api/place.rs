@@ -1,0 +1,231 @@
+//! A real daemon on a free port, in a directory of its own. Tests ask it until something is so, and leave no process
+//! behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
+
+use super::wire::{Reply, Wire};
+
+/// What has not come to be so after this time never does.
+const NEVER: Duration = Duration::from_secs(60);
+/// What nobody tells is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// A job that never runs by itself.
+pub(crate) const IDLE: &str = "program: {noop: true}\nschedule: triggered\n";
+/// A job whose runs end when someone ends them.
+pub(crate) const ENDLESS: &str = "program: exec sleep 1000\nschedule: triggered\n";
+
+/// A directory for a daemon and its job files.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("api-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("jobs")).expect("a folder");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.0.join(below)
+    }
+
+    pub(crate) fn put_file(&self, id: &str, yaml: &str) {
+        fs::write(self.path(&format!("jobs/{id}.yaml")), yaml).expect("a file");
+    }
+
+    /// Starts a daemon and waits until it is ready.
+    pub(crate) fn up(&self) -> Daemon {
+        let daemon = self.start(&[]);
+        eventually("it is ready", || daemon.open("GET /ready").status == 200);
+        daemon
+    }
+
+    /// Starts a daemon and waits until it listens. What somebody's shell sets must not matter.
+    pub(crate) fn start(&self, variables: &[(&str, &str)]) -> Daemon {
+        let log = fs::File::options().create(true).append(true).open(self.path("log")).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_cronhold"))
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(variables.iter().copied())
+            .current_dir(&self.0)
+            .args(["up", "--data", "data", "--jobs", "jobs", "--name", "test", "--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        let mut daemon = Daemon { child, address: String::new(), token: String::new() };
+        eventually("it listens", || {
+            let ended = daemon.child.try_wait().expect("a child");
+            assert_eq!(ended, None, "{}", fs::read_to_string(self.path("log")).unwrap_or_default());
+            let text = fs::read(self.path("data/address")).unwrap_or_default();
+            let address: Value = serde_json::from_slice(&text).unwrap_or_default();
+            // One that was killed has left its own.
+            if address["pid"] != daemon.child.id() {
+                return false;
+            }
+            let url = address["url"].as_str().expect("a URL");
+            url.trim_start_matches("http://").clone_into(&mut daemon.address);
+            true
+        });
+        let token = fs::read_to_string(self.path("data/token")).expect("a token");
+        token.trim().clone_into(&mut daemon.token);
+        daemon
+    }
+
+    fn keeper(&self) -> Option<Pid> {
+        let home = self.path("data").canonicalize().ok()?;
+        let wanted = format!("keeper\0--data\0{}\0", home.display());
+        let is_ours = |pid: &i32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).ends_with(&wanted)
+        };
+        processes().find(is_ours).and_then(Pid::from_raw)
+    }
+}
+
+impl Drop for Place {
+    /// Ends what a keeper would keep.
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper() {
+            for child in processes().filter(|pid| parent(*pid) == Some(keeper.as_raw_nonzero().get())) {
+                let _ = Pid::from_raw(child).map(|group| kill_process_group(group, Signal::KILL));
+            }
+            let _ = kill_process(keeper, Signal::KILL);
+        }
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+/// Waits until something is so, which nobody tells.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let (_nobody, never) = channel::<()>();
+    for _ in 0..NEVER.as_millis() / LOOK_EVERY.as_millis() {
+        if is_so() {
+            return;
+        }
+        let _ = never.recv_timeout(LOOK_EVERY);
+    }
+    panic!("{what}: it never came to be so");
+}
+
+/// A daemon that runs. It is killed when the test is done with it.
+pub(crate) struct Daemon {
+    child: Child,
+    /// Host and port.
+    pub(crate) address: String,
+    pub(crate) token: String,
+}
+
+impl Daemon {
+    /// Asks with the token. After the first line stand headers, and after an empty one a body.
+    pub(crate) fn ask(&self, request: &str) -> Reply {
+        let (line, rest) = request.split_once('\n').unwrap_or((request, ""));
+        self.open(&format!("{line}\nAuthorization: Bearer {}\n{rest}", self.token))
+    }
+
+    /// Asks with the token and a body of JSON.
+    pub(crate) fn send(&self, line: &str, body: &str) -> Reply {
+        self.ask(&format!("{line}\nContent-Type: application/json\n\n{body}"))
+    }
+
+    /// The JSON of an answer that must be a good one.
+    #[track_caller]
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let reply = self.ask(&format!("GET {path}"));
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        reply.json()
+    }
+
+    /// Asks without the token, on a connection of its own.
+    pub(crate) fn open(&self, request: &str) -> Reply {
+        let mut wire = self.wire();
+        wire.send(&self.http(request));
+        wire.reply()
+    }
+
+    /// A connection.
+    pub(crate) fn wire(&self) -> Wire {
+        Wire::to(&self.address)
+    }
+
+    /// A request as it goes over the wire. It gets a host, unless it has one, and the length of its body.
+    pub(crate) fn http(&self, request: &str) -> Vec<u8> {
+        let (head, body) = request.split_once("\n\n").unwrap_or((request, ""));
+        let (line, headers) = head.split_once('\n').unwrap_or((head, ""));
+        let mut lines = vec![format!("{line} HTTP/1.1")];
+        if !headers.lines().any(|header| header.starts_with("Host:")) {
+            lines.push(format!("Host: {}", self.address));
+        }
+        lines.extend(headers.lines().map(str::to_owned));
+        if !body.is_empty() {
+            lines.push(format!("Content-Length: {}", body.len()));
+        }
+        format!("{}\r\n\r\n{body}", lines.join("\r\n")).into_bytes()
+    }
+
+    /// That it still answers those who ask well.
+    #[track_caller]
+    pub(crate) fn assert_well(&self) {
+        assert_eq!(self.open("GET /health").status, 200);
+        self.get("/api/v1/jobs");
+    }
+
+    /// Makes a run of a job, waits until it has ended, and answers with it.
+    #[track_caller]
+    pub(crate) fn run(&self, job: &str) -> Value {
+        let made = self.ask(&format!("POST /api/v1/jobs/{job}/runs"));
+        assert_eq!(made.status, 201, "{}", made.text());
+        let id = made.json()["id"].as_str().expect("an id").to_owned();
+        self.wait_for(&id, |run| !run["times"]["finished"].is_null())
+    }
+
+    /// Waits until a run is so, and answers with it.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, run: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let mut found = Value::Null;
+        eventually(run, || {
+            found = self.get(&format!("/api/v1/runs/{}", run.replace('#', "%23")));
+            is_so(&found)
+        });
+        found
+    }
+
+    /// Kills it, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is gone");
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,142 @@
+//! A connection as it is, so that tests can say what no client would say, and see every byte of the answer.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// An answer that has not come after this time never comes.
+const NEVER: Duration = Duration::from_secs(90);
+
+/// A connection.
+pub(crate) struct Wire(BufReader<TcpStream>);
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Wire {
+    pub(crate) fn to(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("someone listens");
+        stream.set_read_timeout(Some(NEVER)).expect("a timeout");
+        Self(BufReader::new(stream))
+    }
+
+    /// Says something. The other side may have had enough before all is said.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        let _ = self.0.get_mut().write_all(bytes);
+    }
+
+    /// Says that nothing more comes.
+    pub(crate) fn finish(&mut self) {
+        let _ = self.0.get_mut().shutdown(Shutdown::Write);
+    }
+
+    /// The answer to a request, however it says where it ends.
+    #[track_caller]
+    pub(crate) fn reply(&mut self) -> Reply {
+        self.try_reply().expect("an answer")
+    }
+
+    /// The same; none, when the connection ends without one.
+    #[track_caller]
+    pub(crate) fn try_reply(&mut self) -> Option<Reply> {
+        let mut reply = self.try_head()?;
+        if reply.status == 204 || reply.status == 304 {
+            return Some(reply);
+        }
+        if reply.header("transfer-encoding") == Some("chunked") {
+            while let Some(piece) = self.piece() {
+                reply.body.extend(piece);
+            }
+        } else if let Some(length) = reply.header("content-length") {
+            reply.body.resize(length.parse().expect("a number"), 0);
+            self.0.read_exact(&mut reply.body).expect("as much as was said");
+        } else {
+            self.0.read_to_end(&mut reply.body).expect("the rest");
+        }
+        Some(reply)
+    }
+
+    /// The head of an answer, whose body is read bit by bit.
+    #[track_caller]
+    pub(crate) fn head(&mut self) -> Reply {
+        self.try_head().expect("an answer")
+    }
+
+    #[track_caller]
+    fn try_head(&mut self) -> Option<Reply> {
+        let line = self.line()?;
+        let (version, status) = line.split_once(' ').unwrap_or_else(|| panic!("no answer: {line}"));
+        assert!(version == "HTTP/1.1" || version == "HTTP/1.0", "{line}");
+        let status = status[..3].parse().unwrap_or_else(|_| panic!("no status: {line}"));
+        let mut headers = Vec::new();
+        while let Some(line) = self.line().filter(|line| !line.is_empty()) {
+            let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("no header: {line}"));
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        Some(Reply { status, headers, body: Vec::new() })
+    }
+
+    /// The next bit of a body that has no length; none at its end.
+    #[track_caller]
+    pub(crate) fn piece(&mut self) -> Option<Vec<u8>> {
+        let line = self.line().expect("the body goes on");
+        let length = usize::from_str_radix(&line, 16).unwrap_or_else(|_| panic!("no length: {line}"));
+        let mut piece = vec![0; length];
+        self.0.read_exact(&mut piece).expect("as much as was said");
+        assert_eq!(self.line().as_deref(), Some(""), "a bit ends with its line");
+        (length > 0).then_some(piece)
+    }
+
+    /// A line without its end; none, when the other side has ended the connection.
+    #[track_caller]
+    fn line(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        match self.0.read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(String::from_utf8(line).expect("a text").trim_end_matches(['\r', '\n']).to_owned()),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
+            Err(error) => panic!("nothing comes: {error}"),
+        }
+    }
+
+    /// That the other side ends the connection without another word.
+    #[track_caller]
+    pub(crate) fn assert_over(&mut self) {
+        assert_eq!(self.line(), None);
+    }
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// Asserts that it is a problem of a status and a code, as everything is that is refused.
+    #[track_caller]
+    pub(crate) fn assert_problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        assert_eq!(self.header("content-type"), Some("application/problem+json"));
+        let problem: Value = serde_json::from_slice(&self.body).expect("JSON");
+        assert_eq!((&problem["status"], &problem["code"]), (&status.into(), &code.into()), "{problem}");
+        assert!(!problem["title"].as_str().expect("a title").is_empty());
+        assert!(!problem["detail"].as_str().expect("a sentence").is_empty());
+        problem
+    }
+}
