@@ -25,6 +25,13 @@ pub enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The daemon cannot be reached, or cannot answer now.
+    Unreachable {
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// Texts that were given have mistakes.
     Mistakes {
         /// The mistakes.
@@ -59,6 +66,7 @@ impl Failure {
         match self {
             Self::Usage { .. } | Self::Mistakes { typed: true, .. } => Exit::Usage,
             Self::Refused { .. } | Self::Mistakes { typed: false, .. } | Self::Output(_) => Exit::Refused,
+            Self::Unreachable { .. } => Exit::Unreachable,
         }
     }
 }

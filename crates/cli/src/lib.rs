@@ -1,24 +1,33 @@
 //! The verbs of the command line. Each verb is a file that turns arguments into an answer; `render` alone makes text of
 //! answers. Time, zone data and the terminal come in as arguments, so that a verb can be tested without a process.
 //!
-//! Verbs that need a store or a daemon are defined here, with their help, and done by the binary.
+//! Verbs that ask a daemon do so with the client of `api`; `remote` finds the daemon. Verbs that need a store of their own
+//! are defined here, with their help, and done by the binary.
 
 mod asked;
+mod definition;
 mod failure;
+mod follow;
 mod input;
 mod job_root;
 mod reference;
+mod remote;
 mod render;
+mod tail;
 mod verbs;
+mod when;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 
 use clap::{Command, CommandFactory, Parser, Subcommand};
 use cronhold_schedule::{Instant, Zones};
 
+use crate::remote::Remote;
+
 pub use failure::Failure;
 pub use reference::reference;
+pub use remote::{Place, Surroundings};
 pub use render::counted;
 pub use verbs::keeper::Keeper;
 pub use verbs::store::{Backup, Store, StoreVerb};
@@ -33,6 +42,14 @@ pub struct Session<'a> {
     pub zones: &'a Arc<Zones>,
     /// Whether colours may be used in answers.
     pub colours: bool,
+    /// Whether progress may be shown while something is waited for.
+    pub progress: bool,
+    /// Which daemon the command line means.
+    pub place: &'a Place,
+    /// What the environment says of daemons.
+    pub surroundings: &'a Surroundings,
+    /// Lets the process end when nobody reads its answers any more, for verbs that wait for something to tell.
+    pub end_with_reader: fn(),
 }
 
 /// What the process should exit with.
@@ -44,6 +61,8 @@ pub enum Exit {
     Refused,
     /// The command line itself is wrong.
     Usage,
+    /// The daemon cannot be reached, or cannot answer now.
+    Unreachable,
 }
 
 impl Exit {
@@ -53,6 +72,7 @@ impl Exit {
             Self::Done => 0,
             Self::Refused => 1,
             Self::Usage => 2,
+            Self::Unreachable => 3,
         }
     }
 }
@@ -67,6 +87,9 @@ impl Exit {
     arg_required_else_help = true
 )]
 pub struct Cli {
+    /// Which daemon is meant, for verbs that ask one.
+    #[command(flatten)]
+    pub place: Place,
     /// What is asked.
     #[command(subcommand)]
     pub verb: Verb,
@@ -77,10 +100,12 @@ pub struct Cli {
 #[expect(missing_docs, reason = "a comment would become part of the help of the verb")]
 pub enum Verb {
     Up(Up),
-    Keeper(Keeper),
-    Store(Store),
+    #[command(flatten)]
+    Remote(RemoteVerb),
     #[command(flatten)]
     Question(Question),
+    Store(Store),
+    Keeper(Keeper),
 }
 
 /// What can be answered without a store: questions about schedules and job files.
@@ -91,6 +116,36 @@ pub enum Question {
     Explain(verbs::explain::Explain),
     Lint(verbs::lint::Lint),
     Check(verbs::check::Check),
+}
+
+/// What only a daemon can answer or do: everything about jobs and runs.
+#[derive(Debug, Subcommand)]
+#[expect(private_interfaces, missing_docs, reason = "nobody else makes these, and a comment would become help")]
+pub enum RemoteVerb {
+    Add(verbs::add::Add),
+    Upd(verbs::upd::Upd),
+    Del(verbs::del::Del),
+    List(verbs::list::List),
+    Show(verbs::show::Show),
+    Run(verbs::run::Run),
+    Runs(verbs::runs::Runs),
+    Logs(verbs::logs::Logs),
+    Watch(verbs::watch::Watch),
+    Start(verbs::start::Start),
+    Skip(verbs::skip::Skip),
+    Stop(verbs::stop::Stop),
+    Kill(verbs::kill::Kill),
+    Signal(verbs::signal::Signal),
+    Mark(verbs::mark::Mark),
+    Rerun(verbs::rerun::Rerun),
+    Pause(verbs::pause::Pause),
+    Resume(verbs::resume::Resume),
+    Why(verbs::why::Why),
+    Holes(verbs::holes::Holes),
+    Backfill(verbs::backfill::Backfill),
+    Reload(verbs::reload::Reload),
+    Nodes(verbs::nodes::Nodes),
+    Token(verbs::token::Token),
 }
 
 impl Cli {
@@ -108,10 +163,60 @@ pub fn answer(question: &Question, session: &Session<'_>, out: &mut dyn Write, e
         Question::Lint(lint) => lint.run(session, out),
         Question::Check(check) => check.run(session, out),
     };
+    conclude(answer, session, out, err)
+}
+
+/// Asks the daemon. The answer goes to `out`; progress, notes and complaints go to `err`.
+pub fn ask(verb: &RemoteVerb, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
+    let answer = match verb {
+        // What the token is can be told without a daemon.
+        RemoteVerb::Token(token) => token.run(session, out),
+        verb => Remote::find(session).and_then(|remote| verb.run(&remote, out, err)),
+    };
+    conclude(answer, session, out, err)
+}
+
+impl RemoteVerb {
+    fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        match self {
+            Self::Add(add) => add.run(remote, out, err),
+            Self::Upd(upd) => upd.run(remote, out, err),
+            Self::Del(del) => del.run(remote, out, err),
+            Self::List(list) => list.run(remote, out, err),
+            Self::Show(show) => show.run(remote, out, err),
+            Self::Run(run) => run.run(remote, out, err),
+            Self::Runs(runs) => runs.run(remote, out, err),
+            Self::Logs(logs) => logs.run(remote, out, err),
+            Self::Watch(watch) => watch.run(remote, out, err),
+            Self::Start(start) => start.run(remote, out, err),
+            Self::Skip(skip) => skip.run(remote, out, err),
+            Self::Stop(stop) => stop.run(remote, out, err),
+            Self::Kill(kill) => kill.run(remote, out, err),
+            Self::Signal(signal) => signal.run(remote, out, err),
+            Self::Mark(mark) => mark.run(remote, out, err),
+            Self::Rerun(rerun) => rerun.run(remote, out, err),
+            Self::Pause(pause) => pause.run(remote, out, err),
+            Self::Resume(resume) => resume.run(remote, out, err),
+            Self::Why(why) => why.run(remote, out, err),
+            Self::Holes(holes) => holes.run(remote, out, err),
+            Self::Backfill(backfill) => backfill.run(remote, out, err),
+            Self::Reload(reload) => reload.run(remote, out, err),
+            Self::Nodes(nodes) => nodes.run(remote, out, err),
+            Self::Token(token) => token.run(remote.session, out),
+        }
+    }
+}
+
+fn conclude(answer: Result<Exit, Failure>, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
     // The part of an answer that there is comes before the complaint about the rest.
-    let flushed = out.flush().map_err(Failure::Output);
+    let flushed = match out.flush() {
+        // Whoever wanted the answer has read enough of it.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        flushed => flushed.map_err(Failure::Output),
+    };
     match answer.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
+        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
         Err(failure) => complain(&failure, session.colours, err),
     }
 }

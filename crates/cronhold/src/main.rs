@@ -68,7 +68,8 @@ fn main() -> ExitCode {
 
 fn session<'a>(place: &'a Place, zones: &'a Arc<Zones>, around: &'a Surroundings, colours: bool) -> Session<'a> {
     let progress = io::stderr().is_terminal();
-    Session { now: clock::now(), zones, colours, progress, place, surroundings: around }
+    let end_with_reader = pipe::end_with_reader;
+    Session { now: clock::now(), zones, colours, progress, place, surroundings: around, end_with_reader }
 }
 
 /// What the environment says of daemons, and who asks.

@@ -3,6 +3,9 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
 /// Passes on what is written until the reader has left; what comes later is dropped.
 #[derive(Debug)]
 pub(crate) struct Pipe<W> {
@@ -34,6 +37,25 @@ impl<W: Write> Pipe<W> {
             other => other,
         }
     }
+}
+
+/// Ends the process, as one that is done, when whoever reads its answers leaves. A pipe tells that to those who write, and
+/// who waits for something to write may wait long.
+pub(crate) fn end_with_reader() {
+    // The thread ends with the process, which has nobody else to wait for it.
+    std::thread::spawn(|| {
+        let stdout = io::stdout();
+        loop {
+            // Nothing is asked for but what is always told: that the other end is closed.
+            let mut end = [PollFd::new(&stdout, PollFlags::empty())];
+            match poll(&mut end, None) {
+                Err(Errno::INTR) => {}
+                Ok(_) if end[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => std::process::exit(0),
+                // Where it cannot be known, the next answer finds out.
+                Ok(_) | Err(_) => return,
+            }
+        }
+    });
 }
 
 impl<W: Write> Write for Pipe<W> {

@@ -7,7 +7,7 @@ use cronhold_jobfile::directory::Directory;
 use cronhold_jobfile::line_column;
 use serde_json::{Value, json};
 
-use super::{counted, in_file, json as write_json};
+use super::{counted, in_file};
 
 pub(crate) fn text(directory: &Directory, dir: &Path, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     for mistake in &directory.mistakes {
@@ -24,7 +24,8 @@ pub(crate) fn text(directory: &Directory, dir: &Path, colours: bool, out: &mut d
     }
 }
 
-pub(crate) fn json(directory: &Directory, out: &mut dyn Write) -> io::Result<()> {
+/// The same for programs.
+pub(crate) fn value(directory: &Directory) -> Value {
     let mistakes = directory.mistakes.iter().map(|mistake| {
         let (line, column) = line_column(directory.text_of(mistake), mistake.at.start);
         json!({
@@ -35,5 +36,5 @@ pub(crate) fn json(directory: &Directory, out: &mut dyn Write) -> io::Result<()>
             "hint": mistake.hint,
         })
     });
-    write_json(&Value::Array(mistakes.collect()), out)
+    Value::Array(mistakes.collect())
 }

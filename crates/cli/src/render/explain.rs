@@ -6,7 +6,7 @@ use cronhold_core::job::StopSchedule;
 use cronhold_schedule::{Fold, Gap, Instant};
 use serde_json::{Value, json};
 
-use super::{doubt, heading, json as write_json, local};
+use super::{doubt, heading, local};
 use crate::asked::{Asked, Owner};
 
 /// How many coming occurrences are shown.
@@ -45,7 +45,8 @@ pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Result<()> {
+/// The same for programs.
+pub(crate) fn value(asked: &[Asked], now: Instant) -> Value {
     let schedules = asked.iter().map(|asked| {
         let policy = asked.schedule.policy();
         json!({
@@ -64,7 +65,7 @@ pub(crate) fn json(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
             "next": coming(asked, now).into_iter().map(|at| local(&asked.schedule, at)).collect::<Vec<_>>(),
         })
     });
-    write_json(&Value::Array(schedules.collect()), out)
+    Value::Array(schedules.collect())
 }
 
 /// Whether the zone's clocks will change at all; otherwise nobody needs to know what happens then.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use cronhold_schedule::Warning;
 use serde_json::{Value, json};
 
-use super::{counted, doubt, json as write_json};
+use super::{counted, doubt};
 use crate::asked::{Asked, Owner};
 
 /// A warning and the schedule it is about.
@@ -35,7 +35,8 @@ pub(crate) fn text(found: &[Found<'_>], looked_at: &[&Asked], colours: bool, out
     }
 }
 
-pub(crate) fn json(found: &[Found<'_>], out: &mut dyn Write) -> io::Result<()> {
+/// The same for programs.
+pub(crate) fn value(found: &[Found<'_>]) -> Value {
     let warnings = found.iter().map(|Found { asked, warning }| {
         json!({
             "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
@@ -45,5 +46,5 @@ pub(crate) fn json(found: &[Found<'_>], out: &mut dyn Write) -> io::Result<()> {
             "hint": warning.hint,
         })
     });
-    write_json(&Value::Array(warnings.collect()), out)
+    Value::Array(warnings.collect())
 }

@@ -1,31 +1,41 @@
-//! The only place that prints. One file per answer; failures and the choice of format are here.
+//! The only place that prints. One file per answer, and what answers are made of: formats, tables, times. Failures are
+//! shown here.
 
+pub(crate) mod backfill;
 pub(crate) mod check;
 pub(crate) mod explain;
+mod format;
+pub(crate) mod job;
+pub(crate) mod jobs;
 pub(crate) mod lint;
 pub(crate) mod next;
+pub(crate) mod nodes;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod said;
+mod table;
+pub(crate) mod watch;
+mod when;
+mod yaml;
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
 use cronhold_jobfile::{Mistake, Style, render};
 use cronhold_schedule::{Instant, Schedule};
 
 use crate::Failure;
 use crate::asked::{Asked, Owner};
 
-/// How an answer is shown: as a table for people or as JSON for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    // Doc comments here would become half of every verb's help.
-    Table,
-    Json,
-}
+pub(crate) use format::{Format, Shown};
+pub(crate) use table::{Cell, Colour, Table};
+pub(crate) use when::{Wall, rounded, took};
 
 /// Shows why there is no answer.
 pub(crate) fn failure(failure: &Failure, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     match failure {
-        Failure::Usage { message, hint } | Failure::Refused { message, hint } => {
+        Failure::Usage { message, hint }
+        | Failure::Refused { message, hint }
+        | Failure::Unreachable { message, hint } => {
             writeln!(err, "{}", error(message, hint.as_deref(), colours))
         }
         Failure::Mistakes { mistakes, texts, typed } => {
@@ -52,7 +62,7 @@ fn in_file(mistake: &Mistake, text: &str, colours: bool) -> String {
 
 fn error(message: &str, hint: Option<&str>, colours: bool) -> String {
     let (red, cyan, off) = if colours { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
-    let hint = hint.map(|hint| format!("\n  {cyan}hint{off}: {hint}")).unwrap_or_default();
+    let hint = hint.map(|hint| format!("\n  {cyan}hint{off}: {}", hint.replace('\n', "\n    "))).unwrap_or_default();
     format!("{red}error{off}: {message}{hint}")
 }
 
@@ -89,13 +99,13 @@ fn local(schedule: &Schedule, at: Instant) -> String {
     at.with_offset(schedule.zone().offset_at(at.secs()))
 }
 
+/// A sentence that says what was done.
+pub(crate) fn line(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{text}")
+}
+
 /// `1 mistake`, `2 mistakes`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
-}
-
-fn json(value: &serde_json::Value, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)
 }

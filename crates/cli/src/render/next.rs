@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use cronhold_api::Occurrence;
+use cronhold_schedule::Instant;
 use cronhold_schedule::civil::WEEKDAYS;
-use cronhold_schedule::{Instant, Span};
 
-use super::{args, doubt, heading, json as write_json, local};
+use super::{args, doubt, heading, local, rounded};
 use crate::asked::Asked;
 
 /// One coming occurrence and the schedule it belongs to.
@@ -56,19 +57,37 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
 }
 
 /// An array of instants with the offset of the schedule's zone.
-pub(crate) fn json(coming: &[Coming<'_>], out: &mut dyn Write) -> io::Result<()> {
-    write_json(&coming.iter().map(|coming| local(&coming.asked.schedule, coming.at)).collect(), out)
+pub(crate) fn value(coming: &[Coming<'_>]) -> Vec<String> {
+    coming.iter().map(|coming| local(&coming.asked.schedule, coming.at)).collect()
 }
 
-/// A span with its two largest units, which is what people want to know.
-fn rounded(span: Span) -> String {
-    let secs = span.secs();
-    let (days, hours, minutes) = (secs / 86_400, secs / 3_600 % 24, secs / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{secs}s"),
-        (0, 0, _) => format!("{minutes}m{:02}s", secs % 60),
-        (0, ..) => format!("{hours}h{minutes:02}m"),
-        (..100, ..) => format!("{days}d{hours:02}h"),
-        _ => format!("{days}d"),
+/// The coming occurrences of a job that the daemon has.
+pub(crate) fn stored(job: &str, coming: &[Occurrence], after: Instant, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{job}")?;
+    if coming.is_empty() {
+        return writeln!(out, "  nothing after {after}");
     }
+    let several = coming.iter().any(|other| other.schedule != coming[0].schedule);
+    for occurrence in coming {
+        let mut notes = Vec::new();
+        if occurrence.due > occurrence.at {
+            notes.push(format!("starts {} later", occurrence.due.since(occurrence.at)));
+        }
+        if several {
+            notes.push(occurrence.schedule.clone());
+        }
+        let away = rounded(occurrence.at.since(after));
+        let line = format!("  {}  in {away:<8}  {}", occurrence.local.replace('T', " "), notes.join(", "));
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The same as an array of instants.
+pub(crate) fn stored_value(coming: &[Occurrence]) -> Vec<String> {
+    let exact = |occurrence: &Occurrence| match Instant::parse(&occurrence.local) {
+        Ok(_) => occurrence.local.clone(),
+        Err(_) => occurrence.at.to_string(),
+    };
+    coming.iter().map(exact).collect()
 }

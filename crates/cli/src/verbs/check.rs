@@ -38,9 +38,9 @@ impl Check {
         let zone = Zone::utc();
         let options = directory::Options { zones: session.zones, zone: &zone, now: session.now };
         let directory = directory::load(&self.dir, &options);
-        match self.output {
-            Format::Table => render::check::text(&directory, &self.dir, session.colours, out)?,
-            Format::Json => render::check::json(&directory, out)?,
+        match self.output.encoding() {
+            None => render::check::text(&directory, &self.dir, session.colours, out)?,
+            Some(encoding) => encoding.write(&render::check::value(&directory), out)?,
         }
         Ok(if directory.mistakes.is_empty() { Exit::Done } else { Exit::Refused })
     }

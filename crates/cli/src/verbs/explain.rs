@@ -33,9 +33,9 @@ impl Explain {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
         let asked = self.reading.schedules(&self.given, session)?;
-        match self.output {
-            Format::Table => render::explain::text(&asked, now, out)?,
-            Format::Json => render::explain::json(&asked, now, out)?,
+        match self.output.encoding() {
+            None => render::explain::text(&asked, now, out)?,
+            Some(encoding) => encoding.write(&render::explain::value(&asked, now), out)?,
         }
         Ok(Exit::Done)
     }

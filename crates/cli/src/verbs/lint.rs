@@ -55,9 +55,9 @@ impl Lint {
             let warnings = lint(&asked.written.spec, &asked.schedule, asked.owner.id(), now, past);
             found.extend(warnings.into_iter().map(|warning| Found { asked, warning }));
         }
-        match self.output {
-            Format::Table => render::lint::text(&found, &enabled, session.colours, out)?,
-            Format::Json => render::lint::json(&found, out)?,
+        match self.output.encoding() {
+            None => render::lint::text(&found, &enabled, session.colours, out)?,
+            Some(encoding) => encoding.write(&render::lint::value(&found), out)?,
         }
         if let Some(mistakes) = directory.map(|directory| directory.mistakes.len()).filter(|count| *count > 0) {
             return Err(self.left_out(mistakes));

@@ -1,9 +1,33 @@
 //! One file per verb: its arguments, its help, and what it does.
 
+pub(crate) mod add;
+pub(crate) mod backfill;
 pub(crate) mod check;
+pub(crate) mod del;
 pub(crate) mod explain;
+pub(crate) mod holes;
 pub(crate) mod keeper;
+pub(crate) mod kill;
 pub(crate) mod lint;
+pub(crate) mod list;
+pub(crate) mod logs;
+pub(crate) mod mark;
 pub(crate) mod next;
+pub(crate) mod nodes;
+pub(crate) mod pause;
+pub(crate) mod reload;
+pub(crate) mod rerun;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
+pub(crate) mod signal;
+pub(crate) mod skip;
+pub(crate) mod start;
+pub(crate) mod stop;
 pub(crate) mod store;
+pub(crate) mod token;
 pub(crate) mod up;
+pub(crate) mod upd;
+pub(crate) mod watch;
+pub(crate) mod why;

@@ -1,26 +1,31 @@
-//! `cronhold next`: the coming occurrences of a schedule or of a job file.
+//! `cronhold next`: the coming occurrences of a schedule, of a job file, or of a job that the daemon has.
 
 use std::io::Write;
 
 use clap::Args;
+use cronhold_api::Code;
+use cronhold_core::JobId;
 use cronhold_schedule::Instant;
 
 use crate::asked::Asked;
 use crate::input::Reading;
+use crate::remote::Remote;
 use crate::render::{self, Format, next::Coming};
 use crate::{Exit, Failure, Session};
 
-/// Show when a schedule or a job file is due next
+/// Show when a schedule, a job file or a job is due next
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cronhold next '30 2 * * *' --timezone Europe/Berlin
   cronhold next '{hour: 14, day: last}' --after 2026-01-31T14:00:00Z -n 3 -o json
   cronhold next 'with 10m interval'
-  cronhold next jobs/backup.yaml")]
+  cronhold next jobs/backup.yaml
+  cronhold next backup")]
 pub(crate) struct Next {
-    /// Cron text, phrase such as 'with 10m interval', YAML map such as '{hour: 14}', or path of a job file
-    #[arg(value_name = "SCHEDULE|JOBFILE", allow_hyphen_values = true)]
+    /// Cron text, phrase such as 'with 10m interval', YAML map such as '{hour: 14}', path of a job file, or, if it is
+    /// none of these, id of a job that the daemon has
+    #[arg(value_name = "SCHEDULE|JOBFILE|JOB", allow_hyphen_values = true)]
     given: String,
     /// Show what comes strictly after this; now, if not given
     #[arg(long, value_name = "TIME")]
@@ -39,11 +44,56 @@ impl Next {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         self.reading.zone(session)?;
         let after = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
-        let asked = self.reading.schedules(&self.given, session)?;
+        let asked = match self.reading.schedules(&self.given, session) {
+            Ok(asked) => asked,
+            Err(failure) => return self.of_stored_job(failure, after, session, out),
+        };
         let coming = self.coming(&asked, after);
-        match self.output {
-            Format::Table => render::next::table(&asked, &coming, after, out)?,
-            Format::Json => render::next::json(&coming, out)?,
+        match self.output.encoding() {
+            None => render::next::table(&asked, &coming, after, out)?,
+            Some(encoding) => encoding.write(&render::next::value(&coming), out)?,
+        }
+        Ok(Exit::Done)
+    }
+
+    /// What the daemon says, when what was given is no schedule and can be a job's id.
+    fn of_stored_job(
+        &self,
+        failure: Failure,
+        after: Instant,
+        session: &Session<'_>,
+        out: &mut dyn Write,
+    ) -> Result<Exit, Failure> {
+        let given = &self.given;
+        if !matches!(failure, Failure::Mistakes { typed: true, .. }) || JobId::parse(given).is_err() {
+            return Err(failure);
+        }
+        // What is wrong with `0 25 * * *` has nothing to do with jobs, although one could be called so.
+        let is_name = is_name(given);
+        let remote = match Remote::find(session) {
+            Ok(remote) => remote,
+            Err(Failure::Unreachable { message, hint }) if is_name => {
+                let message = format!("`{given}` is no schedule, and no daemon can be asked for such a job: {message}");
+                return Err(Failure::Unreachable { message, hint });
+            }
+            Err(other) => return Err(if is_name { other } else { failure }),
+        };
+        let coming = match remote.client.next(given, Some(after), self.count) {
+            Ok(coming) => coming,
+            Err(_) if !is_name => return Err(failure),
+            Err(error) => {
+                let is_unknown = error.problem().is_some_and(|problem| problem.code == Code::NotFound);
+                return Err(match remote.failure_about(given, error) {
+                    Failure::Refused { hint, .. } if is_unknown => {
+                        Failure::Refused { message: format!("`{given}` is neither a schedule nor a job"), hint }
+                    }
+                    other => other,
+                });
+            }
+        };
+        match self.output.encoding() {
+            None => render::next::stored(given, &coming, after, out)?,
+            Some(encoding) => encoding.write(&render::next::stored_value(&coming), out)?,
         }
         Ok(Exit::Done)
     }
@@ -59,4 +109,10 @@ impl Next {
         coming.truncate(count);
         coming
     }
+}
+
+/// Whether a text reads like a job's id, and like nothing that a schedule could be.
+fn is_name(text: &str) -> bool {
+    let signs = |sign: char| sign.is_alphanumeric() || "-_./".contains(sign);
+    text.starts_with(char::is_alphabetic) && text.chars().all(signs)
 }

@@ -33,7 +33,8 @@ pub struct Backup {
     /// The file to make
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Directory of the daemon's own files [default: $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
+    /// Directory of the daemon's own files [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
+    /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Where jobs and runs are kept [default: sqlite:DIR/cronhold.db in the directory of --data]

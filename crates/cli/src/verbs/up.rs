@@ -15,15 +15,32 @@ This version runs programs of the kinds shell, exec and noop; a run with any oth
 Examples:
   cronhold up --jobs jobs/
   cronhold up --jobs jobs/ --data /var/lib/cronhold --timezone Europe/Berlin
+  cronhold up --jobs ops=/etc/ops/jobs --jobs web=/srv/web/jobs --listen 127.0.0.1:8080
   cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet")]
 pub struct Up {
-    /// Directory of the daemon's own files; made if it is not there [default: $XDG_DATA_HOME/cronhold, or
-    /// ~/.local/share/cronhold]
+    /// Directory of the daemon's own files; made if it is not there [default: $CRONHOLD_DATA,
+    /// $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Directory of job files. Jobs whose file is gone are removed; without it, the daemon runs the jobs that are stored
-    #[arg(long, value_name = "DIR")]
-    pub jobs: Option<PathBuf>,
+    /// Directory of job files, which is watched: a job follows its file, and goes with it. With a prefix, all that is in
+    /// it has `PREFIX/` before its name. May be given several times; without it, the daemon runs the jobs that are stored
+    #[arg(long, value_name = "[PREFIX=]DIR")]
+    pub jobs: Vec<String>,
+    /// Address for the API and the page
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2766")]
+    pub listen: String,
+    /// Allow an address of --listen that other machines can reach; what is said there is not encrypted
+    #[arg(long)]
+    pub insecure_listen: bool,
+    /// Name by which browsers may ask for the page, such as that of a proxy; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub host: Vec<String>,
+    /// Listen nowhere: no API, no page, and no command that talks to the daemon
+    #[arg(long, conflicts_with_all = ["listen", "insecure_listen", "host", "link"])]
+    pub no_listen: bool,
+    /// Print a link that opens the page once; the first start always does
+    #[arg(long)]
+    pub link: bool,
     /// Where jobs and runs are kept [default: sqlite:DIR/cronhold.db in the directory of --data]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,

@@ -1,0 +1,234 @@
+//! What a job is to be, from flags: the settings that `add` and `upd` share, put into the keys of a job file. What the
+//! flags cannot say is said by a file.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use cronhold_core::job::{Job, Program};
+use cronhold_jobfile::directory::{self, Unreadable};
+use cronhold_jobfile::{Options, read_job, read_schedule, write_job};
+use cronhold_schedule::Span;
+use serde_json::{Map, Value, json};
+
+use crate::{Failure, Session};
+
+/// The keys of a job file with their values.
+pub(crate) type Keys = Map<String, Value>;
+
+/// What happens when a run is due while another one is active.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Overlap {
+    Allow,
+    Skip,
+    Queue,
+    Replace,
+}
+
+/// What happens with occurrences that were missed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CatchUp {
+    None,
+    Last,
+    All,
+}
+
+/// The settings of a job that have flags.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// What the job is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Label to find the job by; can be given more than once
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<String>,
+    /// Zone of the schedule, unless it names one itself
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// What to do when a run is due while another one is active
+    #[arg(long, value_name = "POLICY")]
+    overlap: Option<Overlap>,
+    /// What to do with occurrences that were missed
+    #[arg(long, value_name = "POLICY")]
+    catch_up: Option<CatchUp>,
+    /// Name of a lock that only one run holds at a time; jobs can share it
+    #[arg(long, value_name = "NAME")]
+    lock: Option<String>,
+    /// How long a run may take, such as 90m
+    #[arg(long, value_name = "SPAN")]
+    timeout: Option<String>,
+    /// How often a failed run is tried in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    attempts: Option<u16>,
+    /// Variable that the program sees; can be given more than once
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Directory in which the program runs
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+}
+
+impl Settings {
+    /// Puts what was given into the keys; what was not given stays as it is.
+    pub(crate) fn put(&self, keys: &mut Keys) -> Result<(), Failure> {
+        let mut set = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                keys.insert(key.to_owned(), value);
+            }
+        };
+        set("description", self.description.as_ref().map(|text| json!(text)));
+        set("labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
+        set("overlap", self.overlap.map(|overlap| word(&overlap)));
+        set("catch_up", self.catch_up.map(|catch_up| word(&catch_up)));
+        set("lock", self.lock.as_ref().map(|lock| json!(lock)));
+        set("cwd", self.cwd.as_ref().map(|cwd| json!(cwd)));
+        if let Some(text) = &self.timeout {
+            Span::parse(text).map_err(|error| Failure::flag("--timeout", error))?;
+            set("timeout", Some(json!(text)));
+        }
+        if let Some(attempts) = self.attempts {
+            inner(keys, "retry").insert("attempts".to_owned(), json!(attempts));
+        }
+        for variable in &self.env {
+            let (name, value) = variable.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+                Failure::usage(format!("--env: `{variable}` has no name and value"), "write NAME=VALUE")
+            })?;
+            inner(keys, "env").insert(name.to_owned(), json!(value));
+        }
+        Ok(())
+    }
+
+    /// Puts a schedule into the keys, in the zone that was given.
+    pub(crate) fn put_schedule(&self, keys: &mut Keys, text: &str, session: &Session<'_>) -> Result<(), Failure> {
+        let (mut schedules, _) = read_schedule(text, &Options { zones: session.zones }).map_err(|mistakes| {
+            let texts = [("schedule".to_owned(), text.to_owned())].into();
+            Failure::Mistakes { mistakes, texts, typed: true }
+        })?;
+        if let Some(zone) = &self.timezone {
+            session.zones.get(zone).map_err(|error| Failure::flag("--timezone", error))?;
+            for schedule in &mut schedules {
+                schedule.spec.zone.get_or_insert_with(|| zone.clone());
+            }
+        }
+        // The program of this job is never looked at.
+        let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+        job.schedules = schedules;
+        if let Some(schedule) = write_job(&job).get("schedule") {
+            keys.insert("schedule".to_owned(), schedule.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether a zone was given, which means nothing without a schedule.
+    pub(crate) fn has_zone(&self) -> bool {
+        self.timezone.is_some()
+    }
+}
+
+/// A command as the keys have it: program and arguments, or one text for the shell.
+pub(crate) fn program(words: &[String], shell: bool) -> Value {
+    if shell { json!(words.join(" ")) } else { json!(words) }
+}
+
+/// The keys as a text that can be put. What is wrong with them is said without a place, since nobody wrote that text.
+pub(crate) fn text(name: &str, keys: Keys, session: &Session<'_>) -> Result<String, Failure> {
+    let text = Value::Object(keys).to_string();
+    let mut mistakes = read_job(name, &text, &Options { zones: session.zones }).mistakes;
+    if mistakes.is_empty() {
+        return Ok(text);
+    }
+    let hint = mistakes.iter_mut().find_map(|mistake| mistake.hint.take());
+    let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+    Err(Failure::Usage { message: messages.join("; "), hint })
+}
+
+/// The text of a job file that has no mistakes.
+pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure> {
+    let shown = path.display().to_string();
+    let wrong = |mistakes, text: String| {
+        let texts = [(shown.clone(), text)].into();
+        Failure::Mistakes { mistakes, texts, typed: false }
+    };
+    let text = directory::read_text(&shown, path).map_err(|unreadable| {
+        let Unreadable { mistake, text } = *unreadable;
+        wrong(vec![mistake], text)
+    })?;
+    let read = read_job(&shown, &text, &Options { zones: session.zones });
+    if read.job.is_some() { Ok(text) } else { Err(wrong(read.mistakes, text)) }
+}
+
+/// The map at a key, which is made when there is none.
+fn inner<'a>(keys: &'a mut Keys, key: &str) -> &'a mut Keys {
+    let value = keys.entry(key).or_insert_with(|| json!({}));
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().expect("made just now")
+}
+
+fn word(value: &impl ValueEnum) -> Value {
+    json!(value.to_possible_value().map(|value| value.get_name().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use clap::Parser;
+    use cronhold_schedule::{Instant, Zones};
+
+    use super::*;
+    use crate::{Place, Surroundings};
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+        schedule: String,
+    }
+
+    fn keys(args: &[&str], mut keys: Keys) -> Result<String, Failure> {
+        let zones = Arc::new(Zones::bundled());
+        let (place, surroundings) = (Place::default(), Surroundings::default());
+        let now = Instant::EPOCH;
+        let session = Session {
+            now,
+            zones: &zones,
+            colours: false,
+            progress: false,
+            place: &place,
+            surroundings: &surroundings,
+            end_with_reader: || (),
+        };
+        let line = Line::try_parse_from([&["add"], args].concat()).expect("a command line");
+        line.settings.put(&mut keys)?;
+        line.settings.put_schedule(&mut keys, &line.schedule, &session)?;
+        Ok(Value::Object(keys).to_string())
+    }
+
+    #[test]
+    fn flags_become_keys() {
+        let old = json!({"lock": "old", "env": {"A": "1", "B": {"file": "x"}}, "retry": {"backoff": "5s"}});
+        let Value::Object(old) = old else { unreachable!("a map") };
+        let args = [
+            ["--timezone", "Europe/Berlin", "--label", "a", "--label", "b,c", "--env", "A=2", "--env", "C=x=y"]
+                .as_slice(),
+            &["--attempts", "3", "--timeout", "90m", "--overlap", "queue", "--catch-up", "none", "0 6 * * *"],
+        ];
+        insta::assert_snapshot!(keys(&args.concat(), old).expect("good flags"));
+    }
+
+    #[test]
+    fn mistakes_in_flags_are_named() {
+        for (args, expected) in [
+            (["--timeout", "soon", "@daily"], "--timeout: "),
+            (["--env", "A", "@daily"], "--env: `A` has no name and value"),
+            (["--env", "=A", "@daily"], "--env: `=A` has no name and value"),
+            (["--timezone", "Berlin", "@daily"], "--timezone: "),
+        ] {
+            let Err(Failure::Usage { message, .. }) = keys(&args, Keys::new()) else { panic!("{args:?} is taken") };
+            assert!(message.starts_with(expected), "{message}");
+        }
+        let wrong = keys(&["0 25 * * *"], Keys::new());
+        assert!(matches!(wrong, Err(Failure::Mistakes { typed: true, .. })), "{wrong:?}");
+    }
+}

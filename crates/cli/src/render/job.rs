@@ -1,0 +1,142 @@
+//! One job: all that is known of it, or the one line that says that it was put.
+
+use std::io::{self, Write};
+
+use cronhold_api::{JobDetail, Schedule};
+use cronhold_schedule::{Instant, Zone};
+
+use super::jobs::{mistake, paused};
+use super::{Colour, Wall};
+
+/// That a job was put, what its schedule means, and when it is due.
+pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Write) -> io::Result<()> {
+    let wall = Wall { zone: Zone::utc(), now };
+    let words: Vec<&str> = detail.schedules.iter().map(|schedule| schedule.words.as_str()).collect();
+    let words = if words.is_empty() { "no schedule".to_owned() } else { words.join("; ") };
+    let next = match (detail.job.next, detail.job.paused) {
+        (_, true) => ", paused".to_owned(),
+        (Some(next), false) => format!(", next {}", wall.both(next)),
+        (None, false) => String::new(),
+    };
+    writeln!(out, "{done} `{}`: {words}{next}", detail.job.id)
+}
+
+/// All that is known of a job.
+pub(crate) fn text(detail: &JobDetail, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    let job = &detail.job;
+    writeln!(out, "{}", Colour::Bold.paint(&job.id, colours))?;
+    for line in detail.text.lines() {
+        writeln!(out, "{}", format!("  {line}").trim_end())?;
+    }
+    if let Some(pause) = &job.pause {
+        let what = if pause.everything { "everything is " } else { "" };
+        let text = format!("{what}{}, since {}", paused(pause), wall.at(pause.since));
+        writeln!(out, "  {}", Colour::Yellow.paint(&text, colours))?;
+    }
+    for wrong in &job.errors {
+        writeln!(out, "  {}", Colour::Red.paint(&mistake(wrong), colours))?;
+    }
+    for schedule in &detail.schedules {
+        field("schedule", &words(schedule), out)?;
+        match (&schedule.error, schedule.next) {
+            (Some(error), _) => field("", &Colour::Red.paint(error, colours), out)?,
+            (None, Some(next)) => field("", &format!("next {}", wall.both(next)), out)?,
+            (None, None) => {}
+        }
+    }
+    if detail.schedules.is_empty() {
+        field("schedule", "none: it runs only when someone or something starts it", out)?;
+    }
+    if let Some(run) = &job.last {
+        let at = run.times.finished.unwrap_or(run.nominal_time);
+        let state = Colour::of(run.state).paint(run.state.name(), colours);
+        let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, wall.away(at)), out)?;
+    }
+    if job.active > 0 {
+        field("active", &job.active.to_string(), out)?;
+    }
+    if !job.labels.is_empty() {
+        field("labels", &job.labels.join(", "), out)?;
+    }
+    if !job.source.is_empty() {
+        field("source", &format!("{}, revision {}", source(&job.source), job.revision), out)?;
+    }
+    if !detail.yaml.is_empty() {
+        writeln!(out)?;
+    }
+    for line in detail.yaml.lines() {
+        writeln!(out, "  {}", Colour::Faint.paint(line, colours))?;
+    }
+    Ok(())
+}
+
+/// Where a job comes from, in words.
+fn source(source: &str) -> String {
+    match source.strip_prefix("directory:") {
+        Some("") => "the job directory".to_owned(),
+        Some(prefix) => format!("the job directory of `{prefix}`"),
+        None => source.to_owned(),
+    }
+}
+
+fn field(name: &str, value: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "  {name:<9} {value}")
+}
+
+fn words(schedule: &Schedule) -> String {
+    let disabled = if schedule.enabled { "" } else { " (disabled)" };
+    // Words that only repeat the text say nothing more.
+    if schedule.words == schedule.text || schedule.words.is_empty() {
+        return format!("{}{disabled}", schedule.text);
+    }
+    format!("{}, `{}`{disabled}", schedule.words, schedule.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::jobs::tests::{job, run, wall};
+    use super::*;
+
+    fn detail(changes: &Value, schedules: &Value) -> JobDetail {
+        let mut value = job("reports/prices", changes);
+        value["text"] = json!("Loads closing prices.\n\nAsk ada.");
+        value["schedules"] = schedules.clone();
+        value["definition"] = json!({"program": ["load"]});
+        value["yaml"] = json!("program:\n  - load\n");
+        serde_json::from_value(value).expect("a job")
+    }
+
+    fn schedule(changes: &Value) -> Value {
+        let mut schedule = json!({"id": "s", "text": "0 18 * * *", "words": "every day at 18:00", "enabled": true,
+            "next": "2026-11-16T18:00:00Z", "error": null});
+        let (Value::Object(keys), Value::Object(changes)) = (&mut schedule, changes) else { panic!("maps") };
+        keys.extend(changes.clone());
+        schedule
+    }
+
+    #[test]
+    fn everything_about_a_job() {
+        let mut all = String::new();
+        let pause = json!({"since": "2026-11-16T11:00:00Z", "by": "ada", "why": "", "everything": true});
+        let wrong = json!([{"file": "p.yaml", "line": 3, "column": 1, "message": "`x` is unknown", "hint": null}]);
+        let failed = run("reports/prices", "failure", Some("exit code 3"));
+        let full = json!({"labels": ["eod", "us"], "paused": true, "pause": pause, "errors": wrong, "active": 1,
+            "last": failed, "source": "directory:", "revision": 3});
+        let schedules = json!([
+            schedule(&json!({})),
+            schedule(&json!({"words": "0 18 * * *", "enabled": false, "next": null})),
+            schedule(&json!({"next": null, "error": "there is no calendar `us`"})),
+        ]);
+        for detail in [detail(&full, &schedules), detail(&json!({"last": null}), &json!([]))] {
+            let mut out = Vec::new();
+            text(&detail, &wall(), false, &mut out).expect("written");
+            put("changed", &detail, wall().now, &mut out).expect("written");
+            all += &String::from_utf8(out).expect("UTF-8");
+            all += "\n";
+        }
+        insta::assert_snapshot!(all);
+    }
+}

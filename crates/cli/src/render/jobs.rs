@@ -1,0 +1,163 @@
+//! Jobs, one line each: when they are due, how they went last, and what is wrong.
+
+use std::io::{self, Write};
+
+use cronhold_api::{FileMistake, Job, JobList, Pause};
+
+use super::{Cell, Colour, Table, Wall, counted};
+
+/// The longest schedule that is shown in a table; `show` has all of it.
+const SCHEDULE_MAX: usize = 40;
+
+/// The jobs. What concerns all of them goes to `err`, so that the table stays a table.
+pub(crate) fn table(
+    list: &JobList,
+    filtered: bool,
+    wall: &Wall,
+    colours: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    let mut table = Table::new(&["JOB", "SCHEDULE", "NEXT", "LAST", "NOTES"]);
+    for job in &list.jobs {
+        let notes = notes(job).join("; ");
+        let colour = if job.errors.is_empty() { Colour::Yellow } else { Colour::Red };
+        table.row([
+            job.id.clone().into(),
+            Cell::from(job.schedule.clone()).cut(SCHEDULE_MAX),
+            job.next.map(|next| wall.both(next)).unwrap_or_default().into(),
+            last(job, wall),
+            Cell::new(notes, colour),
+        ]);
+    }
+    table.write(colours, out)?;
+    out.flush()?;
+    if list.jobs.is_empty() {
+        let text = match filtered {
+            true => "no job is like that; `cronhold list` shows all",
+            false => "there are no jobs yet; `cronhold add hello '* * * * *' -- echo hi` makes one",
+        };
+        writeln!(err, "{text}")?;
+    }
+    if let Some(pause) = &list.pause {
+        writeln!(err, "{}", Colour::Yellow.paint(&format!("everything is {}", paused(pause)), colours))?;
+    }
+    for mistake in &list.errors {
+        writeln!(err, "{}", Colour::Red.paint(&self::mistake(mistake), colours))?;
+    }
+    Ok(())
+}
+
+/// A pause in words.
+pub(crate) fn paused(pause: &Pause) -> String {
+    let why = if pause.why.is_empty() { String::new() } else { format!(": {}", pause.why) };
+    format!("paused by {}{why}", pause.by)
+}
+
+/// Every mistake in the files of jobs, and in files that are no job's.
+pub(crate) fn mistakes(list: &JobList, err: &mut dyn Write) -> io::Result<()> {
+    let of_jobs = list.jobs.iter().flat_map(|job| &job.errors);
+    of_jobs.chain(&list.errors).try_for_each(|wrong| writeln!(err, "{}", mistake(wrong)))
+}
+
+/// A mistake in a file in one line.
+pub(crate) fn mistake(mistake: &FileMistake) -> String {
+    let FileMistake { file, line, column, message, hint } = mistake;
+    let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{file}:{line}:{column}: {message}{hint}")
+}
+
+fn last(job: &Job, wall: &Wall) -> Cell {
+    let Some(run) = &job.last else {
+        return Cell::from("");
+    };
+    let at = run.times.finished.or(run.times.running).or(run.times.starting).unwrap_or(run.nominal_time);
+    Cell::new(format!("{} {}", run.state, wall.away(at)), Colour::of(run.state))
+}
+
+fn notes(job: &Job) -> Vec<String> {
+    let mut notes = Vec::new();
+    match &job.pause {
+        // That everything is paused is said once for all.
+        Some(pause) if !pause.everything => notes.push(paused(pause)),
+        None if job.paused => notes.push("paused".to_owned()),
+        _ => {}
+    }
+    if !job.errors.is_empty() {
+        let what = if job.source.is_empty() { "not there" } else { "as it was before" };
+        notes.push(format!("{} in its file: the job is {what}", counted(job.errors.len(), "mistake")));
+    }
+    if job.active > 0 {
+        notes.push(format!("{} active", job.active));
+    }
+    notes
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use cronhold_schedule::{Instant, Zone};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The clock of all examples.
+    pub(crate) fn wall() -> Wall {
+        Wall { zone: Zone::utc(), now: Instant::parse("2026-11-16T12:00:00Z").expect("a time") }
+    }
+
+    /// A run of a job that ended some minutes ago.
+    pub(crate) fn run(job: &str, state: &str, reason: Option<&str>) -> Value {
+        let times = json!({"scheduled": null, "waiting": null, "starting": null, "stopping": null,
+            "running": "2026-11-16T11:50:00Z", "finished": "2026-11-16T11:50:01.5Z"});
+        json!({"id": "7", "number": 42, "job": job, "args": {}, "state": state, "reason": reason,
+            "nominal_time": "2026-11-16T11:50:00Z", "attempt": 1, "retry_of": null, "rerun_of": null, "node": null,
+            "exit_code": null, "signal": null, "times": times, "output_bytes": 0, "tail": []})
+    }
+
+    /// A job with some fields that are not as usual.
+    pub(crate) fn job(id: &str, changes: &Value) -> Value {
+        let mut job = json!({"id": id, "description": "", "schedule": "*/5 * * * *", "next": "2026-11-16T12:05:00Z",
+            "paused": false, "pause": null, "labels": [], "errors": [], "source": "api", "revision": 1, "active": 0,
+            "last": run(id, "success", None)});
+        let (Value::Object(job_keys), Value::Object(changes)) = (&mut job, changes) else { panic!("maps") };
+        job_keys.extend(changes.clone());
+        job
+    }
+
+    fn pause(everything: bool) -> Value {
+        json!({"since": "2026-11-16T11:00:00Z", "by": "ada", "why": "tea", "everything": everything})
+    }
+
+    fn wrong(file: &str) -> Value {
+        json!({"file": file, "line": 3, "column": 1, "message": "`x` is unknown", "hint": "did you mean `y`?"})
+    }
+
+    fn shown(list: Value, filtered: bool) -> String {
+        let list: JobList = serde_json::from_value(list).expect("a list");
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        table(&list, filtered, &wall(), false, &mut out, &mut err).expect("written");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        text(err).lines().fold(text(out), |text, line| format!("{text}err| {line}\n"))
+    }
+
+    #[test]
+    fn jobs_in_a_table() {
+        let long = "0 18 * * Mon-Fri; 0 6 * * Sat; 0 7 * * Sun; @monthly";
+        let jobs = [
+            job("backup", &json!({})),
+            job("new", &json!({"schedule": long, "last": null, "active": 2})),
+            job("reports/prices", &json!({"paused": true, "pause": pause(false), "next": null})),
+            job("quiet", &json!({"paused": true, "pause": pause(true), "last": run("quiet", "failure", None)})),
+            job("bad", &json!({"errors": [wrong("bad.yaml"), wrong("bad.yaml")]})),
+            job("worse", &json!({"errors": [wrong("worse.yaml")], "source": "", "schedule": "", "next": null})),
+        ];
+        let list = json!({"jobs": jobs, "next": null, "pause": pause(true), "errors": [wrong("a.cal")]});
+        insta::assert_snapshot!(shown(list, false));
+    }
+
+    #[test]
+    fn no_jobs() {
+        let list = json!({"jobs": [], "next": null, "pause": null, "errors": []});
+        insta::assert_snapshot!(format!("{}{}", shown(list.clone(), false), shown(list, true)));
+    }
+}

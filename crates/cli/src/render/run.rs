@@ -1,0 +1,251 @@
+//! A run in words: its name, state, times and why it ended so, as all verbs about runs show them; and one run with every
+//! step it took.
+
+use std::io::{self, Write};
+
+use cronhold_api::{Run, RunDetail};
+use cronhold_core::run::State;
+use cronhold_schedule::Instant;
+
+use super::{Colour, Shown, Wall, counted, rounded, took as span_words};
+
+/// What people call a run.
+pub(crate) fn name(run: &Run) -> String {
+    format!("{}#{}", run.job, run.number)
+}
+
+/// When its program started.
+pub(crate) fn started(run: &Run) -> Option<Instant> {
+    run.times.running.or(run.times.starting)
+}
+
+/// How long its program took, or has taken up to now; nothing, when none was started.
+pub(crate) fn took(run: &Run, now: Instant) -> Option<String> {
+    let started = started(run)?;
+    Some(match run.times.finished {
+        Some(finished) => span_words(finished.since(started)),
+        None => format!("{} so far", rounded(now.since(started))),
+    })
+}
+
+/// Everything that a state does not say: why it ended so, what it stands for or waits for, and which attempt it is.
+pub(crate) fn why(run: &Run, wall: &Wall) -> String {
+    let parts: Vec<String> = reason(run, wall).into_iter().chain(notes(run, wall)).collect();
+    printable(&parts.join(", "))
+}
+
+/// Why it ended so, and how its program did; or what it waits for.
+fn reason(run: &Run, wall: &Wall) -> Option<String> {
+    match &run.reason {
+        // Where someone decided, how the program ended counts no more.
+        Some(reason) if reason.starts_with("by operator") => Some(reason.clone()),
+        Some(reason) => Some(with_exit(reason, run)),
+        None if run.state == State::Scheduled && run.nominal_time > wall.now => {
+            Some(format!("due in {}", rounded(run.nominal_time.since(wall.now))))
+        }
+        None => exit(run),
+    }
+}
+
+/// What is worth knowing in any state.
+fn notes(run: &Run, wall: &Wall) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(count), Some(to)) = (run.count, run.to) {
+        let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "occurrence");
+        notes.push(format!("{count} until {}", wall.at(to)));
+    }
+    if run.attempt > 1 {
+        notes.push(format!("attempt {}", run.attempt));
+    }
+    if run.rerun_of.is_some() {
+        notes.push("rerun".to_owned());
+    }
+    notes
+}
+
+/// A run's args as people write them.
+pub(crate) fn args(run: &Run) -> String {
+    let args: Vec<String> = run.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    printable(&args.join(" "))
+}
+
+/// A run in one line: what it is called, where it stands, and why.
+pub(crate) fn line(run: &Run, wall: &Wall, colours: bool) -> String {
+    let state = Colour::of(run.state).paint(run.state.name(), colours);
+    let reason = reason(run, wall).map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut notes = notes(run, wall);
+    notes.extend(took(run, wall.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
+    let notes: String = notes.iter().map(|note| format!(", {note}")).collect();
+    format!("{} {state}{}{notes}", name(run), printable(&reason))
+}
+
+/// What became of a run that someone did something with: one line, or the run for programs.
+pub(crate) fn answer(run: &Run, shown: &Shown, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    match shown.encoding() {
+        Some(encoding) => encoding.write(run, out),
+        None => writeln!(out, "{}", line(run, wall, colours)),
+    }
+}
+
+/// A run with everything that is known of it.
+pub(crate) fn detail(detail: &RunDetail, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    let run = &detail.run;
+    writeln!(out, "{}", line(run, wall, colours))?;
+    let mut field = |name: &str, value: Option<String>| match value.filter(|value| !value.is_empty()) {
+        Some(value) => writeln!(out, "  {name:<9} {}", printable(&value)),
+        None => Ok(()),
+    };
+    field("id", Some(run.id.clone()))?;
+    field("nominal", Some(wall.both(run.nominal_time)))?;
+    field("schedule", detail.schedule.clone())?;
+    field("args", Some(args(run)))?;
+    field("command", detail.command.clone())?;
+    field("lock", detail.lock.clone())?;
+    field("node", run.node.clone())?;
+    field("retry of", run.retry_of.clone())?;
+    field("rerun of", run.rerun_of.clone())?;
+    field("output", (run.output_bytes > 0).then(|| format!("{} bytes", run.output_bytes)))?;
+    for line in &run.tail {
+        writeln!(out, "    {}", printable(line))?;
+    }
+    writeln!(out, "  steps")?;
+    for step in &detail.log {
+        // That it was an operator stands before it already.
+        let message = step.message.strip_prefix("by operator").unwrap_or(&step.message).trim_start_matches(": ");
+        let message = if message.is_empty() { String::new() } else { format!(": {}", printable(message)) };
+        let state = Colour::of(step.state).paint(step.state.name(), colours);
+        writeln!(out, "    {} {state} by {}{message}", precise(step.at, wall), printable(&step.actor))?;
+    }
+    Ok(())
+}
+
+/// An instant in milliseconds, for lines whose order matters.
+pub(crate) fn precise(at: Instant, wall: &Wall) -> String {
+    let second = wall.at(at);
+    // Date and time of day have a fixed width; the offset stands behind them.
+    let (time, offset) = second.split_at_checked("2026-03-29 01:30:00".len()).unwrap_or((&second, ""));
+    format!("{time}.{:03}{offset}", at.millis().rem_euclid(1_000))
+}
+
+/// Says that a run goes on although nobody waits for it any more, and how it is ended.
+pub(crate) fn left_running(name: &str) {
+    eprintln!("\n{name} goes on; `cronhold stop {name}` ends it, `cronhold logs -f {name}` follows it again");
+}
+
+/// A text on one line, without what would steer a terminal: nothing that comes from outside can begin a line of its own.
+pub(crate) fn printable(text: &str) -> String {
+    text.replace(|sign: char| sign.is_control(), " ")
+}
+
+/// The reason, and how the program ended where the reason does not say it.
+fn with_exit(reason: &str, run: &Run) -> String {
+    match exit(run) {
+        Some(exit) if !reason.contains(&exit) && run.exit_code != Some(0) => format!("{reason} ({exit})"),
+        _ => reason.to_owned(),
+    }
+}
+
+/// How the program ended, unless it just ended well.
+fn exit(run: &Run) -> Option<String> {
+    let code = run.exit_code.filter(|code| *code != 0 || run.state != State::Success);
+    run.signal.clone().or_else(|| code.map(|code| format!("exit code {code}")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use cronhold_api::{Step, Times};
+    use cronhold_schedule::Zone;
+
+    use super::*;
+
+    /// A moment after 2026-11-16T02:00:00Z.
+    pub(crate) fn at(millis: i64) -> Instant {
+        Instant::from_millis(1_794_794_400_000 + millis)
+    }
+
+    /// A clock in Greenwich, so long after that.
+    pub(crate) fn wall(millis: i64) -> Wall {
+        Wall { zone: Zone::utc(), now: at(millis) }
+    }
+
+    /// `backup#42`, due at the first of those moments, started 4 ms later.
+    pub(crate) fn run(state: State) -> Run {
+        let finished = Some(at(65_500)).filter(|_| state.is_finished());
+        Run {
+            id: "019a0000000070008000000000000042".to_owned(),
+            number: 42,
+            job: "backup".to_owned(),
+            args: BTreeMap::new(),
+            state,
+            reason: None,
+            nominal_time: at(0),
+            attempt: 1,
+            retry_of: None,
+            rerun_of: None,
+            node: None,
+            exit_code: None,
+            signal: None,
+            times: Times { starting: Some(at(2)), running: Some(at(4)), finished, ..Times::default() },
+            output_bytes: 0,
+            tail: Vec::new(),
+            from: None,
+            to: None,
+            count: None,
+        }
+    }
+
+    /// A run that never started.
+    pub(crate) fn skipped(reason: &str) -> Run {
+        let times = Times { finished: Some(at(3)), ..Times::default() };
+        Run { reason: Some(reason.to_owned()), times, ..run(State::Skipped) }
+    }
+
+    #[test]
+    fn runs_in_one_line() {
+        let failed = |reason: &str| Run { reason: Some(reason.to_owned()), ..run(State::Failure) };
+        let scheduled = Run { nominal_time: at(3_600_000), times: Times::default(), ..run(State::Scheduled) };
+        let runs = [
+            Run { exit_code: Some(0), ..run(State::Success) },
+            Run { exit_code: Some(3), attempt: 2, ..failed("exit code 3") },
+            Run { signal: Some("SIGTERM".to_owned()), ..failed("stopped") },
+            Run { signal: Some("SIGSEGV".to_owned()), ..failed("signal SIGSEGV") },
+            Run { exit_code: Some(0), ..failed("timeout") },
+            Run { rerun_of: Some("x".to_owned()), ..run(State::Running) },
+            skipped("by operator: line one\nline two \u{1b}[31m"),
+            Run { from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
+            scheduled,
+        ];
+        let lines: Vec<String> = runs.iter().map(|run| line(run, &wall(30_000), false)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_run_with_its_steps() {
+        let step = |millis, state, actor: &str, message: &str| Step {
+            at: at(millis),
+            state,
+            actor: actor.to_owned(),
+            message: message.to_owned(),
+        };
+        let run = Run {
+            reason: Some("exit code 3".to_owned()),
+            exit_code: Some(3),
+            args: BTreeMap::from([("region".to_owned(), "us".to_owned()), ("day".to_owned(), "mon".to_owned())]),
+            output_bytes: 1_234,
+            tail: vec!["reading".to_owned(), "no space \u{7}left".to_owned()],
+            ..run(State::Failure)
+        };
+        let detailed = RunDetail {
+            run,
+            schedule: Some("nightly".to_owned()),
+            command: Some("backup --all".to_owned()),
+            lock: None,
+            log: vec![step(1, State::Waiting, "schedule", ""), step(65_500, State::Failure, "program", "exit code 3")],
+        };
+        let mut shown = Vec::new();
+        detail(&detailed, &wall(70_000), false, &mut shown).expect("written");
+        insta::assert_snapshot!(String::from_utf8(shown).expect("text"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Times as people read and type them: on the wall of a zone, and how long ago or ahead they are.
+
+use cronhold_schedule::{Instant, Span, Zone};
+
+use crate::Failure;
+use crate::when::{self, Direction};
+
+/// A clock on a wall, and what it shows now.
+#[derive(Debug, Clone)]
+pub(crate) struct Wall {
+    pub(crate) zone: Zone,
+    pub(crate) now: Instant,
+}
+
+impl Wall {
+    /// A time to the second, such as `2026-03-29 01:30:00Z`.
+    pub(crate) fn at(&self, at: Instant) -> String {
+        let whole = Instant::from_secs(at.secs());
+        let text = whole.with_offset(self.zone.offset_at(at.secs())).replace('T', " ");
+        text.strip_suffix("+00:00").map(|text| format!("{text}Z")).unwrap_or(text)
+    }
+
+    /// How far away a time is: `in 5m00s`, `2h10m ago`.
+    pub(crate) fn away(&self, at: Instant) -> String {
+        let (ahead, ago) = (at.since(self.now), self.now.since(at));
+        match (ahead.secs(), ago.secs()) {
+            (0, 0) => "now".to_owned(),
+            (0, _) => format!("{} ago", rounded(ago)),
+            _ => format!("in {}", rounded(ahead)),
+        }
+    }
+
+    /// Both.
+    pub(crate) fn both(&self, at: Instant) -> String {
+        format!("{} ({})", self.at(at), self.away(at))
+    }
+
+    /// A time of the past as people type it; times without an offset are on this wall.
+    pub(crate) fn read(&self, flag: &str, text: &str) -> Result<Instant, Failure> {
+        when::read(text, Direction::Back, self).map_err(|error| Failure::flag(flag, error))
+    }
+
+    /// The same for a time that need not be given.
+    pub(crate) fn read_some(&self, flag: &str, text: Option<&str>) -> Result<Option<Instant>, Failure> {
+        text.map(|text| self.read(flag, text)).transpose()
+    }
+}
+
+/// A span with its two largest units, which is what people want to know.
+pub(crate) fn rounded(span: Span) -> String {
+    let secs = span.secs();
+    let (days, hours, minutes) = (secs / 86_400, secs / 3_600 % 24, secs / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{secs}s"),
+        (0, 0, _) => format!("{minutes}m{:02}s", secs % 60),
+        (0, ..) => format!("{hours}h{minutes:02}m"),
+        (..100, ..) => format!("{days}d{hours:02}h"),
+        _ => format!("{days}d"),
+    }
+}
+
+/// How long something took: to the millisecond when it was short.
+pub(crate) fn took(span: Span) -> String {
+    match span.millis() {
+        millis @ ..1_000 => format!("{millis}ms"),
+        millis @ ..60_000 => format!("{}.{}s", millis / 1_000, millis % 1_000 / 100),
+        _ => rounded(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_schedule::Zones;
+
+    use super::*;
+
+    fn wall(zone: &str) -> Wall {
+        let zone = Zones::bundled().get(zone).expect("a zone");
+        Wall { zone, now: Instant::parse("2026-07-01T12:00:00Z").expect("a time") }
+    }
+
+    #[test]
+    fn times_are_shown_and_read_on_the_wall() {
+        let (utc, berlin) = (wall("UTC"), wall("Europe/Berlin"));
+        let at = Instant::parse("2026-07-01T12:05:00.7Z").expect("a time");
+        assert_eq!(utc.both(at), "2026-07-01 12:05:00Z (in 5m00s)");
+        assert_eq!(berlin.both(at), "2026-07-01 14:05:00+02:00 (in 5m00s)");
+        assert_eq!(utc.away(utc.now), "now");
+        assert_eq!(utc.away(utc.now.minus(Span::from_secs(7_300))), "2h01m ago");
+        for (text, expected) in [
+            ("2h", "2026-07-01T10:00:00Z"),
+            ("2026-07-01", "2026-06-30T22:00:00Z"),
+            ("2026-07-01T14:00", "2026-07-01T12:00:00Z"),
+            ("2026-07-01T14:00:00Z", "2026-07-01T14:00:00Z"),
+            // What a table shows can be given back.
+            ("2026-07-01 14:05:00+02:00", "2026-07-01T12:05:00Z"),
+            ("2026-07-01 12:05:00Z", "2026-07-01T12:05:00Z"),
+        ] {
+            let read = berlin.read("--since", text);
+            assert_eq!(read.map(|at| at.to_string()).expect(text), expected, "{text}");
+        }
+        let Err(Failure::Usage { message, .. }) = berlin.read("--since", "soon") else { panic!("read") };
+        assert!(message.starts_with("--since: "), "{message}");
+    }
+
+    #[test]
+    fn short_spans_are_told_exactly() {
+        for (millis, expected) in [(0, "0ms"), (999, "999ms"), (1_250, "1.2s"), (59_999, "59.9s"), (61_000, "1m01s")] {
+            assert_eq!(took(Span::from_millis(millis)), expected);
+        }
+    }
+}

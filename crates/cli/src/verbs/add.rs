@@ -1,0 +1,142 @@
+//! `cronhold add`: a job from a command line, or from a file that stays where it is.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use cronhold_api::Code;
+use cronhold_api::client::Only;
+use cronhold_core::JobId;
+use serde_json::json;
+
+use crate::definition::{self, Keys, Settings, file, program};
+use crate::remote::Remote;
+use crate::render::{self, Format};
+use crate::{Exit, Failure, Session};
+
+/// Make a job from a schedule and a command, or from a file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Flags of cronhold stand before SCHEDULE. Everything behind SCHEDULE is the command, word by word as it
+is written, with or without `--`; no shell reads it, unless --shell is given. Words can hold templates
+such as '{{ date }}', as in job files.
+
+A job that is there already is not changed; `cronhold upd` does that.
+
+Examples:
+  cronhold add hello '* * * * * * *' -- echo hi
+  cronhold add --label nightly --timezone Europe/Berlin backup '30 2 * * *' restic backup /home
+  cronhold add --shell tidy @daily 'find /tmp -mtime +7 | xargs rm -f'
+  cronhold add reports/prices -f prices.yaml")]
+pub(crate) struct Add {
+    /// Id of the job, such as reports/prices
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Cron text, phrase such as 'with 10m interval', or YAML map such as '{hour: 14}'; `triggered` for none
+    #[arg(value_name = "SCHEDULE", allow_hyphen_values = true, required_unless_present = "file")]
+    schedule: Option<String>,
+    /// The program and its arguments
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required_unless_present = "file")]
+    command: Vec<String>,
+    /// Take the job from a job file, as a whole
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["schedule", "command", "shell", "paused"])]
+    file: Option<PathBuf>,
+    /// Give the command to a shell, as one text
+    #[arg(long)]
+    shell: bool,
+    /// Let the job start nothing by itself yet
+    #[arg(long)]
+    paused: bool,
+    /// How to show the job
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Add {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        JobId::parse(&self.name).map_err(|error| Failure::flag("NAME", error))?;
+        let text = match &self.file {
+            Some(path) => file(path, remote.session)?,
+            None => definition::text(&self.name, self.keys(remote.session)?, remote.session)?,
+        };
+        let made = remote.client.put_job(&self.name, text, &Only::New).map_err(|error| {
+            let is_there = error.problem().is_some_and(|problem| problem.code == Code::Conflict);
+            match remote.failure(error) {
+                Failure::Refused { message, .. } if is_there => {
+                    Failure::refused(message, format!("`cronhold upd {}` changes it", self.name))
+                }
+                other => other,
+            }
+        })?;
+        match self.output.encoding() {
+            None => render::job::put("added", &made, remote.session.now, out)?,
+            Some(encoding) => encoding.write(&made, out)?,
+        }
+        Ok(Exit::Done)
+    }
+
+    fn keys(&self, session: &Session<'_>) -> Result<Keys, Failure> {
+        let mut keys = Keys::new();
+        self.settings.put(&mut keys)?;
+        self.settings.put_schedule(&mut keys, self.schedule.as_deref().unwrap_or_default(), session)?;
+        // Where the command begins, `--` is only what separates it.
+        let words = self.command.strip_prefix(&["--".to_owned()]).unwrap_or(&self.command);
+        if words.is_empty() {
+            return Err(Failure::usage("there is no command behind `--`", "write the program and its arguments there"));
+        }
+        keys.insert("program".to_owned(), program(words, self.shell));
+        if self.paused {
+            keys.insert("paused".to_owned(), json!(true));
+        }
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        add: Add,
+    }
+
+    /// What becomes of a command line: the name, the schedule, the command's words, and labels and shell.
+    fn read(args: &[&str]) -> String {
+        let line = match Line::try_parse_from([&["add"], args].concat()) {
+            Ok(line) => line.add,
+            Err(error) => return error.to_string().lines().next().unwrap_or_default().to_owned(),
+        };
+        let words = line.command.strip_prefix(&["--".to_owned()]).unwrap_or(&line.command);
+        let shell = if line.shell { " by a shell" } else { "" };
+        format!("{} | {} | {words:?}{shell}", line.name, line.schedule.unwrap_or_default())
+    }
+
+    #[test]
+    fn the_rest_of_the_line_is_the_command() {
+        let lines: Vec<String> = [
+            ["hello", "* * * * *", "echo", "hi"].as_slice(),
+            &["hello", "* * * * *", "--", "echo", "hi"],
+            &["hello", "* * * * *", "--", "echo", "--", "hi"],
+            &["hello", "* * * * *", "echo", "--", "hi"],
+            &["hello", "* * * * *", "ls", "-l", "--label", "x", "-o", "json", "--help"],
+            &["hello", "* * * * *", "--", "--odd", "-f"],
+            &["--label", "x", "--shell", "hello", "@daily", "a | b"],
+            &["hello", "--label", "x", "@daily", "a"],
+            &["--", "hello", "@daily", "a", "-b"],
+            &["hello", "-f", "job.yaml"],
+            &["-f", "job.yaml", "hello"],
+            &["hello", "@daily"],
+            &["hello"],
+            &["-f", "job.yaml", "hello", "@daily"],
+        ]
+        .map(|args| format!("{} => {}", args.join(" "), read(args)))
+        .into();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

@@ -1,0 +1,52 @@
+//! `cronhold holes`: occurrences of which nothing is recorded. There must never be any, and here everybody can look.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure};
+
+/// Look for occurrences of which nothing is recorded
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exits with 1 when something was found.
+
+Examples:
+  cronhold holes
+  cronhold holes backup --since 2026-11-01")]
+pub(crate) struct Holes {
+    /// Id of a job; all jobs, if not given
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Look from this time on: an instant, a date, or how long ago
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Look up to this time; now, if not given
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Holes {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let since = wall.read_some("--since", self.since.as_deref())?;
+        let until = wall.read_some("--until", self.until.as_deref())?;
+        if since.is_some_and(|since| since >= until.unwrap_or(wall.now)) {
+            return Err(Failure::usage("--since is not before --until", "give a stretch of time that has a length"));
+        }
+        let asked = remote.client.holes(self.job.as_deref(), since, until);
+        let holes = asked.map_err(|error| match &self.job {
+            Some(job) => remote.failure_about(job, error),
+            None => remote.failure(error),
+        })?;
+        match self.shown.encoding() {
+            Some(encoding) => encoding.write(&holes, out)?,
+            None => render::said::holes(&holes, &wall, remote.session.colours, out)?,
+        }
+        Ok(if holes.found == 0 { Exit::Done } else { Exit::Refused })
+    }
+}

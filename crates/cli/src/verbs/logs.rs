@@ -1,0 +1,128 @@
+//! `cronhold logs`: what a run wrote, byte by byte as it wrote it. Nothing else goes to standard output; what there is to
+//! say about the run goes to standard error.
+
+use std::io::Write;
+
+use clap::Args;
+use cronhold_api::{Code, Run};
+use cronhold_core::run::State;
+
+use crate::remote::Remote;
+use crate::tail::Tail;
+use crate::{Exit, Failure, follow, render};
+
+/// More lines than these are the whole output to anybody.
+const LINES_MOST: u64 = 10_000_000;
+
+/// Show what a run wrote, standard output and standard error in order
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold logs backup#42
+  cronhold logs -f backup
+  cronhold logs backup --tail 20
+  cronhold logs backup#42 > backup.log
+
+With -f, a run that has not begun is waited for, and one that runs is followed to its end.")]
+pub(crate) struct Logs {
+    /// The run: its id, job#number, or a job's name for its latest
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Follow it to its end
+    #[arg(short, long)]
+    follow: bool,
+    /// Begin with the last so many lines
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=LINES_MOST))]
+    tail: Option<u64>,
+}
+
+impl Logs {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        let run = self.find(remote, err)?;
+        follow::until_left(self.show(&run, remote, out, err))
+    }
+
+    fn show(&self, run: &Run, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        if run.state == State::Skipped {
+            render::watch::never_ran(run, err)?;
+            return Ok(Exit::Done);
+        }
+        let follows = self.follow && !run.state.is_finished();
+        if follows {
+            (remote.session.end_with_reader)();
+        } else if follow::WAITING.contains(&run.state) {
+            render::watch::not_begun(run, err)?;
+            return Ok(Exit::Done);
+        }
+        match self.tail {
+            Some(lines) => {
+                let from = last_lines(remote, &run.id, lines, out)?;
+                if follows {
+                    follow::output(remote, &run.id, from, out, err)?;
+                } else if from == 0 {
+                    render::watch::gone(run, err)?;
+                }
+            }
+            None if follows => follow::output(remote, &run.id, 0, out, err)?,
+            None if whole(remote, &run.id, out)? == 0 => render::watch::gone(run, err)?,
+            None => {}
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The run that is meant; with `-f`, the first one of a job that has none yet.
+    fn find(&self, remote: &Remote<'_>, err: &mut dyn Write) -> Result<Run, Failure> {
+        let name = &self.run;
+        let error = match remote.client.run(name) {
+            Ok(detail) => return Ok(detail.run),
+            Err(error) => error,
+        };
+        let is_unknown = error.problem().is_some_and(|problem| problem.code == Code::NotFound);
+        let waits = self.follow && is_unknown && remote.client.job(name).is_ok();
+        if !waits {
+            return Err(remote.failure_about(name, error));
+        }
+        render::watch::waits(name, err)?;
+        follow::lasting(remote, err, |remote| first_run(remote, name))
+    }
+}
+
+/// Waits for the first run of a job.
+fn first_run(remote: &Remote<'_>, job: &str) -> Result<Run, Failure> {
+    let failed = |error| remote.failure(error);
+    // Whoever listens before looking misses nothing in between.
+    let mut events = remote.client.events(None).map_err(failed)?;
+    loop {
+        match remote.client.run(job) {
+            Ok(detail) => return Ok(detail.run),
+            Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        while events.next_event().map_err(failed)?.kind != "run" {}
+    }
+}
+
+/// Writes all that is there, and answers how much that is.
+fn whole(remote: &Remote<'_>, id: &str, out: &mut dyn Write) -> Result<u64, Failure> {
+    let mut end = 0;
+    for piece in remote.client.output(id, 0, false).map_err(|error| remote.failure(error))? {
+        let piece = piece.map_err(|error| remote.failure(error))?;
+        end += piece.len() as u64;
+        out.write_all(&piece)?;
+    }
+    Ok(end)
+}
+
+/// Writes the last lines that are there, and answers where they end.
+fn last_lines(remote: &Remote<'_>, id: &str, lines: u64, out: &mut dyn Write) -> Result<u64, Failure> {
+    let mut tail = Tail::new(usize::try_from(lines).unwrap_or(usize::MAX));
+    let mut end = 0;
+    for piece in remote.client.output(id, 0, false).map_err(|error| remote.failure(error))? {
+        let piece = piece.map_err(|error| remote.failure(error))?;
+        end += piece.len() as u64;
+        tail.take(&piece);
+    }
+    out.write_all(tail.bytes())?;
+    out.flush()?;
+    Ok(end)
+}

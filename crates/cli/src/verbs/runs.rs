@@ -1,0 +1,118 @@
+//! `cronhold runs`: what ran, what runs, and what was skipped; or one run with every step it took.
+
+use std::io::Write;
+
+use clap::Args;
+use cronhold_api::client::RunFilter;
+use cronhold_api::{LIMIT, LIMIT_MAX, Run};
+use cronhold_core::run::State;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure, follow};
+
+/// More runs than these are not held in memory to be shown at once.
+const RUNS_MOST: u64 = 1_000_000;
+
+/// Show runs, the latest first; those that were skipped, too
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold runs
+  cronhold runs backup
+  cronhold runs backup#42
+  cronhold runs --state failure,error --since yesterday
+  cronhold runs --job reports/prices --limit 500 -o json")]
+pub(crate) struct Runs {
+    /// A job, whose runs are shown; or a run, as its id or such as backup#42, which is shown with every step it took
+    #[arg(value_name = "JOB|RUN", conflicts_with = "job")]
+    about: Option<String>,
+    /// Runs of this job
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
+    /// Runs in one of these states, such as failure,error
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
+    state: Vec<String>,
+    /// Runs whose time is not before this: 2h, yesterday, 14:30, 2026-11-01, or 2026-11-01T02:00:00Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// How many at most
+    #[arg(short = 'n', long, value_name = "N", default_value_t = LIMIT as u64, value_parser = clap::value_parser!(u64).range(1..=RUNS_MOST))]
+    limit: u64,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Runs {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        match self.about.as_deref().filter(|about| follow::is_run(about)) {
+            Some(run) => self.one(run, remote, out),
+            None => self.many(remote, out, err),
+        }
+    }
+
+    fn one(&self, name: &str, remote: &Remote<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let detail = remote.client.run(name).map_err(|error| remote.failure_about(name, error))?;
+        match self.shown.encoding() {
+            Some(encoding) => encoding.write(&[detail], out)?,
+            None => render::run::detail(&detail, &wall, remote.session.colours, out)?,
+        }
+        Ok(Exit::Done)
+    }
+
+    fn many(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let filter = self.filter(&wall)?;
+        let Found { runs, has_more } = self.pages(&filter, remote, err)?;
+        if let Some(encoding) = self.shown.encoding() {
+            encoding.write(&runs, out)?;
+            return Ok(Exit::Done);
+        }
+        render::runs::table(&runs, &wall, remote.session.colours, out)?;
+        out.flush()?;
+        if runs.is_empty() {
+            render::runs::none(filter.job.is_some() || filter.since.is_some() || !filter.states.is_empty(), err)?;
+        } else if has_more && remote.session.progress {
+            render::runs::more(runs.len(), err)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn filter(&self, wall: &render::Wall) -> Result<RunFilter, Failure> {
+        let states: Result<Vec<State>, _> = self.state.iter().map(|state| State::parse(state.trim())).collect();
+        Ok(RunFilter {
+            job: self.about.clone().or_else(|| self.job.clone()),
+            states: states.map_err(|error| Failure::flag("--state", error))?,
+            since: wall.read_some("--since", self.since.as_deref())?,
+        })
+    }
+
+    /// As many runs as were asked for, page by page.
+    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<Found, Failure> {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let (mut runs, mut before) = (Vec::new(), None);
+        loop {
+            let page = remote.client.run_page(filter, before.as_deref(), (most - runs.len()).min(LIMIT_MAX));
+            let page = page.map_err(|error| match &filter.job {
+                Some(job) => remote.failure_about(job, error),
+                None => remote.failure(error),
+            })?;
+            render::runs::unreadable(&page.unreadable, err)?;
+            runs.extend(page.runs);
+            // A page that leads to itself would be followed for ever.
+            let is_same = page.next == before;
+            before = page.next;
+            if before.is_none() || is_same || runs.len() >= most {
+                runs.truncate(most);
+                return Ok(Found { runs, has_more: before.is_some() });
+            }
+        }
+    }
+}
+
+/// Runs, and whether there are older ones.
+struct Found {
+    runs: Vec<Run>,
+    has_more: bool,
+}

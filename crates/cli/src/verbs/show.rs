@@ -1,0 +1,35 @@
+//! `cronhold show`: everything about one job.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure};
+
+/// Show everything about a job
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold show backup
+  cronhold show backup -o json")]
+pub(crate) struct Show {
+    /// Id of the job
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Show {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let (job, _) = remote.client.job(&self.job).map_err(|error| remote.failure_about(&self.job, error))?;
+        match self.shown.encoding() {
+            Some(encoding) => encoding.write(&job, out)?,
+            None => render::job::text(&job, &wall, remote.session.colours, out)?,
+        }
+        Ok(Exit::Done)
+    }
+}

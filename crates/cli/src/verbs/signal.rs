@@ -1,0 +1,40 @@
+//! `cronhold signal`: a signal for a run's program.
+
+use std::io::Write;
+
+use clap::Args;
+use cronhold_core::signal::Signal as Name;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure, follow};
+
+/// Send a signal to the program of a run
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold signal backup#42 HUP
+  cronhold signal backup SIGUSR1")]
+pub(crate) struct Signal {
+    /// The run: its id, job#number, or a job's name for its latest
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Which one, such as HUP, SIGUSR1 or 12
+    #[arg(value_name = "SIGNAL")]
+    signal: String,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Signal {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let signal = Name::parse(&self.signal).map_err(|error| Failure::flag("SIGNAL", error))?.to_string();
+        let run = remote
+            .client
+            .signal(&self.run, &signal)
+            .map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
+        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        Ok(Exit::Done)
+    }
+}

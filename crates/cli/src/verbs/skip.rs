@@ -1,0 +1,37 @@
+//! `cronhold skip`: a run that has not started will not.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure, follow};
+
+/// Let a run that has not started be skipped
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold skip backup#42 --why 'the disk is being replaced'")]
+pub(crate) struct Skip {
+    /// The run: its id, job#number, or a job's name for its latest
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Why; it is kept with the run
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    why: String,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Skip {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let run = remote
+            .client
+            .skip(&self.run, &self.why)
+            .map_err(|error| follow::refused(remote, &self.run, follow::WAITING, error))?;
+        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,130 @@
+//! `cronhold upd`: changes what is given and nothing else, or puts a file in the job's place. What somebody else changed
+//! meanwhile is not overwritten.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use cronhold_api::client::Only;
+use cronhold_api::{Code, JobDetail};
+use serde_json::Value;
+
+use crate::definition::{self, Keys, Settings, file, program};
+use crate::remote::Remote;
+use crate::render::{self, Format};
+use crate::{Exit, Failure};
+
+/// Change a job: only what is given, or all of it by a file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Jobs that come from a directory of job files are changed there.
+
+Examples:
+  cronhold upd hello --schedule '*/5 * * * *'
+  cronhold upd backup --timeout 2h --unset lock -- restic backup /home
+  cronhold upd reports/prices -f prices.yaml")]
+pub(crate) struct Upd {
+    /// Id of the job
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Another schedule in place of all that it has
+    #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
+    schedule: Option<String>,
+    /// Another program, as a text for the shell
+    #[arg(long, value_name = "TEXT", conflicts_with = "command")]
+    program: Option<String>,
+    /// Remove a key, such as timeout or labels; can be given more than once
+    #[arg(long, value_name = "KEY")]
+    unset: Vec<String>,
+    /// Another program and its arguments, behind `--`
+    #[arg(value_name = "CMD", last = true)]
+    command: Vec<String>,
+    /// Replace the job as a whole by a job file
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["schedule", "program", "unset", "command"])]
+    file: Option<PathBuf>,
+    /// How to show the job
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: Format,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Upd {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let (text, only) = match &self.file {
+            Some(path) => (file(path, remote.session)?, Only::As("*".to_owned())),
+            None => self.changed(remote)?,
+        };
+        let put = remote.client.put_job(&self.name, text, &only);
+        let changed = put.map_err(|error| {
+            let code = error.problem().map(|problem| problem.code);
+            match (remote.failure_about(&self.name, error), code, &only) {
+                (Failure::Refused { message, .. }, Some(Code::Changed), Only::As(tag)) if tag != "*" => {
+                    Failure::refused(message, "somebody changed it at the same time: look at it and try again")
+                }
+                (other, ..) => other,
+            }
+        })?;
+        match self.output.encoding() {
+            None => render::job::put("changed", &changed, remote.session.now, out)?,
+            Some(encoding) => encoding.write(&changed, out)?,
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The job as it is with what is to be changed, to be put only if it is still the same.
+    fn changed(&self, remote: &Remote<'_>) -> Result<(String, Only), Failure> {
+        let asked = remote.client.job(&self.name);
+        let (JobDetail { definition: stored, .. }, tag) =
+            asked.map_err(|error| remote.failure_about(&self.name, error))?;
+        let Value::Object(before) = stored else {
+            return Err(Failure::refused(
+                format!("what the job `{}` is cannot be read", self.name),
+                "replace it as a whole with -f FILE",
+            ));
+        };
+        let mut keys = before.clone();
+        self.change(&mut keys, remote)?;
+        if keys == before && self.is_nothing() {
+            return Err(Failure::usage("nothing is given that is to be changed", "give a flag, `-- CMD…`, or -f FILE"));
+        }
+        Ok((definition::text(&self.name, keys, remote.session)?, tag.map_or(Only::As("*".to_owned()), Only::As)))
+    }
+
+    fn change(&self, keys: &mut Keys, remote: &Remote<'_>) -> Result<(), Failure> {
+        for key in &self.unset {
+            if keys.remove(key).is_none() {
+                let has: Vec<&str> = keys.keys().map(String::as_str).collect();
+                let message = format!("--unset: the job has no `{key}`");
+                return Err(Failure::usage(message, format!("it has {}", has.join(", "))));
+            }
+        }
+        self.settings.put(keys)?;
+        match &self.schedule {
+            Some(schedule) => self.settings.put_schedule(keys, schedule, remote.session)?,
+            None if self.settings.has_zone() => {
+                let hint = "give the schedule too, with --schedule";
+                return Err(Failure::usage("--timezone says only how a schedule that is given is meant", hint));
+            }
+            None => {}
+        }
+        if let Some(text) = &self.program {
+            keys.insert("program".to_owned(), Value::from(text.as_str()));
+        }
+        if !self.command.is_empty() {
+            keys.insert("program".to_owned(), program(&self.command, false));
+        }
+        Ok(())
+    }
+
+    /// Whether no change was asked for, which is not the same as one that changes nothing.
+    fn is_nothing(&self) -> bool {
+        let mut keys = Keys::new();
+        let settings = self.settings.put(&mut keys).is_ok() && keys.is_empty();
+        settings
+            && self.schedule.is_none()
+            && self.program.is_none()
+            && self.unset.is_empty()
+            && self.command.is_empty()
+    }
+}

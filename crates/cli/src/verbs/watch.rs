@@ -1,0 +1,67 @@
+//! `cronhold watch`: what happens, as it happens.
+
+use std::io::Write;
+
+use clap::Args;
+use cronhold_api::client::Event;
+
+use crate::remote::Remote;
+use crate::render::watch::Watched;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure, follow};
+
+/// Show what happens, as it happens, until Ctrl-C
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold watch
+  cronhold watch backup
+  cronhold watch -o json | jq .
+
+When the daemon goes away, it is waited for; when it comes back, watching goes on.")]
+pub(crate) struct Watch {
+    /// Only this job and its runs
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Watch {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        self.shown.wall(remote.session)?;
+        match &self.job {
+            Some(job) => remote.client.job(job).map(|_| ()).map_err(|error| remote.failure_about(job, error))?,
+            None => remote.client.nodes().map(|_| ()).map_err(|error| remote.failure(error))?,
+        }
+        render::watch::begins(self.job.as_deref(), remote.session.progress, err)?;
+        (remote.session.end_with_reader)();
+        let mut last = None;
+        follow::until_left(follow::lasting(remote, err, |remote| self.listen(&mut last, remote, out)))
+    }
+
+    /// Shows events until the connection ends.
+    fn listen(&self, last: &mut Option<String>, remote: &Remote<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let failed = |error| remote.failure(error);
+        let mut events = remote.client.events(last.clone()).map_err(failed)?;
+        while let Some(event) = events.next_here().map_err(failed)? {
+            if !event.id.is_empty() {
+                *last = Some(event.id.clone());
+            }
+            self.show(&event, remote, out)?;
+        }
+        Err(Failure::Unreachable { message: "the daemon ended the connection".to_owned(), hint: None })
+    }
+
+    fn show(&self, event: &Event, remote: &Remote<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+        let watched = Watched::read(event);
+        if self.job.as_deref().is_some_and(|job| watched.job().is_some_and(|about| about != job)) {
+            return Ok(());
+        }
+        match self.shown.encoding() {
+            Some(encoding) => encoding.write_item(&render::watch::for_programs(event), out)?,
+            None => watched.line(&self.shown.wall(remote.session)?, remote.session.colours, out)?,
+        }
+        Ok(out.flush()?)
+    }
+}

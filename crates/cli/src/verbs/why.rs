@@ -1,0 +1,39 @@
+//! `cronhold why`: why a job runs or does not run, now or at some time.
+
+use std::io::Write;
+
+use clap::Args;
+
+use crate::remote::Remote;
+use crate::render::{self, Shown};
+use crate::{Exit, Failure};
+
+/// Say why a job runs or does not run, now or at a time
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cronhold why backup
+  cronhold why backup 2026-11-01T02:30:00Z
+  cronhold why backup 2h")]
+pub(crate) struct Why {
+    /// Id of the job
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// About which time: an instant, a date, a time of day, or how long ago; now, if not given
+    #[arg(value_name = "TIME", allow_hyphen_values = true)]
+    time: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Why {
+    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+        let at = self.shown.wall(remote.session)?.read_some("TIME", self.time.as_deref())?;
+        let why = remote.client.why(&self.job, at).map_err(|error| remote.failure_about(&self.job, error))?;
+        match self.shown.encoding() {
+            Some(encoding) => encoding.write(&why, out)?,
+            None => render::said::lines(&why.lines, remote.session.colours, out)?,
+        }
+        Ok(Exit::Done)
+    }
+}
