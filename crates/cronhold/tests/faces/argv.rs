@@ -1,0 +1,66 @@
+//! The command of `add` is an argv: word by word what was typed, with or without `--`, and no shell reads it.
+
+use super::place::Place;
+
+/// A program that writes each of its arguments on a line of its own, between signs that show where it begins and ends.
+const EACH: &str = "for word in \"$@\"; do printf '<%s>\\n' \"$word\"; done";
+
+#[test]
+fn every_word_arrives_as_it_was_typed() {
+    let place = Place::up("argv", &[]);
+    let words = [
+        "two words",
+        "",
+        "a'b",
+        "a\"b",
+        "$HOME",
+        "`id`",
+        "$(id)",
+        "*",
+        "~",
+        ";",
+        "|",
+        ">x",
+        "\\n",
+        "-x",
+        "--long",
+        "-o",
+        "json",
+        "--",
+        "--help",
+        "--data",
+        "elsewhere",
+        "ä 'ß'",
+        "#",
+        "!",
+        "a=b",
+        "%d",
+        "two\nlines",
+    ];
+    let program = ["/bin/sh", "-c", EACH, "each"];
+    let plain = [&["add", "plain", "triggered"], &program[..], &words].concat();
+    let dashed = [&["add", "dashed", "triggered", "--"], &program[..], &words].concat();
+    let typed: Vec<&str> = [&program[..], &words].concat();
+    let expected: String = words.iter().map(|word| format!("<{word}>\n")).collect();
+    for (name, line) in [("plain", plain), ("dashed", dashed)] {
+        place.done(&line);
+        assert_eq!(place.json(&["show", name])["definition"]["program"], serde_json::json!(typed), "{name}");
+        assert_eq!(place.done(&["run", name, "--wait"]), expected, "{name}");
+    }
+}
+
+/// A program whose name looks like a flag, and one that is given through `upd`.
+#[test]
+fn programs_with_odd_names() {
+    let place = Place::up("odd", &[]);
+    for line in
+        [["add", "odd", "triggered", "--", "--odd", "-f"].as_slice(), &["upd", "odd", "--", "-f", "--", "--odd"]]
+    {
+        place.done(line);
+    }
+    assert_eq!(place.json(&["show", "odd"])["definition"]["program"], serde_json::json!(["-f", "--", "--odd"]));
+    let output = place.give(&["run", "odd", "--wait"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.starts_with("odd#1 error: "), "{said}");
+}

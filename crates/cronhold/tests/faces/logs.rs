@@ -1,0 +1,84 @@
+//! `logs`: every byte as it was written, and nothing else.
+
+use super::place::{Going, Place, told};
+
+#[test]
+fn logs() {
+    let jobs = [
+        ("talk", "program: echo one; echo two >&2; echo three\n"),
+        ("mute", "program: {noop: true}\n"),
+        ("late", "program: [echo, late]\n"),
+    ];
+    let place = Place::up("logs", &jobs);
+    place.run("talk");
+    place.run("mute");
+    place.done(&["run", "late", "--at", "2099-01-01"]);
+    place.done(&["run", "late", "--at", "2099-01-02"]);
+    place.done(&["skip", "late#2"]);
+    let text = place.transcript(&[
+        &["logs", "talk"],
+        &["logs", "talk#1", "--tail", "2"],
+        &["logs", "-f", "talk"],
+        &["logs", "mute"],
+        &["logs", "late#1"],
+        &["logs", "late#2"],
+        &["logs", "tlak"],
+        &["logs", "tlak#1"],
+        &["logs", "talk#9"],
+        &["logs", "talk#x"],
+        &["logs", "talk", "--tail", "all"],
+        &["logs"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+/// Bytes that are no text, in both streams, and more of them than fit into one piece.
+#[test]
+fn every_byte_arrives() {
+    let place = Place::up("bytes", &[]);
+    let mut expected: Vec<u8> = (0..=255).collect();
+    expected.extend_from_slice(b"err\x00\xff\r\n");
+    expected.extend((0..100_000).flat_map(|number: u32| format!("{number}\n").into_bytes()));
+    std::fs::write(place.path("all"), (0..=255).collect::<Vec<u8>>()).expect("written");
+    let all = place.path("all").canonicalize().expect("there");
+    let script = format!("cat '{}'; printf 'err\\000\\377\\r\\n' >&2; seq 0 99999", all.display());
+    place.done(&["add", "--shell", "binary", "triggered", &script]);
+    let waited = place.give(&["run", "binary", "--wait"]);
+    assert_eq!(waited.status.code(), Some(0), "{}", String::from_utf8_lossy(&waited.stderr));
+    for args in [["logs", "binary"].as_slice(), &["logs", "-f", "binary"], &["logs", "binary#1", "--tail", "1000000"]] {
+        let output = place.give(args);
+        assert!(output.stdout == expected, "{args:?}: {} bytes, not {}", output.stdout.len(), expected.len());
+        assert!(output.stderr.is_empty() && output.status.success(), "{args:?}");
+    }
+    assert!(waited.stdout == expected, "run --wait: {} bytes", waited.stdout.len());
+    assert_eq!(place.json(&["runs", "binary"])[0]["output_bytes"], expected.len());
+}
+
+#[test]
+fn follows_to_the_end() {
+    let place = Place::up("follow", &[]);
+    let go = place.path("go").display().to_string();
+    let script = format!("echo one; until [ -e '{go}' ]; do sleep 0.02; done; echo two; exit 3");
+    place.done(&["add", "--shell", "slow", "triggered", &script]);
+    // Nothing has run yet: the first run is waited for.
+    let mut first = Going::start(place.command(&["logs", "-f", "slow"]));
+    place.done(&["run", "slow"]);
+    assert_eq!(first.line(), "one\n");
+    let mut second = Going::start(place.command(&["logs", "-f", "slow#1"]));
+    assert_eq!(second.line(), "one\n");
+    let mut left = Going::start(place.command(&["logs", "-f", "slow#1"]));
+    assert_eq!(left.line(), "one\n");
+    left.leave();
+    assert_eq!(left.end().status.code(), Some(0), "a reader who has enough ends it");
+    std::fs::write(place.path("go"), "").expect("written");
+    for going in [first, second] {
+        let output = going.end();
+        assert_eq!(String::from_utf8(output.stdout).expect("UTF-8"), "two\n");
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let wait = ["run", "slow", "--wait"];
+    assert_eq!(
+        told(&wait, &place.give(&wait)),
+        "$ cronhold run slow --wait\none\ntwo\nerr| slow#2 failure: exit code 3, took SPAN\nexit 1\n"
+    );
+}

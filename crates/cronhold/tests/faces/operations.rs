@@ -1,0 +1,180 @@
+//! What can be done with a run: `start`, `skip`, `stop`, `kill`, `signal`, `mark`, `rerun`.
+
+use super::place::{Place, eventually};
+
+/// A program that goes on, whatever it is asked; and says what it was asked.
+const STUBBORN: &str = "program: |\n  trap 'echo term' TERM\n  trap 'echo usr1' USR1\n  echo up\n  \
+                        while :; do sleep 0.02; done\nstop: {grace: 1h}\n";
+const JOBS: &[(&str, &str)] = &[
+    ("stubborn", STUBBORN),
+    ("good", "program: [echo, hi]\n"),
+    ("bad", "program: exit 3\n"),
+    ("waits", "program: [echo, at last]\nconditions: [{after: {job: good}}]\n"),
+];
+
+/// Starts a run of the stubborn job, and waits until it can be asked for something.
+fn stubborn(place: &Place, number: u32) {
+    place.done(&["run", "stubborn"]);
+    let run = format!("stubborn#{number}");
+    place.wait_for(&run, "running");
+    eventually("it listens", || place.give(&["logs", &run]).stdout == b"up\n");
+}
+
+#[test]
+fn start() {
+    let place = Place::up("start", JOBS);
+    for day in ["2099-01-01", "2099-01-02", "2099-01-03"] {
+        place.done(&["run", "good", "--at", day]);
+    }
+    place.done(&["run", "bad", "--at", "2099-01-01"]);
+    let text = place.transcript(&[
+        &["start", "good#1", "--wait"],
+        &["start", "good", "--wait", "-o", "json"],
+        &["start", "bad#1", "--wait"],
+        &["start", "good#1"],
+        &["start", "good"],
+        &["start", "bad"],
+        &["start", "waits"],
+        &["start", "god"],
+        &["start", "good#9"],
+        &["start"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn skip() {
+    let place = Place::up("skip", JOBS);
+    for day in ["2099-01-01", "2099-01-02", "2099-01-03"] {
+        place.done(&["run", "good", "--at", day]);
+    }
+    let text = place.transcript(&[
+        &["skip", "good#1"],
+        &["skip", "good#2", "--why", "not needed", "-o", "json"],
+        &["skip", "good#1"],
+        &["skip", "good", "--why", ""],
+        &["skip", "good"],
+        &["skip", "god"],
+        &["skip", "good#9"],
+        &["skip"],
+        &["runs", "good"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn stop() {
+    let place = Place::up("stop", JOBS);
+    stubborn(&place, 1);
+    place.run("good");
+    place.done(&["run", "bad", "--at", "2099-01-01"]);
+    let text = place.transcript(&[
+        &["stop", "stubborn"],
+        &["stop", "stubborn"],
+        &["stop", "good"],
+        &["stop", "bad"],
+        &["stop", "stuborn"],
+        &["stop", "stubborn#9"],
+        &["stop"],
+        &["kill", "stubborn", "--wait"],
+        &["stop", "stubborn#1", "-o", "json"],
+    ]);
+    eventually("it was asked", || place.done(&["logs", "stubborn"]).contains("term"));
+    insta::assert_snapshot!(text);
+    place.done(&["add", "meek", "triggered", "sleep", "600"]);
+    place.done(&["run", "meek"]);
+    place.wait_for("meek", "running");
+    assert_eq!(place.json(&["stop", "meek", "--wait"])["signal"], "SIGTERM");
+}
+
+#[test]
+fn kill() {
+    let place = Place::up("kill", JOBS);
+    stubborn(&place, 1);
+    stubborn_again(&place);
+    place.run("good");
+    let text = place.transcript(&[
+        &["kill", "stubborn#1", "--wait"],
+        &["kill", "good"],
+        &["kill", "stuborn"],
+        &["kill", "stubborn#9"],
+        &["kill"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+/// A second run, which is skipped because the first one goes on.
+fn stubborn_again(place: &Place) {
+    place.done(&["run", "stubborn"]);
+    place.wait_for("stubborn#2", "skipped");
+}
+
+#[test]
+fn signal() {
+    let place = Place::up("signal", JOBS);
+    stubborn(&place, 1);
+    stubborn_again(&place);
+    let text = place.transcript(&[
+        &["signal", "stubborn#1", "USR1"],
+        &["signal", "stubborn#1", "10"],
+        &["signal", "stubborn", "USR1"],
+        &["signal", "stubborn#1", "USR9"],
+        &["signal", "stubborn#1", "SIGUSER1"],
+        &["signal", "stuborn", "USR1"],
+        &["signal", "stubborn#1"],
+    ]);
+    eventually("it got one", || place.done(&["logs", "stubborn#1"]).contains("usr1"));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn mark() {
+    let place = Place::up("mark", JOBS);
+    place.run("bad");
+    place.done(&["run", "good", "--at", "2099-01-01"]);
+    let text = place.transcript(&[
+        &["mark", "bad#1", "success", "--why", "restored by hand"],
+        &["mark", "bad", "failure", "-o", "json"],
+        &["mark", "bad", "failure"],
+        &["runs", "bad#1"],
+        &["mark", "bad", "running"],
+        &["mark", "bad", "sucess"],
+        &["mark", "good", "success"],
+        &["mark", "bda", "success"],
+        &["mark", "bad#9", "success"],
+        &["mark", "bad"],
+    ]);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn rerun() {
+    let place = Place::up("rerun", JOBS);
+    place.run("bad");
+    place.run("good");
+    place.done(&["run", "waits", "--at", "2099-01-01"]);
+    let text = place.transcript(&[
+        &["rerun", "good", "--wait"],
+        &["rerun", "bad#1", "--wait"],
+        &["rerun", "good#1", "--wait", "-o", "json"],
+        &["runs", "good"],
+        &["rerun", "waits"],
+        &["rerun", "god"],
+        &["rerun", "good#9"],
+        &["rerun"],
+    ]);
+    insta::assert_snapshot!(text);
+    let first = place.json(&["runs", "good#1"])[0]["id"].clone();
+    assert_eq!(place.json(&["runs", "good"])[0]["rerun_of"], first);
+}
+
+/// A rerun does what the run did; anew, it does what the job says now.
+#[test]
+fn reruns_as_it_was_or_anew() {
+    let place = Place::up("anew", &[]);
+    place.done(&["add", "word", "triggered", "echo", "then"]);
+    place.run("word");
+    place.done(&["upd", "word", "--", "echo", "now"]);
+    assert_eq!(place.done(&["rerun", "word#1", "--wait"]), "then\n");
+    assert_eq!(place.done(&["rerun", "word#1", "--anew", "--wait"]), "now\n");
+}

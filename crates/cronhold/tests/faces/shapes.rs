@@ -1,0 +1,123 @@
+//! What programs rely on: the names of fields, and that every time is one of RFC 3339.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::place::{Place, eventually};
+
+const RUN: [&str; 16] = [
+    "id",
+    "number",
+    "job",
+    "args",
+    "state",
+    "reason",
+    "nominal_time",
+    "attempt",
+    "retry_of",
+    "rerun_of",
+    "node",
+    "exit_code",
+    "signal",
+    "times",
+    "output_bytes",
+    "tail",
+];
+const TIMES: [&str; 6] = ["scheduled", "waiting", "starting", "running", "stopping", "finished"];
+const JOB: [&str; 6] = ["id", "schedule", "next", "paused", "labels", "errors"];
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
+    names.iter().copied().collect()
+}
+
+#[test]
+fn names_of_fields() {
+    let place = Place::up("fields", &[]);
+    place.done(&["add", "--label", "a", "hello", "0 3 1 1 *", "echo", "hi"]);
+    place.run("hello");
+    let runs = place.json(&["runs", "hello"]);
+    assert_eq!(keys(&runs[0]), set(&RUN));
+    assert_eq!(keys(&runs[0]["times"]), set(&TIMES));
+    assert!(keys(&place.json(&["runs", "hello#1"])[0]).is_superset(&set(&RUN)));
+    for job in place.json(&["list"]).as_array().expect("an array") {
+        assert!(keys(job).is_superset(&set(&JOB)), "{job}");
+    }
+}
+
+/// What is skipped again and again for one reason becomes one record that counts. It takes more than twenty in a row.
+#[test]
+fn spans() {
+    let busy = "program: [sleep, '600']\nschedule: {every: 1s}\n";
+    let place = Place::up("spans", &[("busy", busy)]);
+    let mut skipped = Value::Null;
+    eventually("many were skipped", || {
+        skipped = place.json(&["runs", "busy", "--state", "skipped", "--limit", "1"]);
+        skipped[0]["count"].as_u64().is_some_and(|count| count > 1)
+    });
+    let mut expected = set(&RUN);
+    expected.extend(["from", "to", "count"]);
+    assert_eq!(keys(&skipped[0]), expected);
+    assert_eq!(skipped[0]["reason"], "overlap");
+    times(&skipped[0]).iter().for_each(|time| assert!(is_rfc_3339(time), "{time}"));
+    let table = place.done(&["runs", "busy", "--state", "skipped", "--limit", "1"]);
+    assert!(table.contains("overlap") && table.contains(" occurrences until "), "{table}");
+}
+
+#[test]
+fn every_time_is_of_rfc_3339() {
+    let place = Place::up("times", &[]);
+    place.done(&["add", "hello", "0 3 1 1 *", "echo", "hi"]);
+    place.run("hello");
+    place.done(&["run", "hello", "--at", "2099-01-01"]);
+    place.done(&["pause", "hello"]);
+    let mut seen = 0;
+    for args in [
+        ["runs"].as_slice(),
+        &["runs", "hello#1"],
+        &["list"],
+        &["show", "hello"],
+        &["nodes"],
+        &["why", "hello"],
+        &["holes"],
+        &["next", "hello"],
+        &["next", "0 3 * * *", "--timezone", "Asia/Kolkata"],
+        &["explain", "0 3 * * *", "--timezone", "Asia/Kolkata"],
+        &["backfill", "hello", "--from", "2020-01-01", "--dry-run"],
+        &["pause", "all"],
+        &["skip", "hello#2"],
+    ] {
+        let answer = place.json(args);
+        let times = times(&answer);
+        assert!(!times.is_empty(), "{args:?}: {answer}");
+        seen += times.len();
+        times.iter().for_each(|time| assert!(is_rfc_3339(time), "{args:?}: {time}"));
+    }
+    assert!(seen > 30, "{seen} times");
+}
+
+/// Texts in an answer that are times, or ought to be.
+fn times(value: &Value) -> Vec<String> {
+    let is_time = |text: &str| {
+        text.len() >= 10 && text[..4].bytes().all(|byte| byte.is_ascii_digit()) && text.as_bytes()[4] == b'-'
+    };
+    match value {
+        Value::String(text) if text.is_char_boundary(4) && is_time(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(times).collect(),
+        Value::Object(fields) => fields.values().flat_map(times).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_rfc_3339(text: &str) -> bool {
+    let (head, tail) = text.split_at_checked("2026-11-16T06:53:36".len()).unwrap_or((text, ""));
+    let shape: String = head.chars().map(|sign| if sign.is_ascii_digit() { 'd' } else { sign }).collect();
+    let offset =
+        tail.strip_prefix('.').map_or(tail, |digits| digits.trim_start_matches(|sign: char| sign.is_ascii_digit()));
+    let shape_of_offset: String = offset.chars().map(|sign| if sign.is_ascii_digit() { 'd' } else { sign }).collect();
+    shape == "dddd-dd-ddTdd:dd:dd" && ["Z", "+dd:dd", "-dd:dd"].contains(&shape_of_offset.as_str())
+}

@@ -1,0 +1,110 @@
+//! A daemon that cannot be asked: none, one that has died, one that is not ready, one that does not know who asks.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use rustix::process::Signal;
+
+use super::place::{Place, told};
+
+/// The address of a place's daemon.
+fn url(place: &Place) -> String {
+    let text = fs::read_to_string(place.path("home/address")).expect("it listens");
+    let said: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    said["url"].as_str().expect("a URL").to_owned()
+}
+
+/// What a command says with some variables.
+fn with(place: &Place, variables: &[(&str, &str)], args: &[&str]) -> String {
+    let mut command = place.command(args);
+    let output = command.envs(variables.iter().copied()).output().expect("the binary starts");
+    let names: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    super::redact::redacted(&told(args, &output).replace("$ ", &format!("$ {names}")))
+}
+
+#[test]
+fn no_daemon() {
+    let place = Place::empty("none");
+    let nowhere = {
+        let mut command = place.command(&["list"]);
+        told(&["list"], &command.env_remove("CRONHOLD_DATA").output().expect("the binary starts"))
+    };
+    let text = place.transcript(&[
+        &["list"],
+        &["list", "--data", "elsewhere"],
+        &["list", "--url", "http://127.0.0.1:1"],
+        &["list", "--url", "127.0.0.1:1"],
+        &["list", "--url", "https://127.0.0.1:1"],
+        &["next", "hello"],
+    ]);
+    insta::assert_snapshot!(format!("{text}\n{nowhere}"));
+}
+
+/// The address that a daemon leaves behind when it dies leads nowhere; nothing falls back on the files.
+#[test]
+fn stale_address() {
+    let place = Place::up("stale", &[("hello", "program: ['true']\n")]);
+    let living = url(&place);
+    place.end(Signal::KILL);
+    assert_eq!(url(&place), living, "it had no time to remove it");
+    let dead = place.transcript(&[&["list"], &["run", "hello"], &["watch"], &["logs", "-f", "hello"]]);
+    place.put("home/address", "{\"url\": 7}");
+    let strange = place.shown(&["list"]);
+    place.start();
+    place.done(&["list"]);
+    place.end(Signal::TERM);
+    assert!(!place.path("home/address").exists(), "a daemon that ends removes it");
+    let ended = place.shown(&["list"]);
+    insta::assert_snapshot!(format!("{dead}\n{strange}\n{ended}"));
+}
+
+/// Answers every request in one way, for as long as the test goes on.
+pub(crate) fn always(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn not_ready() {
+    let place = Place::empty("not-ready");
+    let body = r#"{"title":"it is not available now","status":503,"code":"unavailable","detail":"the daemon is starting","hint":"try again in a moment"}"#;
+    let length = body.len();
+    let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nConnection: close";
+    let starting = always(format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}").leak());
+    let other = always("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+    let text = [starting, other].map(|url| {
+        let variables = [("CRONHOLD_URL", url.as_str()), ("CRONHOLD_TOKEN", "mine")];
+        [["list"].as_slice(), &["run", "hello"], &["next", "hello"]]
+            .map(|args| with(&place, &variables, args))
+            .join("\n")
+    });
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn tokens() {
+    let place = Place::up("tokens", &[("hello", "program: ['true']\n")]);
+    let url = url(&place);
+    let token = fs::read_to_string(place.path("home/token")).expect("there").trim().to_owned();
+    let (at, none) = (("CRONHOLD_URL", url.as_str()), ("CRONHOLD_DATA", "none"));
+    let mut texts = vec![
+        with(&place, &[at, none, ("CRONHOLD_TOKEN", &token)], &["list"]),
+        with(&place, &[at, none], &["list"]),
+        with(&place, &[at, none, ("CRONHOLD_TOKEN", "wrong")], &["list"]),
+        with(&place, &[none, ("CRONHOLD_TOKEN", &token)], &["list", "--url", &url]),
+    ];
+    // The token that is in the directory is not the daemon's.
+    fs::write(place.path("home/token"), "wrong\n").expect("written");
+    texts.push(place.shown(&["list"]));
+    fs::remove_file(place.path("home/token")).expect("removed");
+    texts.push(place.shown(&["list"]));
+    insta::assert_snapshot!(texts.join("\n"));
+}
