@@ -145,6 +145,11 @@ pub(crate) fn verdict(run: &Run) -> Exit {
     if run.state == State::Success { Exit::Done } else { Exit::Refused }
 }
 
+/// Whether a run that was asked for can still run: one that was skipped at once never will.
+pub(crate) fn acceptance(run: &Run) -> Exit {
+    if run.state == State::Skipped { Exit::Refused } else { Exit::Done }
+}
+
 /// The run that a name stands for now, and what is wrong when there is none.
 pub(crate) fn named(remote: &Remote<'_>, name: &str) -> Result<Run, Failure> {
     remote.client.run(name).map(|detail| detail.run).map_err(|error| remote.failure_about(name, error))

@@ -38,6 +38,6 @@ impl Rerun {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
         render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(follow::acceptance(&run))
     }
 }

@@ -56,7 +56,7 @@ impl Run {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
         render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(follow::acceptance(&run))
     }
 }
 

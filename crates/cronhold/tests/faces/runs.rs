@@ -44,6 +44,15 @@ fn run() {
     assert!(begun.starts_with("good#") && begun.lines().count() == 1, "{begun}");
 }
 
+/// One that never starts was not done, also for those who do not wait for its end.
+#[test]
+fn a_run_that_is_skipped_at_once() {
+    let place = Place::up("skipped-at-once", &[("nap", "program: {noop: 1h}\n")]);
+    place.done(&["run", "nap"]);
+    let text = place.transcript(&[&["run", "nap"]]);
+    assert_eq!(text, "$ cronhold run nap\nnap#2 skipped: overlap\nexit 1\n");
+}
+
 #[test]
 fn runs() {
     let place = Place::up("runs", JOBS);
