@@ -105,7 +105,7 @@ fn kill() {
 
 /// A second run, which is skipped because the first one goes on.
 fn stubborn_again(place: &Place) {
-    place.done(&["run", "stubborn"]);
+    assert_eq!(place.give(&["run", "stubborn"]).status.code(), Some(1), "what is skipped is not done");
     place.wait_for("stubborn#2", "skipped");
 }
 
