@@ -16,8 +16,8 @@ pub(crate) const ALL: &str = "all";
 /// Let a job, or everything, start nothing by itself
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is due meanwhile is recorded as skipped, with the reason. What runs goes on, and runs can still be
-started by hand.
+What is due meanwhile waits for the end of the pause, and then `catch_up` decides about it. What
+runs goes on, and runs can still be started by hand.
 
 Examples:
   cronhold pause backup --why 'the disk is full'
