@@ -143,7 +143,7 @@ impl Ending {
         [self.kill_at(), self.warn_at(), look].into_iter().flatten().min()
     }
 
-    fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.is_killing || self.is_warned || self.stop.is_some()
     }
 

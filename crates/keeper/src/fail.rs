@@ -2,8 +2,10 @@
 //! moment. A test sets `CRONHOLD_FAIL_AT` for a daemon, which hands it on to its keeper; programs never see it. Without
 //! debug assertions nothing of this is compiled.
 //!
-//! The name of a point says whose it is: `keeper-…` or `daemon-…`. `NAME` kills whoever comes there, every time, and
+//! The name of a point says whose it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a launch. `NAME` kills whoever comes there, every time, and
 //! `NAME:FILE` only the first: it leaves the file, and whoever finds it there goes on.
+//!
+//! In the same way a process can be told to play another than it is, such as one of a version that does not exist yet.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -13,6 +15,10 @@ use rustix::process::{Signal, getpid, kill_process};
 
 /// The variable that names a point.
 pub const VARIABLE: &str = "CRONHOLD_FAIL_AT";
+/// The name with which a daemon and its keeper speak the protocol after ours, and no other.
+pub const NEXT_PROTOCOL: &str = "next-protocol";
+/// The name with which a keeper is of another version, and speaks as we do.
+pub const OTHER_VERSION: &str = "other-version";
 
 static ARMED: OnceLock<Armed> = OnceLock::new();
 
@@ -39,6 +45,19 @@ pub fn point(name: &str) {
         // It cannot fail, and nothing comes after it.
         let _ = kill_process(getpid(), Signal::KILL);
     }
+}
+
+/// What the second stage of a launch is to be armed with; it has the environment of its program and not ours.
+pub(crate) fn for_stage() -> Option<String> {
+    let armed = ARMED.get().filter(|armed| cfg!(debug_assertions) && armed.name.starts_with("stage-"))?;
+    let file = armed.once.as_ref().map_or_else(String::new, |file| format!(":{}", file.display()));
+    Some(format!("{}{file}", armed.name))
+}
+
+/// Whether this process is to play another than it is.
+#[inline]
+pub(crate) fn plays(role: &str) -> bool {
+    cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.name == role)
 }
 
 impl Armed {

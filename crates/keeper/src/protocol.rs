@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fail;
+
 /// The newest protocol that this version speaks.
 pub const PROTOCOL: u32 = 1;
 /// The oldest protocol that this version speaks.
@@ -223,6 +225,18 @@ pub enum Exit {
     Code(i32),
     /// By a signal of this number.
     Signal(i32),
+}
+
+/// The oldest and the newest protocol that this process speaks.
+pub(crate) fn spoken() -> (u32, u32) {
+    let later = u32::from(fail::plays(fail::NEXT_PROTOCOL));
+    (PROTOCOL_OLDEST + later, PROTOCOL + later)
+}
+
+/// Whether there is a protocol that both sides speak, given the oldest and the newest of the other.
+pub(crate) fn is_understood(oldest: u32, newest: u32) -> bool {
+    let own = spoken();
+    oldest <= own.1 && newest >= own.0
 }
 
 impl Default for OutputRule {

@@ -21,6 +21,8 @@ pub(crate) struct Living {
     pub(crate) start: u64,
     /// Where its second stage tells what went wrong, until it is the program.
     pub(crate) report: Option<OwnedFd>,
+    /// Whether its second stage has nothing left to do but to become the program.
+    pub(crate) is_prepared: bool,
     pub(crate) growth: Growth,
     pub(crate) ending: Ending,
     /// When it is next looked at.
@@ -51,7 +53,7 @@ pub(crate) struct Table {
 
 impl Living {
     pub(crate) fn new(pid: i32, start: u64, report: Option<OwnedFd>, growth: Growth, ending: Ending) -> Self {
-        Self { pid, start, report, growth, ending, due: None }
+        Self { pid, start, report, is_prepared: false, growth, ending, due: None }
     }
 }
 

@@ -1,16 +1,22 @@
 //! The heart under load, on a real store, measured in one go beside what the disk alone can do.
 //!
 //! `cargo bench -p cronhold --bench heart -- WORD…` does only what has one of these words in its name: fsync, timer,
-//! asked, scheduled, at-once, programs-rate, programs-late, programs-burden, size; `soak` only if it is named.
+//! asked, scheduled, at-once, files, programs-rate, programs-late, programs-burden, size; `soak`, `flood` and `rounds`
+//! only if they are named.
 
 mod at_once;
+mod files;
 mod fsync;
 mod programs;
 mod report;
 mod rig;
+mod rounds;
 mod size;
+mod soak;
 mod throughput;
 mod timer;
+
+use std::process::ExitCode;
 
 use cronhold_daemon::clock::SystemClock;
 
@@ -18,8 +24,15 @@ use crate::report::{Report, Target};
 use crate::rig::block_on;
 use crate::size::Limits;
 
-fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+fn main() -> ExitCode {
+    let all: Vec<String> = std::env::args().skip(1).collect();
+    // The programs of the rounds are this program.
+    if let Some((verb, rest)) = all.split_first()
+        && verb == rounds::VERB
+    {
+        return rounds::write(rest);
+    }
+    let words: Vec<String> = all.into_iter().filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let clock = block_on(async { SystemClock::new().expect("a timer") });
     let mut report = Report::default();
@@ -39,6 +52,9 @@ fn main() {
         if wanted(&format!("at-once-{jobs}")) {
             at_once::measure(&mut report, jobs, every, target);
         }
+    }
+    if wanted("files") {
+        files::measure(&mut report, &clock, 10_000);
     }
     if ["programs-rate", "programs-late", "programs-burden"].into_iter().any(&wanted) {
         let bare = programs::bare(&mut report, &clock);
@@ -61,12 +77,16 @@ fn main() {
             size::measure(&mut report, &clock, jobs, limits);
         }
     }
-    // Takes minutes, so it has to be asked for.
+    // These take minutes, so they have to be asked for.
     if words.iter().any(|word| word == "soak") {
-        programs::soak(&mut report, 100_000);
+        soak::soak(&mut report, 100_000);
+    }
+    if words.iter().any(|word| word == "flood") {
+        soak::flood(&mut report);
+    }
+    if words.iter().any(|word| word.starts_with("rounds")) {
+        rounds::measure(&mut report, &words);
     }
     report.print();
-    if report.has_missed("soak") {
-        std::process::exit(1);
-    }
+    ExitCode::from(u8::from(["soak", "flood", "rounds"].into_iter().any(|word| report.has_missed(word))))
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use cronhold_core::State;
+use cronhold_daemon::clock::SystemClock;
 use cronhold_engine::Clock;
-use cronhold_schedule::Span;
+use cronhold_schedule::{Instant, Span};
 use tokio::task::JoinSet;
 
 use crate::report::{Report, Target};
@@ -15,8 +15,11 @@ use crate::rig::{Rig, block_on, job_id, scratch, seconds};
 use crate::throughput::number;
 
 /// Programs that are in flight at once.
-const IN_FLIGHT: usize = 64;
+pub(crate) const IN_FLIGHT: usize = 64;
 const RUNS: usize = 4_000;
+/// Programs of one second, and seconds, that tell how late programs start.
+const FEW: usize = 4;
+const FEW_ROUNDS: usize = 50;
 const AT_ONCE: usize = 1_000;
 const SLEEPERS: usize = 1_000;
 const LOOK_EVERY: Span = Span::from_millis(20);
@@ -78,16 +81,55 @@ pub(crate) fn rate(report: &mut Report, bare: f64) {
     let _ = fs::remove_dir_all(dir);
 }
 
-/// How late programs start: few, spread over a second, and many at one instant. The program tells the time by itself.
+/// How late programs start: few at the same second, and many at one instant. The program tells the time by itself, and
+/// needs time for that; so the same program is started without us as well, in the same way, and both are told.
 pub(crate) fn lateness(report: &mut Report, bare: f64) {
-    let few = measure_lateness("lateness", 4, 20, |_| "{every: 1s}".to_owned());
     let part = |late: &[f64], percent: usize| late[(late.len() - 1) * percent / 100];
+    let alone = bare_lateness();
+    report.note("bare start, until the program tells the time: median", part(&alone, 50), "ms");
+    report.note("bare start, until the program tells the time: p99", part(&alone, 99), "ms");
+    let few = measure_lateness("lateness", FEW, FEW_ROUNDS, |_| "{every: 1s}".to_owned());
     report.compare("start lateness at 4 a second: median", part(&few, 50), "ms", Target::AtMost(2.0));
     report.compare("start lateness at 4 a second: p99", part(&few, 99), "ms", Target::AtMost(10.0));
+    report.note("  more than a bare start: median", part(&few, 50) - part(&alone, 50), "ms");
+    report.note("  more than a bare start: p99", part(&few, 99) - part(&alone, 99), "ms");
     let many = measure_lateness("at-once-programs", AT_ONCE, 3, |_| "{every: 5s}".to_owned());
     let most = 1.3 * bare * 1_000.0 * number(AT_ONCE as u64);
     report.note("1000 programs due at one instant: median", part(&many, 50), "ms");
     report.compare("1000 programs due at one instant: last", part(&many, 100), "ms", Target::AtMost(most));
+}
+
+/// Milliseconds from the call that starts a bare program to the time that it tells, sorted. As many at once as under the
+/// keeper, and as long after each other.
+fn bare_lateness() -> Vec<f64> {
+    let mut late = block_on(async {
+        let clock = SystemClock::new().expect("a timer");
+        let mut late = Vec::new();
+        for _ in 0..FEW_ROUNDS {
+            let second = clock.now().secs_up() + 1;
+            clock.sleep(Instant::from_secs(second).since(clock.now())).await;
+            let start = || {
+                let mut command = Command::new("/bin/date");
+                command.arg("+%s%N").stdin(Stdio::null()).stdout(Stdio::piped());
+                let begin = clock.now().micros();
+                (begin, command.spawn().expect("a program"))
+            };
+            let children: Vec<(i64, Child)> = (0..FEW).map(|_| start()).collect();
+            late.extend(children.into_iter().filter_map(|(begin, child)| {
+                let output = child.wait_with_output().expect("it ends").stdout;
+                told_after(std::str::from_utf8(&output).ok()?, begin)
+            }));
+        }
+        late
+    });
+    late.sort_by(f64::total_cmp);
+    late
+}
+
+/// Milliseconds between an instant and the time that a program has told.
+fn told_after(text: &str, micros: i64) -> Option<f64> {
+    let nanos: i64 = text.trim().parse().ok()?;
+    Some(number((nanos / 1_000 - micros).max(0).unsigned_abs()) / 1_000.0)
 }
 
 /// Milliseconds from due to start, sorted.
@@ -105,18 +147,14 @@ fn measure_lateness(name: &str, jobs: usize, rounds: usize, schedule: impl Fn(us
         runs
     });
     let _ = fs::remove_dir_all(dir);
-    let late = runs.iter().filter_map(|run| {
-        let nanos: i64 = run.written.as_ref()?.tail.first()?.trim().parse().ok()?;
-        let late = nanos / 1_000 - run.nominal.micros();
-        Some(number(late.max(0).unsigned_abs()) / 1_000.0)
-    });
+    let late = runs.iter().filter_map(|run| told_after(run.written.as_ref()?.tail.first()?, run.nominal.micros()));
     let mut late: Vec<f64> = late.collect();
     late.sort_by(f64::total_cmp);
     assert!(late.len() * 10 > runs.len() * 9, "programs told the time: {} of {}", late.len(), runs.len());
     late
 }
 
-async fn collect(rig: &Rig, many: usize) -> Vec<std::sync::Arc<cronhold_core::record::Run>> {
+pub(crate) async fn collect(rig: &Rig, many: usize) -> Vec<std::sync::Arc<cronhold_core::record::Run>> {
     let mut runs = Vec::new();
     while runs.len() < many {
         rig.notes.ended.ready().await;
@@ -168,54 +206,8 @@ pub(crate) fn burden(report: &mut Report, clock: &dyn Clock) {
     let _ = fs::remove_dir_all(dir);
 }
 
-/// A long way: nothing may be left behind, however many programs have run. Ends the whole benchmark when something is.
-pub(crate) fn soak(report: &mut Report, runs: usize) {
-    let dir = scratch("soak");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir);
-        let yaml = "program: [/bin/echo, hello]\noverlap: allow\nretain: {success: 10}\n";
-        rig.put_jobs(IN_FLIGHT, |_| yaml.to_owned()).await;
-        for job in 0..IN_FLIGHT {
-            Rig::run_once(&rig.node, job_id(job)).await;
-        }
-        let mut asked = JoinSet::new();
-        let (mut ended, mut early) = (0, None);
-        while ended < runs {
-            rig.notes.ended.ready().await;
-            let over = rig.notes.ended.take(IN_FLIGHT);
-            ended += over.len();
-            for run in over {
-                assert_eq!(run.state, State::Success, "{run:?}");
-                let (node, job) = (rig.node.clone(), run.job.clone());
-                asked.spawn(async move { Rig::run_once(&node, job).await });
-            }
-            while asked.try_join_next().is_some() {}
-            // By then everything that is made once is there.
-            if ended > runs / 10 && early.is_none() {
-                early = Some((open_files(&dir), resident(&dir)));
-            }
-        }
-        asked.join_all().await;
-        collect(&rig, IN_FLIGHT).await;
-        rig.clock.sleep(Span::from_secs(3)).await;
-        let (files, memory) = early.expect("a tenth of all runs was there");
-        let (files_now, memory_now) = (open_files(&dir), resident(&dir));
-        report.note("soak: runs", number(ended as u64), "");
-        report.compare("  children of the keeper left", number(processes(&dir) as u64), "", Target::AtMost(0.0));
-        report.compare("  files of the keeper more than early on", files_now - files, "", Target::AtMost(0.0));
-        report.compare("  memory of the keeper more than early on", memory_now - memory, "kB", Target::AtMost(8_192.0));
-        rig.stop().await;
-    });
-    let _ = fs::remove_dir_all(dir);
-}
-
-/// How many files the keeper has open.
-fn open_files(dir: &Path) -> f64 {
-    number(fs::read_dir(format!("/proc/{}/fd", keeper(dir))).expect("it lives").count() as u64)
-}
-
 /// The number of the keeper's process.
-fn keeper(dir: &Path) -> String {
+pub(crate) fn keeper(dir: &Path) -> String {
     let words = format!("\0keeper\0--data\0{}\0", dir.display());
     let processes = fs::read_dir("/proc").expect("a list of processes").filter_map(Result::ok);
     let mut pids = processes.filter_map(|entry| entry.file_name().into_string().ok());
@@ -227,14 +219,14 @@ fn keeper(dir: &Path) -> String {
 }
 
 /// Kilobytes of memory that the keeper has.
-fn resident(dir: &Path) -> f64 {
+pub(crate) fn resident(dir: &Path) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", keeper(dir))).expect("it lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 /// How many children the keeper has.
-fn processes(dir: &Path) -> usize {
+pub(crate) fn processes(dir: &Path) -> usize {
     let pid = keeper(dir);
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it lives");
     children.split_whitespace().count()

@@ -61,6 +61,10 @@ const DAEMON_POINTS: &[(&str, bool, Outcome)] = &[
     ("daemon-before-forget", false, Success),
 ];
 
+/// Points of what stands between the keeper and a program with limits. Both go on, and nobody takes it for the program.
+const STAGE_POINTS: &[&str] = &["stage-told", "stage-prepared"];
+const STAGE_KILLED: &str = "not launched: what was to become the program was killed before that";
+
 /// A place with one job, which runs once in the life of each daemon.
 fn place(name: &str, is_held: bool) -> Place {
     let place = Place::new(name);
@@ -70,7 +74,9 @@ fn place(name: &str, is_held: bool) -> Place {
         starts.display(),
         go.display()
     );
-    place.put_job("job", &format!("program: '{program}'\nshell: /bin/sh\noverlap: allow\nschedule: '@reboot'\n"));
+    let limits = if name.starts_with("stage") { "limits: {files: 64}\n" } else { "" };
+    let rest = format!("shell: /bin/sh\noverlap: allow\n{limits}schedule: '@reboot'");
+    place.put_job("job", &format!("program: '{program}'\n{rest}\n"));
     if !is_held {
         let_go(&place);
     }
@@ -211,6 +217,22 @@ fn the_daemon_fails() {
         let daemon = place.up();
         assert_all(point, &place, &daemon, expected);
         assert!(keeper.is_none() || place.keeper() == keeper, "{point}: it is the same one");
+        assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
+    }
+}
+
+#[test]
+fn the_second_stage_fails() {
+    for &point in STAGE_POINTS {
+        let place = place(point, false);
+        let mut daemon = armed(&place, &format!("{point}:{}", place.path("died").display()));
+        daemon.wait_for("ready");
+        wait_until_over(&place, 1);
+        let keeper = place.keeper();
+        daemon.kill();
+        let daemon = place.up();
+        assert_all(point, &place, &daemon, Never(STAGE_KILLED));
+        assert_eq!(place.keeper(), keeper, "{point}: it is the same one");
         assert_eq!(daemon.stop().0.code(), Some(0), "{point}");
     }
 }

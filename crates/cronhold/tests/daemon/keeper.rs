@@ -1,5 +1,8 @@
 //! Programs outlive the daemon, and nothing of theirs is lost; a keeper that is lost takes its programs along.
 
+#[cfg(debug_assertions)]
+mod versions;
+
 use std::fs;
 use std::path::Path;
 

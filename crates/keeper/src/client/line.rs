@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::Heard;
 use super::bell::{Bell, watch};
 use crate::frames::{FrameError, Inbox, encode};
-use crate::protocol::{FromKeeper, PROTOCOL, PROTOCOL_OLDEST, ToKeeper};
+use crate::protocol::{FromKeeper, ToKeeper, is_understood, spoken};
 
 /// No more messages are taken from the party while so many bytes wait to be sent.
 const OUT_MAX: usize = 1 << 20;
@@ -35,7 +35,8 @@ impl Line {
     pub(super) fn new(stream: UnixStream, version: &str) -> io::Result<Self> {
         let mut line =
             Self { stream, coming: Inbox::default(), scratch: vec![0; READ_MAX], going: Vec::new(), gone: 0 };
-        let hello = ToKeeper::Hello { protocol: PROTOCOL, oldest: PROTOCOL_OLDEST, version: version.to_owned() };
+        let (oldest, protocol) = spoken();
+        let hello = ToKeeper::Hello { protocol, oldest, version: version.to_owned() };
         line.put(&hello).map_err(io::Error::other)?;
         line.stream.set_read_timeout(Some(HELLO_WAIT))?;
         line.stream.set_write_timeout(Some(HELLO_WAIT))?;
@@ -61,11 +62,13 @@ impl Line {
         let FromKeeper::Hello { protocol, oldest, version, pid, warnings } = said else {
             return Err("began with something other than a hello".to_owned());
         };
-        if protocol < PROTOCOL_OLDEST || oldest > PROTOCOL {
+        if !is_understood(oldest, protocol) {
+            let own = spoken();
             return Err(format!(
                 "that runs here (version {version}, pid {pid}) speaks protocol {oldest} to {protocol}, and this daemon \
-                 speaks {PROTOCOL_OLDEST} to {PROTOCOL}; its programs go on: start a daemon of version {version} to \
-                 look after them, or end it with `kill {pid}` when they are over"
+                 speaks {} to {}; its programs go on: start a daemon of version {version} to \
+                 look after them, or end it with `kill {pid}` when they are over",
+                own.0, own.1
             ));
         }
         self.stream.set_nonblocking(true).map_err(|error| format!("cannot be waited for: {error}"))?;

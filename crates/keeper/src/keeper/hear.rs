@@ -7,7 +7,7 @@ use rustix::net::sockopt::socket_peercred;
 use super::Keeper;
 use crate::events::Source;
 use crate::line::{Closed, Line};
-use crate::protocol::{FromKeeper, LISTED_MAX, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper};
+use crate::protocol::{FromKeeper, LISTED_MAX, Program, RunKey, ToKeeper, is_understood, spoken};
 use crate::{fail, journal, log};
 
 /// Launches that may wait; beyond that the daemon is not read, and waits itself.
@@ -41,18 +41,21 @@ impl Keeper {
     }
 
     fn welcome(&mut self, mut guest: Line, newest: u32, oldest: u32, version: &str) {
-        let hello = FromKeeper::Hello {
-            protocol: PROTOCOL,
-            oldest: PROTOCOL_OLDEST,
-            version: self.options.version.clone(),
-            pid: std::process::id(),
-            warnings: self.cgroups.warnings(),
-        };
+        let ((own_oldest, protocol), pid) = (spoken(), std::process::id());
+        let other = if fail::plays(fail::OTHER_VERSION) { "-other" } else { "" };
+        let own = format!("{}{other}", self.options.version);
+        let hello =
+            FromKeeper::Hello { protocol, oldest: own_oldest, version: own, pid, warnings: self.cgroups.warnings() };
         let told = guest.tell(&hello).and_then(|()| {
-            if is_understood(newest, oldest) { tell_all(&mut guest, &self.table.list()) } else { guest.flush() }
+            if is_understood(oldest, newest) { tell_all(&mut guest, &self.table.list()) } else { guest.flush() }
         });
-        if !is_understood(newest, oldest) {
-            log::line(&format!("a daemon of version {version} speaks protocols {oldest} to {newest}, none of ours"));
+        if !is_understood(oldest, newest) {
+            // It comes again every other second for as long as a program of ours runs.
+            if self.stranger.replace((oldest, newest)) != Some((oldest, newest)) {
+                let words =
+                    format!("a daemon of version {version} speaks protocols {oldest} to {newest}, none of ours");
+                log::line(&words);
+            }
             return;
         }
         if let Err(why) = told {
@@ -164,9 +167,4 @@ fn tell_all(line: &mut Line, programs: &[Program]) -> Result<(), Closed> {
         line.tell(&FromKeeper::Listed { programs: part.to_vec(), is_last: parts.peek().is_none() })?;
     }
     line.flush()
-}
-
-/// Whether there is a protocol that both sides know, given those of the other.
-fn is_understood(newest: u32, oldest: u32) -> bool {
-    oldest <= PROTOCOL && newest >= PROTOCOL_OLDEST
 }

@@ -48,6 +48,8 @@ pub(crate) struct Keeper {
     /// Somebody who came and has not yet said hello.
     guest: Option<Line>,
     daemon: Option<Line>,
+    /// The protocols of the last daemon that we did not understand.
+    stranger: Option<(u32, u32)>,
     /// Launches that were asked for and not yet written down, with their runs.
     queue: VecDeque<Launch>,
     queued: BTreeSet<RunKey>,
@@ -105,6 +107,7 @@ pub fn run(options: Options) -> Result<(), KeeperError> {
         listener,
         guest: None,
         daemon: None,
+        stranger: None,
         queue: VecDeque::new(),
         queued: BTreeSet::new(),
         news: Vec::new(),

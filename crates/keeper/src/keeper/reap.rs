@@ -7,17 +7,20 @@ use super::Keeper;
 use crate::clock;
 use crate::journal::Entry;
 use crate::protocol::{Exit, FromKeeper, RunKey};
-use crate::spawn::REPORT_MAX;
-use crate::table::Over;
+use crate::spawn::{READY, REPORT_MAX};
+use crate::table::{Living, Over};
 
 /// Children that are waited for in one turn; the signal of the rest is taken up again in the next.
 const REAPS_MAX: usize = 4_096;
+
+/// Why a program was not started whose second stage said nothing.
+const KILLED: &str = "what was to become the program was killed before that";
 
 /// What a second stage has said.
 enum Said {
     /// Nothing yet.
     Nothing,
-    /// It is the program now, or is gone.
+    /// It is the program now, or was stopped before that.
     Began,
     /// Why it could not become the program.
     Failed(String),
@@ -57,8 +60,7 @@ impl Keeper {
     pub(super) fn hear_stage(&mut self, pid: i32) {
         let Some(run) = self.table.of_pid(pid) else { return };
         let Some(living) = self.table.living_mut(run) else { return };
-        let Some(report) = &living.report else { return };
-        match listen(report) {
+        match listen(living) {
             Said::Nothing => {}
             Said::Began => {
                 living.report = None;
@@ -90,12 +92,25 @@ fn exit_of(status: WaitStatus) -> Option<Exit> {
     status.exit_status().map(Exit::Code).or_else(|| status.terminating_signal().map(Exit::Signal))
 }
 
-fn listen(report: &std::os::fd::OwnedFd) -> Said {
+/// Hears what a second stage says: that it is ready, and then nothing more or why it could not go on.
+fn listen(living: &mut Living) -> Said {
+    let Some(report) = &living.report else { return Said::Nothing };
     let mut words = [0; REPORT_MAX];
-    match rustix::io::read(report, &mut words) {
-        Ok(0) => Said::Began,
-        Ok(length) => Said::Failed(String::from_utf8_lossy(&words[..length]).into_owned()),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Said::Nothing,
-        Err(_) => Said::Began,
+    loop {
+        let mut said = match rustix::io::read(report, &mut words) {
+            // One that is told to end before it is the program ends as the program would.
+            Ok(0) if living.is_prepared || living.ending.is_ending() => return Said::Began,
+            Ok(0) => return Said::Failed(KILLED.to_owned()),
+            Ok(length) => &words[..length],
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Said::Nothing,
+            Err(_) => return Said::Began,
+        };
+        if let Some(rest) = said.strip_prefix(&[READY]) {
+            living.is_prepared = true;
+            said = rest;
+        }
+        if !said.is_empty() {
+            return Said::Failed(String::from_utf8_lossy(said).into_owned());
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::protocol::{Launch, Limits};
 use crate::tree;
 
 pub use stage::launch_stage;
-pub(crate) use stage::{REPORT_MAX, STAGE_VERB};
+pub(crate) use stage::{READY, REPORT_MAX, STAGE_VERB};
 
 /// Where we are between two spawns, and where programs start that name no place.
 const ROOT: &str = "/";

@@ -1,6 +1,7 @@
 //! The second stage between the keeper and a program: our own binary, started anew, which joins the control group, takes
-//! on limits, groups and user, and then becomes the program. What it is to do stands in its standard input. What goes
-//! wrong it tells in words through a pipe that closes by itself when the program begins.
+//! on limits, groups and user, and then becomes the program. What it is to do stands in its standard input. Through a
+//! pipe that closes by itself when the program begins it tells that it is ready to become the program, and in words what
+//! goes wrong. A pipe that closes without either is that of a stage that was killed.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -14,6 +15,7 @@ use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
 use super::{ROOT, UMASK, beginning, enter, path, variable, why};
+use crate::fail;
 use crate::protocol::{Launch, Limits};
 
 /// The verb of our binary that means this stage.
@@ -22,6 +24,8 @@ pub(crate) const STAGE_VERB: &str = "keeper-launch";
 pub(super) const REPORT: i32 = 3;
 /// How much the stage tells at most; a pipe takes that at once.
 pub(crate) const REPORT_MAX: usize = 4096;
+/// What the stage tells when all that is left to do is to become the program. No words begin with it.
+pub(crate) const READY: u8 = 0;
 /// How the stage ends when it could not become the program; nobody is told this number.
 const FAILED: u8 = 127;
 /// Seconds of processor time between the signal that asks and the one that ends.
@@ -38,6 +42,9 @@ pub(super) struct Instructions {
     limits: Limits,
     /// The control group to join; without one the limit of memory is one of address space.
     cgroup: Option<String>,
+    /// Where a test lets it fail.
+    #[serde(default)]
+    fail_at: Option<String>,
 }
 
 impl Instructions {
@@ -50,6 +57,7 @@ impl Instructions {
             user: launch.user.clone(),
             limits: launch.limits,
             cgroup,
+            fail_at: fail::for_stage(),
         }
     }
 
@@ -64,8 +72,16 @@ impl Instructions {
 
 /// The second stage, as `cronhold keeper-launch`. It comes back only when it could not become the program.
 pub fn launch_stage() -> ExitCode {
-    let report = take_report();
-    let why = prepare().and_then(|instructions| Err(become_program(&instructions))).unwrap_or_else(|why: String| why);
+    let mut report = take_report();
+    let why = match prepare() {
+        Ok(instructions) => {
+            fail::point("stage-prepared");
+            // Whoever cannot be told hears nothing of what comes after it, either.
+            let _ = report.as_mut().map(|report| report.write_all(&[READY]));
+            become_program(&instructions)
+        }
+        Err(why) => why,
+    };
     if let Ok(mut report) = report {
         // Nobody to tell means that the keeper is gone, and a new one ends what is left of it.
         let _ = report.write_all(beginning(&why, REPORT_MAX).as_bytes());
@@ -85,6 +101,10 @@ fn prepare() -> Result<Instructions, String> {
     std::io::stdin().read_to_end(&mut text).map_err(|error| why("read instructions", error))?;
     let instructions: Instructions = serde_json::from_slice(&text)
         .map_err(|_| "this is a stage of the keeper, which starts it by itself".to_owned())?;
+    if let Some(point) = &instructions.fail_at {
+        fail::arm(point);
+    }
+    fail::point("stage-told");
     let null = File::open("/dev/null").map_err(|error| why("open /dev/null", error))?;
     rustix::stdio::dup2_stdin(null).map_err(|error| why("replace the standard input", error))?;
     if let Some(group) = &instructions.cgroup {

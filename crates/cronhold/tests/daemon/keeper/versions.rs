@@ -1,0 +1,85 @@
+//! A daemon finds a keeper of another version, as after an upgrade. Versions that do not exist yet are played by a build
+//! with debug assertions.
+
+use std::fs;
+
+use cronhold_core::State;
+use cronhold_core::record::Exit;
+use cronhold_keeper::PROTOCOL;
+use cronhold_keeper::fail::{NEXT_PROTOCOL, OTHER_VERSION, VARIABLE};
+use rustix::process::Pid;
+
+use super::super::daemon::{Daemon, Place};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What comes up in the life of the next daemon.
+const TICK: &str = "program: 'true'\noverlap: allow\nschedule: {every: 1s}\n";
+
+/// A place in which the keeper of another version has a program, and no daemon is there. Whoever comes starts others.
+fn left_behind(name: &str, role: &str) -> (Place, Pid) {
+    let place = Place::new(name);
+    let program =
+        format!("echo begins; until [ -e {} ]; do sleep 0.02; done; echo ends; exit 5", place.path("go").display());
+    place.put_job("old", &format!("program: '{program}'\nshell: /bin/sh\nschedule: '@reboot'\n"));
+    let mut daemon = Daemon::start(place.command(&["--jobs", "jobs"]).env(VARIABLE, role));
+    daemon.wait_until_said("old#1 running");
+    daemon.kill();
+    place.put_job("tick", TICK);
+    let keeper = place.keeper().expect("it goes on");
+    (place, keeper)
+}
+
+fn let_go(place: &Place) {
+    fs::write(place.path("go"), "").expect("written");
+}
+
+/// Asserts that nothing of the program is lost that the other keeper had.
+fn assert_whole(place: &Place) {
+    let stored = place.stored();
+    let run = stored.run("old", 1);
+    assert_eq!((run.state, &run.exit), (State::Failure, &Some(Exit::Code(5))), "{:?}", run.log);
+    assert_eq!(String::from_utf8(place.output(run)).expect("text"), "begins\nends\n");
+}
+
+/// The two have no protocol in common: the daemon says so, starts nothing meanwhile, and takes over when the programs of
+/// the other keeper have ended.
+#[test]
+fn no_protocol_in_common() {
+    let (place, keeper) = left_behind("protocol", NEXT_PROTOCOL);
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let (pid, next) = (keeper.as_raw_nonzero(), PROTOCOL + 1);
+    let words = format!("(version {VERSION}, pid {pid}) speaks protocol {next} to {next}, and this daemon speaks ");
+    let line = daemon.wait_for(&words);
+    assert!(line.contains("the keeper that runs here") && line.contains("its programs go on"), "{line}");
+    // Whoever looks at a run is told the same.
+    let line = daemon.wait_for("tick#1 error: not launched: ");
+    assert!(line.contains(&words), "{line}");
+    assert_eq!(place.keeper(), Some(keeper), "it goes on");
+    assert_eq!(place.stored().run("old", 1).state, State::Running);
+    let_go(&place);
+    daemon.wait_until_said("old#1 failure: exit code 5");
+    assert_ne!(place.keeper(), Some(keeper), "it had nothing more to do, and made room");
+    assert_whole(&place);
+    daemon.wait_for(" success");
+    assert_eq!(daemon.stop().0.code(), Some(0));
+}
+
+/// The two understand each other: the daemon takes up what runs, goes on starting, and the other keeper makes room when
+/// nothing runs.
+#[test]
+fn another_version() {
+    let (place, keeper) = left_behind("version", OTHER_VERSION);
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    let pid = keeper.as_raw_nonzero();
+    daemon.wait_for(&format!("keeper {VERSION}-other, pid {pid}; it makes room for {VERSION} when no program runs"));
+    daemon.wait_for("tick#1 success");
+    assert_eq!(place.keeper(), Some(keeper), "it starts programs while it has some");
+    let_go(&place);
+    daemon.wait_until_said("old#1 failure: exit code 5");
+    assert_whole(&place);
+    let line = daemon.wait_for(&format!("keeper {VERSION}, pid "));
+    assert!(!line.contains(&format!("pid {pid}")), "{line}");
+    daemon.wait_for(" success");
+    assert_ne!(place.keeper(), Some(keeper));
+    assert_eq!(daemon.stop().0.code(), Some(0));
+}
