@@ -22,7 +22,7 @@ use crate::job_files::{self, JobFiles};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
-use crate::signals::Signals;
+use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
 /// A node that was asked to stop has so long for what it is about; then it is left, which loses nothing.
@@ -89,10 +89,12 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| no_executor(&error))?;
     let outcome = executor.block_on(async {
+        // Whoever asks before everything is there is heard when it is.
+        let signals = Signals::new().map_err(|error| no_executor(&error))?;
         let files = JobFiles::load(roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| gave_up(&fault))?;
         let parts = assemble(store, options, files, front, setting, &home, &log)?;
-        live(parts, &home, &log).await
+        live(parts, signals, &home, &log).await
     });
     log.end();
     outcome
@@ -140,11 +142,11 @@ impl Feed for Everyone {
 }
 
 /// Runs the node until a signal asks it to stop, or the store is broken.
-async fn live(parts: Parts, home: &Home, log: &Log) -> Result<Exit, Failure> {
+async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Result<Exit, Failure> {
     let Parts { ports, options, programs, outputs, client, files, front, feed } = parts;
-    let mut signals = Signals::new().map_err(|error| no_executor(&error))?;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
+    let bell = files.shelf();
     let (engine, node) = Engine::new(ports, options, files.world().clone());
     let face = front.map(|front| {
         let known =
@@ -167,10 +169,14 @@ async fn live(parts: Parts, home: &Home, log: &Log) -> Result<Exit, Failure> {
     loop {
         tokio::select! {
             biased;
-            signal = signals.next() => {
-                log.say(Weight::Usual, format!("{signal}: stopping; runs that are not over go on at the next start"));
-                break;
-            }
+            asked = signals.next() => match asked {
+                Asked::Reload => bell.reload_for_signal(log),
+                Asked::Stop(signal) => {
+                    let words = format!("{signal}: stopping; runs that are not over go on at the next start");
+                    log.say(Weight::Usual, words);
+                    break;
+                }
+            },
             () = &mut company => {}
             () = &mut carrying => {}
             ended = &mut running => return ended.map(|()| Exit::Done).map_err(|fault| gave_up(&fault)),
@@ -189,7 +195,7 @@ async fn live(parts: Parts, home: &Home, log: &Log) -> Result<Exit, Failure> {
     };
     let ended = tokio::select! {
         biased;
-        signal = signals.next() => {
+        signal = signals.next_stop() => {
             log.say(Weight::Usual, format!("{signal} again: ended at once"));
             face.iter().for_each(Face::abandon);
             return Ok(Exit::Refused);

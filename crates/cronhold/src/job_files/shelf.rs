@@ -17,6 +17,7 @@ use cronhold_store::Pending;
 use tokio::sync::oneshot;
 
 use super::roots::may_have_file;
+use crate::log::{Log, Weight};
 
 /// Requests that may wait.
 const REQUESTS_MAX: usize = 64;
@@ -80,6 +81,16 @@ impl Shelf {
     /// Asks for a look. When many wait there will be one anyway.
     pub(super) fn ring(&self) {
         let _ = self.requests.offer(Request::Look);
+    }
+
+    /// Has all files read again, because a signal asked for it.
+    pub fn reload_for_signal(&self, log: &Log) {
+        if self.roots.is_empty() {
+            return log.say(Weight::Usual, "SIGHUP: there is no directory of job files to be read again");
+        }
+        log.say(Weight::Usual, "SIGHUP: job files are read again");
+        // What comes of it is told as always; nobody waits for the answer.
+        let _ = self.requests.offer(Request::Reload(oneshot::channel().0));
     }
 
     fn note(&self, change: &Change) {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 use rustix::process::Signal;
 
@@ -18,6 +19,22 @@ fn description(place: &Place, id: &str) -> String {
     let stored = place.stored();
     let job = stored.jobs.iter().find(|job| job.id.as_str() == id).unwrap_or_else(|| panic!("there is no {id}"));
     job.job.description.clone()
+}
+
+/// Those who are used to it reload with a signal.
+#[test]
+fn a_hangup_reads_the_files_again() {
+    let place = Place::new("hangup");
+    place.put_job("a", &never("first"));
+    let mut command = place.command(&["--jobs", "jobs"]);
+    let mut daemon = Daemon::start(command.stdin(Stdio::null()));
+    daemon.wait_for("ready");
+    daemon.send(Signal::HUP);
+    daemon.wait_for("SIGHUP: job files are read again");
+    place.put_job("a", &never("edited"));
+    daemon.wait_for("jobs: 1 new or changed (a)");
+    let (status, _) = daemon.stop();
+    assert!(status.success());
 }
 
 #[test]
