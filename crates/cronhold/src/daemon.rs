@@ -204,6 +204,11 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         () = clock.sleep(STOP_WAIT) => None,
     };
     face.iter().for_each(Face::stop);
+    told_end(ended, log)
+}
+
+/// Says how it stopped; it did not wait for the store, when it says nothing of the end.
+fn told_end(ended: Option<Result<(), Fault>>, log: &Log) -> Result<Exit, Failure> {
     match ended {
         Some(ended) => {
             log.say(Weight::Usual, "stopped");
