@@ -207,7 +207,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     told_end(ended, log)
 }
 
-/// Says how it stopped; it did not wait for the store, when it says nothing of the end.
+/// Says how it stopped. Where nothing is known of the end, it was not waited for any longer.
 fn told_end(ended: Option<Result<(), Fault>>, log: &Log) -> Result<Exit, Failure> {
     match ended {
         Some(ended) => {
