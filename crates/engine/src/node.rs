@@ -18,9 +18,9 @@ use crate::retention::EXPIRE_EVERY;
 
 /// Commands in one turn. Many of them share a flush to disk, and the pages of tables and indexes that they change.
 const BATCH_MAX: usize = 2_048;
-/// Of these, what is due, in the first, the second and all later turns of a rush: few enough that the first of many are
-/// on their way soon, and each turn is written while the next, which is a little larger, is being decided.
-const DUE_MAX: [usize; 3] = [192, 384, 512];
+/// Of these, what is due: few enough that the first of many is on its way while the others are being decided. Smaller
+/// turns were slower, because they share less.
+const DUE_MAX: usize = 512;
 /// After these, claims that are late. One of them can stand for thousands of occurrences, so they are few enough that
 /// what becomes due meanwhile does not have to wait for long.
 const LATE_MAX: usize = 64;
@@ -334,15 +334,10 @@ impl Node {
         batch
     }
 
-    /// How much of what is due goes into the next turn.
-    fn most_due(&self) -> usize {
-        DUE_MAX[self.rush.min(DUE_MAX.len() - 1)]
-    }
-
     /// How many inputs go into a turn in which so much is due. What had come in when a rush began is decided before it.
     fn room_for_inputs(&mut self, due: usize) -> usize {
         let makes_wait = due > 0 && !self.rush.is_multiple_of(RUSH_MAX + 1);
-        self.rush = if due >= self.most_due() { self.rush + 1 } else { 0 };
+        self.rush = if due >= DUE_MAX { self.rush + 1 } else { 0 };
         if makes_wait { RUSH_INPUTS } else { BATCH_MAX - due }
     }
 
@@ -355,7 +350,7 @@ impl Node {
 
     fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
         let mut batch = Vec::new();
-        for (item, due, nominal) in self.plan.take_due(now, self.most_due(), LATE_MAX) {
+        for (item, due, nominal) in self.plan.take_due(now, DUE_MAX, LATE_MAX) {
             if let Some(wait) = self.must_wait(&item, now, uptime) {
                 self.plan.put_for(item, wait, nominal);
                 continue;
