@@ -1,7 +1,5 @@
 //! The directories that were given: where they are, and what stands before the names of all that is in them.
 
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cronhold_cli::Failure;
@@ -42,24 +40,6 @@ pub fn roots(given: &[String]) -> Result<Vec<Root>, Failure> {
 /// Where jobs of a directory come from.
 pub(super) fn source(root: &Root) -> Source {
     Source::Directory(root.prefix.clone().unwrap_or_default())
-}
-
-/// Whether a job may have a file in a directory. Only what is certainly not there has none: where one may not look,
-/// nothing is known.
-pub(super) fn may_have_file(root: &Root, job: &JobId) -> bool {
-    let path = match &root.prefix {
-        Some(prefix) => job.as_str().strip_prefix(prefix.as_str()).and_then(|rest| rest.strip_prefix('/')),
-        None => Some(job.as_str()),
-    };
-    let is_nothing_there = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    path.is_some_and(|path| {
-        let gone = |suffix| {
-            fs::symlink_metadata(root.path.join(format!("{path}.{suffix}")))
-                .is_err_and(|error| is_nothing_there(&error))
-        };
-        // A directory that is not there may be one that was not mounted.
-        !root.path.is_dir() || !["yaml", "yml"].into_iter().all(gone)
-    })
 }
 
 /// The directories as people know them.

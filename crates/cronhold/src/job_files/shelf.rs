@@ -16,7 +16,6 @@ use cronhold_server::{JobFiles, MistakeAt};
 use cronhold_store::Pending;
 use tokio::sync::oneshot;
 
-use super::roots::may_have_file;
 use crate::log::{Log, Weight};
 
 /// Requests that may wait.
@@ -123,7 +122,7 @@ impl JobFiles for Shelf {
     }
 
     fn may_have_file(&self, job: &JobId) -> bool {
-        self.roots.iter().any(|root| may_have_file(root, job))
+        self.roots.iter().any(|root| root.may_have_file(job))
     }
 
     fn reload(&self) -> Pending<'_, Reloaded> {

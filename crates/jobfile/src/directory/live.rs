@@ -33,6 +33,25 @@ pub struct Root {
     pub prefix: Option<String>,
 }
 
+impl Root {
+    /// Whether a job may have a file here. Only what is certainly not there has none: where one may not look nothing is
+    /// known, and a directory that is not there may be one that was not mounted.
+    pub fn may_have_file(&self, id: &JobId) -> bool {
+        self.name_of(id).is_some_and(|name| !self.path.is_dir() || !self.is_without(name))
+    }
+
+    /// The path of a job's file below the directory, without its suffix; none for a job that belongs elsewhere.
+    fn name_of<'a>(&self, id: &'a JobId) -> Option<&'a str> {
+        let prefix = self.prefix.as_deref();
+        prefix.map_or(Some(id.as_str()), |prefix| id.as_str().strip_prefix(prefix)?.strip_prefix('/'))
+    }
+
+    /// Whether there is certainly no file of that name.
+    fn is_without(&self, name: &str) -> bool {
+        SUFFIXES.iter().all(|suffix| is_nothing(&self.path.join(format!("{name}.{suffix}"))))
+    }
+}
+
 /// Directories that are looked at again and again.
 pub struct Live {
     roots: Vec<Files>,
@@ -96,16 +115,11 @@ impl Live {
         let Some(files) = self.roots.get(root).filter(|files| !files.is_absent && files.has_jobs()) else {
             return false;
         };
-        let prefix = files.root.prefix.as_deref();
-        let name = prefix.map_or(Some(id.as_str()), |prefix| id.as_str().strip_prefix(prefix)?.strip_prefix('/'));
         let is_kept = |name: &str| {
             let first = (name.to_owned(), String::new());
             files.kept.range(first..).take_while(|((own, _), _)| own == name).any(|(_, kept)| kept.is_job())
         };
-        name.is_some_and(|name| {
-            !is_kept(name)
-                && SUFFIXES.iter().all(|suffix| is_nothing(&files.root.path.join(format!("{name}.{suffix}"))))
-        })
+        files.root.name_of(id).is_some_and(|name| !is_kept(name) && files.root.is_without(name))
     }
 
     fn gather(&self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
