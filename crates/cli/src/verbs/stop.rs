@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
+use cronhold_api::Run;
+use cronhold_api::client::{CallError, Client};
 
 use crate::remote::Remote;
 use crate::render::{self, Shown};
@@ -17,6 +19,13 @@ Examples:
   cronhold stop backup
   cronhold stop backup#42 --wait")]
 pub(crate) struct Stop {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A run whose program is to end.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
     /// The run: its id, job#number, or a job's name for its latest
     #[arg(value_name = "RUN")]
     run: String,
@@ -29,11 +38,22 @@ pub(crate) struct Stop {
 
 impl Stop {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        self.target.end(Client::stop, remote, out, err)
+    }
+}
+
+impl Target {
+    /// Asks for the end of the run in one way or another, and waits for it if that is wanted.
+    pub(super) fn end(
+        &self,
+        ask: impl FnOnce(&Client, &str) -> Result<Run, CallError>,
+        remote: &Remote<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<Exit, Failure> {
         let wall = self.shown.wall(remote.session)?;
-        let mut run = remote
-            .client
-            .stop(&self.run)
-            .map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
+        let asked = ask(&remote.client, &self.run);
+        let mut run = asked.map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
         if self.wait {
             run = follow::finished(remote, &run.id, err)?;
         }
