@@ -13,6 +13,8 @@ mod origins;
 mod output;
 mod paths;
 mod place;
+#[path = "../processes/mod.rs"]
+mod processes;
 mod questions;
 mod runs;
 mod wire;

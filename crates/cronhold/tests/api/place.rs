@@ -4,18 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::processes::{end_keeper_of, eventually};
 use super::wire::{Reply, Wire};
-
-/// What has not come to be so after this time never does.
-const NEVER: Duration = Duration::from_secs(60);
-/// What nobody tells is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A job that never runs by itself.
 pub(crate) const IDLE: &str = "program: {noop: true}\nschedule: triggered\n";
@@ -80,52 +74,14 @@ impl Place {
         token.trim().clone_into(&mut daemon.token);
         daemon
     }
-
-    fn keeper(&self) -> Option<Pid> {
-        let home = self.path("data").canonicalize().ok()?;
-        let wanted = format!("keeper\0--data\0{}\0", home.display());
-        let is_ours = |pid: &i32| {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).ends_with(&wanted)
-        };
-        processes().find(is_ours).and_then(Pid::from_raw)
-    }
 }
 
 impl Drop for Place {
     /// Ends what a keeper would keep.
     fn drop(&mut self) {
-        if let Some(keeper) = self.keeper() {
-            for child in processes().filter(|pid| parent(*pid) == Some(keeper.as_raw_nonzero().get())) {
-                let _ = Pid::from_raw(child).map(|group| kill_process_group(group, Signal::KILL));
-            }
-            let _ = kill_process(keeper, Signal::KILL);
-        }
+        end_keeper_of(&self.path("data"));
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
-}
-
-/// Waits until something is so, which nobody tells.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let (_nobody, never) = channel::<()>();
-    for _ in 0..NEVER.as_millis() / LOOK_EVERY.as_millis() {
-        if is_so() {
-            return;
-        }
-        let _ = never.recv_timeout(LOOK_EVERY);
-    }
-    panic!("{what}: it never came to be so");
 }
 
 /// A daemon that runs. It is killed when the test is done with it.

@@ -17,16 +17,13 @@ use cronhold_core::record::{Cursor, JobRecord, Record, Run};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A line that has not come after this time never comes.
-const NEVER: Duration = Duration::from_secs(60);
-/// The same for a line among others.
-const WAIT_SECONDS_MAX: i64 = 90;
+use super::processes::{NEVER, end_keeper_of, eventually, keeper_of, parent};
 
-/// What nobody tells is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Seconds after which a line among others never comes.
+const WAIT_SECONDS_MAX: i64 = 90;
 
 /// A place for a daemon: its own directory, and its job files.
 pub(crate) struct Place(PathBuf);
@@ -89,13 +86,7 @@ impl Place {
 
     /// The keeper of this place, if it runs.
     pub(crate) fn keeper(&self) -> Option<Pid> {
-        let home = self.path("home").canonicalize().ok()?;
-        let wanted = format!("keeper\0--data\0{}\0", home.display());
-        let is_ours = |pid: &i32| {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).ends_with(&wanted)
-        };
-        processes().find(is_ours).and_then(Pid::from_raw)
+        keeper_of(&self.path("home"))
     }
 
     /// What is stored, as a reader beside the daemon sees it.
@@ -107,38 +98,9 @@ impl Place {
 impl Drop for Place {
     /// Ends what a keeper would keep.
     fn drop(&mut self) {
-        if let Some(keeper) = self.keeper() {
-            for child in processes().filter(|pid| parent(*pid) == Some(keeper.as_raw_nonzero().get())) {
-                let _ = Pid::from_raw(child).map(|group| kill_process_group(group, Signal::KILL));
-            }
-            let _ = kill_process(keeper, Signal::KILL);
-        }
+        end_keeper_of(&self.path("home"));
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// Waits until something is so, which nobody tells.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let (_nobody, never) = channel::<()>();
-    for _ in 0..NEVER.as_millis() / LOOK_EVERY.as_millis() {
-        if is_so() {
-            return;
-        }
-        let _ = never.recv_timeout(LOOK_EVERY);
-    }
-    panic!("{what}: it never came to be so");
-}
-
-/// All processes of the machine.
-pub(crate) fn processes() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The parent of a process; none when there is no such process.
-pub(crate) fn parent(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 /// A daemon that runs. It is killed when the test is done with it.

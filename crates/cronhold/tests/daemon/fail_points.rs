@@ -8,7 +8,8 @@ use cronhold_core::record::Run;
 use cronhold_keeper::fail::VARIABLE;
 use rustix::process::{Signal, kill_process};
 
-use super::daemon::{Daemon, Place, Stored, eventually, parent, processes};
+use super::daemon::{Daemon, Place, Stored};
+use super::processes::{eventually, parent, processes};
 
 /// What a program writes that is let go to its end. The variable is not for it.
 const OUTPUT: &str = "begins\nends\n";

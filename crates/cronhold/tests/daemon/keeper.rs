@@ -10,7 +10,8 @@ use cronhold_core::State;
 use cronhold_core::record::Exit;
 use rustix::process::{Signal, kill_process};
 
-use super::daemon::{Daemon, Place, eventually};
+use super::daemon::{Daemon, Place};
+use super::processes::eventually;
 
 const PROGRAMS: usize = 60;
 /// Of these, so many end while no daemon is there.

@@ -6,9 +6,10 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::daemon::{Daemon, Place, eventually};
+use super::daemon::{Daemon, Place};
 use super::files::{TICK, jobs};
 use super::http::Api;
+use super::processes::eventually;
 
 fn never(text: &str) -> String {
     format!("description: {text}\nprogram: {{noop: true}}\nschedule: triggered\n")

@@ -11,6 +11,8 @@ mod http;
 mod keeper;
 mod listening;
 mod live_files;
+#[path = "../processes/mod.rs"]
+mod processes;
 mod programs;
 mod sources;
 mod start_stop;

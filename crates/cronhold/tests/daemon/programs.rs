@@ -6,7 +6,8 @@ use cronhold_core::State;
 use cronhold_core::record::Exit;
 use cronhold_core::signal::Signal;
 
-use super::daemon::{Daemon, Place, eventually};
+use super::daemon::{Daemon, Place};
+use super::processes::eventually;
 
 const AT_START: &str = "schedule: '@reboot'\n";
 

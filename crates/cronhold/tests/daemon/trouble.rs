@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 
-use super::daemon::{Daemon, Place, eventually};
+use super::daemon::{Daemon, Place};
+use super::processes::eventually;
 
 const JOBS: usize = 20;
 

@@ -10,6 +10,8 @@ mod logs;
 mod operations;
 mod pauses;
 mod place;
+#[path = "../processes/mod.rs"]
+mod processes;
 mod questions;
 mod redact;
 mod runs;

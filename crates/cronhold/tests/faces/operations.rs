@@ -1,6 +1,7 @@
 //! What can be done with a run: `start`, `skip`, `stop`, `kill`, `signal`, `mark`, `rerun`.
 
-use super::place::{Place, eventually};
+use super::place::Place;
+use super::processes::eventually;
 
 /// A program that goes on, whatever it is asked; and says what it was asked.
 const STUBBORN: &str = "program: |\n  trap 'echo term' TERM\n  trap 'echo usr1' USR1\n  echo up\n  \

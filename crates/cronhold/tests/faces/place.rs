@@ -5,18 +5,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::processes::{end_keeper_of, eventually};
 use super::redact::redacted;
-
-/// Longer than anything can take, on any machine.
-const LOOKS_MAX: usize = 3_000;
-/// How often is looked for something that nobody tells.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The directory. What runs in it is ended with it.
 pub(crate) struct Place {
@@ -121,17 +115,6 @@ impl Place {
     pub(crate) fn wait_for(&self, run: &str, state: &str) {
         eventually(&format!("{run} is {state}"), || self.json(&["runs", run])[0]["state"] == state);
     }
-
-    /// The keeper of this place, if it runs.
-    fn keeper(&self) -> Option<i32> {
-        let home = self.path("home").canonicalize().ok()?;
-        let wanted = format!("keeper\0--data\0{}\0", home.display());
-        let is_ours = |pid: &i32| {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&words).ends_with(&wanted)
-        };
-        processes().find(is_ours)
-    }
 }
 
 impl Drop for Place {
@@ -141,12 +124,7 @@ impl Drop for Place {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
-        if let Some(keeper) = self.keeper() {
-            for child in processes().filter(|pid| parent(*pid) == Some(keeper)) {
-                let _ = Pid::from_raw(child).map(|group| kill_process_group(group, Signal::KILL));
-            }
-            let _ = Pid::from_raw(keeper).map(|keeper| kill_process(keeper, Signal::KILL));
-        }
+        end_keeper_of(&self.path("home"));
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
@@ -164,18 +142,6 @@ pub(crate) fn told(args: &[&str], output: &Output) -> String {
 fn quoted(arg: &str) -> String {
     let plain = !arg.is_empty() && arg.chars().all(|sign| sign.is_alphanumeric() || "-_./=:+#,".contains(sign));
     if plain { arg.to_owned() } else { format!("'{arg}'") }
-}
-
-/// Waits until something is so, which nobody tells.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let (_nobody, never) = channel::<()>();
-    for _ in 0..LOOKS_MAX {
-        if is_so() {
-            return;
-        }
-        let _ = never.recv_timeout(LOOK_EVERY);
-    }
-    panic!("{what}: it never came to be so");
 }
 
 /// A command that goes on, and the lines that it has said.
@@ -223,14 +189,4 @@ impl Drop for Going {
             let _ = child.wait();
         }
     }
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").expect("a system with processes").flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }

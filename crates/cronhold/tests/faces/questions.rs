@@ -1,6 +1,7 @@
 //! Questions: `next` of a job, `explain`, `lint`, `check`, `why`, `holes`.
 
-use super::place::{Place, eventually, told};
+use super::place::{Place, told};
+use super::processes::eventually;
 use super::unreachable::always;
 
 const JOBS: &[(&str, &str)] = &[

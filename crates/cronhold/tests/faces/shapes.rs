@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::place::{Place, eventually};
+use super::place::Place;
+use super::processes::eventually;
 
 const RUN: [&str; 16] = [
     "id",
