@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 
-use crate::ids::{JobId, JobUid, RunId};
+use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
-use crate::record::{Actor, Exit, Owner, ScheduleId, Source, Written};
+use crate::record::{Actor, Exit, LockName, Owner, ScheduleId, Source, Written};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -148,6 +148,36 @@ pub enum Command {
         /// What must be there now, so that nobody removes what they have not seen.
         provided: Provided,
     },
+    /// A run's node was not heard of for as long as it takes: the run is lost.
+    Reap {
+        /// Which.
+        run: RunId,
+        /// When its node was heard of last, as it was seen all that time. If it was heard of since, nothing is lost.
+        beat: Instant,
+    },
+    /// Someone wants a node to start nothing any more, or to start things again.
+    Drain {
+        /// Which.
+        node: NodeId,
+        /// Whether it is to drain.
+        on: bool,
+    },
+    /// A node wants to be the only one that does something, for as long as it is heard of.
+    Hold {
+        /// What that is called.
+        lock: LockName,
+        /// In whose name it is held.
+        holder: RunId,
+        /// How long it is held without being renewed.
+        ttl: Span,
+    },
+    /// What was held is free again.
+    LetGo {
+        /// What.
+        lock: LockName,
+        /// In whose name it was held.
+        holder: RunId,
+    },
     /// Forget finished runs that are not kept any longer.
     Prune {
         /// Of which job.
@@ -189,6 +219,8 @@ pub enum Report {
     Lost,
     /// The keeper that had it was lost, and its program is gone with it.
     KeeperLost,
+    /// The lock that it runs under could not be renewed: it has to end.
+    LockLost,
 }
 
 /// How a program ended.

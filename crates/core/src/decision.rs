@@ -3,7 +3,7 @@
 use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
-use crate::ids::{JobId, RunId, RunNumber};
+use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::record::{JobState, Key, LockName, Record, Run, ScheduleId, Source};
 use crate::run;
 use crate::signal::Signal;
@@ -177,6 +177,9 @@ pub enum Rejection {
     /// There is no such run.
     #[error("there is no run {0}")]
     NoRun(RunId),
+    /// There is no such node.
+    #[error("there is no node {0}")]
+    NoNode(NodeId),
     /// The run's state does not allow it.
     #[error(transparent)]
     State(#[from] run::Rejection),
@@ -250,6 +253,7 @@ impl Rejection {
             Self::JobThere(_) => Some("choose another name, or change the job: `cronhold upd`"),
             Self::JobChanged { .. } => Some("look at it again: `cronhold show`"),
             Self::NoRun(_) => Some("`cronhold runs` shows the runs; old ones are not kept"),
+            Self::NoNode(_) => Some("`cronhold nodes` shows the nodes"),
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
             Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),

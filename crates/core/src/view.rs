@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::args::Args;
 use crate::command::Stamp;
 use crate::decision::Rejection;
-use crate::ids::{JobId, RunId};
+use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
-    Backlog, Cursor, Identity, JobRecord, JobState, Key, LockName, LockState, Pauses, Record, Run, ScheduleId, Stored,
-    Version,
+    Backlog, Cursor, Identity, JobRecord, JobState, Key, LockName, LockState, Node, Pauses, Record, Run, ScheduleId,
+    Stored, Version,
 };
 use crate::world::World;
 
@@ -119,6 +119,11 @@ impl<'a> View<'a> {
     typed! {
         /// Who holds a lock.
         lock(name: &LockName) -> LockState, Key::Lock(name.clone()), Lock
+    }
+
+    typed! {
+        /// A node.
+        node(id: NodeId) -> Node, Key::Node(id), Node
     }
 
     /// A job's runs as a set; those of a job that never ran, when there is no record.

@@ -9,6 +9,7 @@ use cronhold_schedule::{CompileError, Schedule, Spec, Surroundings, Zone, Zones}
 
 use crate::ids::JobId;
 use crate::job::Nodes;
+use crate::record::Node;
 use crate::template::Bindings;
 
 /// What decisions may look at beside records. The same for all commands of a turn.
@@ -24,9 +25,29 @@ pub struct World {
     pub calendars: Arc<Calendars>,
     /// Labels of this node.
     pub labels: Arc<BTreeSet<String>>,
+    /// Whether other nodes may use the same store. Then what is held has to be renewed.
+    pub is_shared: bool,
+    /// Whether this node is to start nothing any more.
+    pub is_draining: bool,
+    /// Nodes that are there, this one among them, by their ids. Alone on a store a node knows itself only.
+    pub nodes: Arc<[Arc<Node>]>,
 }
 
 impl World {
+    /// A world without calendars, for a node that is alone and has no labels.
+    pub fn new(zones: Arc<Zones>, zones_version: Arc<str>, zone: Zone) -> Self {
+        Self {
+            zones,
+            zones_version,
+            zone,
+            calendars: Arc::default(),
+            labels: Arc::default(),
+            is_shared: false,
+            is_draining: false,
+            nodes: Arc::default(),
+        }
+    }
+
     /// A schedule that can be asked. The default zone is the one that was in force when the job was put.
     pub fn compile(&self, job: &JobId, spec: &Spec, zone: &str) -> Result<Schedule, CompileError> {
         let default = self.zones.get(zone).unwrap_or_else(|_| self.zone.clone());
@@ -41,9 +62,6 @@ impl World {
 
     /// Whether this node may run a job.
     pub fn is_eligible(&self, nodes: &Nodes) -> bool {
-        match nodes {
-            Nodes::Any => true,
-            Nodes::Labels(labels) | Nodes::Each(labels) => labels.is_subset(&self.labels),
-        }
+        !self.is_draining && nodes.allow(&self.labels)
     }
 }

@@ -1,6 +1,5 @@
 //! The daemon: everything is put together, runs until it is asked to stop, and stops.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,13 +73,7 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
 
     let log = Log::new(weight(up), io::stderr());
-    let world = World {
-        zones: Arc::clone(zones),
-        zones_version: Arc::clone(&setting.zone_rules.version),
-        zone,
-        calendars: Arc::default(),
-        labels: Arc::new(BTreeSet::new()),
-    };
+    let world = World::new(Arc::clone(zones), Arc::clone(&setting.zone_rules.version), zone);
     let options = Options::new(node, up.name.clone().unwrap_or_else(host_name));
     log.say(Weight::Usual, format!("node {} ({node}), store {url}", options.name));
     let rules = &setting.zone_rules;

@@ -142,10 +142,11 @@ impl Programs {
     fn perform_process(&self, task: Task) {
         let (now, uptime) = (self.clock.now(), self.clock.uptime());
         match task {
-            Task::Launch { run, fence } => {
+            Task::Launch { run, fence, kill_at } => {
                 fail::point("daemon-before-launch");
-                self.processes().launch(run, fence, now, uptime);
+                self.processes().launch(run, fence, kill_at, now, uptime);
             }
+            Task::Extend { leases } => self.processes().extend(&leases),
             Task::Adopt { run } => self.processes().adopt(run),
             Task::Stop { run } => self.processes().stop(&run),
             Task::Signal { run, signal } => self.processes().signal(run, signal),
@@ -161,6 +162,7 @@ impl Programs {
             Task::Adopt { run } => self.noops().adopt(&run, self.clock.now(), self.clock.uptime()),
             Task::Stop { run } => self.noops().stop(&run),
             Task::Signal { run, signal } => self.noops().signal(run, signal),
+            Task::Extend { .. } => {}
         }
     }
 }
@@ -171,6 +173,7 @@ impl Outside for Programs {
         let is_process = match &task {
             Task::Launch { run, .. } | Task::Adopt { run } | Task::Stop { run } => is_process(run),
             Task::Signal { run, .. } => self.processes().has(*run),
+            Task::Extend { .. } => true,
         };
         if is_process {
             self.perform_process(task);

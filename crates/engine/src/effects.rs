@@ -77,7 +77,7 @@ impl Node {
                         .lock
                         .as_ref()
                         .and_then(|lock| fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence));
-                    self.ports.outside.perform(Task::Launch { run, fence }).await;
+                    self.ports.outside.perform(Task::Launch { run, fence, kill_at: None }).await;
                 }
             }
             Effect::Adopt { run } => {

@@ -203,7 +203,7 @@ impl Node {
         let mut node = Self {
             ports: ports.clone(),
             options: options.clone(),
-            world: world.clone(),
+            world: World { is_shared: ports.store.is_shared(), ..world.clone() },
             handle: handle.clone(),
             desk,
             me,

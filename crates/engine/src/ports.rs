@@ -60,6 +60,14 @@ pub enum Task {
         run: Arc<Run>,
         /// The fence of its lock.
         fence: Option<u64>,
+        /// By this uptime it must be dead unless that is extended; no limit, when absent.
+        kill_at: Option<Span>,
+    },
+    /// Programs may live until these uptimes, unless that is extended again. A program that is told an earlier one than
+    /// before keeps the later.
+    Extend {
+        /// Which, and until when.
+        leases: Vec<(RunId, Span)>,
     },
     /// Say what became of a program that an earlier life of this node has started.
     Adopt {

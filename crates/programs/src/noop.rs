@@ -144,6 +144,7 @@ mod tests {
             Report::NotLaunched(why) => format!("not launched: {why}"),
             Report::Lost => "lost".to_owned(),
             Report::KeeperLost => "keeper lost".to_owned(),
+            Report::LockLost => "lock lost".to_owned(),
         });
         words.collect::<Vec<_>>().join(", ")
     }

@@ -1,6 +1,5 @@
 //! What tests of this crate share: a real node on the store in memory, and requests to its router without a network.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -254,11 +253,5 @@ impl Rig {
 }
 
 fn world() -> World {
-    World {
-        zones: Arc::new(Zones::bundled()),
-        zones_version: "test".into(),
-        zone: Zone::utc(),
-        calendars: Arc::default(),
-        labels: Arc::new(BTreeSet::new()),
-    }
+    World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
 }

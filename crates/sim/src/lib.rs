@@ -25,7 +25,6 @@ mod workload;
 use std::sync::Arc;
 
 use cronhold_core::World;
-use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Zone, Zones};
 
 pub use check::Finding;
@@ -34,11 +33,5 @@ pub use variant::Variant;
 
 /// What all simulations have in common: zones that are compiled in, and no calendars.
 pub fn world() -> World {
-    World {
-        zones: Arc::new(Zones::bundled()),
-        zones_version: "2026a".into(),
-        zone: Zone::utc(),
-        calendars: Arc::new(Calendars::new()),
-        labels: Arc::default(),
-    }
+    World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc())
 }

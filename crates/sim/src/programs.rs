@@ -200,6 +200,7 @@ impl Outside for Programs {
                 Task::Adopt { run } => self.adopt(run.id),
                 Task::Stop { run } => self.tell(run.id, run.terms.signal),
                 Task::Signal { run, signal } => self.tell(run, signal),
+                Task::Extend { .. } => {}
             }
         })
     }

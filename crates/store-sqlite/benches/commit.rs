@@ -170,7 +170,7 @@ fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
     let id = RunId::derived(uid, known.id.as_str(), nominal, 1);
     let at = nominal.plus(Span::from_micros(834));
     let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
-    state.activate(id, &Args::new());
+    state.active.push(cronhold_core::record::Active { run: id, args: Args::new().digest(), target: None });
     Run {
         schedule: Some(schedule),
         state: State::Starting,

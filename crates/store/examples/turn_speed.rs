@@ -1,7 +1,7 @@
 //! How long a turn takes when the store costs next to nothing: `cargo run --release -p cronhold-store --example
 //! turn_speed`. A run is two commands: it is asked for, and its program reports its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +10,6 @@ use cronhold_core::command::{Command, Provided, Report, Stamp, Verdict};
 use cronhold_core::job::{Job, Overlap, Program};
 use cronhold_core::record::{Actor, Owner, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, World};
-use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Asked, Desk, MemoryStore, Outcome};
 
@@ -28,13 +27,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn main() {
-    let world = World {
-        zones: Arc::new(Zones::bundled()),
-        zones_version: "2026e".into(),
-        zone: Zone::utc(),
-        calendars: Arc::new(Calendars::default()),
-        labels: Arc::new(BTreeSet::new()),
-    };
+    let world = World::new(Arc::new(Zones::bundled()), "2026e".into(), Zone::utc());
     let store = Arc::new(MemoryStore::new(Arc::new(|| Instant::from_secs(1_800_000_000))));
     let mut desk = now(Desk::new(store, 50_000)).expect("a desk");
     let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };

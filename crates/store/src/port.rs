@@ -75,7 +75,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
 
     /// Says that a node is alive, and renews the locks of its runs for their time to live. Answers with those that it
-    /// has lost.
+    /// has lost. Whether a node drains is changed by units alone: in one life of a node, a beat leaves it as it is.
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
 
     /// Waits until others have changed something and tells what. Hints may be lost, late or doubled.

@@ -6,6 +6,7 @@ use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Fold, Gap, Instant, Local, TextError};
 
 use crate::job::{EnvValue, Job, Program, StopSchedule};
+use crate::policy::lease::lease;
 use crate::record::{CommandLine, EnvText, JobRecord, Process, Run, ScheduleId, Terms, Work};
 use crate::template::{Bindings, Template};
 use crate::world::World;
@@ -100,7 +101,13 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
             }
         })
     });
-    Terms { timeout: job.job.timeout, stop_at: stop, signal: job.job.stop.signal, grace: job.job.stop.grace }
+    Terms {
+        timeout: job.job.timeout,
+        stop_at: stop,
+        signal: job.job.stop.signal,
+        grace: job.job.stop.grace,
+        lease: if world.is_shared { lease(&job.job) } else { None },
+    }
 }
 
 /// What templates of a run can use.

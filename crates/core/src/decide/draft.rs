@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Span};
 
 use crate::args::Args;
 use crate::decision::{Answer, Change, Done, Effect, Free, Take};
@@ -86,8 +86,8 @@ impl<'a> Draft<'a> {
         self.written.insert(key.clone(), Change::Delete(key));
     }
 
-    pub(super) fn take(&mut self, lock: LockName, holder: RunId) {
-        self.take.push(Take { lock, holder, ttl: None });
+    pub(super) fn take(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
+        self.take.push(Take { lock, holder, ttl });
     }
 
     pub(super) fn free(&mut self, lock: LockName, holder: RunId) {

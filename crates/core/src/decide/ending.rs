@@ -93,7 +93,7 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
     };
     // The number of the attempt is something that a program can be told.
     next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
-    state.activate(next.id, &next.args);
+    state.activate(&next);
     Some(next)
 }
 

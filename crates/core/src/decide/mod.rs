@@ -8,14 +8,17 @@
 mod bind;
 mod catch_up;
 mod draft;
+mod drain;
 mod ending;
 mod fire;
 mod gate;
+mod hold;
 mod mark;
 mod motion;
 mod pause;
 mod prune;
 mod put_job;
+mod reap;
 mod remove_job;
 mod replan;
 mod report;
@@ -70,6 +73,10 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
         Command::Signal { run, signal } => signal::decide(view, *run, *signal),
         Command::Mark { run, state, why } => mark::decide(view, *run, *state, why),
         Command::Rerun { run, id, anew } => rerun::decide(view, *run, *id, *anew),
+        Command::Reap { run, beat } => reap::decide(view, *run, *beat),
+        Command::Drain { node, on } => drain::decide(view, *node, *on),
+        Command::Hold { lock, holder, ttl } => hold::decide(view, lock, *holder, *ttl),
+        Command::LetGo { lock, holder } => Ok(hold::let_go(lock, *holder)),
         Command::Prune { job, runs } => prune::decide(view, job, runs),
     }
 }

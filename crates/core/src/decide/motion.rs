@@ -194,9 +194,9 @@ pub(super) fn start(
     let late = |at: Instant| if at > now { at } else { now.plus(at.since(nominal)) };
     run.terms.stop_at = run.terms.stop_at.map(late);
     state.queue.retain(|queued| *queued != run.id);
-    state.activate(run.id, &run.args);
+    state.activate(&run);
     if let Some(lock) = &run.lock {
-        draft.take(lock.clone(), run.id);
+        draft.take(lock.clone(), run.id, run.terms.lease);
     }
     Ok(run)
 }

@@ -9,15 +9,20 @@ use super::motion;
 use crate::command::{Report, Verdict};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, Run};
+use crate::record::{Actor, Run, Transition};
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done, Halt> {
     let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
     let Some(run) = view.run(id)? else { return Ok(nothing) };
-    let has_program = run.state.has_program();
-    if !has_program || run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
+    if run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
+        return Ok(nothing);
+    }
+    if run.state.is_finished() {
+        return late(view, &run, report);
+    }
+    if !run.state.has_program() {
         return Ok(nothing);
     }
     match report {
@@ -26,10 +31,57 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
         // What runs was launched.
         Report::NotLaunched(_) if run.state == State::Running => Ok(nothing),
         Report::NotLaunched(why) => gone(view, &run, Reason::NotLaunched(why.clone())),
-        Report::Lost if run.state == State::Starting => gone(view, &run, Reason::StartUnknown),
-        Report::Lost => gone(view, &run, Reason::NodeLost),
+        Report::Lost => lost(view, &run),
         Report::KeeperLost => gone(view, &run, Reason::KeeperLost),
+        Report::LockLost => unlocked(view, &run),
     }
+}
+
+/// The run was declared over while its program went on. One that had to be alone must end now; any other may go on, and
+/// how it ended is noted on the run, which stays as it is.
+fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> {
+    let mut draft = Draft::new(view);
+    match report {
+        Report::Launched if run.terms.lease.is_some() => draft.also(Effect::Stop { run: Arc::clone(run) }),
+        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(is_late_note) => {
+            let mut after = (**run).clone();
+            let how = match (&verdict.reason, verdict.success) {
+                (Some(reason), _) => reason.to_string(),
+                (None, true) => "success".to_owned(),
+                (None, false) => "failure".to_owned(),
+            };
+            let message = format!("{LATE_NOTE}{how}");
+            let actor = Actor::Program;
+            after.log.push(Transition { at: draft.at(), state: run.state, actor, message });
+            draft.put_run(after);
+        }
+        _ => {}
+    }
+    draft.done(Answer::Unchanged)
+}
+
+/// How a note begins that tells how a program ended whose run was over before.
+const LATE_NOTE: &str = "its program ended later: ";
+
+fn is_late_note(entry: &Transition) -> bool {
+    entry.message.starts_with(LATE_NOTE)
+}
+
+/// Whether a run is over because nobody knew what became of its program.
+fn is_lost(run: &Run) -> bool {
+    matches!(run.reason, Some(Reason::NodeLost | Reason::StartUnknown | Reason::KeeperLost))
+}
+
+/// The lock could not be renewed, and someone else may have it by now.
+fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
+    let mut draft = Draft::new(view);
+    if run.ending.is_some() || run.state == State::Stopping {
+        return draft.done(Answer::Unchanged);
+    }
+    let mut after = run.clone();
+    motion::curtail(&draft, &mut after, Cause::Curtailed, Reason::LockLost, view.stamp.actor.clone())?;
+    draft.put_run(after);
+    draft.done(Answer::Done)
 }
 
 /// The program is there. A node that finds it in a later life owns it from then on.
@@ -64,6 +116,11 @@ fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
     let told = run.ending.clone();
     let cause = if verdict.success { Cause::Succeeded } else { Cause::Failed };
     over(view, &run, cause, told.or_else(|| verdict.reason.clone()), Actor::Program)
+}
+
+/// A run whose node was lost.
+pub(super) fn lost(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
+    gone(view, run, if run.state == State::Starting { Reason::StartUnknown } else { Reason::NodeLost })
 }
 
 /// There is no program, and nobody saw it end. A run that was told to end has failed for that reason, whatever became

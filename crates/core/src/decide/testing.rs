@@ -8,7 +8,6 @@ mod script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Zone, Zones};
 
 use super::decide;
@@ -58,13 +57,7 @@ impl Records for Loaded {
 
 impl Bench {
     pub(super) fn new() -> Self {
-        let world = World {
-            zones: Arc::new(Zones::bundled()),
-            zones_version: "2026a".into(),
-            zone: Zone::utc(),
-            calendars: Arc::new(Calendars::new()),
-            labels: Arc::default(),
-        };
+        let world = World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc());
         let me = Owner { node: NodeId::from_bits(1), incarnation: 1 };
         Self { now: START, world, me, records: BTreeMap::new(), effects: Vec::new(), units: 0 }
     }

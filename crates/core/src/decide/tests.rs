@@ -9,11 +9,10 @@ use proptest::prelude::*;
 
 use super::decide;
 use super::testing::{Bench, START};
-use crate::args::Args;
 use crate::command::{Command, Report, Stamp, Verdict};
 use crate::decision::{Answer, Change, Decision, Effect, Rejection};
 use crate::ids::{JobId, RunId};
-use crate::record::{Actor, JobState, Key, Record, Run, Stored, Version};
+use crate::record::{Active, Actor, JobState, Key, Record, Run, Stored, Version};
 use crate::run::{self, Cause, Operation, State};
 use crate::signal::Signal;
 use crate::view::{Records, View};
@@ -198,7 +197,11 @@ fn sets_of_runs_are_bounded() {
     assert_eq!(written_run(&decided_with(&bench, queued(most), &run)), "skipped: queue full");
 
     let most = JobState::ACTIVE_MAX;
-    let active = |count| move |state: &mut JobState| some_runs(count).for_each(|id| state.activate(id, &Args::new()));
+    let active = |count| {
+        move |state: &mut JobState| {
+            state.active = some_runs(count).map(|run| Active { run, args: 0, target: None }).collect();
+        }
+    };
     assert_eq!(written_run(&decided_with(&bench, active(most - 1), &start)), "starting");
     let refused = decided_with(&bench, active(most), &start);
     assert_eq!(refused, Decision::Reject(Rejection::TooManyActive(job_of(&bench))));

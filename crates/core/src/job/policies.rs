@@ -174,6 +174,16 @@ pub enum Nodes {
     Each(BTreeSet<String>),
 }
 
+impl Nodes {
+    /// Whether a node with these labels may run it.
+    pub fn allow(&self, has: &BTreeSet<String>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Labels(labels) | Self::Each(labels) => labels.is_subset(has),
+        }
+    }
+}
+
 /// How many finished runs are kept, each outcome apart, and for how long the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Retain {

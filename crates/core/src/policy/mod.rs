@@ -3,6 +3,8 @@
 
 pub mod batching;
 pub mod catch_up;
+pub mod lease;
 pub mod overlap;
+pub mod rendezvous;
 pub mod retention;
 pub mod retry;

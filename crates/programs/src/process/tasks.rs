@@ -17,7 +17,7 @@ impl Processes {
     }
 
     /// Starts a run's program, unless it was asked for before.
-    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, now: Instant, uptime: Span) {
+    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, _kill_at: Option<Span>, now: Instant, uptime: Span) {
         if self.known.contains_key(&run.id) {
             return;
         }
@@ -46,6 +46,9 @@ impl Processes {
             self.found(id, found);
         }
     }
+
+    /// Programs may live until then.
+    pub fn extend(&mut self, _leases: &[(RunId, Span)]) {}
 
     /// Asks a run's program to end, as its job says.
     pub fn stop(&mut self, run: &Run) {

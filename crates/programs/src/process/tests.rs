@@ -55,7 +55,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
     match words[..] {
         ["launch", number] => {
             let up = Span::from_secs(uptime);
-            processes.launch(run(number, State::Starting), Some(4), Instant::from_secs(100), up);
+            processes.launch(run(number, State::Starting), Some(4), None, Instant::from_secs(100), up);
         }
         ["adopt", number, ..] => processes.adopt(run(number, state(2))),
         ["stop", number] => processes.stop(&run(number, State::Stopping)),

@@ -45,7 +45,7 @@ fn state(runs: &[&Run]) -> Record {
     let mut state = JobState::new(job_id());
     for run in runs {
         if run.state.has_program() {
-            state.activate(run.id, &run.args);
+            state.activate(run);
         } else if run.state == Waiting {
             state.queue.push(run.id);
         }

@@ -31,12 +31,14 @@ pub(super) const LAYOUT: Layout = Layout {
         "rerun_of",
         "node",
         "incarnation",
+        "target",
         "work",
         "lock",
         "timeout",
         "stop_at",
         "stop_signal",
         "stop_grace",
+        "lease",
         "ending",
         "exit_code",
         "exit_signal",
@@ -68,6 +70,7 @@ pub(super) fn write(cells: &mut Cells, run: &Run) {
     cells.option(run.rerun_of, id);
     cells.option(run.owner, |cells, owner| cells.display(&owner.node));
     cells.option(run.owner, |cells, owner| cells.integer(owner.incarnation));
+    cells.option(run.target, |cells, target| cells.display(&target));
     cells.option(run.work.as_ref(), Cells::json);
     cells.option(run.lock.as_ref(), |cells, lock| cells.text(lock.as_str()));
     write_terms(cells, &run.terms);
@@ -103,6 +106,7 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
         retried_by: reading.option_parsed(RunId::parse)?,
         rerun_of: reading.option_parsed(RunId::parse)?,
         owner: read_owner(reading)?,
+        target: reading.option_parsed(NodeId::parse)?,
         work: reading.option_json()?,
         lock: reading.option_parsed(LockName::parse)?,
         terms: read_terms(reading)?,
@@ -120,6 +124,7 @@ fn write_terms(cells: &mut Cells, terms: &Terms) {
     cells.option(terms.stop_at, Cells::instant);
     cells.display(&terms.signal);
     cells.span(terms.grace);
+    cells.option(terms.lease, Cells::span);
 }
 
 fn read_terms(reading: &Reading<'_>) -> Result<Terms, Unreadable> {
@@ -128,6 +133,7 @@ fn read_terms(reading: &Reading<'_>) -> Result<Terms, Unreadable> {
         stop_at: reading.option_instant()?,
         signal: reading.parsed(Signal::parse)?,
         grace: reading.span()?,
+        lease: reading.option_span()?,
     })
 }
 

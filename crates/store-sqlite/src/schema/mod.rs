@@ -11,7 +11,7 @@ use crate::OpenError;
 pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
 
 /// All steps. Step n makes version n out of the version before.
-pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql"), include_str!("v2.sql")];
+pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql"), include_str!("v2.sql"), include_str!("v3.sql")];
 
 /// What a file is.
 #[derive(Debug, PartialEq, Eq)]

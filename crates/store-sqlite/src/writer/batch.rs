@@ -150,13 +150,15 @@ fn unit(statements: &mut Statements<'_>, order: &Order, now: Instant) -> Result<
     Ok(Ok(Committed { fences }))
 }
 
-/// Writes a node, whatever is there.
+/// Writes a node, whatever is there. That it drains is for others to say.
 fn beat(statements: &mut Statements<'_>, node: &Node) -> rusqlite::Result<()> {
     // There is a beat every two seconds: the numbers last for longer than the machine.
     let number = statements.next_number("beats", UNITS_MAX)?.unwrap_or(0);
     let version = Version::new(STORE, number);
     let key = Key::Node(node.id);
-    let mut cells = rows::write(&Record::Node(node.clone().into()), version);
+    let draining = statements.is_draining(node)?.unwrap_or(node.draining);
+    let node = Node { draining, ..node.clone() };
+    let mut cells = rows::write(&Record::Node(node.into()), version);
     let insert = Write { key: key.clone(), table: Table::Nodes, how: How::Insert, cells: cells.clone() };
     if statements.write(&insert)? {
         return Ok(());

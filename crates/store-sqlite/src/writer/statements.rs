@@ -1,6 +1,6 @@
 //! Everything that the writer does inside a transaction, as statements that are prepared once.
 
-use cronhold_core::record::Version;
+use cronhold_core::record::{Node, Version};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Statement};
 
@@ -19,6 +19,7 @@ pub(super) struct Statements<'c> {
     pub(super) outputs: OutputStatements<'c>,
     memory: Memory,
     next_number: Statement<'c>,
+    draining: Statement<'c>,
     others: Statement<'c>,
     begin: Statement<'c>,
     commit: Statement<'c>,
@@ -61,6 +62,7 @@ impl<'c> Statements<'c> {
             others: connection.prepare("PRAGMA data_version")?,
             next_number: connection
                 .prepare("UPDATE meta SET value = value + 1 WHERE name = ?1 AND value + 1 < ?2 RETURNING value")?,
+            draining: connection.prepare("SELECT draining FROM nodes WHERE id = ?1 AND incarnation = ?2")?,
             begin: connection.prepare("BEGIN IMMEDIATE")?,
             commit: connection.prepare("COMMIT")?,
             rollback: connection.prepare("ROLLBACK")?,
@@ -140,6 +142,11 @@ impl<'c> Statements<'c> {
         };
         bind(statement, &write.cells)?;
         Ok(statement.raw_execute()? > 0)
+    }
+
+    /// Whether a node was told to drain in this life.
+    pub(super) fn is_draining(&mut self, node: &Node) -> rusqlite::Result<Option<bool>> {
+        self.draining.query_row((node.id.to_string(), node.incarnation), |row| row.get(0)).optional()
     }
 
     /// The next of the numbers of that name, as long as it is below a limit.

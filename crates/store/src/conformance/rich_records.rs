@@ -80,7 +80,10 @@ fn pauses() -> Pauses {
 fn job_states() -> Vec<JobState> {
     let mut full = JobState::new(job_id("größe/日本 '\"%_\\"));
     full.next_number = COUNT_MAX;
-    full.active = vec![Active { run: run_id(1, 1), args: u64::MAX }, Active { run: run_id(0, 2), args: 0 }];
+    full.active = vec![
+        Active { run: run_id(1, 1), args: u64::MAX, target: None },
+        Active { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
+    ];
     full.queue = (0..300).rev().map(|number| run_id(5, number)).collect();
     full.pauses = pauses();
     full.kept = Kept { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
@@ -172,6 +175,7 @@ fn runs() -> Vec<Run> {
             retried_by: Some(run_id(4, number)),
             rerun_of: Some(run_id(5, number)),
             owner: Some(Owner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX }),
+            target: Some(NodeId::from_bits(7)),
             work: Some(works[index % works.len()].clone()),
             lock: Some(lock_name(TEXTS[1 + index % (TEXTS.len() - 1)])),
             terms: terms(index),
@@ -192,7 +196,13 @@ fn terms(index: usize) -> Terms {
     let hundred_years = Span::from_secs(100 * 365 * 86_400);
     let signal = Signal::from_number(64).expect("the last signal");
     match index % 3 {
-        0 => Terms { timeout: Some(hundred_years), stop_at: Some(last()), signal, grace: Span::from_micros(1) },
+        0 => Terms {
+            timeout: Some(hundred_years),
+            stop_at: Some(last()),
+            signal,
+            grace: Span::from_micros(1),
+            lease: Some(Span::from_secs(10)),
+        },
         1 => Terms { timeout: Some(Span::ZERO), ..Terms::default() },
         _ => Terms::default(),
     }

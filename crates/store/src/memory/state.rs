@@ -75,12 +75,18 @@ impl State {
     ) -> Vec<LockName> {
         self.beats += 1;
         let key = Key::Node(node.id);
-        let known = self.table(Kind::Node).get(&key);
-        if !known.is_some_and(|stored| matches!(&stored.record, Record::Node(old) if is_same_but_later(old, node))) {
+        let known = match self.table(Kind::Node).get(&key).map(|stored| &stored.record) {
+            Some(Record::Node(old)) => Some(old),
+            _ => None,
+        };
+        // That it drains is for others to say.
+        let draining = known.filter(|old| old.incarnation == node.incarnation).map(|old| old.draining);
+        let node = Node { draining: draining.unwrap_or(node.draining), ..node.clone() };
+        if !known.is_some_and(|old| is_same_but_later(old, &node)) {
             self.hints.tell(by, &key);
         }
         let version = Version::new(STORE, self.beats);
-        self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node.clone())) }));
+        self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node)) }));
         let lost = locks.iter().filter(|(name, holder)| !self.locks.renew(name, *holder, now));
         lost.map(|(name, _)| name.clone()).collect()
     }

@@ -3,7 +3,7 @@
 
 mod moody;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +13,6 @@ use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::job::{Job, Lock, Overlap, Program};
 use cronhold_core::record::{Actor, Key, Owner, Record, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
-use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Asked, Desk, Fault, MemoryStore, Outcome, Store};
 
@@ -30,13 +29,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn world() -> World {
-    World {
-        zones: Arc::new(Zones::bundled()),
-        zones_version: "2026e".into(),
-        zone: Zone::utc(),
-        calendars: Arc::new(Calendars::default()),
-        labels: Arc::new(BTreeSet::new()),
-    }
+    World::new(Arc::new(Zones::bundled()), "2026e".into(), Zone::utc())
 }
 
 fn memory() -> MemoryStore {

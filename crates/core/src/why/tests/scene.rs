@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Span, Spec, Zone, Zones};
 
 use super::super::Known;
@@ -68,13 +67,7 @@ pub(crate) fn time(text: &str) -> Instant {
 
 /// The world of every scene.
 pub(crate) fn world() -> World {
-    World {
-        zones: Arc::new(Zones::bundled()),
-        zones_version: "2026a".into(),
-        zone: Zone::utc(),
-        calendars: Arc::new(Calendars::new()),
-        labels: Arc::default(),
-    }
+    World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc())
 }
 
 /// Reads a scene.
@@ -106,7 +99,7 @@ pub(crate) fn scene(text: &str) -> Known {
                         .filter(|one| !one.is_empty())
                         .map(|one: &str| run_id(one.parse().expect(one)))
                 };
-                state.active = numbers("active").map(|run| Active { run, args: 0 }).collect();
+                state.active = numbers("active").map(|run| Active { run, args: 0, target: None }).collect();
                 state.queue = numbers("queue").collect();
                 state.next_number += words.number("gone").unwrap_or(0);
                 state.kept.success = u32::try_from(words.number("success").unwrap_or(0)).expect("small");

@@ -1,0 +1,19 @@
+//! A node is told to start nothing any more, or to start things again. It keeps what it runs.
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use crate::decision::{Answer, Done, Rejection};
+use crate::ids::NodeId;
+use crate::record::{Node, Record};
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: NodeId, on: bool) -> Result<Done, Halt> {
+    let node = view.node(id)?.ok_or(Rejection::NoNode(id))?;
+    let mut draft = Draft::new(view);
+    if node.draining == on {
+        return draft.done(Answer::Unchanged);
+    }
+    draft.put(Record::Node(Arc::new(Node { draining: on, ..(*node).clone() })));
+    draft.done(Answer::Done)
+}

@@ -1,0 +1,22 @@
+//! A run is lost with its node. Whoever asks has seen for long enough that the node was not heard of; the commit compares
+//! the node's record, so that a beat that came in between keeps its runs.
+
+use cronhold_schedule::Instant;
+
+use super::report;
+use crate::decision::{Answer, Done};
+use crate::ids::RunId;
+use crate::record::Key;
+use crate::view::{Halt, View};
+
+pub(super) fn decide(view: &View<'_>, id: RunId, beat: Instant) -> Result<Done, Halt> {
+    let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
+    let Some(run) = view.run(id)? else { return Ok(nothing) };
+    let Some(owner) = run.owner.filter(|_| run.state.has_program()) else { return Ok(nothing) };
+    view.need([Key::Node(owner.node)])?;
+    let node = view.node(owner.node)?;
+    if node.is_some_and(|node| node.beat != beat) {
+        return Ok(nothing);
+    }
+    report::lost(view, &run)
+}

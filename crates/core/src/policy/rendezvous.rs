@@ -1,0 +1,85 @@
+//! Who goes first. For everything that any of several nodes could do, all of them know the same order, from what it is
+//! and who is there; nobody has to be elected, and when the first is gone the second is a moment later.
+
+use std::sync::Arc;
+
+use cronhold_schedule::Span;
+use sha2::{Digest, Sha256};
+
+use crate::ids::NodeId;
+use crate::record::Node;
+
+/// Each place in the order waits so much longer than the one before it.
+const STEP: Span = Span::from_millis(50);
+/// Nobody waits longer than this.
+const MOST: Span = Span::from_millis(500);
+
+/// The place of a node among those that may do something, from 0 on. A node that is not among them comes after all.
+pub fn place<'n>(me: NodeId, may: impl Iterator<Item = &'n Arc<Node>>, what: &[&[u8]]) -> usize {
+    let mine = weight(me, what);
+    may.filter(|node| node.id != me && weight(node.id, what) > mine).count()
+}
+
+/// How long the node at a place waits.
+pub fn wait(place: usize) -> Span {
+    let steps = u64::try_from(place).unwrap_or(u64::MAX);
+    Span::from_micros(steps.saturating_mul(STEP.micros())).min(MOST)
+}
+
+fn weight(node: NodeId, what: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(node.bits().to_be_bytes());
+    for part in what {
+        // Lengths stand before the parts, so that no two lists of parts look the same.
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cronhold_schedule::Instant;
+
+    use super::*;
+
+    fn node(bits: u128) -> Arc<Node> {
+        Arc::new(Node {
+            id: NodeId::from_bits(bits),
+            name: bits.to_string(),
+            incarnation: 1,
+            since: Instant::EPOCH,
+            beat: Instant::EPOCH,
+            gone: Instant::EPOCH,
+            labels: BTreeSet::new(),
+            draining: false,
+        })
+    }
+
+    #[test]
+    fn everyone_has_another_place_and_knows_it() {
+        let nodes: Vec<Arc<Node>> = (1..=5).map(node).collect();
+        let mut firsts = [0; 5];
+        for number in 0..1_000_u32 {
+            let what = number.to_be_bytes();
+            let places: Vec<usize> = nodes.iter().map(|me| place(me.id, nodes.iter(), &[&what])).collect();
+            let apart: BTreeSet<usize> = places.iter().copied().collect();
+            assert_eq!(apart, (0..5).collect::<BTreeSet<usize>>(), "{places:?}");
+            firsts[places.iter().position(|place| *place == 0).expect("somebody is first")] += 1;
+            // Without the first, the others move up and keep their order.
+            let others: Vec<&Arc<Node>> =
+                nodes.iter().zip(&places).filter(|(_, at)| **at > 0).map(|(n, _)| n).collect();
+            for (me, before) in nodes.iter().zip(&places).filter(|(_, at)| **at > 0) {
+                assert_eq!(place(me.id, others.iter().copied(), &[&what]), before - 1);
+            }
+        }
+        assert!(firsts.iter().all(|count| (140..=260).contains(count)), "{firsts:?}");
+    }
+
+    #[test]
+    fn waits_are_short() {
+        assert_eq!([0, 1, 3, 10, usize::MAX].map(|place| wait(place).millis()), [0, 50, 150, 500, 500]);
+    }
+}
