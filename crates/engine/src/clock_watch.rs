@@ -4,9 +4,9 @@
 use cronhold_schedule::{Instant, Span};
 
 /// A larger difference between two looks is a step.
-const STEP_MIN: Span = Span::from_secs(5);
+pub(crate) const STEP_MIN: Span = Span::from_secs(5);
 /// Nothing is claimed for so long after a step, so that a clock that is set twice does no harm.
-const HOLD: Span = Span::from_secs(10);
+pub(crate) const HOLD: Span = Span::from_secs(10);
 
 /// A step of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

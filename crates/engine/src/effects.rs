@@ -1,10 +1,13 @@
 //! Doing what commits owe: the plan is changed, programs are started and stopped, whoever waited for a lock is woken.
 
-use cronhold_core::State;
-use cronhold_core::command::Stamp;
-use cronhold_core::decision::{Change, Done, Effect};
+use std::sync::Arc;
+
+use cronhold_core::command::{Command, Report, Stamp};
+use cronhold_core::decide::LAUNCH_WITHIN;
+use cronhold_core::decision::{Change, Done, Effect, Free, Take};
 use cronhold_core::owed::{owed, owed_by};
-use cronhold_core::record::{Key, LockName, Record, Run};
+use cronhold_core::record::{Actor, Key, LockName, Record, Run, ScheduleId};
+use cronhold_core::{JobId, State};
 use cronhold_schedule::{Instant, Span};
 
 use crate::meter::Meter;
@@ -15,12 +18,22 @@ use crate::ports::{News, Task};
 /// Old runs of a job are looked at this long after there were too many.
 const PRUNE_AFTER: Span = Span::from_secs(1);
 
+/// How far the time of a decision may be from when it was made.
+const UNSURE: Span = Span::from_millis(500);
+
 /// A program of an earlier life has so long to be found before its limits count.
 const ADOPT_WAIT: Span = Span::from_secs(5);
 
+/// When a commit was sent, at the earliest, and the locks it took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken<'a> {
+    pub(crate) at: Span,
+    pub(crate) fences: &'a [(LockName, u64)],
+}
+
 impl Node {
     /// Takes note of a commit and does what it owes.
-    pub(crate) async fn settle(&mut self, stamp: &Stamp, done: Done, fences: &[(LockName, u64)]) {
+    pub(crate) async fn settle(&mut self, stamp: &Stamp, done: Done, taken: Taken<'_>) {
         if !done.changes.is_empty() {
             self.ports.feed.tell(&News::Committed { stamp, done: &done });
         }
@@ -30,7 +43,8 @@ impl Node {
             effects.extend(owed_by(change, self.me));
         }
         effects.extend(done.effects);
-        self.perform_all(effects, fences, stamp.at).await;
+        self.note_holdings(&done.take, &done.free, &done.changes);
+        self.perform_all(effects, Some(taken), stamp.at).await;
         for free in done.free {
             if let Some(run) = self.waiters.get(&free.lock).and_then(|runs| runs.first()) {
                 self.plan.put(Item::Wake(*run), Instant::EPOCH);
@@ -42,19 +56,45 @@ impl Node {
     pub(crate) async fn take_up(&mut self, record: &Record, now: Instant) {
         self.note(&Change::Put(record.clone()), now);
         let effects = owed(record, self.me);
-        self.perform_all(effects, &[], now).await;
+        self.perform_all(effects, None, now).await;
     }
 
-    async fn perform_all(&mut self, effects: Vec<Effect>, fences: &[(LockName, u64)], now: Instant) {
+    /// Does what a record owes that somebody else has written: they are at it already, so what any node could do is left
+    /// to them for a moment.
+    pub(crate) async fn perform_heard(&mut self, effects: Vec<Effect>, now: Instant) {
+        for effect in effects {
+            match effect {
+                Effect::Wake { run, at: Some(at) } if at <= now && !self.programs.contains(&run) => {
+                    let item = Item::Wake(run);
+                    let turn = self.own_turn(&item, now);
+                    self.plan.put_by(item, turn);
+                }
+                effect => self.perform(effect, None, now).await,
+            }
+        }
+    }
+
+    /// Keeps account of locks that the node holds without a run.
+    fn note_holdings(&self, take: &[Take], free: &[Free], changes: &[Change]) {
+        free.iter().for_each(|free| self.beacon.let_go(&free.lock));
+        for take in take {
+            let is_of_run = changes.iter().any(|change| change.key() == Key::Run(take.holder));
+            if let Some(ttl) = take.ttl.filter(|_| !is_of_run) {
+                self.beacon.hold(take.lock.clone(), take.holder, ttl);
+            }
+        }
+    }
+
+    async fn perform_all(&mut self, effects: Vec<Effect>, taken: Option<Taken<'_>>, now: Instant) {
         // What has to happen at once goes last, so that a later time for the same thing does not undo it.
         let (at_once, other): (Vec<Effect>, Vec<Effect>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::Wake { at: Some(Instant::EPOCH), .. }));
         for effect in other.into_iter().chain(at_once) {
-            self.perform(effect, fences, now).await;
+            self.perform(effect, taken, now).await;
         }
     }
 
-    async fn perform(&mut self, effect: Effect, fences: &[(LockName, u64)], now: Instant) {
+    async fn perform(&mut self, effect: Effect, taken: Option<Taken<'_>>, now: Instant) {
         match effect {
             Effect::Plan { job, schedule, next } => {
                 self.resting.remove(&(job.clone(), schedule.clone()));
@@ -70,18 +110,10 @@ impl Node {
             }
             Effect::CatchUp { job, schedule, at } => self.plan_at(Item::CatchUp(job, schedule), at),
             Effect::Wake { run, at } => self.plan_at(Item::Wake(run), at),
-            Effect::Launch { run } => {
-                if self.programs.insert(run.id) {
-                    Meter::add(&self.handle.meter.launched, 1);
-                    let fence = run
-                        .lock
-                        .as_ref()
-                        .and_then(|lock| fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence));
-                    self.ports.outside.perform(Task::Launch { run, fence, kill_at: None }).await;
-                }
-            }
+            Effect::Launch { run } => self.launch(run, taken, now).await,
             Effect::Adopt { run } => {
                 self.programs.insert(run.id);
+                self.beacon.take_over(&run);
                 // It may have ended long before the limit that has passed since: that is asked first.
                 if let Some(due) = run.due {
                     self.plan.put(Item::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
@@ -94,6 +126,30 @@ impl Node {
         }
     }
 
+    /// Starts a program, once.
+    async fn launch(&mut self, run: Arc<Run>, taken: Option<Taken<'_>>, now: Instant) {
+        if !self.programs.insert(run.id) {
+            return;
+        }
+        let uptime = self.ports.clock.uptime();
+        // One that is found later was sent after it was decided, and when that was stands in it.
+        let since = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at).plus(UNSURE));
+        let sent = taken.map_or_else(|| uptime.minus(since), |taken| taken.at);
+        let kill_at = self.beacon.lend(&run, sent);
+        // Somebody may believe by now that it is lost. A node that was held up for long must not start it any more.
+        let is_over = kill_at.is_some_and(|kill_at| kill_at <= uptime);
+        if is_over || uptime.minus(sent) > LAUNCH_WITHIN {
+            let report = Report::NotLaunched("its node was held up for too long".to_owned());
+            self.own.push_back((Actor::Program, Command::Report { run: run.id, report }));
+            return;
+        }
+        Meter::add(&self.handle.meter.launched, 1);
+        let fences = taken.map_or(&[][..], |taken| taken.fences);
+        let lock = run.lock.as_ref();
+        let fence = lock.and_then(|lock| fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence));
+        self.ports.outside.perform(Task::Launch { run, fence, kill_at }).await;
+    }
+
     fn plan_at(&mut self, item: Item, at: Option<Instant>) {
         match at {
             Some(at) => self.plan.put(item, at),
@@ -102,7 +158,7 @@ impl Node {
     }
 
     /// Keeps what is remembered beside the store in step with it.
-    fn note(&mut self, change: &Change, now: Instant) {
+    pub(crate) fn note(&mut self, change: &Change, now: Instant) {
         match change {
             Change::Put(Record::Run(run)) => self.note_run(run),
             Change::Put(Record::Cursor(cursor)) if cursor.at_start => {
@@ -117,6 +173,15 @@ impl Node {
                 }
                 self.plan.wake_all(now);
             }
+            Change::Put(Record::JobState(state)) if !state.pauses.is_paused() && !self.resting.is_empty() => {
+                let of_job = |(job, _): &&(JobId, ScheduleId)| *job == state.job;
+                let over: Vec<_> = self.resting.keys().filter(of_job).cloned().collect();
+                for key in over {
+                    let Some(nominal) = self.resting.remove(&key) else { continue };
+                    self.plan.put_for(Item::Fire(key.0, key.1), now, nominal);
+                }
+            }
+            Change::Put(Record::Node(node)) if node.id == self.me.node => self.note_draining(node.draining, now),
             _ => {}
         }
     }
@@ -124,6 +189,7 @@ impl Node {
     fn note_run(&mut self, run: &Run) {
         if run.state.is_finished() && self.programs.remove(&run.id) {
             Meter::add(&self.handle.meter.finished, 1);
+            self.beacon.end(run.id);
         }
         let Some(lock) = &run.lock else { return };
         if run.state == State::Waiting {

@@ -2,22 +2,33 @@
 //! a real one with real time, or a simulation that decides what happens next.
 //!
 //! In reading order: [`ports`] is what it needs; [`intake`] is how the world talks to it; [`plan`] is what it will do
-//! and when; [`node`] is the loop; `recovery`, `watchdog`, `clock_watch`, `retention` and `effects` are its duties.
+//! and when; [`node`] is the loop, and `due` what goes into its turns; `effects`, `recovery`, `watchdog` and `retention`
+//! are its duties. Among others it has more: `beacon` says that it is alive, and `leases` is what its
+//! programs get from that; `members` is who else is, `company` is who
+//! goes first and what becomes of those who are gone, `hints` is hearing of changes; `node_clock` is what time it is.
 
+mod beacon;
 mod clock_watch;
+mod company;
+mod due;
 mod effects;
+mod hints;
 pub mod intake;
+mod leases;
+mod members;
 mod meter;
 pub mod node;
+mod node_clock;
 pub mod plan;
 pub mod ports;
 pub mod queue;
 mod race;
 mod recovery;
 mod retention;
+mod store_clock;
 mod watchdog;
 
 pub use intake::{Handle, Refused};
 pub use meter::{Meter, Reading};
-pub use node::{Engine, Options};
+pub use node::{Engine, EngineError, Options};
 pub use ports::{Clock, Entropy, Feed, News, Outside, Ports, Task};

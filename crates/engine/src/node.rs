@@ -1,34 +1,27 @@
 //! The loop of a node: gather what is due and what came in, take a turn, do what is owed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use cronhold_core::command::{Command, Report, Stamp};
-use cronhold_core::record::{Actor, LockName, Node as NodeRecord, Owner, ScheduleId};
+use cronhold_core::record::{Actor, Key, LockName, Node as NodeRecord, Owner, ScheduleId};
 use cronhold_core::{JobId, NodeId, RunId, World};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Asked, Desk, Fault, Flight, Outcome, Prepared};
 
-use crate::clock_watch::ClockWatch;
+use crate::beacon::Beacon;
+use crate::company::await_name;
+use crate::due::Allowance;
+use crate::effects::Taken;
 use crate::intake::{Handle, Input, Refused, Reply};
+use crate::members::Members;
 use crate::meter::Meter;
+use crate::node_clock::NodeClock;
 use crate::plan::{Item, Plan};
 use crate::ports::{News, Ports};
-use crate::race::race;
+use crate::race::{First, race};
 use crate::retention::EXPIRE_EVERY;
 
-/// Commands in one turn. Many of them share a flush to disk, and the pages of tables and indexes that they change.
-const BATCH_MAX: usize = 2_048;
-/// Of these, what is due: few enough that the first of many is on its way while the others are being decided. Smaller
-/// turns were slower, because they share less.
-const DUE_MAX: usize = 512;
-/// After these, claims that are late. One of them can stand for thousands of occurrences, so they are few enough that
-/// what becomes due meanwhile does not have to wait for long.
-const LATE_MAX: usize = 64;
-/// While more is due than fits into a turn, what came in meanwhile waits for so many turns at most. It is mostly news of
-/// programs that have just been started, and they are not in a hurry.
-const RUSH_MAX: usize = 4;
-/// What comes in then is taken a little at a time.
-const RUSH_INPUTS: usize = 32;
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
 /// First and longest wait after the store failed.
@@ -38,8 +31,6 @@ const AWAY_MAX: Span = Span::from_secs(5);
 const LATE: Span = Span::from_secs(1);
 /// What needs a record that cannot be read is tried again after this.
 const BROKEN_WAIT: Span = Span::from_secs(60);
-/// What has to wait because the node is full is looked at again after this.
-const FULL_WAIT: Span = Span::from_millis(250);
 
 /// What a node can be told at its start.
 #[derive(Debug, Clone)]
@@ -54,13 +45,31 @@ pub struct Options {
     pub programs_max: usize,
     /// Records that it remembers.
     pub remembers: usize,
+    /// Whether it starts even when another node that is there has its name.
+    pub force: bool,
 }
 
 impl Options {
     /// A node with all defaults.
     pub fn new(node: NodeId, name: impl Into<String>) -> Self {
-        Self { node, name: name.into(), catch_up_rate: 100, programs_max: 10_000, remembers: 150_000 }
+        Self { node, name: name.into(), catch_up_rate: 100, programs_max: 10_000, remembers: 150_000, force: false }
     }
+}
+
+/// Why a node cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The store is broken.
+    #[error(transparent)]
+    Store(#[from] Fault),
+    /// Another node that is there has its name.
+    #[error("another node that is running is called `{name}` too ({other})")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Who has it.
+        other: NodeId,
+    },
 }
 
 /// A node that can be run.
@@ -81,7 +90,6 @@ pub(crate) struct Node {
     pub(crate) handle: Handle,
     pub(crate) desk: Desk,
     pub(crate) me: Owner,
-    pub(crate) record: NodeRecord,
     pub(crate) plan: Plan,
     /// Occurrences whose time came while their job was paused.
     pub(crate) resting: BTreeMap<(JobId, ScheduleId), Instant>,
@@ -94,40 +102,44 @@ pub(crate) struct Node {
     /// What the node asks of itself.
     pub(crate) own: VecDeque<(Actor, Command)>,
     /// Reports that the store has not taken yet.
-    unsettled: VecDeque<(RunId, Report)>,
+    pub(crate) unsettled: VecDeque<(RunId, Report)>,
     /// Schedules for which each start of a node is an occurrence.
     pub(crate) at_start: BTreeSet<(JobId, ScheduleId)>,
     /// What lost against someone else and is decided again.
-    again: VecDeque<Work>,
+    pub(crate) again: VecDeque<Work>,
     /// Whether the outcome of something is unknown, so that stored state has to be compared with what is known here.
     pub(crate) is_unsure: bool,
     /// Whether the clock was set back.
     pub(crate) went_back: bool,
-    away: Option<Away>,
-    clock_watch: ClockWatch,
-    allowance: Allowance,
+    pub(crate) away: Option<Away>,
+    /// What time it is.
+    pub(crate) clock: NodeClock,
+    /// How others hear of this node.
+    pub(crate) beacon: Beacon,
+    /// Who is there.
+    pub(crate) members: Members,
+    /// Nodes that are gone and have no runs, with the beat that was their last.
+    pub(crate) empty: BTreeMap<NodeId, Instant>,
+    /// Records that others have changed and that were not looked at yet.
+    pub(crate) unheard: BTreeSet<Key>,
+    /// Whether so much was changed that everything has to be looked at.
+    pub(crate) has_lost_touch: bool,
+    pub(crate) allowance: Allowance,
     /// Turns in a row that had as much to claim as they could have.
-    rush: usize,
-    is_stopping: bool,
+    pub(crate) rush: usize,
+    pub(crate) is_stopping: bool,
 }
 
 /// The store fails.
 #[derive(Debug, Clone, Copy)]
-struct Away {
-    until: Span,
+pub(crate) struct Away {
+    pub(crate) until: Span,
     wait: Span,
-}
-
-/// How many runs of backlogs may start now.
-#[derive(Debug, Default)]
-struct Allowance {
-    second: u64,
-    used: u32,
 }
 
 /// Something to be carried out, who waits for it, and how often it lost against someone else.
 #[derive(Debug)]
-struct Work {
+pub(crate) struct Work {
     actor: Actor,
     command: Command,
     origin: Origin,
@@ -136,6 +148,8 @@ struct Work {
 
 /// Commands that are carried out together.
 struct Turn {
+    /// Uptime before any of it was decided, and so before it was sent.
+    begin: Span,
     asked: Vec<Asked>,
     origins: Vec<(Origin, usize)>,
 }
@@ -147,7 +161,7 @@ struct Airborne {
 }
 
 #[derive(Debug)]
-enum Origin {
+pub(crate) enum Origin {
     Request(Reply),
     Report(RunId, Report),
     Timer { item: Item, due: Instant, nominal: Instant },
@@ -162,13 +176,13 @@ impl Engine {
     }
 
     /// Runs until it is asked to stop. Waits for a store that is away, but not for one that is broken.
-    pub async fn run(self) -> Result<(), Fault> {
+    pub async fn run(self) -> Result<(), EngineError> {
         let Self { ports, options, world, handle } = self;
         let mut wait = AWAY_MIN;
         let mut node = loop {
             match Node::start(&ports, &options, &world, &handle).await {
                 Ok(node) => break node,
-                Err(fault) if fault.is_passing() => {
+                Err(EngineError::Store(fault)) if fault.is_passing() => {
                     ports.feed.tell(&News::StoreAway(&fault));
                     ports.clock.sleep(wait).await;
                     if handle.is_stopping() {
@@ -176,20 +190,22 @@ impl Engine {
                     }
                     wait = wait.plus(wait).min(AWAY_MAX);
                 }
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error),
             }
         };
-        node.live().await;
+        let beacon = node.beacon.clone();
+        race(node.live(), beacon.shine(&ports)).await;
         Ok(())
     }
 }
 
 impl Node {
-    async fn start(ports: &Ports, options: &Options, world: &World, handle: &Handle) -> Result<Self, Fault> {
+    async fn start(ports: &Ports, options: &Options, world: &World, handle: &Handle) -> Result<Self, EngineError> {
         let desk = Desk::new(ports.store.clone(), options.remembers).await?;
         // Every start is another writer, so the writer's number tells the lives of a node apart.
         let me = Owner { node: options.node, incarnation: desk.writer() };
-        let now = ports.clock.now();
+        let is_shared = ports.store.is_shared();
+        let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
         let record = NodeRecord {
             id: options.node,
             name: options.name.clone(),
@@ -200,14 +216,20 @@ impl Node {
             labels: (*world.labels).clone(),
             draining: false,
         };
+        if is_shared
+            && !options.force
+            && let Some(rival) = await_name(ports, &record).await?
+        {
+            return Err(EngineError::NameTaken { name: record.name, other: rival.id });
+        }
+        let beacon = Beacon::new(record.clone(), is_shared);
         let mut node = Self {
             ports: ports.clone(),
             options: options.clone(),
-            world: World { is_shared: ports.store.is_shared(), ..world.clone() },
+            world: World { is_shared, nodes: [Arc::new(record)].into(), ..world.clone() },
             handle: handle.clone(),
             desk,
             me,
-            record,
             plan: Plan::default(),
             resting: BTreeMap::new(),
             programs: BTreeSet::new(),
@@ -220,14 +242,20 @@ impl Node {
             is_unsure: false,
             went_back: false,
             away: None,
-            clock_watch: ClockWatch::default(),
+            clock: NodeClock::new(is_shared),
+            beacon,
+            members: Members::default(),
+            empty: BTreeMap::new(),
+            unheard: BTreeSet::new(),
+            has_lost_touch: false,
             allowance: Allowance::default(),
             rush: 0,
             is_stopping: false,
         };
-        node.beat().await?;
+        node.beacon.beat(ports).await?;
+        node.hear_beats().await;
         node.recover().await?;
-        node.plan.put(Item::Beat, now.plus(node.beat_every()));
+        let now = node.look_at_clock();
         node.plan.put(Item::Watch, now.plus(Self::WATCH_EVERY));
         node.plan.put(Item::Expire(None), now.plus(EXPIRE_EVERY));
         Ok(node)
@@ -237,6 +265,8 @@ impl Node {
     async fn live(&mut self) {
         let mut airborne: Option<Airborne> = None;
         while !self.is_stopping || airborne.is_some() {
+            self.hear_beats().await;
+            self.listen().await;
             let now = self.look_at_clock();
             let mut chores = Vec::new();
             let batch = self.gather(now, &mut chores);
@@ -270,6 +300,7 @@ impl Node {
             }
         }
         self.turn_away();
+        self.beacon.farewell(&self.ports).await;
     }
 
     /// Whoever still waits for an answer is told that there will be none.
@@ -286,112 +317,24 @@ impl Node {
         }
     }
 
-    fn look_at_clock(&mut self) -> Instant {
-        let now = self.ports.clock.now();
-        if let Some(step) = self.clock_watch.look(now, self.ports.clock.uptime()) {
+    /// What time it is.
+    pub(crate) fn look_at_clock(&mut self) -> Instant {
+        let (now, step) = self.clock.look(&*self.ports.clock);
+        if let Some(step) = step {
             Meter::add(&self.handle.meter.clock_steps, 1);
             self.ports.feed.tell(&News::ClockStep { forward: step.forward, by: step.by });
             self.went_back |= !step.forward;
             // Times of the plan were computed with the other time.
             self.plan.put_by(Item::Watch, now.plus(Span::from_secs(10)));
-            self.plan.put(Item::Beat, now);
+            self.beacon.hurry();
         }
         now
     }
 
-    /// What is to be carried out now: what came in, then what is due.
-    fn gather(&mut self, now: Instant, chores: &mut Vec<Item>) -> Vec<Work> {
-        let uptime = self.ports.clock.uptime();
-        if self.is_stopping || self.away.is_some_and(|away| away.until > uptime) {
-            return Vec::new();
-        }
-        let mut batch: Vec<Work> = self.again.drain(..).collect();
-        for (run, report) in self.unsettled.drain(..) {
-            batch.push(Work::report(run, report));
-        }
-        for (actor, command) in self.own.drain(..self.own.len().min(BATCH_MAX)) {
-            batch.push(Work::new(actor, command, Origin::Own));
-        }
-        // What is due has the larger share, because it should be on time. What has come in is decided first, because a
-        // run that has ended must not be in the way of the next.
-        let mut due = Vec::new();
-        if self.clock_watch.hold(uptime).is_none() {
-            due = self.gather_due(now, uptime, chores);
-        }
-        let room = self.room_for_inputs(due.len());
-        for input in self.handle.inputs.take(room) {
-            match input {
-                Input::Ask { actor, command, reply } => {
-                    batch.push(Work::new(actor, command, Origin::Request(reply)));
-                }
-                Input::Report { run, report } => batch.push(Work::report(run, report)),
-                Input::Begin => self.begin(now),
-                Input::Calendars(calendars) => self.world.calendars = calendars,
-                Input::Stop => self.is_stopping = true,
-            }
-        }
-        batch.extend(due);
-        batch
-    }
-
-    /// How many inputs go into a turn in which so much is due. What had come in when a rush began is decided before it.
-    fn room_for_inputs(&mut self, due: usize) -> usize {
-        let makes_wait = due > 0 && !self.rush.is_multiple_of(RUSH_MAX + 1);
-        self.rush = if due >= DUE_MAX { self.rush + 1 } else { 0 };
-        if makes_wait { RUSH_INPUTS } else { BATCH_MAX - due }
-    }
-
-    /// The start of the node is an occurrence for some schedules.
-    fn begin(&mut self, now: Instant) {
-        for (job, schedule) in self.at_start.clone() {
-            self.own.push_back((Actor::Schedule, Command::Fire { job, schedule, nominal: now }));
-        }
-    }
-
-    fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
-        let mut batch = Vec::new();
-        for (item, due, nominal) in self.plan.take_due(now, DUE_MAX, LATE_MAX) {
-            if let Some(wait) = self.must_wait(&item, now, uptime) {
-                self.plan.put_for(item, wait, nominal);
-                continue;
-            }
-            let by_watchdog = self.found.remove(&item);
-            let (actor, command) = match &item {
-                Item::Fire(job, schedule) => {
-                    let (job, schedule) = (job.clone(), schedule.clone());
-                    (Actor::Schedule, Command::Fire { job, schedule, nominal })
-                }
-                Item::CatchUp(job, schedule) => {
-                    (Actor::CatchUp, Command::CatchUp { job: job.clone(), schedule: schedule.clone() })
-                }
-                Item::Wake(run) => (Actor::Queue, Command::Wake { run: *run }),
-                Item::Beat | Item::Watch | Item::Prune(_) | Item::Expire(_) => {
-                    chores.push(item);
-                    continue;
-                }
-            };
-            let actor = if by_watchdog { Actor::Watchdog } else { actor };
-            batch.push(Work::new(actor, command, Origin::Timer { item, due, nominal }));
-        }
-        batch
-    }
-
-    /// Until when something that is due has to wait, because the node has enough to do.
-    fn must_wait(&mut self, item: &Item, now: Instant, uptime: Span) -> Option<Instant> {
-        match item {
-            Item::Fire(..) | Item::CatchUp(..) if self.programs.len() >= self.options.programs_max => {
-                Some(now.plus(FULL_WAIT))
-            }
-            Item::CatchUp(..) if !self.allowance.take(uptime, self.options.catch_up_rate) => {
-                Some(now.plus(Span::from_micros(1_000_000 - uptime.micros() % 1_000_000)))
-            }
-            _ => None,
-        }
-    }
-
     /// Decides a batch. When the store cannot even be read, everything is put back.
     async fn prepare(&mut self, now: Instant, batch: Vec<Work>) -> Option<(Prepared, Turn)> {
-        let mut turn = Turn { asked: Vec::with_capacity(batch.len()), origins: Vec::with_capacity(batch.len()) };
+        let begin = self.ports.clock.uptime();
+        let mut turn = Turn { begin, asked: Vec::with_capacity(batch.len()), origins: Vec::with_capacity(batch.len()) };
         for Work { actor, command, origin, attempt } in batch {
             turn.asked.push(Asked { stamp: Stamp { at: now, actor, owner: self.me }, command });
             turn.origins.push((origin, attempt));
@@ -427,7 +370,7 @@ impl Node {
                         self.count_lateness(asked.stamp.at.since(*due));
                     }
                     let answer = done.answer.clone();
-                    self.settle(&asked.stamp, *done, &fences).await;
+                    self.settle(&asked.stamp, *done, Taken { at: turn.begin, fences: &fences }).await;
                     if let Origin::Request(reply) = origin {
                         reply.answer(Ok(answer));
                     }
@@ -477,7 +420,7 @@ impl Node {
         }
     }
 
-    fn note_trouble(&mut self, trouble: Option<Fault>) {
+    pub(crate) fn note_trouble(&mut self, trouble: Option<Fault>) {
         match (trouble, self.away) {
             (Some(fault), before) => {
                 if before.is_none() {
@@ -505,20 +448,27 @@ impl Node {
             return self.ports.clock.sleep(away).await;
         }
         let planned = self.plan.first().map_or(SLEEP_MAX, |first| first.since(now)).min(SLEEP_MAX);
-        let wait = self.clock_watch.hold(uptime).map_or(planned, |hold| hold.min(SLEEP_MAX));
-        race(self.handle.inputs.ready(), self.ports.clock.sleep(wait)).await;
+        let held = if self.beacon.is_fresh(uptime) { None } else { Some(SLEEP_MAX) };
+        let wait = self.clock.hold(uptime).max(held).map_or(planned, |hold| hold.min(SLEEP_MAX));
+        let news = race(self.handle.inputs.ready(), self.beacon.heard.ready());
+        let hints =
+            async { if self.world.is_shared { self.ports.store.hints().await } else { std::future::pending().await } };
+        let first = race(race(news, self.ports.clock.sleep(wait)), hints).await;
+        if let First::Right(hints) = first {
+            self.note_hints(hints);
+        }
     }
 
     async fn chore(&mut self, chore: Item, now: Instant) {
         let done = match &chore {
-            Item::Beat => self.beat().await,
             Item::Watch => self.watch(now).await,
+            Item::Reap => self.reap().await,
+            Item::Hear => self.hear(now).await,
             Item::Prune(job) => self.prune(job).await,
             Item::Expire(after) => self.expire(*after, now).await,
             Item::Wake(_) | Item::Fire(..) | Item::CatchUp(..) => Ok(()),
         };
         match (chore, done) {
-            (Item::Beat, _) => self.plan.put(Item::Beat, now.plus(self.beat_every())),
             (Item::Watch, Ok(())) => self.plan.put(Item::Watch, now.plus(Self::WATCH_EVERY)),
             (chore, Err(fault)) => {
                 self.plan.put(chore, now.plus(AWAY_MAX));
@@ -530,11 +480,11 @@ impl Node {
 }
 
 impl Work {
-    fn new(actor: Actor, command: Command, origin: Origin) -> Self {
+    pub(crate) fn new(actor: Actor, command: Command, origin: Origin) -> Self {
         Self { actor, command, origin, attempt: 1 }
     }
 
-    fn report(run: RunId, report: Report) -> Self {
+    pub(crate) fn report(run: RunId, report: Report) -> Self {
         let command = Command::Report { run, report: report.clone() };
         Self::new(Actor::Program, command, Origin::Report(run, report))
     }
@@ -542,14 +492,4 @@ impl Work {
 
 fn is_done(outcome: &Option<Outcome>) -> bool {
     matches!(outcome, Some(Outcome::Done { .. } | Outcome::Rejected(_)))
-}
-
-impl Allowance {
-    fn take(&mut self, uptime: Span, rate: u32) -> bool {
-        if self.second != uptime.secs() {
-            *self = Self { second: uptime.secs(), used: 0 };
-        }
-        self.used += 1;
-        self.used <= rate.max(1)
-    }
 }

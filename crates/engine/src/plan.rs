@@ -12,10 +12,12 @@ use cronhold_schedule::Instant;
 /// Something that is done at a certain time. Each stands in the plan at most once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
-    /// Say that the node is alive.
-    Beat,
     /// Look for what nobody has done in time.
     Watch,
+    /// Look after the runs of nodes that are gone.
+    Reap,
+    /// Look at what others have changed.
+    Hear,
     /// Look at a run.
     Wake(RunId),
     /// Claim the next occurrence of a schedule.
@@ -35,8 +37,18 @@ pub struct Plan {
     claims: BTreeSet<(Instant, Item)>,
     /// Everything else, in the order of time.
     looks: BTreeSet<(Instant, Item)>,
-    /// When each is, and for an occurrence also which.
-    times: BTreeMap<Item, (Instant, Instant)>,
+    /// When each is.
+    times: BTreeMap<Item, Slot>,
+}
+
+/// When something is to be done.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    at: Instant,
+    /// When it was due before it was put off.
+    due: Instant,
+    /// Which occurrence it is, when it is one.
+    nominal: Instant,
 }
 
 impl Plan {
@@ -47,11 +59,16 @@ impl Plan {
 
     /// Puts the claim of an occurrence at the time when it is due.
     pub fn put_for(&mut self, item: Item, at: Instant, nominal: Instant) {
-        if let Some((before, _)) = self.times.insert(item.clone(), (at, nominal)) {
-            if before == at {
+        self.put_off(item, at, at, nominal);
+    }
+
+    /// Puts something that is due at a later time.
+    pub fn put_off(&mut self, item: Item, at: Instant, due: Instant, nominal: Instant) {
+        if let Some(before) = self.times.insert(item.clone(), Slot { at, due, nominal }) {
+            if before.at == at {
                 return;
             }
-            let old = (before, item);
+            let old = (before.at, item);
             let order = self.order(&old.1);
             order.remove(&old);
             order.insert((at, old.1));
@@ -73,8 +90,8 @@ impl Plan {
 
     /// Takes something out.
     pub fn remove(&mut self, item: &Item) {
-        if let Some((at, _)) = self.times.remove(item) {
-            self.order(item).remove(&(at, item.clone()));
+        if let Some(slot) = self.times.remove(item) {
+            self.order(item).remove(&(slot.at, item.clone()));
         }
     }
 
@@ -89,7 +106,7 @@ impl Plan {
 
     /// When something is to be done.
     pub fn at(&self, item: &Item) -> Option<Instant> {
-        self.times.get(item).map(|(at, _)| *at)
+        self.times.get(item).map(|slot| slot.at)
     }
 
     /// When the first is to be done.
@@ -116,14 +133,14 @@ impl Plan {
             due.extend(self.claims.pop_first());
         }
         let times = &mut self.times;
-        due.into_iter().filter_map(|(at, item)| times.remove(&item).map(|(_, nominal)| (item, at, nominal))).collect()
+        due.into_iter().filter_map(|(_, item)| times.remove(&item).map(|slot| (item, slot.due, slot.nominal))).collect()
     }
 
     /// Takes out the first thing that is due and is not a claim from before an instant.
     fn take_on_time(&mut self, since: Instant, now: Instant) -> Option<(Instant, Item)> {
         let has_late = self.claims.first().is_some_and(|(at, _)| *at < since);
-        // Nothing at that instant comes before a beat.
-        let claim = if has_late { self.claims.range((since, Item::Beat)..).next() } else { self.claims.first() };
+        // Nothing at that instant comes before a look of the watchdog.
+        let claim = if has_late { self.claims.range((since, Item::Watch)..).next() } else { self.claims.first() };
         let first = [claim, self.looks.first()].into_iter().flatten().min().filter(|(at, _)| *at <= now)?;
         if has_late {
             let first = first.clone();
@@ -178,6 +195,15 @@ mod tests {
         assert!(plan.is_empty() && plan.first().is_none());
     }
 
+    #[test]
+    fn what_was_put_off_keeps_its_time() {
+        let mut plan = Plan::default();
+        plan.put_for(fire("a"), second(10), second(9));
+        plan.put_off(fire("a"), second(12), second(10), second(9));
+        assert_eq!((plan.take_due(second(11), 9, 9), plan.first()), (vec![], Some(second(12))));
+        assert_eq!(plan.take_due(second(12), 9, 9), [(fire("a"), second(10), second(9))]);
+    }
+
     fn taken(plan: &mut Plan, now: i64, most: usize, most_late: usize) -> Vec<Item> {
         plan.take_due(second(now), most, most_late).into_iter().map(|(item, ..)| item).collect()
     }
@@ -192,9 +218,9 @@ mod tests {
         plan.put(fire("now"), second(100));
         plan.put(fire("later"), second(101));
         plan.put(Item::Watch, Instant::EPOCH);
-        plan.put(Item::Beat, second(41));
+        plan.put(Item::Expire(None), second(41));
         assert_eq!(plan.first(), Some(Instant::EPOCH));
-        let all = [Item::Watch, fire("edge"), Item::Beat, fire("now"), fire("older"), fire("old")];
+        let all = [Item::Watch, fire("edge"), Item::Expire(None), fire("now"), fire("older"), fire("old")];
         assert_eq!(taken(&mut plan, 100, 9, 9), all);
         assert_eq!((plan.first(), plan.len()), (Some(second(101)), 1));
     }

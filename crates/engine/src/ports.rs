@@ -141,6 +141,14 @@ pub enum News<'a> {
         /// Whether the store is this node's own.
         is_alone: bool,
     },
+    /// Another node is there.
+    NodeCame(&'a str),
+    /// Another node was not heard of for a while.
+    NodeGone(&'a str),
+    /// This node starts nothing any more, or starts things again.
+    Draining(bool),
+    /// Another daemon has started with the identity of this node, which stops.
+    Replaced,
     /// What a command asked for could not be done and nobody waits for an answer.
     Dropped(&'a str),
 }

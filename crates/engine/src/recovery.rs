@@ -20,7 +20,7 @@ impl Node {
     /// Takes up everything that is stored.
     pub(crate) async fn recover(&mut self) -> Result<(), Fault> {
         let before = self.ports.clock.uptime();
-        let now = self.ports.clock.now();
+        let now = self.look_at_clock();
         self.recover_cursors(now).await?;
         self.recover_backlogs(now).await?;
         let unfinished = self.recover_runs(now).await?;
@@ -32,6 +32,13 @@ impl Node {
     /// Looks for cursors that a clock that was wrong has moved too far.
     pub(crate) async fn rewind(&mut self, now: Instant) -> Result<(), Fault> {
         self.recover_cursors(now).await
+    }
+
+    /// So much was changed by others that everything is taken up anew.
+    pub(crate) async fn catch_touch(&mut self, now: Instant) -> Result<(), Fault> {
+        self.recover_cursors(now).await?;
+        self.recover_backlogs(now).await?;
+        self.recover_runs(now).await.map(drop)
     }
 
     async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {

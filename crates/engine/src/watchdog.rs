@@ -1,16 +1,18 @@
 //! The watchdog: once a minute it asks the store for everything whose time has passed and compares that with what the
 //! node knows. What nobody was going to do is done, and its record says that the watchdog did it.
 
+use std::sync::Arc;
+
 use cronhold_core::State;
 use cronhold_core::command::{Command, Report};
 use cronhold_core::record::{Actor, Key, Record};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Obligation, Query};
+use cronhold_store::{Fault, Hint, Obligation, Query};
 
 use crate::meter::Meter;
 use crate::node::Node;
 use crate::plan::Item;
-use crate::ports::News;
+use crate::ports::{News, Task};
 
 /// Obligations and runs that are looked at in one page.
 const PAGE: usize = 1_000;
@@ -19,25 +21,9 @@ const LATE: Span = Span::from_secs(5);
 /// Repairs in one pass; the others come with the next.
 const REPAIRS_MAX: usize = 5_000;
 
-/// A node that misses so many beats in a row counts as gone.
-const BEATS_MISSED_MAX: u64 = 3;
-
 impl Node {
     /// Time between two passes.
     pub(crate) const WATCH_EVERY: Span = Span::from_secs(60);
-
-    /// How often the node says that it is alive. On a store of its own nobody else asks.
-    pub(crate) fn beat_every(&self) -> Span {
-        if self.ports.store.is_shared() { Span::from_secs(2) } else { Span::from_secs(60) }
-    }
-
-    /// Says that the node is alive.
-    pub(crate) async fn beat(&mut self) -> Result<(), Fault> {
-        self.record.beat = self.ports.clock.now();
-        self.record.gone = self.record.beat.plus(Span::from_micros(self.beat_every().micros() * BEATS_MISSED_MAX));
-        self.ports.store.beat(&self.record, &[]).await?;
-        Ok(())
-    }
 
     /// One pass.
     pub(crate) async fn watch(&mut self, now: Instant) -> Result<(), Fault> {
@@ -46,20 +32,30 @@ impl Node {
             self.rewind(now).await?;
             self.went_back = false;
         }
+        if self.has_lost_touch {
+            self.catch_touch(now).await?;
+            self.has_lost_touch = false;
+        }
         self.watch_programs(now).await?;
         self.is_unsure = false;
         self.watch_obligations(now).await
     }
 
-    /// Runs that this node owns and does not know of: their commit was made and nobody heard the answer.
+    /// Runs that this node owns and does not know of: their commit was made and nobody heard the answer. Those that it
+    /// knows are asked after when they are old, because a report may have been lost; and those that are over in the store
+    /// were ended by somebody else.
     async fn watch_programs(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut over = self.programs.clone();
         let mut after = None;
         loop {
             let query = Query::Unfinished { node: Some(self.me.node), after };
             let page = self.ports.store.page(&query, PAGE).await?;
             for stored in &page.records {
                 let Record::Run(run) = &stored.record else { continue };
-                if self.programs.contains(&run.id) {
+                if over.remove(&run.id) {
+                    if run.log.last().is_none_or(|entry| now.since(entry.at) > Self::WATCH_EVERY) {
+                        self.ports.outside.perform(Task::Adopt { run: Arc::clone(run) }).await;
+                    }
                     continue;
                 }
                 self.repaired(&stored.record.key(), run.due.map_or(Span::ZERO, |due| now.since(due)));
@@ -75,9 +71,13 @@ impl Node {
             }
             after = match page.next(PAGE) {
                 Some(Key::Run(run)) => Some(run),
-                _ => return Ok(()),
+                _ => break,
             };
         }
+        if self.world.is_shared && !over.is_empty() {
+            self.note_hints(over.into_iter().map(|run| Hint { key: Key::Run(run) }).collect());
+        }
+        Ok(())
     }
 
     /// Everything whose time has passed and that is not in the plan.
@@ -114,6 +114,10 @@ impl Node {
         };
         // What is in the plan is late because there is much to do, or waits for a reason.
         if self.plan.at(&item).is_some() {
+            return false;
+        }
+        // Others look as well, and one of them is enough.
+        if now.since(obligation.at) < LATE.plus(self.unhurried(&item, obligation.at)) {
             return false;
         }
         self.desk.forget(&obligation.key);

@@ -94,7 +94,13 @@ impl cronhold_engine::Feed for Feed {
                 let direction = if *forward { "forward" } else { "back" };
                 self.push_all(None, [Event::Node(format!("its clock was set {direction} by {by}"))]);
             }
-            News::Repaired { .. } | News::OlderZones { .. } | News::Dropped(_) => {}
+            News::NodeCame(name) => self.push_all(None, [Event::Node(format!("node {name} is there"))]),
+            News::NodeGone(name) => self.push_all(None, [Event::Node(format!("node {name} is gone"))]),
+            News::Draining(on) => {
+                let what = if *on { "it drains" } else { "it drains no more" };
+                self.push_all(None, [Event::Node(what.to_owned())]);
+            }
+            News::Repaired { .. } | News::OlderZones { .. } | News::Dropped(_) | News::Replaced => {}
         }
     }
 }

@@ -69,6 +69,11 @@ impl Desk {
         self.writer.0
     }
 
+    /// A record as it was when it was last seen, if it is remembered. It may be out of date.
+    pub fn remembered(&self, key: &Key) -> Option<&Record> {
+        self.memory.get(key)?.as_ref().map(|stored| &stored.record)
+    }
+
     /// Forgets a record that someone else may have changed.
     pub fn forget(&mut self, key: &Key) {
         self.memory.forget(key);

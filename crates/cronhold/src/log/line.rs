@@ -151,6 +151,13 @@ pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
             let text = format!("schedules were computed with zone data {theirs}, and {ours} is older: {what}");
             (Weight::Trouble, text)
         }
+        News::NodeCame(name) => (Weight::Usual, format!("node {name} is there")),
+        News::NodeGone(name) => (Weight::Trouble, format!("node {name} was not heard of for some seconds")),
+        News::Draining(true) => (Weight::Trouble, "this node drains: it starts nothing any more".to_owned()),
+        News::Draining(false) => (Weight::Trouble, "this node starts things again".to_owned()),
+        News::Replaced => {
+            (Weight::Trouble, "another daemon has started with the identity of this node, which stops".to_owned())
+        }
         News::Dropped(what) => (Weight::Detail, format!("dropped: {what}")),
     })
 }
