@@ -57,6 +57,9 @@ impl Programs {
     pub async fn carry(&self, node: &Handle) {
         loop {
             let uptime = self.clock.uptime();
+            if self.processes().part(uptime) {
+                self.keeper.ring();
+            }
             let mut reports = self.noops().take(uptime, REPORTS_MAX);
             reports.extend(self.processes().take(uptime, REPORTS_MAX));
             if reports.is_empty() {
@@ -158,11 +161,11 @@ impl Programs {
 
     fn perform_noop(&self, task: Task) {
         match task {
-            Task::Launch { run, .. } => self.noops().launch(&run, self.clock.uptime()),
+            Task::Launch { run, kill_at, .. } => self.noops().launch(&run, kill_at, self.clock.uptime()),
             Task::Adopt { run } => self.noops().adopt(&run, self.clock.now(), self.clock.uptime()),
             Task::Stop { run } => self.noops().stop(&run),
             Task::Signal { run, signal } => self.noops().signal(run, signal),
-            Task::Extend { .. } => {}
+            Task::Extend { leases } => self.noops().extend(&leases, self.clock.uptime()),
         }
     }
 }
@@ -173,7 +176,11 @@ impl Outside for Programs {
         let is_process = match &task {
             Task::Launch { run, .. } | Task::Adopt { run } | Task::Stop { run } => is_process(run),
             Task::Signal { run, .. } => self.processes().has(*run),
-            Task::Extend { .. } => true,
+            // They may be of either kind.
+            Task::Extend { leases } => {
+                self.noops().extend(leases, self.clock.uptime());
+                true
+            }
         };
         if is_process {
             self.perform_process(task);
@@ -221,7 +228,9 @@ impl Party for Programs {
                     }
                     return Some(message);
                 }
-                Due::Launch { run, fence, launch_by } => (run.id, self.surroundings.launch(&run, fence, launch_by)),
+                Due::Launch { run, fence, launch_by, kill_at } => {
+                    (run.id, self.surroundings.launch(&run, fence, launch_by, kill_at))
+                }
             };
             match launch {
                 Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),

@@ -1,6 +1,6 @@
 //! How a program is brought to its end: asked by a signal, given some time, and then killed with all that descends from
-//! it. A stop and the end of a lease are the same thing with different clocks. This is the state of one program; it is
-//! told the time and says what to do next.
+//! it. A stop and the end of a lease are the same thing with different clocks, except that a lease can be extended for as
+//! long as it has not ended. This is the state of one program; it is told the time and says what to do next.
 
 use crate::protocol::Exit;
 
@@ -23,6 +23,10 @@ pub(crate) struct Ending {
     lease: Option<u64>,
     /// Whether the end of the lease was announced by the signal.
     is_warned: bool,
+    /// Whether it was ever, also of a lease that was extended after that.
+    was_warned: bool,
+    /// Whether it is killed because its lease has ended.
+    is_lease_over: bool,
     /// When the grace of a stop ends.
     stop: Option<u64>,
     is_killing: bool,
@@ -54,6 +58,8 @@ impl Ending {
             grace,
             lease,
             is_warned: false,
+            was_warned: false,
+            is_lease_over: false,
             stop: None,
             is_killing: false,
             exit: None,
@@ -75,10 +81,20 @@ impl Ending {
         self.is_killing = true;
     }
 
-    /// Its lease ends at another time.
-    pub(crate) fn extend(&mut self, lease: u64) {
-        self.lease = Some(lease);
-        self.is_warned = false;
+    /// Its lease ends later. An earlier time than before changes nothing, and a lease that has ended stays so: whoever
+    /// extends it has come too late, even if nothing was killed yet.
+    pub(crate) fn extend(&mut self, lease: u64, now: u64) {
+        let is_later = self.lease.is_none_or(|before| before > now && before < lease);
+        if is_later && !self.is_killing {
+            self.lease = Some(lease);
+            self.is_warned = false;
+        }
+    }
+
+    /// Whether an end like this came from the lease. A program that goes on after a warning that was taken back ends for
+    /// reasons of its own, unless it ends by that very signal.
+    pub(crate) fn is_by_lease(&self, exit: Exit) -> bool {
+        self.is_lease_over || self.is_warned || (self.was_warned && exit == Exit::Signal(self.signal))
     }
 
     /// Its first process has ended. True when the run is over with it; otherwise the rest of its tree has to end first.
@@ -118,8 +134,9 @@ impl Ending {
 
     /// What to do now.
     pub(crate) fn step(&mut self, now: u64) -> Step {
-        if self.kill_at().is_some_and(|kill_at| kill_at <= now) {
+        if !self.is_killing && self.kill_at().is_some_and(|kill_at| kill_at <= now) {
             self.is_killing = true;
+            self.is_lease_over = self.lease.is_some_and(|lease| self.stop.is_none_or(|stop| lease < stop));
         }
         if self.is_killing {
             return if self.next_look <= now { Step::Kill } else { Step::Wait };
@@ -128,7 +145,7 @@ impl Ending {
             return if self.next_look <= now { Step::Drain } else { Step::Wait };
         }
         if self.warn_at().is_some_and(|warn_at| warn_at <= now) {
-            self.is_warned = true;
+            (self.is_warned, self.was_warned) = (true, true);
             return Step::Signal(self.signal);
         }
         Step::Wait
@@ -194,9 +211,63 @@ mod tests {
         assert_eq!((ending.due(), ending.step(899)), (Some(900), Step::Wait));
         assert_eq!(ending.step(900), Step::Signal(TERM));
         assert_eq!((ending.due(), ending.step(901)), (Some(1_000), Step::Wait));
-        ending.extend(2_000);
+        ending.extend(2_000, 999);
         assert_eq!((ending.due(), ending.step(1_500)), (Some(1_900), Step::Wait));
         assert_eq!(ending.step(5_000), Step::Kill);
+    }
+
+    #[test]
+    fn a_lease_never_becomes_shorter_and_stays_over() {
+        // The lease, the extension and the time at which it comes; when there is something to do after it.
+        for (lease, extension, now, due) in [
+            (Some(1_000), 2_000, 500, 1_900),
+            (Some(1_000), 700, 500, 900),
+            (Some(1_000), 2_000, 1_000, 900),
+            (Some(1_000), 2_000, 7_000, 900),
+            (None, 2_000, 500, 1_900),
+        ] {
+            let mut ending = ending(lease);
+            ending.extend(extension, now);
+            assert_eq!(ending.due(), Some(due), "{lease:?} {extension} at {now}");
+        }
+        let mut ending = ending(Some(1_000));
+        assert_eq!(ending.step(1_000), Step::Kill);
+        ending.extend(9_000, 999);
+        assert_eq!(ending.step(1_001), Step::Kill);
+    }
+
+    #[test]
+    fn who_ended_it() {
+        let by_lease = |steps: &[u64], change: &dyn Fn(&mut Ending), exit| {
+            let mut ending = ending(Some(1_000));
+            for at in steps {
+                ending.step(*at);
+            }
+            change(&mut ending);
+            ending.is_by_lease(exit)
+        };
+        let (term, kill) = (Exit::Signal(TERM), Exit::Signal(9));
+        let nothing = |_: &mut Ending| {};
+        let extended = |ending: &mut Ending| ending.extend(2_000, 950);
+        assert!(!by_lease(&[899], &nothing, term));
+        assert!(by_lease(&[900], &nothing, term));
+        assert!(by_lease(&[900], &nothing, Exit::Code(0)));
+        assert!(by_lease(&[900, 1_000], &nothing, kill));
+        // The signal was on its way when the lease was extended; what comes later is the program's own doing.
+        assert!(by_lease(&[900], &extended, term));
+        assert!(!by_lease(&[900], &extended, Exit::Code(1)));
+        // A stop that comes to its end first.
+        let stopped = |ending: &mut Ending| {
+            ending.stop(TERM, 10, 500);
+            ending.step(510);
+        };
+        assert!(!by_lease(&[], &stopped, kill));
+        // A lease that ends before the grace of a stop does.
+        let outlived = |ending: &mut Ending| {
+            ending.stop(TERM, 5_000, 500);
+            ending.step(1_000);
+        };
+        assert!(by_lease(&[], &outlived, kill));
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub enum ToKeeper {
         /// The number of the signal.
         signal: i32,
     },
-    /// Extend a lease: unless it is extended again, the program and all that descends from it is dead by then.
+    /// Extend a lease: unless it is extended again, the program and all that descends from it is dead by then. A lease
+    /// never becomes shorter, and one that has ended stays so.
     Lease {
         /// Which.
         run: RunKey,
@@ -114,9 +115,8 @@ pub enum FromKeeper {
         /// Which.
         run: RunKey,
         /// How.
-        exit: Exit,
-        /// How long its output is.
-        output: u64,
+        #[serde(flatten)]
+        end: End,
     },
 }
 
@@ -146,12 +146,12 @@ pub struct Launch {
     pub output: OutputRule,
     /// It is refused when it comes later than this.
     pub launch_by: u64,
-    /// Its lease, when it has one.
+    /// When its lease ends, if it has one: it is dead by then. It is refused when the signal before that is due already.
     #[serde(default)]
     pub kill_at: Option<u64>,
     /// The signal that comes before the end of its lease, by its number.
     pub stop_signal: i32,
-    /// Microseconds between that and SIGKILL.
+    /// Microseconds between that and SIGKILL. Who gives a lease sees to it that this is a small part of it.
     pub stop_grace: u64,
 }
 
@@ -207,17 +207,24 @@ pub enum Stage {
         pid: u32,
     },
     /// It has ended.
-    Ended {
-        /// How.
-        exit: Exit,
-        /// How long its output is.
-        output: u64,
-    },
+    Ended(End),
     /// An earlier keeper was lost with it. It is gone for sure, and nobody knows how it ended.
     Lost,
 }
 
-/// How a program ended.
+/// The end of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// How its first process ended.
+    pub exit: Exit,
+    /// How long its output is.
+    pub output: u64,
+    /// Whether it was told to end because its lease did. A keeper that does not know how to say so says nothing.
+    #[serde(default)]
+    pub by_lease: bool,
+}
+
+/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {

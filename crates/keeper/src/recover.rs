@@ -24,7 +24,7 @@ pub(crate) fn recover(found: &Found, boot: &str) -> Result<Table, KeeperError> {
                 open.push((*run, root));
                 table.finish(*run, Over::Lost);
             }
-            Left::Ended { exit, output } => table.finish(*run, Over::Ended { exit, output }),
+            Left::Ended(end) => table.finish(*run, Over::Ended(end)),
             Left::Lost => table.finish(*run, Over::Lost),
         }
     }
@@ -56,16 +56,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::protocol::Exit;
+    use crate::protocol::{End, Exit};
 
     #[test]
     fn what_ended_stays_and_what_was_open_is_lost() {
-        let ended = Left::Ended { exit: Exit::Code(2), output: 9 };
+        let ended = Left::Ended(End { exit: Exit::Code(2), output: 9, by_lease: true });
         let runs = BTreeMap::from([(RunKey(1), Left::Open(None)), (RunKey(2), ended), (RunKey(3), Left::Lost)]);
         let found = Found { boot: Some("earlier".to_owned()), runs, is_whole: true };
         let table = recover(&found, "now").unwrap();
         let stages: Vec<String> = table.list().iter().map(|program| format!("{:?}", program.stage)).collect();
-        assert_eq!(stages, ["Lost", "Ended { exit: Code(2), output: 9 }", "Lost"]);
+        assert_eq!(stages, ["Lost", "Ended(End { exit: Code(2), output: 9, by_lease: true })", "Lost"]);
     }
 
     #[test]

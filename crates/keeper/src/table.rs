@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use crate::ending::Ending;
 use crate::journal::Entry;
 use crate::outputs::Growth;
-use crate::protocol::{Exit, Program, RunKey, Stage};
+use crate::protocol::{End, Program, RunKey, Stage};
 
 /// How many forgotten and refused runs are remembered. A launch is refused by itself some seconds after it was decided,
 /// so that only what was launched within those could come again.
@@ -32,7 +32,7 @@ pub(crate) struct Living {
 /// A run that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
-    Ended { exit: Exit, output: u64 },
+    Ended(End),
     Lost,
 }
 
@@ -165,7 +165,7 @@ impl Table {
         let over = self.over.iter().map(|(run, over)| Program {
             run: *run,
             stage: match *over {
-                Over::Ended { exit, output } => Stage::Ended { exit, output },
+                Over::Ended(end) => Stage::Ended(end),
                 Over::Lost => Stage::Lost,
             },
         });
@@ -180,7 +180,7 @@ impl Table {
             entries.push(Entry::Spawned { run: *run, pid: living.pid, start: living.start });
         }
         entries.extend(self.over.iter().map(|(run, over)| match *over {
-            Over::Ended { exit, output } => Entry::Exit { run: *run, exit, output },
+            Over::Ended(end) => Entry::Exit { run: *run, end },
             Over::Lost => Entry::Lost(*run),
         }));
         (entries, (self.living.len() + self.over.len()) as u64)

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use cronhold_core::record::{CommandLine, EnvText, Process, Run, Work};
+use cronhold_core::record::{CommandLine, EnvText, Process, Run, Terms, Work};
 use cronhold_keeper::{Launch, Limits, OutputRule, RunKey};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
@@ -18,6 +18,8 @@ pub const OUTPUT: OutputRule = OutputRule { head: 1 << 20, tail: 9 << 20 };
 const WORDS_MAX: usize = 2 << 20;
 /// Bytes of a secret.
 const SECRET_MAX: u64 = 128 * 1024;
+/// A program is asked to end in the last part of so many of its lease.
+const NOTICE_SHARE: u64 = 3;
 /// Variables of the daemon that are about the daemon and not about its programs.
 const OWN_NAMES: [&str; 3] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM"];
 const OWN_PREFIXES: [&str; 2] = ["CRONHOLD_", "LISTEN_"];
@@ -42,8 +44,15 @@ impl Surroundings {
         Self { env: env.into_iter().collect(), shell }
     }
 
-    /// What the keeper is told for a run, or why its program cannot be started.
-    pub fn launch(&self, run: &Run, fence: Option<u64>, launch_by: Span) -> Result<Launch, String> {
+    /// What the keeper is told for a run, or why its program cannot be started. It has to begin by one uptime, and to be
+    /// dead by another when it has a lease.
+    pub fn launch(
+        &self,
+        run: &Run,
+        fence: Option<u64>,
+        launch_by: Span,
+        kill_at: Option<Span>,
+    ) -> Result<Launch, String> {
         let Some(Work::Process(process)) = &run.work else { return Err("it has no process".to_owned()) };
         let argv = match &process.command {
             CommandLine::Shell { text, shell } => {
@@ -67,9 +76,9 @@ impl Surroundings {
             limits: limits(process),
             output: OUTPUT,
             launch_by: launch_by.micros(),
-            kill_at: None,
+            kill_at: kill_at.map(Span::micros),
             stop_signal: run.terms.signal.number(),
-            stop_grace: run.terms.grace.micros(),
+            stop_grace: notice(run).micros(),
         })
     }
 
@@ -116,6 +125,13 @@ impl Surroundings {
         }
         Ok(env)
     }
+}
+
+/// How long before the end of its lease a program is asked to end: its grace, but no large part of its lease, or it would
+/// be asked while all is well.
+fn notice(run: &Run) -> Span {
+    let Terms { grace, lease, .. } = run.terms;
+    lease.map_or(grace, |lease| grace.min(Span::from_micros(lease.micros() / NOTICE_SHARE)))
 }
 
 /// What a system that knows the user says of them. One that nobody knows is refused by the keeper.
@@ -194,7 +210,7 @@ mod tests {
     }
 
     fn launched(run: &Run, env: &[(&str, &str)]) -> Result<Launch, String> {
-        surroundings(env).launch(run, Some(9), Span::from_secs(5))
+        surroundings(env).launch(run, Some(9), Span::from_secs(5), Some(Span::from_secs(30)))
     }
 
     fn exec(words: &[&str]) -> Process {
@@ -211,6 +227,20 @@ mod tests {
         let usual = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
         assert_eq!(shell(None), format!("{usual} -c echo $HOME"));
         assert_eq!(launched(&run(exec(&["ls", "-l"])), &[]).expect("fine").argv, ["ls", "-l"]);
+    }
+
+    #[test]
+    fn a_lease_and_how_early_its_end_is_told() {
+        let secs = Span::from_secs;
+        for (grace, lease, notice) in
+            [(60, None, 60), (60, Some(45), 15), (10, Some(45), 10), (15, Some(45), 15), (0, Some(6), 0)]
+        {
+            let mut run = run(exec(&["true"]));
+            (run.terms.grace, run.terms.lease) = (secs(grace), lease.map(secs));
+            let launch = launched(&run, &[]).expect("fine");
+            assert_eq!(launch.stop_grace, secs(notice).micros(), "{grace} {lease:?}");
+            assert_eq!((launch.launch_by, launch.kill_at), (5_000_000, Some(30_000_000)));
+        }
     }
 
     #[test]

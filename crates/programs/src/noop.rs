@@ -10,25 +10,40 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
+/// Why a program was not started whose lease was over before.
+const LATE: &str = "it came too late to be started: its lease has ended";
+
 /// All programs of a node that do nothing.
 ///
-/// Invariant: `ends` holds exactly what `running` holds, in the order of time.
+/// Invariant: `ends` holds exactly the first ends of what `running` holds, in the order of time.
 #[derive(Debug, Default)]
 pub struct Noops {
-    running: BTreeMap<RunId, Span>,
+    running: BTreeMap<RunId, Running>,
     ends: BTreeSet<(Span, RunId)>,
     /// Reports that nobody has taken yet: at most two for each run that was launched.
     reports: VecDeque<(RunId, Report)>,
 }
 
+/// A program that does nothing yet.
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    /// When its time is over.
+    end: Span,
+    /// When its lease ends.
+    kill_at: Option<Span>,
+}
+
 impl Noops {
     /// Starts a run's program, unless it is there. One that takes no time has ended when it has started, and both are
-    /// one report.
-    pub fn launch(&mut self, run: &Run, uptime: Span) {
+    /// one report. With a lease it lives until that uptime, if that is not extended.
+    pub fn launch(&mut self, run: &Run, kill_at: Option<Span>, uptime: Span) {
+        if kill_at.is_some_and(|kill_at| kill_at <= uptime) && !self.running.contains_key(&run.id) {
+            return self.report(run.id, Report::NotLaunched(LATE.to_owned()));
+        }
         match run.work {
             Some(Work::Noop(duration)) if duration.is_zero() => self.report(run.id, Report::Ended(Verdict::SUCCESS)),
             Some(Work::Noop(duration)) if !self.running.contains_key(&run.id) => {
-                self.begin(run.id, uptime.plus(duration));
+                self.begin(run.id, Running { end: uptime.plus(duration), kill_at });
                 self.report(run.id, Report::Launched);
             }
             Some(Work::Noop(_)) => {}
@@ -43,7 +58,7 @@ impl Noops {
             return self.report(run.id, unsupported(run));
         };
         if run.state == State::Stopping {
-            return self.report(run.id, ended_by(run.terms.signal));
+            return self.report(run.id, failed(Reason::Signal(run.terms.signal)));
         }
         let started = run.entered(State::Running).or_else(|| run.entered(State::Starting)).unwrap_or(now);
         let left = started.plus(duration).since(now);
@@ -51,10 +66,21 @@ impl Noops {
             return self.report(run.id, Report::Ended(Verdict::SUCCESS));
         }
         if !self.running.contains_key(&run.id) {
-            self.begin(run.id, uptime.plus(left.min(duration)));
+            self.begin(run.id, Running { end: uptime.plus(left.min(duration)), kill_at: None });
         }
         if run.state == State::Starting {
             self.report(run.id, Report::Launched);
+        }
+    }
+
+    /// Programs may live until these uptimes. No lease becomes shorter, and one that has ended stays so.
+    pub fn extend(&mut self, leases: &[(RunId, Span)], uptime: Span) {
+        for (run, kill_at) in leases {
+            let Some(before) = self.running.get(run).copied() else { continue };
+            if before.kill_at.is_none_or(|known| known > uptime && known < *kill_at) {
+                self.remove(*run);
+                self.begin(*run, Running { kill_at: Some(*kill_at), ..before });
+            }
         }
     }
 
@@ -65,24 +91,18 @@ impl Noops {
 
     /// Sends a run's program a signal. It handles none, so any ends it.
     pub fn signal(&mut self, run: RunId, signal: Signal) {
-        let report = match self.running.remove(&run) {
-            Some(end) => {
-                self.ends.remove(&(end, run));
-                ended_by(signal)
-            }
-            None => Report::Lost,
-        };
+        let report = if self.remove(run).is_some() { failed(Reason::Signal(signal)) } else { Report::Lost };
         self.report(run, report);
     }
 
     /// Takes out up to so many reports that there are by now.
     pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, Report)> {
         while self.reports.len() < most
-            && let Some((end, run)) = self.ends.first().copied().filter(|(end, _)| *end <= uptime)
+            && let Some((_, run)) = self.ends.first().copied().filter(|(end, _)| *end <= uptime)
+            && let Some(running) = self.remove(run)
         {
-            self.ends.remove(&(end, run));
-            self.running.remove(&run);
-            self.report(run, Report::Ended(Verdict::SUCCESS));
+            let is_done = running.first() == running.end;
+            self.report(run, if is_done { Report::Ended(Verdict::SUCCESS) } else { failed(Reason::LockLost) });
         }
         let count = self.reports.len().min(most);
         self.reports.drain(..count).collect()
@@ -93,13 +113,26 @@ impl Noops {
         if self.reports.is_empty() { self.ends.first().map(|(end, _)| *end) } else { Some(Span::ZERO) }
     }
 
-    fn begin(&mut self, run: RunId, end: Span) {
-        self.running.insert(run, end);
-        self.ends.insert((end, run));
+    fn begin(&mut self, run: RunId, running: Running) {
+        self.ends.insert((running.first(), run));
+        self.running.insert(run, running);
+    }
+
+    fn remove(&mut self, run: RunId) -> Option<Running> {
+        let running = self.running.remove(&run)?;
+        self.ends.remove(&(running.first(), run));
+        Some(running)
     }
 
     fn report(&mut self, run: RunId, report: Report) {
         self.reports.push_back((run, report));
+    }
+}
+
+impl Running {
+    /// When it ends, by itself or with its lease.
+    fn first(&self) -> Span {
+        self.kill_at.map_or(self.end, |kill_at| kill_at.min(self.end))
     }
 }
 
@@ -112,8 +145,8 @@ fn unsupported(run: &Run) -> Report {
     Report::NotLaunched(format!("this version cannot run programs of its kind ({kind})"))
 }
 
-fn ended_by(signal: Signal) -> Report {
-    Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
+fn failed(reason: Reason) -> Report {
+    Report::Ended(Verdict { success: false, reason: Some(reason), exit: None, written: None })
 }
 
 #[cfg(test)]
@@ -154,8 +187,8 @@ mod tests {
     #[test]
     fn ends_when_its_time_is_over() {
         let mut noops = Noops::default();
-        noops.launch(&noop(5, &STARTING), up(10));
-        noops.launch(&noop(5, &STARTING), up(12));
+        noops.launch(&noop(5, &STARTING), None, up(10));
+        noops.launch(&noop(5, &STARTING), None, up(12));
         assert_eq!(noops.next(), Some(Span::ZERO));
         assert_eq!(told(&mut noops, 10), "launched");
         assert_eq!(noops.next(), Some(up(15)));
@@ -167,7 +200,7 @@ mod tests {
     #[test]
     fn one_that_takes_no_time_makes_one_report() {
         let mut noops = Noops::default();
-        noops.launch(&noop(0, &STARTING), up(10));
+        noops.launch(&noop(0, &STARTING), None, up(10));
         assert_eq!(told(&mut noops, 10), "ended well");
         assert_eq!(noops.next(), None);
     }
@@ -176,7 +209,7 @@ mod tests {
     fn others_cannot_be_run() {
         let mut noops = Noops::default();
         let run = run_of(Work::Unsupported("http".to_owned()), &STARTING);
-        noops.launch(&run, up(1));
+        noops.launch(&run, None, up(1));
         noops.adopt(&run, at(100), up(1));
         let sentence = "not launched: this version cannot run programs of its kind (http)";
         assert_eq!(told(&mut noops, 1), format!("{sentence}, {sentence}"));
@@ -208,10 +241,10 @@ mod tests {
     fn any_signal_ends_it() {
         let mut noops = Noops::default();
         let run = noop(60, &STARTING);
-        noops.launch(&run, up(0));
+        noops.launch(&run, None, up(0));
         noops.stop(&run);
         assert_eq!(told(&mut noops, 0), "launched, ended by signal SIGTERM");
-        noops.launch(&run, up(0));
+        noops.launch(&run, None, up(0));
         noops.signal(run.id, Signal::KILL);
         noops.signal(run.id, Signal::KILL);
         assert_eq!(told(&mut noops, 0), "launched, ended by signal SIGKILL, lost");
@@ -219,9 +252,46 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_ends_it_unless_it_is_extended() {
+        // The lease of a program that takes 60 seconds, an extension and when it comes; when it ends, and how.
+        let lost = "ended by lock lost";
+        for (lease, extension, end, how) in [
+            (None, None, 60, "ended well"),
+            (Some(20), None, 20, lost),
+            (Some(60), None, 60, "ended well"),
+            (Some(20), Some((40, 10)), 40, lost),
+            (Some(20), Some((99, 10)), 60, "ended well"),
+            (Some(20), Some((15, 10)), 20, lost),
+            (None, Some((40, 10)), 40, lost),
+            // It came too late, though nobody has looked meanwhile.
+            (Some(20), Some((99, 20)), 20, lost),
+        ] {
+            let mut noops = Noops::default();
+            let run = noop(60, &STARTING);
+            noops.launch(&run, lease.map(up), up(0));
+            assert_eq!(told(&mut noops, 0), "launched");
+            if let Some((until, at)) = extension {
+                noops.extend(&[(run.id, up(until))], up(at));
+            }
+            assert_eq!(noops.next(), Some(up(end)), "{lease:?} {extension:?}");
+            assert_eq!(told(&mut noops, end), how, "{lease:?} {extension:?}");
+            assert_eq!((told(&mut noops, 999).as_str(), noops.next()), ("", None));
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_over_lets_nothing_start() {
+        let mut noops = Noops::default();
+        noops.launch(&noop(0, &STARTING), Some(up(5)), up(5));
+        assert_eq!(told(&mut noops, 5), format!("not launched: {LATE}"));
+        noops.extend(&[(noop(0, &STARTING).id, up(9))], up(5));
+        assert_eq!(noops.next(), None);
+    }
+
+    #[test]
     fn takes_no_more_than_asked() {
         let mut noops = Noops::default();
-        noops.launch(&noop(1, &STARTING), up(0));
+        noops.launch(&noop(1, &STARTING), None, up(0));
         assert_eq!(noops.take(up(5), 1).len(), 1);
         assert_eq!(noops.next(), Some(up(1)));
         assert_eq!(noops.take(up(5), 1).len(), 1);

@@ -3,11 +3,13 @@
 
 use std::fmt;
 
-use crate::protocol::{Exit, RunKey};
+use crate::protocol::{End, Exit, RunKey};
 
 /// The form of the journal that this version writes and reads.
 const FORM: u32 = 1;
-/// The longest line: a word, a run, three numbers of at most 20 digits, the checksum and what stands between.
+/// The last word of an end that the end of a lease brought about. A line without it is as old versions write it.
+const BY_LEASE: &str = "lease";
+/// The longest line: a word, a run, three numbers of at most 20 digits, another word, the checksum and what stands between.
 pub(crate) const LINE_MAX: usize = 128;
 
 /// What is written down.
@@ -22,7 +24,7 @@ pub(crate) enum Entry {
     /// It was not started after all.
     Refused(RunKey),
     /// It has ended.
-    Exit { run: RunKey, exit: Exit, output: u64 },
+    Exit { run: RunKey, end: End },
     /// An earlier keeper was lost with it.
     Lost(RunKey),
     /// Nobody needs to remember it.
@@ -52,14 +54,19 @@ impl Entry {
                 Self::Spawned { run: run(key)?, pid: pid.parse().ok()?, start: start.parse().ok()? }
             }
             ["refused", key] => Self::Refused(run(key)?),
-            ["exit", key, how, number, output] => {
+            ["exit", key, how, number, output, rest @ ..] => {
+                let by_lease = match rest {
+                    [] => false,
+                    [BY_LEASE] => true,
+                    _ => return None,
+                };
                 let number = number.parse().ok()?;
                 let exit = match *how {
                     "code" => Exit::Code(number),
                     "signal" => Exit::Signal(number),
                     _ => return None,
                 };
-                Self::Exit { run: run(key)?, exit, output: output.parse().ok()? }
+                Self::Exit { run: run(key)?, end: End { exit, output: output.parse().ok()?, by_lease } }
             }
             ["lost", key] => Self::Lost(run(key)?),
             ["forgotten", key] => Self::Forgotten(run(key)?),
@@ -75,8 +82,14 @@ impl fmt::Display for Entry {
             Self::Intent(run) => write!(f, "intent {run}"),
             Self::Spawned { run, pid, start } => write!(f, "spawned {run} {pid} {start}"),
             Self::Refused(run) => write!(f, "refused {run}"),
-            Self::Exit { run, exit: Exit::Code(code), output } => write!(f, "exit {run} code {code} {output}"),
-            Self::Exit { run, exit: Exit::Signal(signal), output } => write!(f, "exit {run} signal {signal} {output}"),
+            Self::Exit { run, end: End { exit, output, by_lease } } => {
+                let (how, number) = match exit {
+                    Exit::Code(code) => ("code", code),
+                    Exit::Signal(signal) => ("signal", signal),
+                };
+                write!(f, "exit {run} {how} {number} {output}")?;
+                if *by_lease { write!(f, " {BY_LEASE}") } else { Ok(()) }
+            }
             Self::Lost(run) => write!(f, "lost {run}"),
             Self::Forgotten(run) => write!(f, "forgotten {run}"),
         }
@@ -107,8 +120,8 @@ mod tests {
             Entry::Intent(run),
             Entry::Spawned { run, pid: i32::MAX, start: u64::MAX },
             Entry::Refused(run),
-            Entry::Exit { run, exit: Exit::Code(i32::MIN), output: u64::MAX },
-            Entry::Exit { run, exit: Exit::Signal(64), output: 0 },
+            Entry::Exit { run, end: End { exit: Exit::Code(i32::MIN), output: u64::MAX, by_lease: true } },
+            Entry::Exit { run, end: End { exit: Exit::Signal(64), output: 0, by_lease: false } },
             Entry::Lost(run),
             Entry::Forgotten(run),
         ]

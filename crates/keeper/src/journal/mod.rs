@@ -141,7 +141,7 @@ fn fill(home: &OwnedFd, mut text: Vec<u8>, size: u64) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Exit, RunKey};
+    use crate::protocol::{End, Exit, RunKey};
     use crate::scratch::Scratch;
 
     #[test]
@@ -159,13 +159,14 @@ mod tests {
         assert!((10..20).contains(&started), "{started}");
         for run in (0..started).map(RunKey) {
             journal.add(&Entry::Spawned { run, pid: i32::MAX, start: u64::MAX });
-            journal.add(&Entry::Exit { run, exit: Exit::Signal(9), output: u64::MAX });
+            let end = End { exit: Exit::Signal(9), output: u64::MAX, by_lease: true };
+            journal.add(&Entry::Exit { run, end });
             journal.flush().unwrap();
         }
         let found = read(&std::fs::read(scratch.path().join(NAME)).unwrap());
         assert!(found.is_whole);
         assert_eq!(found.runs.len() as u128, started);
-        assert!(found.runs.values().all(|left| matches!(left, Left::Ended { .. })));
+        assert!(found.runs.values().all(|left| matches!(left, Left::Ended(_))));
         assert_eq!(std::fs::metadata(scratch.path().join(NAME)).unwrap().len(), max);
     }
 

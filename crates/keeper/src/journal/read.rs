@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
-use crate::protocol::{Exit, RunKey};
+use crate::protocol::{End, RunKey};
 
 /// What is known of a run from the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) enum Left {
     /// It may have been started; its process and the tick at which that began, when they were written.
     Open(Option<(i32, u64)>),
     /// It has ended.
-    Ended { exit: Exit, output: u64 },
+    Ended(End),
     /// A keeper was lost with it.
     Lost,
 }
@@ -52,8 +52,8 @@ fn take(found: &mut Found, entry: Entry) {
         Entry::Spawned { run, pid, start } => {
             found.runs.insert(run, Left::Open(Some((pid, start))));
         }
-        Entry::Exit { run, exit, output } => {
-            found.runs.insert(run, Left::Ended { exit, output });
+        Entry::Exit { run, end } => {
+            found.runs.insert(run, Left::Ended(end));
         }
         Entry::Lost(run) => {
             found.runs.insert(run, Left::Lost);
@@ -67,6 +67,7 @@ fn take(found: &mut Found, entry: Entry) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Exit;
 
     fn journal(entries: &[Entry]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -82,7 +83,7 @@ mod tests {
             Entry::Intent(b),
             Entry::Spawned { run: b, pid: 7, start: 9 },
             Entry::Intent(c),
-            Entry::Exit { run: c, exit: Exit::Code(3), output: 5 },
+            Entry::Exit { run: c, end: End { exit: Exit::Code(3), output: 5, by_lease: false } },
             Entry::Intent(d),
             Entry::Refused(d),
             Entry::Lost(e),
@@ -95,7 +96,7 @@ mod tests {
         bytes.extend_from_slice(&[0; 100]);
         let found = read(&bytes);
         let runs: Vec<_> = found.runs.into_iter().map(|(run, left)| (run.0, left)).collect();
-        let ended = Left::Ended { exit: Exit::Code(3), output: 5 };
+        let ended = Left::Ended(End { exit: Exit::Code(3), output: 5, by_lease: false });
         assert_eq!(runs, [(1, Left::Open(None)), (2, Left::Open(Some((7, 9)))), (3, ended), (5, Left::Lost)]);
         assert!(found.is_whole);
         assert_eq!(found.boot.as_deref(), Some("b"));

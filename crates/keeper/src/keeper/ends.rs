@@ -37,11 +37,11 @@ impl Keeper {
         }
     }
 
-    /// A lease ends at another time.
+    /// A lease ends later than was said.
     pub(super) fn extend(&mut self, run: RunKey, kill_at: u64) {
         self.extend_queued(run, kill_at);
         if let Some(living) = self.table.living_mut(run) {
-            living.ending.extend(kill_at);
+            living.ending.extend(kill_at, clock::now());
             self.table.reschedule(run);
         }
     }
@@ -65,7 +65,14 @@ impl Keeper {
             match living.ending.step(now) {
                 Step::Wait => {}
                 Step::Signal(signal) => send_group(Some(living.pid), signal),
-                Step::Kill | Step::Drain if now < self.look_after => living.ending.postpone(self.look_after),
+                step @ (Step::Kill | Step::Drain) if now < self.look_after => {
+                    if step == Step::Kill {
+                        // What is found without a look dies in time; the rest of the tree has to wait for the look.
+                        self.cgroups.kill(run);
+                        send_group(living.ending.exit().is_none().then_some(living.pid), Signal::KILL.as_raw());
+                    }
+                    living.ending.postpone(self.look_after);
+                }
                 step @ (Step::Kill | Step::Drain) => looks.push((run, step)),
             }
             self.table.reschedule(run);

@@ -43,10 +43,12 @@ impl Keeper {
         }
     }
 
-    /// Extends the lease of a launch that was not yet written down.
+    /// Extends the lease of a launch that was not yet written down. Whether it has ended is looked at when it is.
     pub(super) fn extend_queued(&mut self, run: RunKey, kill_at: u64) {
-        if let Some(launch) = self.queue.iter_mut().find(|launch| launch.run == run) {
-            launch.kill_at = Some(kill_at);
+        if self.queued.contains(&run)
+            && let Some(launch) = self.queue.iter_mut().find(|launch| launch.run == run)
+        {
+            launch.kill_at = launch.kill_at.max(Some(kill_at));
         }
     }
 
@@ -59,9 +61,11 @@ impl Keeper {
         for launch in batch {
             let run = launch.run;
             self.queued.remove(&run);
-            if launch.launch_by < now || launch.kill_at.is_some_and(|kill_at| kill_at <= now) {
+            if launch.launch_by < now {
                 let late = now.saturating_sub(launch.launch_by) / 1_000;
                 self.refuse(run, &format!("it came too late to be started (by {late} ms)"));
+            } else if launch.kill_at.is_some_and(|kill_at| kill_at.saturating_sub(launch.stop_grace) <= now) {
+                self.refuse(run, "it came too late to be started: its lease is about to end");
             } else if self.journal.room() == 0 {
                 self.refuse(run, "the journal of the keeper has no room for it");
             } else {

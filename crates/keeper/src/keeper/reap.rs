@@ -4,11 +4,11 @@
 use rustix::process::{WaitOptions, WaitStatus};
 
 use super::Keeper;
-use crate::clock;
 use crate::journal::Entry;
-use crate::protocol::{Exit, FromKeeper, RunKey};
+use crate::protocol::{End, Exit, FromKeeper, RunKey};
 use crate::spawn::{READY, REPORT_MAX};
 use crate::table::{Living, Over};
+use crate::{clock, fail};
 
 /// Children that are waited for in one turn; the signal of the rest is taken up again in the next.
 const REAPS_MAX: usize = 4_096;
@@ -82,9 +82,11 @@ impl Keeper {
         self.outputs.look(run, &mut living.growth);
         let output = living.growth.size();
         self.cgroups.remove(run);
-        self.journal.add(&Entry::Exit { run, exit, output });
-        self.table.finish(run, Over::Ended { exit, output });
-        self.news.push(FromKeeper::Ended { run, exit, output });
+        fail::point("keeper-before-exit-written");
+        let end = End { exit, output, by_lease: living.ending.is_by_lease(exit) };
+        self.journal.add(&Entry::Exit { run, end });
+        self.table.finish(run, Over::Ended(end));
+        self.news.push(FromKeeper::Ended { run, end });
     }
 }
 

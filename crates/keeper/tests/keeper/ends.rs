@@ -1,6 +1,6 @@
 //! How programs are brought to their end, with all that descends from them, whatever they do against it.
 
-use crate::support::{Daemon, Keeper, SECOND, is_alive, now, read_pid, shell, until};
+use crate::support::{Daemon, Keeper, SECOND, is_alive, read_pid};
 use cronhold_keeper::{Exit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
@@ -12,23 +12,18 @@ fn stop(daemon: &mut Daemon, run: RunKey, grace: u64) {
     daemon.say(&ToKeeper::Stop { run, signal: TERM, grace });
 }
 
-/// Waits until a program has written this line.
-fn wait_for(keeper: &Keeper, run: RunKey, line: &str) {
-    until(line, || keeper.read_output(run).lines().any(|other| other == line).then_some(()));
-}
-
 #[test]
 fn a_stop_is_the_signal_first() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
-    wait_for(&keeper, run, "ready");
+    keeper.wait_for(run, "ready");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).0, Exit::Code(3));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(3));
     assert!(keeper.read_output(run).ends_with("asked\n"));
     let (run, _) = daemon.start("sleep 600");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).0, Exit::Signal(TERM));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(TERM));
 }
 
 #[test]
@@ -36,9 +31,9 @@ fn who_ignores_the_signal_is_killed_after_the_grace() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pid) = daemon.start("trap '' TERM; echo ready; while :; do sleep 0.01; done");
-    wait_for(&keeper, run, "ready");
+    keeper.wait_for(run, "ready");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
     assert!(!is_alive(pid));
 }
 
@@ -56,7 +51,7 @@ fn start_with_escapees(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (Ru
         first.to_owned(),
     ];
     let (run, pid) = daemon.start(&lines.join("\n"));
-    wait_for(keeper, run, "ready");
+    keeper.wait_for(run, "ready");
     let mut pids = vec![pid];
     pids.extend(["child", "session", "daemon"].map(|name| read_pid(&folder.join(name))));
     assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
@@ -69,7 +64,7 @@ fn escapees_die_with_a_program_that_ignores_the_stop() {
     let mut daemon = keeper.daemon();
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
@@ -80,7 +75,7 @@ fn escapees_die_with_a_program_that_obeys_the_stop() {
     let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, script);
     stop(&mut daemon, run, SECOND / 2);
-    assert_eq!(daemon.ended(run).0, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
@@ -90,7 +85,7 @@ fn a_kill_is_for_the_whole_tree() {
     let mut daemon = keeper.daemon();
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
@@ -101,9 +96,9 @@ fn a_program_that_forks_all_the_time_is_caught() {
     let script = "n=0; while [ $n -lt 200 ]; do n=$((n + 1)); (setsid sleep 600 &); done; echo ready; ".to_owned()
         + "while :; do (setsid sleep 600 &); sleep 0.01; done";
     let (run, _) = daemon.start(&script);
-    wait_for(&keeper, run, "ready");
+    keeper.wait_for(run, "ready");
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
     assert_eq!(marked(run), Vec::<u32>::new());
 }
 
@@ -124,55 +119,11 @@ fn other_signals_reach_the_group_alone() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done");
-    wait_for(&keeper, run, "ready");
+    keeper.wait_for(run, "ready");
     daemon.say(&ToKeeper::Signal { run, signal: 10 });
-    wait_for(&keeper, run, "usr1");
+    keeper.wait_for(run, "usr1");
     // A number that means nothing changes nothing.
     daemon.say(&ToKeeper::Signal { run, signal: 12_345 });
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
-}
-
-#[test]
-fn a_lease_warns_and_kills_even_without_a_daemon() {
-    let keeper = Keeper::start();
-    let mut daemon = keeper.daemon();
-    let mut wanted = shell("trap 'echo warned' TERM; echo ready; while :; do sleep 0.01; done");
-    wanted.kill_at = Some(now() + 2 * SECOND);
-    wanted.stop_grace = SECOND;
-    let run = daemon.launch(&wanted);
-    let pid = daemon.started(run);
-    wait_for(&keeper, run, "ready");
-    drop(daemon);
-    until("it is dead", || (!is_alive(pid)).then_some(()));
-    assert!(keeper.read_output(run).ends_with("warned\n"), "{}", keeper.read_output(run));
-    let mut daemon = keeper.daemon();
-    if daemon.listed.iter().any(|program| matches!(program.stage, cronhold_keeper::Stage::Running { .. })) {
-        assert_eq!(daemon.ended(run).0, Exit::Signal(KILL));
-    }
-}
-
-#[test]
-fn a_lease_that_is_extended_does_not_end() {
-    let keeper = Keeper::start();
-    let mut daemon = keeper.daemon();
-    let mut wanted = shell("sleep 600");
-    wanted.kill_at = Some(now() + 2 * SECOND);
-    wanted.stop_grace = 0;
-    let run = daemon.launch(&wanted);
-    daemon.started(run);
-    daemon.say(&ToKeeper::Lease { run, kill_at: now() + LONG });
-    // Another one with the old lease ends: by then the first would have, too.
-    let mut other = shell("sleep 600");
-    other.kill_at = wanted.kill_at.map(|kill_at| kill_at + 1_000);
-    other.stop_grace = 0;
-    let other = daemon.launch(&other);
-    assert_eq!(daemon.ended(other).0, Exit::Signal(KILL));
-    assert!(
-        keeper
-            .daemon()
-            .listed
-            .iter()
-            .any(|program| program.run == run && matches!(program.stage, cronhold_keeper::Stage::Running { .. }))
-    );
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::support::{Daemon, Keeper, SECOND, launch, shell, until};
-use cronhold_keeper::{Exit, FromKeeper, Launch, OutputRule, RunKey, ToKeeper};
+use cronhold_keeper::{End, Exit, FromKeeper, Launch, OutputRule, RunKey, ToKeeper};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -32,8 +32,8 @@ fn mixed(number: usize) -> Launch {
 /// The run that is over with this message, if it is one that ends a run; it is forgotten.
 fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
     match message {
-        FromKeeper::Ended { run, exit, .. } => {
-            assert_eq!(*exit, Exit::Code(0));
+        FromKeeper::Ended { run, end } => {
+            assert_eq!(end.exit, Exit::Code(0));
             daemon.say(&ToKeeper::Forget { runs: vec![*run] });
             Some(*run)
         }
@@ -84,7 +84,7 @@ fn many_that_run_at_once_are_all_told() {
         daemon.say(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
     }
     for run in runs {
-        assert_eq!(daemon.ended(run).0, Exit::Signal(15));
+        assert_eq!(daemon.ended(run).exit, Exit::Signal(15));
     }
 }
 
@@ -97,7 +97,7 @@ fn a_long_output_keeps_its_two_ends_and_all_offsets() {
     let mut wanted = shell(&script);
     wanted.output = OutputRule { head: MIB, tail: 2 * MIB };
     let run = daemon.launch(&wanted);
-    assert_eq!(daemon.ended(run), (Exit::Code(0), SIZE));
+    assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: SIZE, by_lease: false });
     let file = std::fs::File::open(keeper.output(run)).unwrap();
     assert_eq!(file.metadata().unwrap().len(), SIZE);
     assert!(file.metadata().unwrap().blocks() * 512 < 4 * MIB, "{} blocks", file.metadata().unwrap().blocks());
@@ -151,18 +151,18 @@ fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
     assert!(running.len() >= 3 && refused >= 3, "{} run, {refused} were refused", running.len());
     for run in &running {
         daemon.say(&ToKeeper::Signal { run: *run, signal: 9 });
-        assert_eq!(daemon.ended(*run).0, Exit::Signal(9));
+        assert_eq!(daemon.ended(*run).exit, Exit::Signal(9));
     }
     // Every end was written.
     keeper.replace();
     let mut daemon = keeper.daemon();
     let ended = |program: &cronhold_keeper::Program| {
-        matches!(program.stage, cronhold_keeper::Stage::Ended { exit: Exit::Signal(9), .. })
+        matches!(program.stage, cronhold_keeper::Stage::Ended(End { exit: Exit::Signal(9), .. }))
     };
     assert_eq!(daemon.listed.iter().filter(|program| ended(program)).count(), running.len());
     daemon.say(&ToKeeper::Forget { runs: running });
     let (run, _) = daemon.start("exit 0");
-    assert_eq!(daemon.ended(run).0, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod support;
 
 mod ends;
+mod leases;
 mod load;
 mod programs;
 mod restarts;

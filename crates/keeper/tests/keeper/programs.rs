@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::{Keeper, launch, new_run, shell};
-use cronhold_keeper::{Exit, Limits, ToKeeper};
+use cronhold_keeper::{End, Exit, Limits, ToKeeper};
 
 #[test]
 fn exit_codes_and_signals_are_told() {
@@ -20,7 +20,7 @@ fn exit_codes_and_signals_are_told() {
     ] {
         let run = daemon.launch(&shell(script));
         daemon.started(run);
-        assert_eq!(daemon.ended(run), (wanted, 0), "{script}");
+        assert_eq!(daemon.ended(run), End { exit: wanted, output: 0, by_lease: false }, "{script}");
     }
 }
 
@@ -29,7 +29,7 @@ fn both_streams_go_into_one_file_in_order() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let run = daemon.launch(&shell("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf end"));
-    let (exit, output) = daemon.ended(run);
+    let End { exit, output, .. } = daemon.ended(run);
     let wanted = "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\nend";
     assert_eq!(keeper.read_output(run), wanted);
     assert_eq!((exit, output), (Exit::Code(0), wanted.len() as u64));
@@ -41,7 +41,7 @@ fn a_program_that_closes_its_output_runs_on() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let run = daemon.launch(&shell("echo before; exec >&- 2>&-; exit 4"));
-    assert_eq!(daemon.ended(run), (Exit::Code(4), 7));
+    assert_eq!(daemon.ended(run), End { exit: Exit::Code(4), output: 7, by_lease: false });
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn it_gets_its_environment_place_mask_and_session_and_nothing_else() {
     wanted.umask = Some(0o077);
     let run = daemon.launch(&wanted);
     let pid = daemon.started(run);
-    assert_eq!(daemon.ended(run).0, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
     let text = keeper.read_output(run);
     assert!(text.contains("GREETING=hello, world\n"), "{text}");
     assert!(text.contains(&format!("CRONHOLD_RUN_ID={run}\n")), "{text}");
@@ -128,7 +128,7 @@ fn limits_hold_through_the_second_stage() {
     wanted.limits = Limits { files: Some(33), cpu_time: Some(77), core: Some(0), ..Limits::default() };
     let run = daemon.launch(&wanted);
     daemon.started(run);
-    assert_eq!(daemon.ended(run).0, Exit::Signal(13));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(13));
     assert_eq!(keeper.read_output(run), "33\n77\n0\n/usr\n0027\nname\n");
 }
 
@@ -167,7 +167,7 @@ fn another_user_is_taken_on_by_root_and_refused_to_others() {
     wanted.user = Some("65534".to_owned());
     let run = daemon.launch(&wanted);
     if rustix::process::geteuid().is_root() {
-        assert_eq!(daemon.ended(run).0, Exit::Code(0));
+        assert_eq!(daemon.ended(run).exit, Exit::Code(0));
         assert!(keeper.read_output(run).starts_with("65534\n"));
     } else {
         assert!(daemon.refused(run).contains("not as root"));
@@ -181,7 +181,7 @@ fn what_runs_behind_a_program_lives_on_and_its_output_is_not_counted() {
     let pid_file = keeper.data.join("pid");
     let script = format!("sleep 600 & echo $! > {}; printf abc", pid_file.display());
     let run = daemon.launch(&shell(&script));
-    assert_eq!(daemon.ended(run), (Exit::Code(0), 3));
+    assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: 3, by_lease: false });
     let pid = crate::support::read_pid(&pid_file);
     daemon.say(&ToKeeper::Forget { runs: vec![run] });
     crate::support::until("its output is removed", || (!keeper.output(run).exists()).then_some(()));

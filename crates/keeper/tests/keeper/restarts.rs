@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use crate::support::{Keeper, PATIENCE, SECOND, is_alive, keeper_command, read_pid, shell, until};
-use cronhold_keeper::{Exit, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{End, Exit, Program, RunKey, Stage, ToKeeper};
 
 fn stages(listed: &[Program]) -> Vec<(RunKey, Stage)> {
     listed.iter().map(|program| (program.run, program.stage)).collect()
+}
+
+/// Ended, and not by its lease.
+fn ended(exit: Exit, output: u64) -> Stage {
+    Stage::Ended(End { exit, output, by_lease: false })
 }
 
 /// Kills what a test has kept alive on purpose.
@@ -25,7 +30,7 @@ fn a_daemon_that_comes_back_finds_what_runs_and_what_ended() {
     drop(daemon);
     until("it has ended", || {
         let listed = stages(&keeper.daemon().listed);
-        listed.contains(&(over, Stage::Ended { exit: Exit::Code(9), output: 4 })).then_some(())
+        listed.contains(&(over, ended(Exit::Code(9), 4))).then_some(())
     });
     let mut daemon = keeper.daemon();
     assert!(stages(&daemon.listed).contains(&(runs, Stage::Running { pid })));
@@ -53,7 +58,7 @@ fn a_new_keeper_ends_what_a_killed_one_left_and_says_that_it_is_lost() {
     keeper.replace();
     let mut daemon = keeper.daemon();
     assert!(!is_alive(pid) && !is_alive(escapee));
-    let mut wanted = [(lost, Stage::Lost), (over, Stage::Ended { exit: Exit::Code(3), output: 0 })];
+    let mut wanted = [(lost, Stage::Lost), (over, ended(Exit::Code(3), 0))];
     wanted.sort_by_key(|(run, _)| *run);
     assert_eq!(stages(&daemon.listed), wanted);
     let again = daemon.launch(&cronhold_keeper::Launch { run: lost, ..shell("true") });
@@ -80,7 +85,7 @@ fn a_journal_with_a_torn_end_is_read_up_to_it() {
     keeper.replace();
     let listed = stages(&keeper.daemon().listed);
     assert!(listed.contains(&(lost, Stage::Lost)), "{listed:?}");
-    assert!(listed.contains(&(over, Stage::Ended { exit: Exit::Code(3), output: 0 })), "{listed:?}");
+    assert!(listed.contains(&(over, ended(Exit::Code(3), 0))), "{listed:?}");
 }
 
 #[test]
@@ -122,11 +127,11 @@ fn without_programs_and_daemon_it_ends_and_with_either_it_stays() {
     drop(daemon);
     // The program outlasts the idle time by far, and the keeper with it.
     let (mut daemon, _) = (keeper.daemon(), std::fs::write(&go, "").unwrap());
-    assert_eq!(daemon.ended(run).0, Exit::Code(6));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(6));
     drop(daemon);
     assert!(keeper.wait());
     keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
-    assert_eq!(stages(&keeper.daemon().listed), [(run, Stage::Ended { exit: Exit::Code(6), output: 0 })]);
+    assert_eq!(stages(&keeper.daemon().listed), [(run, ended(Exit::Code(6), 0))]);
 }
 
 #[test]
@@ -138,7 +143,7 @@ fn one_that_retires_starts_nothing_and_ends_with_its_last_program() {
     let late = daemon.launch(&shell("true"));
     assert!(daemon.refused(late).contains("about to end"));
     daemon.say(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
-    assert_eq!(daemon.ended(run).0, Exit::Signal(15));
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(15));
     assert_eq!(daemon.hear(), None);
     assert!(keeper.wait());
 }
@@ -152,8 +157,7 @@ fn one_that_is_told_to_end_stops_its_programs_as_their_jobs_say() {
     let run = daemon.launch(&wanted);
     daemon.started(run);
     until("it is ready", || (keeper.read_output(run) == "ready\n").then_some(()));
-    let keeper_pid = rustix::process::Pid::from_raw(keeper.pid().try_into().unwrap()).unwrap();
-    rustix::process::kill_process(keeper_pid, rustix::process::Signal::TERM).unwrap();
-    assert_eq!(daemon.ended(run).0, Exit::Code(5));
+    keeper.signal(rustix::process::Signal::TERM);
+    assert_eq!(daemon.ended(run).exit, Exit::Code(5));
     assert!(keeper.wait());
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cronhold_keeper::frames::{Inbox, encode};
 use cronhold_keeper::{
-    Exit, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
+    End, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
 };
 
 /// How long anything may take before a test gives up.
@@ -79,6 +79,11 @@ impl Keeper {
         self.process.wait().unwrap();
     }
 
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -93,6 +98,11 @@ impl Keeper {
 
     pub(crate) fn read_output(&self, run: RunKey) -> String {
         String::from_utf8(std::fs::read(self.output(run)).unwrap()).unwrap()
+    }
+
+    /// Waits until a program has written this line.
+    pub(crate) fn wait_for(&self, run: RunKey, line: &str) {
+        until(line, || self.read_output(run).lines().any(|other| other == line).then_some(()));
     }
 
     pub(crate) fn connect(&self) -> UnixStream {
@@ -208,9 +218,9 @@ impl Daemon {
         })
     }
 
-    pub(crate) fn ended(&mut self, wanted: RunKey) -> (Exit, u64) {
+    pub(crate) fn ended(&mut self, wanted: RunKey) -> End {
         self.find(|message| match message {
-            FromKeeper::Ended { run, exit, output } if *run == wanted => Some((*exit, *output)),
+            FromKeeper::Ended { run, end } if *run == wanted => Some(*end),
             FromKeeper::Refused { run, why } if *run == wanted => panic!("refused: {why}"),
             _ => None,
         })

@@ -11,12 +11,12 @@ fn protocols_that_overlap_are_spoken_and_others_are_answered_and_closed() {
     let keeper = Keeper::start();
     let mut newer = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL);
     let (run, _) = newer.start("exit 1");
-    assert_eq!(newer.ended(run).0, Exit::Code(1));
+    assert_eq!(newer.ended(run).exit, Exit::Code(1));
     let mut stranger = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
     assert_eq!((stranger.hear(), stranger.listed.len()), (None, 0));
     // The stranger did not take the word from the daemon.
     let (run, _) = newer.start("exit 2");
-    assert_eq!(newer.ended(run).0, Exit::Code(2));
+    assert_eq!(newer.ended(run).exit, Exit::Code(2));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_new_daemon_takes_the_word_from_the_old_one() {
     let mut new = keeper.daemon();
     assert_eq!(old.hear(), None);
     let (run, _) = new.start("exit 2");
-    assert_eq!(new.ended(run).0, Exit::Code(2));
+    assert_eq!(new.ended(run).exit, Exit::Code(2));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_daemon_that_does_not_read_holds_nobody_up() {
     assert!(told < 200_000, "the keeper never hung up");
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("exit 2");
-    assert_eq!(daemon.ended(run).0, Exit::Code(2));
+    assert_eq!(daemon.ended(run).exit, Exit::Code(2));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! What others carry away: messages to the keeper, reports to the node, outputs to the store, words to the log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::command::Report;
-use cronhold_keeper::{RunKey, Stage, ToKeeper};
+use cronhold_keeper::{RunKey, ToKeeper};
 use cronhold_schedule::Span;
 
-use super::{At, Due, FORGET_MAX, Finish, Known, LAUNCH_WITHIN, Line, Processes, Succession, Want};
+use super::{At, Due, FORGET_MAX, Finish, Known, LAUNCH_WITHIN, Line, PART_AFTER, Processes, Succession, Want};
 
 impl Processes {
     /// What is to be said to the keeper next, if it can be said now.
@@ -20,6 +21,10 @@ impl Processes {
             self.line = Line::Leaving;
             return Some(Due::Say(ToKeeper::Retire));
         }
+        // First, because a lease that is said too late has ended.
+        if let Some(lease) = self.next_lease() {
+            return Some(Due::Say(lease));
+        }
         while let Some(want) = self.wants.pop_front() {
             let (Want::Launch(id) | Want::Stop(id) | Want::Signal(id, _)) = want;
             let Some(known) = self.known.get_mut(&id) else { continue };
@@ -29,8 +34,9 @@ impl Processes {
                 (Want::Launch(_), At::Waiting) if known.launch_by > uptime => {
                     self.deadlines.remove(&(known.launch_by, id));
                     known.at = At::Asked;
-                    let Known { run, fence, launch_by, .. } = known;
-                    return Some(Due::Launch { run: Arc::clone(run), fence: *fence, launch_by: *launch_by });
+                    let Known { run: Some(run), fence, launch_by, kill_at, .. } = known else { continue };
+                    let (run, fence, launch_by, kill_at) = (Arc::clone(run), *fence, *launch_by, *kill_at);
+                    return Some(Due::Launch { run, fence, launch_by, kill_at });
                 }
                 (Want::Stop(_), At::Running) => {
                     let Some((signal, grace)) = known.stop else { continue };
@@ -48,6 +54,19 @@ impl Processes {
         (!runs.is_empty()).then_some(Due::Say(ToKeeper::Forget { runs }))
     }
 
+    /// The next lease that the keeper has to know of. One of a program that is not there yet goes with its launch, and
+    /// one of a program that is looked for is said when it is found.
+    fn next_lease(&mut self) -> Option<ToKeeper> {
+        while let Some(id) = self.leases.pop_first() {
+            if let Some(known) = self.known.get(&id)
+                && let (At::Asked | At::Running, Some(kill_at)) = (known.at, known.kill_at)
+            {
+                return Some(ToKeeper::Lease { run: RunKey(id.bits()), kill_at: kill_at.micros() });
+            }
+        }
+        None
+    }
+
     /// Takes out up to so many reports that there are by now.
     pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, Report)> {
         while let Some((_, run)) = self.deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
@@ -59,12 +78,34 @@ impl Processes {
             self.tell(run, Report::NotLaunched(format!("the keeper {why}")));
         }
         let count = self.reports.len().min(most);
-        self.reports.drain(..count).collect()
+        let taken: Vec<(RunId, Report)> = self.reports.drain(..count).collect();
+        for (run, _) in &taken {
+            if self.known.get(run).is_some_and(|known| known.is_settled && known.at == At::Told) {
+                self.partings.insert((uptime.plus(PART_AFTER), *run));
+            }
+        }
+        taken
     }
 
-    /// When there is a report to be taken: at once, at some uptime, or never as things are.
+    /// Lets go of programs whose runs were over before they ended, when the node was told long ago: a report that
+    /// changes nothing is not answered. True when the keeper is to be told.
+    pub fn part(&mut self, uptime: Span) -> bool {
+        let mut has_parted = false;
+        while let Some((_, run)) = self.partings.first().copied().filter(|(at, _)| *at <= uptime) {
+            self.partings.pop_first();
+            if self.known.get(&run).is_some_and(|known| known.is_settled && known.at == At::Told) {
+                self.let_go(run);
+                has_parted = true;
+            }
+        }
+        has_parted
+    }
+
+    /// When there is a report to be taken or something to part with: at once, at some uptime, or never as things are.
     pub fn due(&self) -> Option<Span> {
-        if self.reports.is_empty() { self.deadlines.first().map(|(at, _)| *at) } else { Some(Span::ZERO) }
+        let first = |times: &BTreeSet<(Span, RunId)>| times.first().map(|(at, _)| *at);
+        let later = [&self.deadlines, &self.partings].into_iter().filter_map(first).min();
+        if self.reports.is_empty() { later } else { Some(Span::ZERO) }
     }
 
     /// Takes out up to so many programs whose outputs have to be stored to the end.
@@ -80,9 +121,8 @@ impl Processes {
 
     /// Whether the keeper has nothing to do. One that makes room starts nothing more, so it is asked only then.
     fn is_idle(&self) -> bool {
-        let is_running = |stage: &Stage| matches!(stage, Stage::Running { .. });
         let is_with_keeper = |known: &Known| matches!(known.at, At::Asked | At::Running);
-        self.is_ready && !self.strays.values().any(is_running) && !self.known.values().any(is_with_keeper)
+        self.is_ready && !self.known.values().any(is_with_keeper)
     }
 
     /// Takes out what people should know, each with whether it is trouble.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
 use cronhold_core::command::Report;
-use cronhold_keeper::{Program, RunKey, Stage};
+use cronhold_keeper::{Program, Stage};
 
-use super::{At, Finish, Processes, Want, run_id};
+use super::{At, Finish, Known, Processes, Want, run_id};
 
 impl Processes {
     /// The whole list has come.
@@ -38,14 +38,18 @@ impl Processes {
                 if known.stop.is_some() {
                     self.wants.push_back(Want::Stop(run));
                 }
+                // One that was asked for and started went with its lease.
+                if known.kill_at.is_some() && before != At::Asked {
+                    self.leases.insert(run);
+                }
                 if before != At::Running {
                     self.report(run, Report::Launched);
                 }
             }
-            (_, Some(Stage::Ended { exit, output })) => {
+            (_, Some(Stage::Ended(end))) => {
                 self.deadlines.remove(&(known.launch_by, run));
-                known.at = At::Ended(exit);
-                self.finishing.push_back(Finish { run, output });
+                known.at = At::Ended(end);
+                self.finishing.push_back(Finish { run, output: end.output });
             }
             (_, Some(Stage::Lost)) => {
                 self.deadlines.remove(&(known.launch_by, run));
@@ -60,42 +64,45 @@ impl Processes {
                 self.await_launch(run, launch_by);
             }
             (At::Waiting | At::Asked, None) => {}
-            (At::Sought | At::Running, None) => self.tell(run, Report::Lost),
-        }
-    }
-
-    /// The node has asked for all that it wants: what else the keeper has is of no run. What runs is left to run, because
-    /// it may be of use to someone; what has ended can be forgotten.
-    pub(super) fn take_stock(&mut self) {
-        for (run, stage) in std::mem::take(&mut self.strays) {
-            match stage {
-                Stage::Running { pid } => {
-                    let text = format!("the keeper runs a program (pid {pid}) of run {run}, which is over or unknown");
-                    self.words.push((true, format!("{text}; it is left alone")));
-                    self.strays.insert(run, stage);
-                }
-                Stage::Ended { .. } | Stage::Lost => self.forget.push(RunKey(run.bits())),
+            // There is nothing to be remembered of it: who asks again hears the same.
+            (At::Sought | At::Running, None) => {
+                self.known.remove(&run);
+                self.report(run, Report::Lost);
             }
         }
-        if std::mem::replace(&mut self.has_said, true) {
-            return;
+    }
+
+    /// The node has asked for all that it wants: what else the keeper has is of runs that are over, or of none.
+    pub(super) fn take_stock(&mut self) {
+        if !std::mem::replace(&mut self.has_said, true) {
+            let running = self.known.values().filter(|known| known.at == At::Running).count();
+            let ended = self.known.values().filter(|known| matches!(known.at, At::Ended(_))).count();
+            if running + ended > 0 {
+                let text = format!("programs of the keeper: {running} running, {ended} ended meanwhile");
+                self.words.push((false, text));
+            }
         }
-        let running = self.known.values().filter(|known| known.at == At::Running).count();
-        let ended = self.known.values().filter(|known| matches!(known.at, At::Ended(_))).count();
-        if running + ended > 0 {
-            let text = format!("programs of the keeper: {running} running, {ended} ended meanwhile");
-            self.words.push((false, text));
+        for (run, stage) in std::mem::take(&mut self.strays) {
+            self.take_in(run, stage);
         }
     }
 
-    /// A program that no run has asked for has ended.
-    pub(super) fn stray_ended(&mut self, run: RunId, stage: Stage) {
+    /// The keeper has a program that no run has asked for. Before the node is ready a run may still do so. After that
+    /// the node is told of it: it has one stopped that had to be alone, and notes how any other ends.
+    pub(super) fn stray(&mut self, run: RunId, stage: Stage) {
         if self.is_ready {
-            self.strays.remove(&run);
-            self.forget.push(RunKey(run.bits()));
+            self.take_in(run, stage);
         } else {
-            // A run may still ask for it.
             self.strays.insert(run, stage);
         }
+    }
+
+    fn take_in(&mut self, run: RunId, stage: Stage) {
+        if let Stage::Running { pid } = stage {
+            let text = format!("the keeper runs a program (pid {pid}) of run {run}, which is over or unknown");
+            self.words.push((true, format!("{text}; it goes on unless it has to be alone")));
+        }
+        self.known.insert(run, Known { is_settled: true, ..Known::new(At::Sought) });
+        self.found(run, Some(stage));
     }
 }

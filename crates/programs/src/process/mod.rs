@@ -4,6 +4,9 @@
 //!
 //! A program is started at most once: a launch that was sent is sent again only when a list of the keeper, which holds
 //! all that it ever began and was not told to forget, does not have it.
+//!
+//! The keeper may also have programs of runs that are over: others may have declared them lost while this node was away.
+//! The node is told of these as of any other, and sees what is to be done about them.
 
 mod carry;
 mod list;
@@ -20,7 +23,7 @@ use cronhold_core::RunId;
 use cronhold_core::command::Report;
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{Exit, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{End, Program, RunKey, Stage, ToKeeper};
 use cronhold_schedule::Span;
 
 /// A program that was not started so long after its run was written as starting is not started at all.
@@ -29,6 +32,8 @@ const LAUNCH_WITHIN: Span = Span::from_secs(10);
 const FORGET_MAX: usize = 1_000;
 /// What waits to be said from which on signals are dropped. Launches and stops are as many as there are runs.
 const WANTS_MAX: usize = 100_000;
+/// A program whose run is over is forgotten so long after the node was told of its end, whatever came of that.
+const PART_AFTER: Span = Span::from_secs(60);
 /// What is said of a keeper that nobody has heard of yet.
 const SILENT: &str = "has not answered yet";
 
@@ -40,7 +45,7 @@ pub struct Processes {
     known: BTreeMap<RunId, Known>,
     line: Line,
     succession: Succession,
-    /// Programs of the keeper that no run has asked for in this life.
+    /// Programs of the keeper that no run has asked for in this life; only until the node is ready.
     strays: BTreeMap<RunId, Stage>,
     /// Whether the node has asked for all that its earlier lives have left.
     is_ready: bool,
@@ -48,8 +53,12 @@ pub struct Processes {
     has_said: bool,
     /// What is to be said to the keeper, one entry for each task.
     wants: VecDeque<Want>,
+    /// Runs whose leases are to be said to the keeper; each has only the latest.
+    leases: BTreeSet<RunId>,
     forget: Vec<RunKey>,
     deadlines: BTreeSet<(Span, RunId)>,
+    /// Programs whose runs are over and which are forgotten by then.
+    partings: BTreeSet<(Span, RunId)>,
     reports: VecDeque<(RunId, Report)>,
     finishing: VecDeque<Finish>,
     words: Vec<(bool, String)>,
@@ -79,17 +88,22 @@ enum Succession {
     Done,
 }
 
-/// A process that a run has asked for.
+/// A process that a run has asked for, or that the keeper has of a run that is over.
 #[derive(Debug)]
 struct Known {
-    run: Arc<Run>,
+    /// None when it was not asked for in this life.
+    run: Option<Arc<Run>>,
     fence: Option<u64>,
     launch_by: Span,
+    /// The uptime by which it must be dead, as the node has said last.
+    kill_at: Option<Span>,
     at: At,
     /// How it was told to end, and the time until it is made to.
     stop: Option<(Signal, Span)>,
     /// Whether the run is over for the store, so that nobody waits for a report.
     is_settled: bool,
+    /// The last there was to tell, for a node that asks again.
+    told: Option<Report>,
 }
 
 /// Where a process stands.
@@ -106,7 +120,7 @@ enum At {
     /// It runs.
     Running,
     /// It has ended, and its output is being stored.
-    Ended(Exit),
+    Ended(End),
     /// The node was told the last there is to tell.
     Told,
 }
@@ -129,6 +143,8 @@ pub enum Due {
         fence: Option<u64>,
         /// The uptime after which it must not be started.
         launch_by: Span,
+        /// The uptime by which it must be dead.
+        kill_at: Option<Span>,
     },
     /// A message as it is.
     Say(ToKeeper),
@@ -153,8 +169,10 @@ impl Default for Processes {
             is_ready: false,
             has_said: false,
             wants: VecDeque::new(),
+            leases: BTreeSet::new(),
             forget: Vec::new(),
             deadlines: BTreeSet::new(),
+            partings: BTreeSet::new(),
             reports: VecDeque::new(),
             finishing: VecDeque::new(),
             words: Vec::new(),
@@ -164,10 +182,6 @@ impl Default for Processes {
 
 /// Changes that several events make.
 impl Processes {
-    fn know(&mut self, run: Arc<Run>, at: At, fence: Option<u64>, launch_by: Span) {
-        self.known.insert(run.id, Known { run, fence, launch_by, at, stop: None, is_settled: false });
-    }
-
     fn await_launch(&mut self, run: RunId, launch_by: Span) {
         self.deadlines.insert((launch_by, run));
         self.wants.push_back(Want::Launch(run));
@@ -177,9 +191,7 @@ impl Processes {
     fn tell(&mut self, run: RunId, report: Report) {
         let Some(known) = self.known.get_mut(&run) else { return };
         known.at = At::Told;
-        if known.is_settled {
-            return self.let_go(run);
-        }
+        known.told = Some(report.clone());
         self.report(run, report);
     }
 
@@ -190,6 +202,21 @@ impl Processes {
 
     fn report(&mut self, run: RunId, report: Report) {
         self.reports.push_back((run, report));
+    }
+}
+
+impl Known {
+    fn new(at: At) -> Self {
+        Self {
+            run: None,
+            fence: None,
+            launch_by: Span::ZERO,
+            kill_at: None,
+            at,
+            stop: None,
+            is_settled: false,
+            told: None,
+        }
     }
 }
 

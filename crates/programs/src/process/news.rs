@@ -44,7 +44,7 @@ impl Processes {
                 }
             }
             FromKeeper::Started { run, pid } => self.happened(run, Stage::Running { pid }),
-            FromKeeper::Ended { run, exit, output } => self.happened(run, Stage::Ended { exit, output }),
+            FromKeeper::Ended { run, end } => self.happened(run, Stage::Ended(end)),
             FromKeeper::Refused { run, why } => {
                 if let Some(run) = run_id(run) {
                     self.unlaunchable(run, why);
@@ -63,18 +63,18 @@ impl Processes {
     /// The output of a program that has ended is stored.
     pub fn written(&mut self, run: RunId, written: Written) {
         let Some(known) = self.known.get(&run) else { return };
-        if let At::Ended(exit) = known.at {
-            let report = verdict::ended(&known.run, exit, written);
+        if let At::Ended(end) = known.at {
+            let report = verdict::ended(known.run.as_deref(), end, written);
             self.tell(run, report);
         }
     }
 
     fn happened(&mut self, run: RunKey, stage: Stage) {
         let Some(run) = run_id(run) else { return };
-        match (self.known.contains_key(&run), stage) {
-            (true, stage) => self.found(run, Some(stage)),
-            (false, Stage::Running { .. }) => drop(self.strays.insert(run, stage)),
-            (false, Stage::Ended { .. } | Stage::Lost) => self.stray_ended(run, stage),
+        if self.known.contains_key(&run) {
+            self.found(run, Some(stage));
+        } else {
+            self.stray(run, stage);
         }
     }
 }

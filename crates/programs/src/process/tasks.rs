@@ -8,7 +8,7 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
-use super::{At, LAUNCH_WITHIN, Line, Processes, WANTS_MAX, Want, verdict};
+use super::{At, Known, LAUNCH_WITHIN, Line, Processes, WANTS_MAX, Want, verdict};
 
 impl Processes {
     /// Whether a run has a process here.
@@ -16,8 +16,9 @@ impl Processes {
         self.known.contains_key(&run)
     }
 
-    /// Starts a run's program, unless it was asked for before.
-    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, _kill_at: Option<Span>, now: Instant, uptime: Span) {
+    /// Starts a run's program, unless it was asked for before. With a lease it is dead by that uptime, if that is not
+    /// extended.
+    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, kill_at: Option<Span>, now: Instant, uptime: Span) {
         if self.known.contains_key(&run.id) {
             return;
         }
@@ -25,30 +26,53 @@ impl Processes {
         let age = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at)).min(LAUNCH_WITHIN);
         let launch_by = uptime.plus(LAUNCH_WITHIN.minus(age));
         self.await_launch(run.id, launch_by);
-        self.know(run, At::Waiting, fence, launch_by);
+        let id = run.id;
+        self.known.insert(id, Known { run: Some(run), fence, launch_by, kill_at, ..Known::new(At::Waiting) });
     }
 
-    /// Goes on with a run's program that may have been started before.
+    /// Goes on with a run's program that may have been started before. A node that asks for one that is known has missed
+    /// something, or fears so: it hears what was last told, and what is still to come it hears anyway.
     pub fn adopt(&mut self, run: Arc<Run>) {
-        if let Some(known) = self.known.get_mut(&run.id) {
-            if known.at == At::Running && run.state == State::Stopping && known.stop.is_none() {
-                known.stop = Some((run.terms.signal, run.terms.grace));
-                self.wants.push_back(Want::Stop(run.id));
-            } else if known.at == At::Running && run.state == State::Starting {
-                self.report(run.id, Report::Launched);
+        let (id, state) = (run.id, run.state);
+        let Some(known) = self.known.get_mut(&id) else {
+            self.known.insert(id, Known { run: Some(run), ..Known::new(At::Sought) });
+            if matches!(self.line, Line::Up) {
+                let found = self.strays.remove(&id);
+                self.found(id, found);
             }
             return;
-        }
-        let id = run.id;
-        self.know(run, At::Sought, None, Span::ZERO);
-        if matches!(self.line, Line::Up) {
-            let found = self.strays.remove(&id);
-            self.found(id, found);
+        };
+        known.is_settled = false;
+        match known.at {
+            At::Running if state == State::Stopping && known.stop.is_none() => {
+                known.stop = Some((run.terms.signal, run.terms.grace));
+                self.wants.push_back(Want::Stop(id));
+            }
+            At::Running if state == State::Starting => self.report(id, Report::Launched),
+            At::Told => {
+                if let Some(told) = known.told.clone() {
+                    self.report(id, told);
+                }
+            }
+            At::Waiting | At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) => {}
         }
     }
 
-    /// Programs may live until then.
-    pub fn extend(&mut self, _leases: &[(RunId, Span)]) {}
+    /// Programs may live until these uptimes. What comes out of order makes no lease shorter, and one that has ended is
+    /// not extended by the keeper.
+    pub fn extend(&mut self, leases: &[(RunId, Span)]) {
+        for (run, kill_at) in leases {
+            let Some(known) = self.known.get_mut(run) else { continue };
+            let is_over = matches!(known.at, At::Ended(_) | At::Told);
+            if is_over || known.kill_at.is_some_and(|before| before >= *kill_at) {
+                continue;
+            }
+            known.kill_at = Some(*kill_at);
+            if matches!(known.at, At::Asked | At::Running) {
+                self.leases.insert(*run);
+            }
+        }
+    }
 
     /// Asks a run's program to end, as its job says.
     pub fn stop(&mut self, run: &Run) {

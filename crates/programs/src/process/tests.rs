@@ -1,5 +1,7 @@
 //! Processes as a play: each line is something that happens, and below it, indented, what comes of it.
 
+mod shared;
+
 use std::sync::Arc;
 
 use cronhold_core::RunId;
@@ -7,7 +9,7 @@ use cronhold_core::command::Report;
 use cronhold_core::record::{CommandLine, Process, Run, Work, Written};
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{Exit, FromKeeper, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{End, Exit, FromKeeper, Program, RunKey, Stage, ToKeeper};
 use cronhold_schedule::{Instant, Span};
 
 use super::{Due, Finish, Processes};
@@ -26,15 +28,22 @@ fn id(number: &str) -> RunId {
     RunId::from_random(Instant::EPOCH, [number.parse().expect("a small number"); 10])
 }
 
+fn secs(text: &str) -> Span {
+    Span::from_secs(text.parse().expect("a number"))
+}
+
 fn key(number: &str) -> RunKey {
     RunKey(id(number).bits())
 }
 
-fn exit(text: &str) -> Exit {
-    match text.strip_prefix("signal=") {
+/// `code=0` or `signal=9`, with `!` when the lease has ended it.
+fn end(text: &str) -> End {
+    let (text, by_lease) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
+    let exit = match text.strip_prefix("signal=") {
         Some(signal) => Exit::Signal(signal.parse().expect("a number")),
         None => Exit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
-    }
+    };
+    End { exit, output: 5, by_lease }
 }
 
 /// `1=running`, `1=lost`, or `1=code=0`.
@@ -43,7 +52,7 @@ fn program(text: &str) -> Program {
     let stage = match stage {
         "running" => Stage::Running { pid: 7 },
         "lost" => Stage::Lost,
-        ended => Stage::Ended { exit: exit(ended), output: 5 },
+        ended => Stage::Ended(end(ended)),
     };
     Program { run: key(number), stage }
 }
@@ -53,9 +62,13 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     let state = |index: usize| words.get(index).map_or(State::Running, |word| State::parse(word).expect("a state"));
     match words[..] {
-        ["launch", number] => {
-            let up = Span::from_secs(uptime);
-            processes.launch(run(number, State::Starting), Some(4), None, Instant::from_secs(100), up);
+        ["launch", number, ref until @ ..] => {
+            let (up, kill_at) = (Span::from_secs(uptime), until.first().map(|until| secs(until)));
+            processes.launch(run(number, State::Starting), Some(4), kill_at, Instant::from_secs(100), up);
+        }
+        ["extend", ref leases @ ..] => {
+            let lease = |text: &&str| text.split_once('=').map(|(number, until)| (id(number), secs(until)));
+            processes.extend(&leases.iter().map(|text| lease(text).expect("a lease")).collect::<Vec<_>>());
         }
         ["adopt", number, ..] => processes.adopt(run(number, state(2))),
         ["stop", number] => processes.stop(&run(number, State::Stopping)),
@@ -78,7 +91,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         }
         ["unbuilt", number] => processes.unlaunchable(id(number), "no secret".to_owned()),
         ["ended", number, how] => {
-            processes.hear(FromKeeper::Ended { run: key(number), exit: exit(how), output: 5 });
+            processes.hear(FromKeeper::Ended { run: key(number), end: end(how) });
         }
         ["written", number] => processes.written(id(number), Written { bytes: 5, tail: Vec::new() }),
         ["wait"] => {}
@@ -91,12 +104,15 @@ fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
     let number = |run: RunId| ["1", "2", "3"].into_iter().find(|number| id(number) == run).expect("a known run");
     let by_key = |run: RunKey| super::run_id(run).map_or("?", number);
     let mut shown = Vec::new();
+    processes.part(Span::from_secs(uptime));
     while let Some(due) = processes.next(Span::from_secs(uptime)) {
         shown.push(match due {
-            Due::Launch { run, fence, launch_by } => {
+            Due::Launch { run, fence, launch_by, kill_at } => {
                 assert_eq!(fence, Some(4));
-                format!("> launch {} by {}", number(run.id), launch_by.secs())
+                let until = kill_at.map_or_else(String::new, |kill_at| format!(" until {}", kill_at.secs()));
+                format!("> launch {} by {}{until}", number(run.id), launch_by.secs())
             }
+            Due::Say(ToKeeper::Lease { run, kill_at }) => format!("> lease {} {}", by_key(run), kill_at / 1_000_000),
             Due::Say(ToKeeper::Stop { run, signal, grace }) => {
                 format!("> stop {} {signal} {}s", by_key(run), grace / 1_000_000)
             }
@@ -174,6 +190,9 @@ fn exits_in_words() {
         ("code=256", "failure: exit code 256"),
         ("signal=9", "failure: signal SIGKILL"),
         ("signal=70", "failure: exit code 198"),
+        ("signal=9!", "failure: lock lost"),
+        ("code=1!", "failure: lock lost"),
+        ("code=0!", "success: lock lost"),
     ] {
         play(&format!(
             "@10 connected
@@ -343,33 +362,6 @@ fn stops_are_not_lost() {
             1 launched
         @10 adopt 1 stopping
             > stop 1 15 60s",
-    );
-}
-
-#[test]
-fn programs_that_nobody_wants() {
-    play(
-        "@10 connected
-        @10 list 1=running 2=code=0 3=lost
-        @10 ready
-            > forget 2 3
-            ! the keeper runs a program (pid 7) of run 1, which is over or unknown; it is left alone
-        @11 ended 1 code=0
-            > forget 1",
-    );
-    // A run that someone has declared over while its program goes on.
-    play(
-        "@10 connected
-        @10 list
-        @10 launch 1
-            > launch 1 by 20
-        @10 started 1
-            1 launched
-        @10 settled 1
-        @11 ended 1 code=0
-            store 5 of 1
-        @11 written 1
-            > forget 1",
     );
 }
 

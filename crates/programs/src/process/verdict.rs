@@ -4,15 +4,15 @@ use cronhold_core::command::{Report, Verdict};
 use cronhold_core::record::{self, Run, Work, Written};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::Exit;
+use cronhold_keeper::{End, Exit};
 
 /// Shells add this to the number of a signal that has no name here.
 const SIGNAL_CODE: i32 = 128;
 
-/// A process has ended.
-pub(super) fn ended(run: &Run, exit: Exit, written: Written) -> Report {
+/// A process has ended. Without a run, which is over or unknown then, nobody knows which codes are a success to it.
+pub(super) fn ended(run: Option<&Run>, end: End, written: Written) -> Report {
     let by_signal = |number| Signal::from_number(number).ok_or(SIGNAL_CODE + number);
-    let ended = match exit {
+    let ended = match end.exit {
         Exit::Code(code) => Err(code),
         Exit::Signal(number) => by_signal(number),
     };
@@ -22,6 +22,8 @@ pub(super) fn ended(run: &Run, exit: Exit, written: Written) -> Report {
     };
     // A plain success has no reason.
     let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
+    // What ended it says more than how it did, as with a stop.
+    let reason = if end.by_lease { Some(Reason::LockLost) } else { reason };
     Report::Ended(Verdict { success, reason, exit: Some(exit), written: Some(written) })
 }
 
@@ -30,7 +32,7 @@ pub(super) fn never_started(signal: Signal) -> Report {
     Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
 }
 
-fn is_success(run: &Run, code: i32) -> bool {
-    let Some(Work::Process(process)) = &run.work else { return code == 0 };
+fn is_success(run: Option<&Run>, code: i32) -> bool {
+    let Some(Work::Process(process)) = run.and_then(|run| run.work.as_ref()) else { return code == 0 };
     u8::try_from(code).is_ok_and(|code| process.success_codes.contains(&code))
 }
