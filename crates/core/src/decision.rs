@@ -197,6 +197,12 @@ pub enum Rejection {
     /// The node that was asked may not run the job.
     #[error("this node does not have the labels that `{0}` asks for")]
     NotHere(JobId),
+    /// The node that was asked starts nothing any more.
+    #[error("this node is being drained and starts nothing")]
+    Draining,
+    /// The run belongs to another node.
+    #[error("only node {0} may start this run")]
+    OtherNode(NodeId),
     /// No more runs of the job can be active at once.
     #[error("{most} runs of `{0}` are active already, and no more can be", most = JobState::ACTIVE_MAX)]
     TooManyActive(JobId),
@@ -257,6 +263,10 @@ impl Rejection {
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
             Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),
+            Self::Draining => {
+                Some("ask another node, or let this one start things again; `cronhold nodes` shows the nodes")
+            }
+            Self::OtherNode(_) => Some("ask that node; `cronhold nodes` shows the nodes"),
             Self::TooManyActive(_) => Some("wait until one of them ends"),
             Self::OtherSource { source_of_job: Source::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),

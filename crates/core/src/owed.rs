@@ -1,7 +1,10 @@
 //! What a record owes the world. Effects of a commit are what its records owe, and a node that starts asks the same of
 //! everything stored, so that what a crash prevented is done by the same rule.
 
+use cronhold_schedule::Instant;
+
 use crate::decision::{Change, Effect};
+use crate::ids::NodeId;
 use crate::record::{Key, Owner, Record, Run};
 use crate::run::State;
 
@@ -17,11 +20,12 @@ pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
             vec![Effect::CatchUp { job: backlog.job.clone(), schedule: backlog.schedule.clone(), at }]
         }
         Record::Run(run) => of_run(run, me),
-        // Whoever waits at the head may start as soon as something changed.
+        // Whoever waits at the head may start as soon as something changed: the first that any node may start, and the
+        // first that only this one may. Others are woken by theirs.
         Record::JobState(state) => {
-            let head =
-                state.queue.first().map(|run| Effect::Wake { run: *run, at: Some(cronhold_schedule::Instant::EPOCH) });
-            head.into_iter().collect()
+            let first = |target: Option<NodeId>| state.queue.iter().find(move |queued| queued.target == target);
+            let heads = first(None).into_iter().chain(first(Some(me.node)));
+            heads.map(|head| Effect::Wake { run: head.run, at: Some(Instant::EPOCH) }).collect()
         }
         Record::Pause(_) | Record::Job(_) | Record::Identity(_) | Record::Lock(_) | Record::Node(_) => Vec::new(),
     }
@@ -62,11 +66,9 @@ fn of_run(run: &std::sync::Arc<Run>, me: Owner) -> Vec<Effect> {
 mod tests {
     use std::sync::Arc;
 
-    use cronhold_schedule::Instant;
-
     use super::*;
-    use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
-    use crate::record::JobState;
+    use crate::ids::{JobId, JobUid, RunId, RunNumber};
+    use crate::record::{JobState, Queued};
 
     const ME: Owner = Owner { node: NodeId::from_bits(1), incarnation: 2 };
 
@@ -125,7 +127,12 @@ mod tests {
         let mut state = JobState::new(JobId::parse("j").expect("an id"));
         let effects = |state: &JobState| owed(&Record::JobState(Arc::new(state.clone())), ME);
         assert_eq!(effects(&state), []);
-        state.queue = vec![id(2), id(3)];
-        assert_eq!(effects(&state), [Effect::Wake { run: id(2), at: Some(Instant::EPOCH) }]);
+        state.queue = vec![id(2).into(), id(3).into()];
+        let wake = |number| Effect::Wake { run: id(number), at: Some(Instant::EPOCH) };
+        assert_eq!(effects(&state), [wake(2)]);
+        // Those of other nodes are not in the way, and not this node's to wake.
+        let on = |number, node| Queued { run: id(number), target: Some(NodeId::from_bits(node)) };
+        state.queue = vec![on(4, 2), on(5, 1), id(6).into(), on(7, 1), on(8, 2)];
+        assert_eq!(effects(&state), [wake(6), wake(5)]);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{CompileError, Schedule, Spec, Surroundings, Zone, Zones};
 
-use crate::ids::JobId;
+use crate::ids::{JobId, NodeId};
 use crate::job::Nodes;
 use crate::record::Node;
 use crate::template::Bindings;
@@ -63,5 +63,17 @@ impl World {
     /// Whether this node may run a job.
     pub fn is_eligible(&self, nodes: &Nodes) -> bool {
         !self.is_draining && nodes.allow(&self.labels)
+    }
+
+    /// All nodes that are there and may run a job, by their ids. Whoever asks is there, and knows itself best.
+    pub fn eligible(&self, me: NodeId, nodes: &Nodes) -> BTreeSet<NodeId> {
+        let may = |node: &&Arc<Node>| node.id != me && !node.draining && nodes.allow(&node.labels);
+        let others = self.nodes.iter().filter(may).map(|node| node.id);
+        others.chain(self.is_eligible(nodes).then_some(me)).collect()
+    }
+
+    /// Whether a node is there.
+    pub fn is_there(&self, me: NodeId, node: NodeId) -> bool {
+        node == me || self.nodes.iter().any(|there| there.id == node)
     }
 }

@@ -88,7 +88,7 @@ impl Around {
     fn active(&self, job: &JobId) -> u64 {
         let runs = self.states.get(job).map(|state| {
             let active = state.active.iter().map(|active| active.run);
-            active.chain(state.queue.iter().copied()).collect::<BTreeSet<_>>()
+            active.chain(state.queued()).collect::<BTreeSet<_>>()
         });
         runs.map_or(0, |runs| runs.len() as u64)
     }

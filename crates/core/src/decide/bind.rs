@@ -3,10 +3,10 @@
 use std::cell::LazyCell;
 
 use cronhold_schedule::text::shortened;
-use cronhold_schedule::{Fold, Gap, Instant, Local, TextError};
+use cronhold_schedule::{Fold, Gap, Instant, Local, Span, TextError};
 
 use crate::job::{EnvValue, Job, Program, StopSchedule};
-use crate::policy::lease::lease;
+use crate::policy;
 use crate::record::{CommandLine, EnvText, JobRecord, Process, Run, ScheduleId, Terms, Work};
 use crate::template::{Bindings, Template};
 use crate::world::World;
@@ -106,8 +106,13 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
         stop_at: stop,
         signal: job.job.stop.signal,
         grace: job.job.stop.grace,
-        lease: if world.is_shared { lease(&job.job) } else { None },
+        lease: lease(&job.job, world),
     }
+}
+
+/// How long a run's program may live unheard of: there is a limit only where other nodes could start something beside it.
+pub(super) fn lease(job: &Job, world: &World) -> Option<Span> {
+    if world.is_shared { policy::lease::lease(job) } else { None }
 }
 
 /// What templates of a run can use.
@@ -125,8 +130,6 @@ pub(super) fn bindings(run: &Run, world: &World) -> Bindings {
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
-
-    use cronhold_schedule::Span;
 
     use super::*;
     use crate::args::Args;

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Span};
 
 use super::draft::Draft;
-use super::motion;
+use super::occurrence::{self, Candidate};
+use super::place;
 use super::skips::{self, Part};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
-use crate::ids::JobId;
+use crate::ids::{JobId, NodeId};
 use crate::job::{CatchUp, CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
 use crate::policy::catch_up::{Reach, Stretch};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, Backlog, JobState, Key, Record, ScheduleId};
+use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
@@ -46,7 +47,8 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         return Ok(look_again());
     }
     let mut draft = Draft::new(view);
-    let is_eligible = view.world.is_eligible(&job.job.nodes);
+    let places = place::of_occurrence(view, job);
+    let is_eligible = place::may_claim(view, &job.job.nodes, &places);
     let (given_up, rest) = by_policy((*backlog).clone(), &table, now);
     if !given_up.is_empty() {
         let reason = if is_eligible { Reason::Missed } else { Reason::NoEligibleNode };
@@ -58,7 +60,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     if !is_eligible {
         return Ok(look_again());
     }
-    if !start(&mut draft, &mut state, &table, backlog.position)? {
+    if !start(&mut draft, &mut state, &table, backlog.position, &places)? {
         return Ok(only(at(Some(now.plus(GIVE_WAY)))));
     }
     draft.put_state(state);
@@ -159,23 +161,38 @@ pub(super) fn give_up(
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
 }
 
-/// Starts the run of an occurrence, if nothing is in its way. One that is there already is passed over.
-fn start(draft: &mut Draft<'_>, state: &mut JobState, table: &Timetable<'_>, nominal: Instant) -> Result<bool, Halt> {
-    let id = table.run_id(nominal);
-    if draft.view.is_known(&Key::Run(id)) {
+/// Starts the run of an occurrence, or those on all nodes, if nothing is in their way. One that is there already is passed
+/// over.
+fn start(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    nominal: Instant,
+    places: &[Option<NodeId>],
+) -> Result<bool, Halt> {
+    draft.view.need(occurrence::keys(table, nominal, places))?;
+    if occurrence::there(draft, table, nominal, places).is_some() {
         return Ok(true);
     }
-    let mut run = table.bear(draft, state, nominal, Actor::CatchUp)?;
-    if !run.state.is_finished() {
-        let admission = motion::admission(draft, &run, state, table.job, true)?;
-        let is_crowded = u32::try_from(state.queue.len()).unwrap_or(u32::MAX) >= QUEUE_LIMIT_DEFAULT;
-        if admission != Admission::Start || is_crowded {
-            return Ok(false);
-        }
-        run = motion::admit_run(draft, run, state, table.job, admission)?;
+    let candidates = occurrence::candidates(draft, state, table, nominal, &Actor::CatchUp, places)?;
+    let has_ended = |candidate: &Candidate| candidate.admission.is_none();
+    let may_start = |candidate: &Candidate| candidate.admission == Some(Admission::Start);
+    let has_ended_or_may_start = |candidate| has_ended(candidate) || may_start(candidate);
+    if !candidates.iter().all(has_ended_or_may_start) || candidates.iter().any(may_start) && is_crowded(state, places) {
+        return Ok(false);
     }
-    draft.put_run(run);
+    for run in occurrence::admit_all(draft, state, table, candidates)? {
+        draft.put_run(run);
+    }
     Ok(true)
+}
+
+/// Whether enough wait already. A node of a job that runs on each has at most one of a backlog waiting, so that the nodes
+/// keep step.
+fn is_crowded(state: &JobState, places: &[Option<NodeId>]) -> bool {
+    let waits_for_node = |queued: &Queued| queued.target.is_some() && places.contains(&queued.target);
+    u32::try_from(state.queue.len()).unwrap_or(u32::MAX) >= QUEUE_LIMIT_DEFAULT
+        || state.queue.iter().any(waits_for_node)
 }
 
 /// The backlog after its next occurrence was dealt with; nothing, when that was the last.

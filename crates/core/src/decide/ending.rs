@@ -8,18 +8,26 @@ use cronhold_schedule::{Span, Timing};
 use super::bind;
 use super::draft::Draft;
 use super::motion::enter;
+use super::occurrence;
 use crate::decision::Effect;
 use crate::ids::RunId;
 use crate::job::Retain;
 use crate::policy::retry::{self, Ended};
-use crate::record::{Actor, Cursor, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Transition};
+use crate::record::{
+    Actor, Cursor, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Terms, Transition,
+};
 use crate::run::{Cause, Reason, State};
 use crate::view::{Halt, View};
 
 /// Asks at once for what the end of a run looks at.
 pub(super) fn need_for_end(view: &View<'_>, run: &Run) -> Result<(), Halt> {
+    view.need(keys_for_end(run))
+}
+
+/// What the end of a run looks at.
+pub(super) fn keys_for_end(run: &Run) -> [Key; 3] {
     let identity = Key::Identity(run.job.clone(), run.args.clone());
-    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity])
+    [Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity]
 }
 
 /// A run ends.
@@ -75,7 +83,7 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
     let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
     let attempt = run.attempt + 1;
     let id = match &run.schedule {
-        Some(schedule) => RunId::derived(run.uid, schedule.as_str(), run.nominal, attempt),
+        Some(schedule) => occurrence::run_id(run.uid, schedule, run.nominal, attempt, run.target),
         None => RunId::from_key(run.nominal, &format!("retry of {}", run.id)),
     };
     let mut next = Run {
@@ -84,9 +92,11 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
         state: State::Scheduled,
         attempt,
         retry_of: Some(run.id),
+        target: run.target,
         work: run.work.clone(),
         lock: LockName::of(&job.id, &job.job.lock),
-        terms: run.terms.clone(),
+        // Whether it may be alone is said by the job as it is now, like its lock.
+        terms: Terms { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
         log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
         ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)

@@ -7,15 +7,15 @@ use cronhold_schedule::{Instant, Span};
 
 use super::catch_up;
 use super::draft::Draft;
-use super::gate::{self, Gate};
 use super::motion;
+use super::occurrence;
+use super::place;
 use super::skips::{self, Part};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
-use crate::ids::JobId;
+use crate::ids::{JobId, NodeId, RunId};
 use crate::job::Overlap;
 use crate::policy::catch_up::{GRACE, Plan, Reach};
-use crate::policy::overlap::Admission;
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
@@ -57,10 +57,12 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId, nominal
         return Ok(plan(Some((nominal, due.plus(GRACE)))));
     }
     // Someone who is there looks at that moment. Much later nobody was there at all, and catching up is right.
-    if !is_eligible && now < due.plus(GRACE).plus(GRACE) {
+    let is_in_their_place = !is_eligible && now < due.plus(GRACE).plus(GRACE);
+    if is_in_their_place && !claim.may_claim() {
         return claim.skip(nominal, Reason::NoEligibleNode);
     }
-    if now <= due.plus(GRACE) { claim.on_time(nominal, Actor::Schedule) } else { claim.late(nominal) }
+    let is_on_time = now <= due.plus(GRACE) || is_in_their_place;
+    if is_on_time { claim.on_time(nominal, &Actor::Schedule) } else { claim.late(nominal) }
 }
 
 /// An occurrence that is being claimed.
@@ -70,32 +72,41 @@ struct Claim<'a> {
     table: &'a Timetable<'a>,
     state: JobState,
     cursor: Cursor,
+    /// The nodes that its runs are for.
+    places: Vec<Option<NodeId>>,
 }
 
 impl<'a> Claim<'a> {
     fn new(view: &'a View<'a>, job: &'a JobRecord, table: &'a Timetable<'a>, cursor: &Cursor) -> Result<Self, Halt> {
         let state = (*view.job_state(&job.id)?).clone();
-        Ok(Self { draft: Draft::new(view), job, table, state, cursor: cursor.clone() })
+        let places = place::of_occurrence(view, job);
+        Ok(Self { draft: Draft::new(view), job, table, state, cursor: cursor.clone(), places })
     }
 
     fn is_paused(&self) -> Result<bool, Halt> {
         Ok(self.state.pauses.is_paused() || self.draft.view.pauses()?.is_paused())
     }
 
-    /// A node has started. On a node that may not run the job that is no occurrence.
+    fn may_claim(&self) -> bool {
+        place::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
+    }
+
+    /// A node has started. On a node that may not run the job that is no occurrence, and on others it is none.
     fn at_start(mut self, nominal: Instant) -> Result<Done, Halt> {
-        let is_known = self.draft.view.is_known(&Key::Run(self.table.run_id(nominal)));
+        let me = self.draft.view.stamp.owner.node;
+        self.places.retain(|place| place.is_none_or(|node| node == me));
+        let is_known = occurrence::there(&self.draft, self.table, nominal, &self.places).is_some();
         if is_known || !self.draft.view.world.is_eligible(&self.job.job.nodes) {
             return Ok(Done::default());
         }
         if self.is_paused()? {
             return self.skip(nominal, Reason::Paused);
         }
-        self.take(nominal, Actor::Schedule)?;
+        self.take(nominal, &Actor::Schedule)?;
         self.done()
     }
 
-    fn on_time(mut self, nominal: Instant, actor: Actor) -> Result<Done, Halt> {
+    fn on_time(mut self, nominal: Instant, actor: &Actor) -> Result<Done, Halt> {
         self.take(nominal, actor)?;
         self.done()
     }
@@ -111,10 +122,10 @@ impl<'a> Claim<'a> {
     fn late(mut self, first: Instant) -> Result<Done, Halt> {
         let view = self.draft.view;
         let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
-        let is_eligible = view.world.is_eligible(&self.job.job.nodes);
+        let is_eligible = self.may_claim();
         if self.table.counts_from_previous() && backlog.is_some() {
             // It is the only one there can be, so it is caught up in its own place, by a node that may run it.
-            return if is_eligible { self.on_time(first, Actor::CatchUp) } else { Ok(self.look_again(first)) };
+            return if is_eligible { self.on_time(first, &Actor::CatchUp) } else { Ok(self.look_again(first)) };
         }
         let everything = view.pauses()?;
         let pauses = [&self.state.pauses, &*everything];
@@ -122,7 +133,7 @@ impl<'a> Claim<'a> {
         let parts = missed.map(split).unwrap_or_default();
         let of_backlog = backlog.map(|_| Key::Backlog(self.job.id.clone(), self.table.id.clone()));
         let of_skips = skips::needs(self.table, self.cursor.streak.as_ref(), &parts);
-        view.need(of_skips.into_iter().chain(of_backlog.clone()).chain(self.needs()))?;
+        view.need(of_skips.into_iter().chain(of_backlog.clone()).chain(self.needs(live)))?;
         let has_older = of_backlog.is_some() && view.backlog(&self.job.id, self.table.id)?.is_some();
         // One that is on time stays for a node that may run it. Beside an older backlog it stays for the next decision:
         // this one has asked often enough.
@@ -142,7 +153,7 @@ impl<'a> Claim<'a> {
             newest = reach.to;
         }
         match live {
-            Some(live) => self.take(live, Actor::Schedule)?,
+            Some(live) => self.take(live, &Actor::Schedule)?,
             None => self.move_on(newest, None),
         }
         self.done()
@@ -151,7 +162,8 @@ impl<'a> Claim<'a> {
     /// Asks for all that making the run of an occurrence looks at, and makes nothing.
     fn rehearse(&self, nominal: Instant) -> Result<(), Halt> {
         let (draft, state, cursor) = (Draft::new(self.draft.view), self.state.clone(), self.cursor.clone());
-        Claim { draft, job: self.job, table: self.table, state, cursor }.take(nominal, Actor::Schedule)
+        let (job, table, places) = (self.job, self.table, self.places.clone());
+        Claim { draft, job, table, state, cursor, places }.take(nominal, &Actor::Schedule)
     }
 
     fn look_again(&self, nominal: Instant) -> Done {
@@ -159,56 +171,51 @@ impl<'a> Claim<'a> {
         only(Effect::Plan { job: self.job.id.clone(), schedule: self.table.id.clone(), next })
     }
 
-    /// Makes the run of an occurrence, unless it is there already: a cursor that was set back passes such a one.
-    fn take(&mut self, nominal: Instant, actor: Actor) -> Result<(), Halt> {
-        let id = self.table.run_id(nominal);
-        if self.draft.view.is_known(&Key::Run(id)) {
+    /// Makes the runs of an occurrence, unless they are there already: a cursor that was set back passes such a one.
+    fn take(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
+        self.draft.view.need(occurrence::keys(self.table, nominal, &self.places))?;
+        if let Some(id) = occurrence::there(&self.draft, self.table, nominal, &self.places) {
             let run = self.draft.run(id)?;
             self.move_on(nominal, run.as_deref());
             return Ok(());
         }
-        self.draft.view.need(self.needs())?;
-        let number = self.state.next_number;
-        let mut run = self.table.bear(&mut self.draft, &mut self.state, nominal, actor)?;
-        if !run.state.is_finished() {
-            match self.admission(&run)? {
-                Admission::Skip(reason) => {
-                    // The number is not used: skips take theirs when they are records of their own.
-                    self.state.next_number = number;
-                    self.withhold(nominal, reason)?;
-                    self.move_on(nominal, None);
-                    return Ok(());
-                }
-                admission => run = motion::admit_run(&mut self.draft, run, &mut self.state, self.job, admission)?,
-            }
+        self.draft.view.need(self.needs(None))?;
+        if self.job.job.overlap == Overlap::Replace {
+            motion::need_for_replace(&self.draft, self.others())?;
         }
+        let number = self.state.next_number;
+        let Self { draft, state, table, places, .. } = self;
+        let candidates = occurrence::candidates(draft, state, table, nominal, actor, places)?;
+        if let Some(reason) = occurrence::ruled_out(&candidates) {
+            // The numbers are not used: skips take theirs when they are records of their own.
+            self.state.next_number = number;
+            self.withhold(nominal, reason)?;
+            self.move_on(nominal, None);
+            return Ok(());
+        }
+        let runs = occurrence::admit_all(draft, state, table, candidates)?;
         self.cursor.streak = None;
-        self.move_on(nominal, Some(&run));
-        self.draft.put_run(run);
+        // A schedule that counts from the previous run counts from one of them, this node's if it has one.
+        self.move_on(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
+        runs.into_iter().for_each(|run| self.draft.put_run(run));
         Ok(())
     }
 
-    /// What a start may look at: the lock, and those whose place it may take.
-    fn needs(&self) -> BTreeSet<Key> {
+    /// What starts may look at: the lock, those whose place they may take, and whether they are there already.
+    fn needs(&self, nominal: Option<Instant>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> =
             LockName::of(&self.job.id, &self.job.job.lock).map(Key::Lock).into_iter().collect();
         if self.job.job.overlap == Overlap::Replace {
-            let active = self.state.active.iter().map(|active| active.run);
-            keys.extend(active.chain(self.state.queue.iter().copied()).map(Key::Run));
+            keys.extend(self.others().map(Key::Run));
         }
+        keys.extend(nominal.into_iter().flat_map(|nominal| occurrence::keys(self.table, nominal, &self.places)));
         keys
     }
 
-    /// Whether the run may start; conditions that rule it out count as well, so that such skips too are a few records.
-    fn admission(&self, run: &Run) -> Result<Admission, Halt> {
-        let admission = motion::admission(&self.draft, run, &self.state, self.job, true)?;
-        if admission == Admission::Start
-            && !self.job.job.conditions.is_empty()
-            && let Gate::Skip(reason) = gate::check(&self.draft, run, &self.state, self.job)?
-        {
-            return Ok(Admission::Skip(reason));
-        }
-        Ok(admission)
+    /// All runs of the job that have not ended, but for those that wait for a time of their own.
+    fn others(&self) -> impl Iterator<Item = RunId> + Clone {
+        let active = self.state.active.iter().map(|active| active.run);
+        active.chain(self.state.queue.iter().map(|queued| queued.run))
     }
 
     fn withhold(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {

@@ -9,8 +9,8 @@ mod window;
 
 use cronhold_schedule::{Instant, Span};
 
+use super::admit;
 use super::draft::Draft;
-use super::motion;
 use crate::job::{Condition, Requirement};
 use crate::record::{JobRecord, JobState, Key, Run};
 use crate::run::{Reason, State};
@@ -76,7 +76,7 @@ impl<'a> Asking<'a> {
                 }
                 keys.push(Key::Job(job));
             }
-            Requirement::SkipDuplicate { .. } => keys.extend(peers::keys(self.state, &self.run.args, self.run.id)),
+            Requirement::SkipDuplicate { .. } => keys.extend(peers::keys_of_rivals(self.state, self.run, self.job)),
             _ => {}
         });
         keys
@@ -136,7 +136,7 @@ impl<'a> Asking<'a> {
             }
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
-                let peers = peers::before(self.draft, self.state, self.run)?;
+                let peers = peers::before(self.draft, self.state, self.run, self.job)?;
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
                 Ok(if is_duplicate { Gate::Skip(Reason::Duplicate) } else { Gate::Open })
             }
@@ -161,7 +161,8 @@ impl<'a> Asking<'a> {
 
     fn max_running(&self, count: u32, same_args: bool, again: Instant) -> Result<Gate, Halt> {
         let args = self.run.args.digest();
-        let in_the_way = motion::in_the_way(self.draft, self.run, self.state)?;
+        // The limit is one for all nodes together.
+        let in_the_way = admit::in_the_way(self.draft, self.run, self.state, |_| true)?;
         let running = in_the_way.iter().filter(|active| !same_args || active.args == args).count();
         let has_room = u32::try_from(running).is_ok_and(|running| running < count);
         Ok(if has_room { Gate::Open } else { Gate::Wait(again) })

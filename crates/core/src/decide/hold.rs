@@ -3,16 +3,18 @@
 
 use cronhold_schedule::Span;
 
-use crate::decision::{Answer, Done, Free, Rejection, Take};
+use crate::decision::{Done, Free, Rejection, Take};
 use crate::ids::RunId;
 use crate::record::LockName;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<Done, Halt> {
     match view.lock(lock)? {
-        Some(held) if held.holder == holder => Ok(Done { answer: Answer::Unchanged, ..Done::default() }),
-        Some(held) => Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into()),
-        None => {
+        Some(held) if held.holder != holder => {
+            Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into())
+        }
+        // Whoever has it already, perhaps in an earlier life, has it for longer.
+        _ => {
             let ttl = view.world.is_shared.then_some(ttl);
             Ok(Done { take: vec![Take { lock: lock.clone(), holder, ttl }], ..Done::default() })
         }

@@ -1,10 +1,12 @@
 //! Decisions: one file for each command. A decision is a function of what it was shown; it is made again when the
 //! world has moved on before it could be committed.
 //!
-//! [`motion`] has what several of them do to a run: be born, be admitted, be stopped; [`ending`] has what its end
-//! means. [`draft`] is the unit of work while it is being written. [`timetable`] is one schedule that can be asked for
-//! its occurrences, and [`skips`] records those that do not run.
+//! [`motion`] has what several of them do to a run: be born, be started, be stopped; [`admit`] says whether it may start
+//! beside others, [`place`] on which node, and [`ending`] has what its end means. [`draft`] is the unit of work while it
+//! is being written. [`timetable`] is one schedule that can be asked for its occurrences, [`occurrence`] makes the runs
+//! of one of them, and [`skips`] records those that do not run.
 
+mod admit;
 mod bind;
 mod catch_up;
 mod draft;
@@ -15,7 +17,9 @@ mod gate;
 mod hold;
 mod mark;
 mod motion;
+mod occurrence;
 mod pause;
+mod place;
 mod prune;
 mod put_job;
 mod reap;
@@ -44,6 +48,7 @@ use crate::decision::{Decision, Done};
 use crate::view::{Halt, View};
 
 pub use motion::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
+pub use place::NODES_MAX;
 
 /// Decides about a command.
 pub fn decide(view: &View<'_>, command: &Command) -> Decision {

@@ -1,21 +1,21 @@
 //! What decisions do to runs: they are born, admitted, started, held, withheld and told to end. Each of these keeps the
 //! run, the set of runs and the locks in step, in one place.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
+use super::admit;
 use super::bind;
 use super::draft::Draft;
 use super::ending::end;
 use super::gate::{self, Gate};
+use super::place;
 use crate::args::Args;
 use crate::decision::{Effect, Rejection};
-use crate::ids::RunId;
-use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
-use crate::policy::overlap::{Admission, Standing, admit, admit_first};
-use crate::record::{Active, Actor, JobRecord, JobState, Key, LockName, Run, ScheduleId, Transition};
+use crate::ids::{NodeId, RunId};
+use crate::policy::overlap::Admission;
+use crate::record::{Actor, JobRecord, JobState, Key, LockName, Queued, Run, ScheduleId, Transition};
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{Halt, View};
 
@@ -35,6 +35,7 @@ pub(super) struct Birth<'a> {
     pub(super) schedule: Option<&'a ScheduleId>,
     pub(super) nominal: Instant,
     pub(super) args: Args,
+    pub(super) target: Option<NodeId>,
     pub(super) actor: Actor,
 }
 
@@ -51,52 +52,12 @@ pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>
 
 /// Makes a run that waits and has nothing to do yet.
 pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
-    let Birth { id, job, schedule, nominal, args, actor } = birth;
+    let Birth { id, job, schedule, nominal, args, target, actor } = birth;
     let terms = bind::terms(job, schedule, nominal, draft.view.world);
     let log = vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }];
     let lock = LockName::of(&job.id, &job.job.lock);
     let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
-    Run { args, schedule: schedule.cloned(), lock, terms, log, ..run }
-}
-
-/// Whether a run that waits may start now. `is_new` says that it has not been held yet.
-pub(super) fn admission(
-    draft: &Draft<'_>,
-    run: &Run,
-    state: &JobState,
-    job: &JobRecord,
-    is_new: bool,
-) -> Result<Admission, Halt> {
-    if !draft.view.world.is_eligible(&job.job.nodes) {
-        return Ok(Admission::Wait);
-    }
-    let overlap = job.job.overlap;
-    let lock = run.lock.clone().map(Key::Lock);
-    let others = if overlap == Overlap::Replace && is_new { others(run, state) } else { BTreeSet::new() };
-    let others = others.into_iter().chain(later_active(run, state).iter().map(|active| active.run)).map(Key::Run);
-    draft.view.need(gate::needs(draft, run, state, job).into_iter().chain(lock).chain(others))?;
-    let lock_is_held = is_locked(draft, run)?;
-    let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
-    let active = if overlap == Overlap::Allow { 0 } else { count(in_the_way(draft, run, state)?.len()) };
-    let queued = count(state.queue.iter().filter(|queued| **queued != run.id).count());
-    let standing = Standing { active, queued, lock_is_held };
-    let is_queue = matches!(overlap, Overlap::Queue { .. });
-    // Those in line wait for a retry, so a retry does not wait for its place in line.
-    let first = state.is_active(run.id) || state.queue.first().is_none_or(|head| *head == run.id);
-    let admission = match is_new {
-        true => admit(overlap, standing),
-        // Those that wait in a row start in their order.
-        false if is_queue && !first => Admission::Wait,
-        false => admit_first(overlap, standing),
-    };
-    if admission != Admission::Start {
-        return Ok(admission);
-    }
-    if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
-        let has_room = !is_new || queued < QUEUE_LIMIT_DEFAULT;
-        return Ok(if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) });
-    }
-    Ok(Admission::Start)
+    Run { args, schedule: schedule.cloned(), target, lock, terms, log, ..run }
 }
 
 /// Does what an admission says with a run that waits.
@@ -107,7 +68,12 @@ pub(super) fn admit_run(
     job: &JobRecord,
     admission: Admission,
 ) -> Result<Run, Halt> {
+    let again = draft.at().plus(WAIT_POLL);
     match admission {
+        // Its node starts it as soon as it hears of it.
+        Admission::Start | Admission::Wait if !place::is_here(draft.view, &run) => {
+            hold_if_room(draft, run, state, again)
+        }
         Admission::Start => match gate::check(draft, &run, state, job)? {
             Gate::Open => start(draft, run, state, Cause::Ready, Actor::Queue),
             Gate::Wait(at) => hold_if_room(draft, run, state, at),
@@ -115,14 +81,13 @@ pub(super) fn admit_run(
             Gate::Break(reason) => end(draft, run, state, Cause::Broke, Some(reason)),
         },
         Admission::Wait => {
-            let until = draft.at().plus(WAIT_POLL);
             poll_lock(draft, &run);
-            hold_if_room(draft, run, state, until)
+            hold_if_room(draft, run, state, again)
         }
         Admission::Skip(reason) => withhold(draft, run, state, reason),
         Admission::Replace => {
-            replace(draft, &run, state)?;
-            Ok(hold(run, state, draft.at().plus(WAIT_POLL)))
+            replace(draft, &run, state, job)?;
+            Ok(hold(run, state, again))
         }
     }
 }
@@ -133,34 +98,6 @@ pub(super) fn poll_lock(draft: &mut Draft<'_>, run: &Run) {
     if run.lock.is_some() {
         draft.also(Effect::Wake { run: run.id, at: Some(draft.at().plus(LOCK_POLL)) });
     }
-}
-
-/// Active runs that a run has to wait for: all others, for most. A retry counts as active itself while it waits, so two
-/// of them could wait for each other; among those the one that was there first goes first.
-pub(super) fn in_the_way(draft: &Draft<'_>, run: &Run, state: &JobState) -> Result<Vec<Active>, Halt> {
-    let later = later_active(run, state);
-    draft.view.need(later.iter().map(|active| Key::Run(active.run)))?;
-    let earlier = state.active.len() - later.len();
-    let mut found: Vec<Active> =
-        state.active[..earlier].iter().filter(|active| active.run != run.id).copied().collect();
-    for active in later {
-        if draft.run(active.run)?.is_some_and(|other| other.state.has_program()) {
-            found.push(*active);
-        }
-    }
-    Ok(found)
-}
-
-/// Those that became active after a run that is active itself; none, for one that is not.
-fn later_active<'s>(run: &Run, state: &'s JobState) -> &'s [Active] {
-    let place = state.active.iter().position(|active| active.run == run.id);
-    place.map_or(&[], |place| &state.active[place + 1..])
-}
-
-/// All other runs of the job that have not ended, but for those that wait for a time of their own.
-fn others(run: &Run, state: &JobState) -> BTreeSet<RunId> {
-    let all = state.active.iter().map(|active| active.run).chain(state.queue.iter().copied());
-    all.filter(|other| *other != run.id).collect()
 }
 
 /// Whether a pause keeps a run from starting. It does not when someone asked for the run by name.
@@ -193,7 +130,7 @@ pub(super) fn start(
     let (now, nominal) = (draft.at(), run.nominal);
     let late = |at: Instant| if at > now { at } else { now.plus(at.since(nominal)) };
     run.terms.stop_at = run.terms.stop_at.map(late);
-    state.queue.retain(|queued| *queued != run.id);
+    state.dequeue(run.id);
     state.activate(&run);
     if let Some(lock) = &run.lock {
         draft.take(lock.clone(), run.id, run.terms.lease);
@@ -203,9 +140,9 @@ pub(super) fn start(
 
 /// A run waits on until then at least. A retry goes before those that already waited for it.
 pub(super) fn hold(mut run: Run, state: &mut JobState, until: Instant) -> Run {
-    if !state.queue.contains(&run.id) {
+    if !state.is_queued(run.id) {
         let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
-        state.queue.insert(place, run.id);
+        state.queue.insert(place, Queued { run: run.id, target: run.target });
     }
     run.due = Some(until);
     run
@@ -213,7 +150,7 @@ pub(super) fn hold(mut run: Run, state: &mut JobState, until: Instant) -> Run {
 
 /// A run waits on, unless it is new and too many wait already.
 fn hold_if_room(draft: &mut Draft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
-    let is_counted = state.queue.contains(&run.id) || state.is_active(run.id);
+    let is_counted = state.is_queued(run.id) || state.is_active(run.id);
     if is_counted || state.queue.len() < JobState::QUEUE_MAX {
         Ok(hold(run, state, until))
     } else {
@@ -240,17 +177,22 @@ pub(super) fn curtail(
     Ok(())
 }
 
-/// Everything of a job makes room for a new run.
-fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState) -> Result<(), Halt> {
-    let others = others(by, state);
-    draft.view.need(others.iter().map(|run| Key::Run(*run)))?;
+/// Asks at once for what it takes to make room for new runs.
+pub(super) fn need_for_replace(draft: &Draft<'_>, others: impl Iterator<Item = RunId> + Clone) -> Result<(), Halt> {
+    draft.view.need(others.clone().map(Key::Run))?;
     let mut ending = Vec::new();
-    for id in &others {
-        ending.extend(draft.run(*id)?.filter(|other| !other.state.has_program()));
+    for id in others {
+        ending.extend(draft.run(id)?.filter(|other| !other.state.has_program()));
     }
     let identities = ending.iter().map(|run| Key::Identity(run.job.clone(), run.args.clone()));
     let cursors = ending.iter().filter_map(|run| Some(Key::Cursor(run.job.clone(), run.schedule.clone()?)));
-    draft.view.need(identities.chain(cursors))?;
+    draft.view.need(identities.chain(cursors))
+}
+
+/// Everything that is in the way of a new run makes room for it.
+fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState, job: &JobRecord) -> Result<(), Halt> {
+    let others = admit::others(by, state, job);
+    need_for_replace(draft, others.iter().copied())?;
     for id in others {
         let Some(other) = draft.run(id)? else {
             state.forget(id);

@@ -37,12 +37,14 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
     }
 }
 
-/// The run was declared over while its program went on. One that had to be alone must end now; any other may go on, and
-/// how it ended is noted on the run, which stays as it is.
+/// The run was declared over while its program went on. One that had to be alone, or was told to end, must end now; any
+/// other may go on, and how it ended is noted on the run, which stays as it is.
 fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> {
     let mut draft = Draft::new(view);
     match report {
-        Report::Launched if run.terms.lease.is_some() => draft.also(Effect::Stop { run: Arc::clone(run) }),
+        Report::Launched if run.terms.lease.is_some() || run.ending.is_some() => {
+            draft.also(Effect::Stop { run: Arc::clone(run) });
+        }
         Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(is_late_note) => {
             let mut after = (**run).clone();
             let how = match (&verdict.reason, verdict.success) {
@@ -54,6 +56,7 @@ fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> 
             let actor = Actor::Program;
             after.log.push(Transition { at: draft.at(), state: run.state, actor, message });
             draft.put_run(after);
+            return draft.done(Answer::Done);
         }
         _ => {}
     }
@@ -75,7 +78,8 @@ fn is_lost(run: &Run) -> bool {
 /// The lock could not be renewed, and someone else may have it by now.
 fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
     let mut draft = Draft::new(view);
-    if run.ending.is_some() || run.state == State::Stopping {
+    // What ends anyway, or has no lock, has nothing to lose.
+    if run.ending.is_some() || run.state == State::Stopping || run.lock.is_none() {
         return draft.done(Answer::Unchanged);
     }
     let mut after = run.clone();

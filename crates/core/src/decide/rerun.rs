@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use super::draft::Draft;
 use super::motion::{self, Birth};
+use super::place;
 use super::run::{close, once, release};
 use crate::args::Args;
 use crate::decision::{Done, Rejection};
 use crate::ids::RunId;
+use crate::policy::lease::STALE_AFTER;
 use crate::record::{JobState, Key, Run, Terms, Transition};
 use crate::run::{self, Cause, Operation, State};
 use crate::view::{Halt, View};
@@ -29,17 +31,22 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
         let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let args = Args::bind(&job.job.params, &given, &BTreeMap::new())?;
-        let actor = view.stamp.actor.clone();
-        let birth = Birth { id, job: &job, schedule: None, nominal: old.nominal, args, actor };
+        let (target, actor) = (place::of_rerun(view, &job, &old)?, view.stamp.actor.clone());
+        let birth = Birth { id, job: &job, schedule: None, nominal: old.nominal, args, target, actor };
         let mut run = motion::bear(&mut draft, &mut state, birth)?;
         run.rerun_of = Some(of);
         return release(draft, run, state, &job);
     }
-    let run = copy(view, &old, id, &mut state);
-    match job.filter(|job| job.uid == old.uid) {
+    let job = job.filter(|job| job.uid == old.uid);
+    let mut run = copy(view, &old, id, &mut state);
+    if let Some(job) = &job {
+        run.target = place::of_rerun(view, job, &old)?;
+    }
+    match job {
         Some(job) => release(draft, run, state, &job),
         // The job is gone, and its rules with it; but a lock is a promise to others.
         None => {
+            place::refuse_elsewhere(view, &run, None)?;
             motion::refuse_if_locked(&draft, &run)?;
             if state.active.len() >= JobState::ACTIVE_MAX {
                 return Err(Rejection::TooManyActive(run.job).into());
@@ -51,15 +58,18 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
     }
 }
 
-/// The same once more. The stop time belongs to the schedule, and may have passed long ago.
+/// The same once more. The stop time belongs to the schedule, and may have passed long ago. What was made when no other
+/// node was there may have to be alone among many now.
 fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
     let actor = view.stamp.actor.clone();
+    let lease = old.terms.lease.or(old.lock.as_ref().map(|_| STALE_AFTER)).filter(|_| view.world.is_shared);
     Run {
         args: old.args.clone(),
         rerun_of: Some(old.id),
+        target: old.target,
         work: old.work.clone(),
         lock: old.lock.clone(),
-        terms: Terms { stop_at: None, ..old.terms.clone() },
+        terms: Terms { stop_at: None, lease, ..old.terms.clone() },
         log: vec![Transition { at: view.stamp.at, state: State::Waiting, actor, message: String::new() }],
         ..Run::blank(id, state.take_number(), old.job.clone(), old.uid, old.nominal)
     }

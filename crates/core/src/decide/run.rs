@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::Instant;
 
+use super::admit;
 use super::draft::Draft;
 use super::motion::{self, Birth};
+use super::place;
 use crate::args::Args;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::{JobId, RunId};
@@ -48,7 +50,7 @@ pub(super) fn release(mut draft: Draft<'_>, run: Run, mut state: JobState, job: 
     } else if motion::is_paused(&draft, &run, &state)? {
         motion::withhold(&mut draft, run, &mut state, Reason::Paused)?
     } else {
-        let admission = motion::admission(&draft, &run, &state, job, true)?;
+        let admission = admit::admission(&draft, &run, &state, job, true)?;
         motion::admit_run(&mut draft, run, &mut state, job, admission)?
     };
     close(draft, run, state)
@@ -76,7 +78,8 @@ fn make(
     let mut state = draft.job_state(job)?;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
-    let birth = Birth { id, job: &record, schedule: None, nominal, args, actor: view.stamp.actor.clone() };
+    let (target, actor) = (place::of_wish(view, &record)?, view.stamp.actor.clone());
+    let birth = Birth { id, job: &record, schedule: None, nominal, args, target, actor };
     let mut run = motion::bear(&mut draft, &mut state, birth)?;
     if run.state == State::Waiting && nominal > now {
         // It is born as one that waits for its time, and has never been anything else.

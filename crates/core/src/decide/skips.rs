@@ -7,6 +7,7 @@ use super::bind;
 use super::draft::Draft;
 use super::ending;
 use super::motion;
+use super::occurrence;
 use super::timetable::Timetable;
 use crate::ids::RunId;
 use crate::policy::catch_up::{Reach, Stretch};
@@ -111,8 +112,9 @@ fn single(
     nominal: Instant,
     reason: Reason,
 ) -> Result<(), Halt> {
-    let id = table.run_id(nominal);
-    if draft.view.is_known(&Key::Run(id)) {
+    let id = table.run_id(nominal, None);
+    // A cursor that was set back passes one that has its runs.
+    if occurrence::is_known(draft, table, nominal) {
         return Ok(());
     }
     let mut run = unborn(draft, state, table, nominal, id);

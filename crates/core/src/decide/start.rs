@@ -1,8 +1,10 @@
 //! Someone wants a run not to wait any longer: first not for its time, then not for its conditions and for other runs.
 //! Nobody goes past a lock.
 
+use super::admit;
 use super::draft::Draft;
 use super::motion::{self, BY_START};
+use super::place;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::RunId;
 use crate::record::{JobRecord, JobState, Key, Run};
@@ -26,18 +28,17 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     draft.done(Answer::Done)
 }
 
-/// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it.
+/// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it. One that is
+/// another node's waits for that node.
 fn at_once(draft: &mut Draft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     motion::enter(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
-    let admission = motion::admission(draft, &run, state, job, false)?;
+    let admission = admit::admission(draft, &run, state, job, false)?;
     motion::admit_run(draft, run, state, job, admission)
 }
 
 /// It does not wait for anything but its lock and a node that may run it.
 fn past_everything(draft: &mut Draft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
-    if !draft.view.world.is_eligible(&job.job.nodes) {
-        return Err(Rejection::NotHere(job.id.clone()).into());
-    }
+    place::refuse_elsewhere(draft.view, &run, Some(job))?;
     motion::refuse_if_locked(draft, &run)?;
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
         return Err(Rejection::TooManyActive(job.id.clone()).into());

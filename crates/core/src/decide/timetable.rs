@@ -8,9 +8,10 @@ use cronhold_schedule::{Instant, Schedule, Span, Timing};
 use super::draft::Draft;
 use super::ending;
 use super::motion::{self, Birth};
+use super::occurrence;
 use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
-use crate::ids::RunId;
+use crate::ids::{NodeId, RunId};
 use crate::job;
 use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
@@ -73,9 +74,9 @@ impl<'a> Timetable<'a> {
         nominal.plus(self.compiled.jitter(nominal))
     }
 
-    /// The id of the run of an occurrence. Every node gives it the same.
-    pub(super) fn run_id(&self, nominal: Instant) -> RunId {
-        RunId::derived(self.job.uid, self.id.as_str(), nominal, 1)
+    /// The id of the run of an occurrence, or of the one that it has on a node. Every node gives it the same.
+    pub(super) fn run_id(&self, nominal: Instant, target: Option<NodeId>) -> RunId {
+        occurrence::run_id(self.job.uid, self.id, nominal, 1, target)
     }
 
     /// Makes the run of an occurrence. Args that do not fit end it at once in error.
@@ -85,12 +86,14 @@ impl<'a> Timetable<'a> {
         state: &mut JobState,
         nominal: Instant,
         actor: Actor,
+        target: Option<NodeId>,
     ) -> Result<Run, Halt> {
         let (args, unbound) = match self.args(nominal) {
             Ok(args) => (args, None),
             Err(errors) => (Args::default(), Some(Reason::Unbound(errors.to_string()))),
         };
-        let birth = Birth { id: self.run_id(nominal), job: self.job, schedule: Some(self.id), nominal, args, actor };
+        let (id, schedule) = (self.run_id(nominal, target), Some(self.id));
+        let birth = Birth { id, job: self.job, schedule, nominal, args, target, actor };
         let run = motion::bear(draft, state, birth)?;
         match unbound {
             Some(reason) if !run.state.is_finished() => ending::end(draft, run, state, Cause::Broke, Some(reason)),
@@ -101,7 +104,7 @@ impl<'a> Timetable<'a> {
     /// What a run of an occurrence begins as that does not start. Args that do not fit matter to one that starts.
     pub(super) fn birth(&self, id: RunId, nominal: Instant, actor: Actor) -> Birth<'_> {
         let args = self.args(nominal).unwrap_or_default();
-        Birth { id, job: self.job, schedule: Some(self.id), nominal, args, actor }
+        Birth { id, job: self.job, schedule: Some(self.id), nominal, args, target: None, actor }
     }
 
     /// The args of the run of an occurrence.

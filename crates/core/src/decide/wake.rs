@@ -6,8 +6,12 @@ mod tests;
 
 use std::sync::Arc;
 
+use cronhold_schedule::Instant;
+
+use super::admit;
 use super::draft::Draft;
 use super::motion::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
+use super::place::{self, Outlook};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
 use crate::record::{Actor, JobRecord, JobState, Key, Run};
@@ -31,7 +35,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let pause = (!run.is_by_operator()).then_some(Key::Pause);
     let lock = run.lock.clone().map(Key::Lock);
     let set = [Key::Job(run.job.clone()), Key::JobState(run.job.clone())];
-    view.need(set.into_iter().chain(pause).chain(lock))?;
+    view.need(set.into_iter().chain(pause).chain(lock).chain(place::needs(view, run)))?;
     let mut draft = Draft::new(view);
     let before = draft.job_state(&run.job)?;
     let mut state = before.clone();
@@ -44,6 +48,14 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let is_due = run.due.is_none_or(|due| due <= now);
     if run.state == State::Scheduled && !is_due {
         return Ok(unchanged(Some(run)));
+    }
+    match place::outlook(view, run, &job)? {
+        Outlook::Mine => {}
+        Outlook::Theirs(at) => return Ok(look_again(run.id, Some(at))),
+        Outlook::Nobodys => {
+            let over = motion::withhold(&mut draft, (**run).clone(), &mut state, Reason::NoEligibleNode)?;
+            return written(draft, over, state, &before);
+        }
     }
     let after = if motion::is_paused(&draft, run, &state)? {
         // Its end wakes the run; the time is there in case that is missed.
@@ -70,7 +82,7 @@ fn admitted(draft: &mut Draft<'_>, run: &Run, state: &mut JobState, job: &JobRec
         let actor = run.creator().cloned().unwrap_or(Actor::Schedule);
         motion::enter(&mut run, Cause::Due, draft.at(), actor, "")?;
     }
-    let admission = motion::admission(draft, &run, state, job, is_new)?;
+    let admission = admit::admission(draft, &run, state, job, is_new)?;
     motion::admit_run(draft, run, state, job, admission)
 }
 
@@ -128,6 +140,12 @@ fn written(mut draft: Draft<'_>, run: Run, state: JobState, before: &JobState) -
 
 /// Nothing changes; a run that was looked at too early is looked at again when it is due.
 fn unchanged(run: Option<&Run>) -> Done {
-    let again = run.filter(|run| run.due.is_some()).map(|run| Effect::Wake { run: run.id, at: run.due });
-    Done { effects: again.into_iter().collect(), answer: Answer::Unchanged, ..Done::default() }
+    match run.filter(|run| run.due.is_some()) {
+        Some(run) => look_again(run.id, run.due),
+        None => Done { answer: Answer::Unchanged, ..Done::default() },
+    }
+}
+
+fn look_again(run: RunId, at: Option<Instant>) -> Done {
+    Done { effects: vec![Effect::Wake { run, at }], answer: Answer::Unchanged, ..Done::default() }
 }

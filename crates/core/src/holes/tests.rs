@@ -25,6 +25,7 @@ fn finds_what_has_no_record() {
     const DEFECT: &str = "  hint: that must never be, and is a defect of Cronhold: please report it with what `cronhold \
                           doctor` says; `cronhold run backup` makes up for it";
     let run = |number: u32, at: &str| format!("run n={number} at={at} log=waiting@{at},success@{at}\n");
+    let on = |node: u32, at: &str| format!("run n={node} target={node} at={at} log=waiting@{at}\n");
     let span = |from: &str, to: &str| format!("run n=9 at={from} to={to} count=9 log=skipped@{to} reason: missed\n");
     let backlog = |from: &str, to: &str| format!("backlog from=05T01:00 position={from} to={to} count=9\n");
     let some = run(1, "05T04:00") + &span("05T05:00", "05T07:00");
@@ -47,6 +48,11 @@ fn finds_what_has_no_record() {
             vec!["its occurrence at 2026-01-05 11:00 UTC."],
         ),
         ("a run inside a span does not end it", span("05T04:00", "05T11:00") + &run(1, "05T06:00"), vec![]),
+        (
+            "runs on several nodes count once",
+            span("05T05:00", "05T10:00") + &[1, 2, 3].map(|node| on(node, "05T04:00")).concat(),
+            vec!["its occurrence at 2026-01-05 11:00 UTC."],
+        ),
         (
             "attempts count once, and spans may overlap",
             some + &run(2, "05T04:00") + &span("05T06:00", "05T11:00"),

@@ -40,6 +40,14 @@ impl RunId {
         Self::hashed(nominal, "occurrence", &parts)
     }
 
+    /// The id of the run that an occurrence has on one node, when it has one on each.
+    pub fn on_node(job: JobUid, schedule_id: &str, nominal: Instant, attempt: u32, node: NodeId) -> Self {
+        let nominal_bytes = nominal.micros().to_be_bytes();
+        let (job, node) = (job.0.to_be_bytes(), node.0.to_be_bytes());
+        let parts = [&job[..], schedule_id.as_bytes(), &nominal_bytes, &attempt.to_be_bytes(), &node[..]];
+        Self::hashed(nominal, "occurrence on a node", &parts)
+    }
+
     /// The id of a run that someone asked for under an idempotency key. The same key at the same nominal time is the
     /// same run; whoever wants keys apart by job or client puts them into the key.
     pub fn from_key(nominal: Instant, key: &str) -> Self {
@@ -190,6 +198,8 @@ mod tests {
             RunId::derived(job, "ab", nominal().plus(cronhold_schedule::Span::from_micros(1)), 1),
             RunId::derived(job, "ab", nominal(), 2),
             RunId::from_key(nominal(), "ab"),
+            RunId::on_node(job, "ab", nominal(), 1, NodeId::from_bits(1)),
+            RunId::on_node(job, "ab", nominal(), 1, NodeId::from_bits(2)),
         ];
         for (index, id) in ids.iter().enumerate() {
             assert!(!ids[..index].contains(id), "{index}");

@@ -175,6 +175,11 @@ pub enum Nodes {
 }
 
 impl Nodes {
+    /// Whether every node that may run it does, each with a run of its own.
+    pub fn is_each(&self) -> bool {
+        matches!(self, Self::Each(_))
+    }
+
     /// Whether a node with these labels may run it.
     pub fn allow(&self, has: &BTreeSet<String>) -> bool {
         match self {

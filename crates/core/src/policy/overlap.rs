@@ -1,6 +1,7 @@
 //! May a run start while others of its job are active, or while someone holds its lock?
 
-use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
+use crate::ids::NodeId;
+use crate::job::{Nodes, Overlap, QUEUE_LIMIT_DEFAULT};
 use crate::run::Reason;
 
 /// What stands in a run's way.
@@ -26,6 +27,13 @@ pub enum Admission {
     /// Active runs are stopped and waiting ones skipped as `replaced`; it waits and starts in the commit that sees
     /// the last of them finished.
     Replace,
+}
+
+/// Whether two runs of a job can be in each other's way, by the nodes that they are for. Those of a job that runs on each
+/// node are not, unless they are of one node. While a job changes to run on each there are runs without a node, and nobody
+/// knows yet whose way they are in.
+pub fn are_in_one_row(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>) -> bool {
+    !nodes.is_each() || one == other || one.is_none() || other.is_none()
 }
 
 /// Decides about a run that is ready but for the others.

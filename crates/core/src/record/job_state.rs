@@ -4,7 +4,7 @@
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{Pauses, Run};
+use super::{Pauses, Queued, Run};
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::run::State;
 
@@ -18,7 +18,7 @@ pub struct JobState {
     /// Runs that count for overlap: those that have a program, and retries that wait for their time.
     pub active: Vec<Active>,
     /// Runs that wait to start, the oldest first.
-    pub queue: Vec<RunId>,
+    pub queue: Vec<Queued>,
     /// Whether it is paused.
     pub pauses: Pauses,
     /// How many finished runs there are in each state.
@@ -90,10 +90,25 @@ impl JobState {
         self.active.iter().any(|active| active.run == run)
     }
 
+    /// Whether a run waits to start.
+    pub fn is_queued(&self, run: RunId) -> bool {
+        self.queue.iter().any(|queued| queued.run == run)
+    }
+
+    /// The runs that wait to start, the oldest first.
+    pub fn queued(&self) -> impl Iterator<Item = RunId> {
+        self.queue.iter().map(|queued| queued.run)
+    }
+
     /// Takes a run out of everything: it has ended.
     pub fn forget(&mut self, run: RunId) {
         self.active.retain(|active| active.run != run);
-        self.queue.retain(|queued| *queued != run);
+        self.dequeue(run);
+    }
+
+    /// Takes a run out of the queue: it waits no longer.
+    pub fn dequeue(&mut self, run: RunId) {
+        self.queue.retain(|queued| queued.run != run);
     }
 }
 

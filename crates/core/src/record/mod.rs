@@ -10,6 +10,7 @@ mod job_state;
 mod lock;
 mod node;
 mod pause;
+mod queued;
 mod run;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use job_state::{Active, JobState, Kept};
 pub use lock::{LockName, LockState};
 pub use node::{Node, Owner};
 pub use pause::{Pause, Pauses};
+pub use queued::Queued;
 pub use run::{CommandLine, EnvText, Exit, Process, Run, Terms, Transition, Work, Written};
 
 use crate::args::Args;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::{CompileError, Instant};
 
-use crate::ids::RunId;
+use crate::ids::{NodeId, RunId};
 use crate::record::{Backlog, LockName, Node, Pause, Run, ScheduleId};
 
 /// One thing that is so.
@@ -60,6 +60,8 @@ pub enum Hindrance {
     Pause,
     /// No node that is there may start it.
     Nodes,
+    /// The only node that may start it cannot.
+    Target(NodeId, Unable),
     /// Another run holds its lock.
     Lock(LockName, RunId),
     /// It waits in a row: the run right before it, and how many are before it in all.
@@ -68,6 +70,17 @@ pub enum Hindrance {
     Active(RunId, usize),
     /// Its conditions do not hold yet, as far as anyone knows.
     Conditions,
+}
+
+/// Why the only node that may start a run cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unable {
+    /// It is not there.
+    Gone,
+    /// It is being drained.
+    Draining,
+    /// It does not have the labels any more.
+    Labels,
 }
 
 /// What a schedule does next.
@@ -119,7 +132,7 @@ pub enum Place {
 /// What became of an occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It became a run: all its attempts in their order, at least one.
+    /// It became a run: all its attempts in their order, at least one; node by node, for a job that runs on each.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.
     Span(Arc<Run>),

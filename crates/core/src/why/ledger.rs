@@ -10,7 +10,7 @@ use crate::record::{Backlog, JobRecord, Run, ScheduleId};
 /// The records of one schedule of a job.
 #[derive(Debug)]
 pub(crate) struct Ledger<'a> {
-    /// Runs that are one run each, by nominal time and then by number.
+    /// Runs that are one run each, by nominal time, then by node, then by number.
     runs: Vec<&'a Arc<Run>>,
     /// Runs that stand for a span of skips.
     spans: Vec<&'a Arc<Run>>,
@@ -20,7 +20,7 @@ pub(crate) struct Ledger<'a> {
 /// Where an occurrence stands in a ledger.
 #[derive(Debug)]
 pub(crate) enum Entry<'a> {
-    /// It became a run: all its attempts in their order.
+    /// It became a run: all its attempts in their order; node by node, for a job that runs on each.
     Runs(Vec<&'a Arc<Run>>),
     /// It was skipped together with others.
     Span(&'a Arc<Run>),
@@ -36,7 +36,7 @@ impl<'a> Ledger<'a> {
     pub(crate) fn of(job: &JobRecord, schedule: &ScheduleId, known: &'a Known) -> Self {
         let own = known.runs.iter().filter(|run| run.job == job.id && run.schedule.as_ref() == Some(schedule));
         let (spans, mut runs): (Vec<_>, Vec<_>) = own.partition(|run| run.span.is_some());
-        runs.sort_by_key(|run| (run.nominal, run.number));
+        runs.sort_by_key(|run| (run.nominal, run.target, run.number));
         let backlog = known.backlogs.iter().find(|backlog| backlog.job == job.id && backlog.schedule == *schedule);
         Self { runs, spans, backlog }
     }

@@ -16,7 +16,7 @@ mod words;
 
 use cronhold_schedule::Instant;
 
-pub use fact::{Fact, Hindrance, Outcome, Place, Prospect};
+pub use fact::{Fact, Hindrance, Outcome, Place, Prospect, Unable};
 pub use known::Known;
 pub(crate) use wall::Wall;
 pub(crate) use words::doctor;

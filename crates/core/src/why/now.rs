@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Timing};
 
-use super::fact::{Fact, Hindrance, Prospect};
+use super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::known::Known;
-use crate::ids::JobId;
+use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{Nodes, Overlap, Schedule};
 use crate::policy::catch_up::COUNT_MAX;
+use crate::policy::overlap::are_in_one_row;
 use crate::record::{Backlog, Cursor, JobRecord, Node, Run, ScheduleId};
 use crate::run::State;
 use crate::world::World;
@@ -82,7 +83,7 @@ fn on_their_way(job: &JobRecord, known: &Known, now: Instant) -> Vec<Fact> {
         known.runs.iter().filter(|run| run.job == job.id && !run.state.is_finished()).collect();
     let in_queue = |run: &Run| {
         let queue = known.state.as_ref().map_or(&[][..], |state| &state.queue);
-        queue.iter().position(|queued| *queued == run.id).unwrap_or(queue.len())
+        queue.iter().position(|queued| queued.run == run.id).unwrap_or(queue.len())
     };
     runs.sort_by_cached_key(|run| (!run.state.has_program(), in_queue(run), run.due, run.number));
     let left = runs.len().saturating_sub(RUNS_TOLD);
@@ -106,6 +107,9 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
     if run.state == State::Scheduled && run.due.is_none_or(|due| due > now) {
         return None;
     }
+    if let Some((node, unable)) = run.target.and_then(|node| Some((node, unable(node, job, known, now)?))) {
+        return Some(Hindrance::Target(node, unable));
+    }
     if nodes(job, known, now).is_some() {
         return Some(Hindrance::Nodes);
     }
@@ -114,15 +118,30 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
         return Some(Hindrance::Lock(lock.name.clone(), lock.holder));
     }
     let state = known.state.as_ref()?;
-    let position = state.queue.iter().position(|queued| *queued == run.id).unwrap_or(0);
+    let is_rival = |target| are_in_one_row(&job.job.nodes, target, run.target);
+    let row: Vec<RunId> =
+        state.queue.iter().filter(|queued| is_rival(queued.target)).map(|queued| queued.run).collect();
+    let position = row.iter().position(|queued| *queued == run.id).unwrap_or(0);
     if let (Overlap::Queue { .. }, Some(before)) = (job.job.overlap, position.checked_sub(1)) {
-        return Some(Hindrance::Queue(state.queue[before], position));
+        return Some(Hindrance::Queue(row[before], position));
     }
-    let others: Vec<_> = state.active.iter().filter(|active| active.run != run.id).collect();
+    let others: Vec<_> = state.active.iter().filter(|active| active.run != run.id && is_rival(active.target)).collect();
     match others.first() {
         Some(active) if job.job.overlap != Overlap::Allow => Some(Hindrance::Active(active.run, others.len())),
         _ if !job.job.conditions.is_empty() => Some(Hindrance::Conditions),
         _ => None,
+    }
+}
+
+/// Why the only node that may start a run cannot; nothing, when it can or nothing is known of nodes.
+fn unable(node: NodeId, job: &JobRecord, known: &Known, now: Instant) -> Option<Unable> {
+    if known.nodes.is_empty() {
+        return None;
+    }
+    match known.nodes.iter().find(|there| there.id == node && now <= there.gone) {
+        None => Some(Unable::Gone),
+        Some(there) if !job.job.nodes.allow(&there.labels) => Some(Unable::Labels),
+        Some(there) => there.draining.then_some(Unable::Draining),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn because(reason: &Reason) -> String {
         Reason::Calendar => "its day is not in the calendar",
         Reason::Duplicate => "a run with the same args was on its way",
         Reason::Lock => "another run held its lock",
-        Reason::NoEligibleNode => "no node was there that has the labels it asks for",
+        Reason::NoEligibleNode => "no node was there that may run it",
         Reason::JobRemoved => "the job was removed",
         Reason::ScheduleRemoved => "its schedule was removed or disabled",
         Reason::ByOperator(why) if why.is_empty() => "someone decided so",
@@ -39,9 +39,9 @@ pub(super) fn because(reason: &Reason) -> String {
         Reason::StartUnknown => {
             "its node was lost while it was being started, and nobody knows whether its program ran"
         }
-        Reason::NodeLost => "its node was lost while it ran, and nobody knows how it ended",
+        Reason::NodeLost => "its node was not heard of any more while it ran, and nobody knew how it ended",
         Reason::KeeperLost => "the keeper of its program was lost, and nobody knows how it ended",
-        Reason::LockLost => "its lock could not be renewed",
+        Reason::LockLost => "its lock could not be renewed, and another run could have taken it",
     };
     fixed.to_owned()
 }

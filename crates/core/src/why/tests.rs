@@ -1,5 +1,6 @@
 //! Answers to questions about scenes. A line of an answer that is a detail begins with `-`, advice begins with `>`.
 
+mod nodes;
 mod past;
 mod present;
 pub(crate) mod scene;

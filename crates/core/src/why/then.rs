@@ -115,7 +115,7 @@ impl Question<'_> {
             attempts.entry((run.nominal, run.schedule.clone())).or_default().push(Arc::clone(run));
         }
         for (key, mut runs) in attempts {
-            runs.sort_by_key(|run| run.number);
+            runs.sort_by_key(|run| (run.target, run.number));
             happenings.entry(key).or_insert(Outcome::Runs(runs));
         }
         let is_gone = |run: &&Arc<Run>| {

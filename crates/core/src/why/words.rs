@@ -10,7 +10,7 @@ use cronhold_schedule::{CompileError, Instant, Span};
 
 use super::wall::rough;
 use super::{Fact, Known, Wall, Why};
-use crate::ids::RunId;
+use crate::ids::{NodeId, RunId};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::record::{Run, ScheduleId};
 use crate::world::World;
@@ -118,6 +118,12 @@ impl Teller<'_> {
     /// A run by the name that commands understand.
     fn run_name(&self, id: RunId) -> String {
         self.known.run(id).map_or_else(|| id.to_string(), |run| name(run))
+    }
+
+    /// A node by the name that people know.
+    fn node_name(&self, id: NodeId) -> String {
+        let known = self.known.nodes.iter().find(|node| node.id == id);
+        known.map_or_else(|| format!("node {id}"), |node| format!("`{}`", node.name))
     }
 
     /// A schedule as the beginning of a sentence.

@@ -9,7 +9,7 @@ use cronhold_core::job::Limits;
 use cronhold_core::policy::catch_up::Stretch;
 use cronhold_core::record::{
     Active, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause,
-    Pauses, Process, Record, Run, Streak, Terms, Transition, Work, Written,
+    Pauses, Process, Queued, Record, Run, Streak, Terms, Transition, Work, Written,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -84,7 +84,9 @@ fn job_states() -> Vec<JobState> {
         Active { run: run_id(1, 1), args: u64::MAX, target: None },
         Active { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
     ];
-    full.queue = (0..300).rev().map(|number| run_id(5, number)).collect();
+    let target = |number: u16| (number % 3 == 0).then(|| NodeId::from_bits(number.into()));
+    let queued = |number| Queued { run: run_id(5, number), target: target(number) };
+    full.queue = (0..300).rev().map(queued).collect();
     full.pauses = pauses();
     full.kept = Kept { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
     full.floor = Some(times()[2]);

@@ -5,18 +5,38 @@ use std::sync::Arc;
 
 use crate::args::Args;
 use crate::decide::draft::Draft;
-use crate::ids::RunId;
-use crate::record::{JobState, Key, Run};
+use crate::decide::place;
+use crate::ids::{NodeId, RunId};
+use crate::record::{JobRecord, JobState, Key, Run};
 use crate::view::Halt;
 
-/// The runs that may be peers. Those that wait have to be looked at to know their args.
+/// The runs that may be peers, on whatever node. Those that wait have to be looked at to know their args.
 pub(super) fn keys(state: &JobState, args: &Args, but: RunId) -> Vec<Key> {
-    ids(state, args, but).into_iter().map(Key::Run).collect()
+    ids(state, args, but, |_| true).into_iter().map(Key::Run).collect()
+}
+
+/// The runs that may be peers and in the way of a run.
+pub(super) fn keys_of_rivals(state: &JobState, run: &Run, job: &JobRecord) -> Vec<Key> {
+    let rivals = ids(state, &run.args, run.id, |target| place::is_same(job, target, run.target));
+    rivals.into_iter().map(Key::Run).collect()
 }
 
 /// All peers.
 pub(super) fn of(draft: &Draft<'_>, state: &JobState, args: &Args, but: RunId) -> Result<Vec<Arc<Run>>, Halt> {
-    let ids = ids(state, args, but);
+    found(draft, ids(state, args, but, |_| true), args)
+}
+
+/// Peers of a run that were there before it and are in its way. Of two that wait, only the later one sees the other, so
+/// that one of them is left.
+pub(super) fn before(draft: &Draft<'_>, state: &JobState, run: &Run, job: &JobRecord) -> Result<Vec<Arc<Run>>, Halt> {
+    let place = state.queued().position(|queued| queued == run.id).unwrap_or(state.queue.len());
+    let rivals = ids(state, &run.args, run.id, |target| place::is_same(job, target, run.target));
+    let mut peers = found(draft, rivals, &run.args)?;
+    peers.retain(|peer| !state.queue[place..].iter().any(|queued| queued.run == peer.id));
+    Ok(peers)
+}
+
+fn found(draft: &Draft<'_>, ids: Vec<RunId>, args: &Args) -> Result<Vec<Arc<Run>>, Halt> {
     draft.view.need(ids.iter().map(|id| Key::Run(*id)))?;
     let mut found = Vec::new();
     for id in ids {
@@ -25,19 +45,11 @@ pub(super) fn of(draft: &Draft<'_>, state: &JobState, args: &Args, but: RunId) -
     Ok(found)
 }
 
-/// Peers of a run that were there before it. Of two that wait, only the later one sees the other, so that one of them
-/// is left.
-pub(super) fn before(draft: &Draft<'_>, state: &JobState, run: &Run) -> Result<Vec<Arc<Run>>, Halt> {
-    let place = state.queue.iter().position(|queued| *queued == run.id).unwrap_or(state.queue.len());
-    let mut peers = of(draft, state, &run.args, run.id)?;
-    peers.retain(|peer| !state.queue[place..].contains(&peer.id));
-    Ok(peers)
-}
-
-fn ids(state: &JobState, args: &Args, but: RunId) -> Vec<RunId> {
+fn ids(state: &JobState, args: &Args, but: RunId, counts: impl Fn(Option<NodeId>) -> bool) -> Vec<RunId> {
     let digest = args.digest();
-    let active = state.active.iter().filter(|active| active.args == digest).map(|active| active.run);
+    let active = state.active.iter().filter(|active| active.args == digest && counts(active.target));
+    let active = active.map(|active| active.run);
     // A retry that waits is in both.
-    let queued = state.queue.iter().copied().filter(|run| !state.is_active(*run));
-    active.chain(queued).filter(|run| *run != but).collect()
+    let queued = state.queue.iter().filter(|queued| !state.is_active(queued.run) && counts(queued.target));
+    active.chain(queued.map(|queued| queued.run)).filter(|run| *run != but).collect()
 }

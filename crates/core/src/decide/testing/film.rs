@@ -44,6 +44,10 @@ pub(super) fn line(done: &Done, before: impl Fn(&Key) -> Option<Record>, many: b
                 ((3, 0), pause_text(&state.pauses, "job"))
             }
             (Change::Put(Record::Pause(pauses)), _) => ((3, 0), pause_text(pauses, "everything")),
+            (Change::Put(Record::Node(node)), _) => {
+                let does = if node.draining { "drains" } else { "starts things" };
+                ((4, 0), format!("node {} {does}", node.id.bits()))
+            }
             (Change::Put(Record::Job(job)), _) => ((4, 0), format!("job r{}", job.revision)),
             (Change::Delete(Key::Job(_)), _) => ((4, 0), "job gone".to_owned()),
             (Change::Delete(Key::Run(_)), Some(Record::Run(old))) => ((5, 0), format!("#{} gone", old.number.0)),
@@ -73,7 +77,8 @@ fn run_text(run: &Run, many: bool) -> String {
     let ending = run.ending.as_ref().filter(|_| !run.state.is_finished());
     let ending = ending.map(|ending| format!(" ({ending})")).unwrap_or_default();
     let attempt = if run.attempt > 1 { format!(" attempt {}", run.attempt) } else { String::new() };
-    format!("{job}#{} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
+    let on = run.target.map(|node| format!("@{}", node.bits())).unwrap_or_default();
+    format!("{job}#{}{on} {nominal}{attempt} {}{reason}{ending}", run.number.0, run.state)
 }
 
 fn named(cursor: &Cursor, text: &str, many: bool) -> String {

@@ -11,7 +11,7 @@
 //! Jobs are `put NAME item; item; …`: a schedule as one text, `NAME: schedule` for one with a name, `jitter 30s`,
 //! `calendar X`, `disabled` and `args k=v` for the schedule before them, and keys of a job (see [`job`]). `add`, `change`
 //! and `revise REVISION` put it under a condition. `due` fires every cursor that is due, `catch up` works every backlog
-//! once, `wake` looks at every run that is due.
+//! once, `wake` looks at every run that is due. What has to do with several nodes is in `cluster.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,11 +87,8 @@ impl Bench {
                 self.world.labels = Arc::new(words(rest).collect());
                 Vec::new()
             }
-            // Another life of the node, or another node.
-            "node" => {
-                let numbers: Vec<u32> = rest.split('.').map(|part| part.parse().expect("a number")).collect();
-                self.me.node = crate::ids::NodeId::from_bits(numbers[0].into());
-                self.me.incarnation = numbers[1];
+            "node" | "there" | "shared" | "drained" | "beat" | "expired" => {
+                self.around(verb, rest);
                 Vec::new()
             }
             _ => {
@@ -196,7 +193,7 @@ impl Bench {
                 let runs = words(more).map(|name| self.run_id(&name)).collect();
                 (Actor::Retention, Command::Prune { job: job_id(first), runs })
             }
-            _ => panic!("`{verb}` is nothing that happens"),
+            _ => self.cluster_command(verb, rest),
         }
     }
 
@@ -243,7 +240,7 @@ impl Bench {
         }
     }
 
-    fn run_id(&self, name: &str) -> RunId {
+    pub(super) fn run_id(&self, name: &str) -> RunId {
         let (job, number) = name.split_once('#').unwrap_or_else(|| panic!("`{name}` is not a run"));
         let number = number.parse().expect("a number");
         if number == 0 {
@@ -276,6 +273,8 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "on_lost_retry" => job.on_lost = OnLost::Retry,
             "stop_after" => last(&mut job).stop = Some(StopSchedule::After(span())),
             "kept" => job.retain.success = value.parse().expect("a number"),
+            "each" => job.nodes = Nodes::Each(words(value).collect()),
+            "ttl" => job.ttl = span(),
             "nodes" => job.nodes = Nodes::Labels(words(value).collect()),
             "param" => drop(job.params.insert(value.to_owned(), Param::default())),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),

@@ -56,7 +56,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:00:00.000 +00:00  starting, by its schedule
             - 2026-01-05 03:05:00.000 +00:00  error, by its node, which came back
-            > `cronhold rerun backup#1` runs it again",
+            > look whether it ran, then `cronhold rerun backup#1` runs it again; `on_lost: retry` does so by itself",
     ),
     (
         "single skip",
@@ -79,7 +79,7 @@ const SCENES: &[(&str, &str, &str, &str)] = &[
             cursor last=05T03:00 next=06T03:00
             run n=2 at=05T03:00 log=waiting@05T03:01,skipped@05T03:01 reason: no eligible node",
         "
-            The occurrence at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because no node was there that has the labels it asks for.
+            The occurrence at 2026-01-05 03:00 UTC became `backup#2`, which did not start, because no node was there that may run it.
             - 2026-01-05 03:01:00.000 +00:00  waiting, by its schedule
             - 2026-01-05 03:01:00.000 +00:00  skipped, by its schedule
             > `cronhold nodes` shows the nodes and their labels; `nodes` in the job asks for some",

@@ -14,8 +14,8 @@ use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, Nodes, Overlap, Program, Schedule};
 use crate::policy::catch_up::Stretch;
 use crate::record::{
-    Active, Actor, Backlog, Cursor, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses, Run, Source,
-    Transition,
+    Active, Actor, Backlog, Cursor, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses, Queued, Run,
+    Source, Terms, Transition,
 };
 use crate::run::{Reason, State};
 use crate::world::World;
@@ -99,8 +99,9 @@ pub(crate) fn scene(text: &str) -> Known {
                         .filter(|one| !one.is_empty())
                         .map(|one: &str| run_id(one.parse().expect(one)))
                 };
-                state.active = numbers("active").map(|run| Active { run, args: 0, target: None }).collect();
-                state.queue = numbers("queue").collect();
+                let target = |run| known.runs.iter().find(|known| known.id == run).and_then(|run| run.target);
+                state.active = numbers("active").map(|run| Active { run, args: 0, target: target(run) }).collect();
+                state.queue = numbers("queue").map(|run| Queued { run, target: target(run) }).collect();
                 state.next_number += words.number("gone").unwrap_or(0);
                 state.kept.success = u32::try_from(words.number("success").unwrap_or(0)).expect("small");
             }
@@ -140,6 +141,10 @@ fn job(lines: &[(&str, Words<'_>)]) -> JobRecord {
                     Some("queue") => Overlap::Queue { limit: 10 },
                     _ => Overlap::Skip,
                 };
+                if let Some(labels) = words.text("each") {
+                    job.nodes =
+                        Nodes::Each(labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect());
+                }
                 if let Some(labels) = words.text("nodes") {
                     job.nodes = Nodes::Labels(labels.split(',').map(str::to_owned).collect());
                 }
@@ -223,19 +228,23 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         retried_by: words.number("retried_by").map(run_id),
         rerun_of: words.number("rerun_of").map(run_id),
         owner: words.has("owned").then(|| Owner { node: NodeId::from_bits(1), incarnation: 1 }),
+        target: words.number("target").map(|node| NodeId::from_bits(node.into())),
         lock: words.text("lock").map(|lock| LockName::parse(lock).expect(lock)),
         ending: words.text("ending").map(|reason| Reason::parse(reason).expect(reason)),
         due: words.time("due"),
+        terms: Terms { lease: words.number("lease").map(Span::from_secs), ..Terms::default() },
         log,
         span,
         ..Run::blank(run_id(number), RunNumber(number), of, job.uid, nominal)
     }
 }
 
-/// `running@05T03:00/anna`; without an actor, the usual one.
+/// `running@05T03:00/anna`; without an actor, the usual one. `error@05T03:00/program/it_said_so` has a message.
 fn transition(text: &str) -> Transition {
     let (state, rest) = text.split_once('@').expect(text);
-    let (at, actor) = rest.split_once('/').map_or((rest, None), |(at, actor)| (at, Some(actor)));
+    let mut parts = rest.splitn(3, '/');
+    let (at, actor) = (parts.next().expect(text), parts.next());
+    let message = parts.next().unwrap_or("").replace('_', " ");
     let state = State::parse(state).expect(state);
     let actor = match (actor, state) {
         (Some(name), _) => Actor::parse(name).unwrap_or_else(|_| Actor::Operator(name.to_owned())),
@@ -243,7 +252,7 @@ fn transition(text: &str) -> Transition {
         (None, State::Scheduled) => Actor::Retry,
         (None, _) => Actor::Schedule,
     };
-    Transition { at: time(at), state, actor, message: String::new() }
+    Transition { at: time(at), state, actor, message }
 }
 
 fn pauses(words: &Words<'_>) -> Pauses {
@@ -258,8 +267,8 @@ fn pauses(words: &Words<'_>) -> Pauses {
 fn node(words: &Words<'_>) -> Node {
     let beat = words.time("beat").expect("a beat");
     Node {
-        id: NodeId::from_bits(1),
-        name: "web-1".to_owned(),
+        id: NodeId::from_bits(words.number("id").unwrap_or(1).into()),
+        name: format!("web-{}", words.number("id").unwrap_or(1)),
         incarnation: 1,
         since: Instant::EPOCH,
         beat,

@@ -8,6 +8,9 @@ use super::{Teller, counted, doctor, name};
 use crate::record::{Pauses, Run, ScheduleId};
 use crate::run::Reason;
 
+/// More runs of one occurrence than this are told by their number: there may be one on each of many nodes.
+const RUNS_TOLD: usize = 20;
+
 impl Teller<'_> {
     pub(super) fn no_occurrence(&mut self, at: Instant) {
         let at = self.at(at);
@@ -23,8 +26,12 @@ impl Teller<'_> {
         outcome: &Outcome,
     ) {
         if let Outcome::Runs(runs) = outcome {
-            for run in runs {
+            for run in &runs[..runs.len().min(RUNS_TOLD)] {
                 self.became(schedule, nominal, place, run);
+            }
+            if let Some(more) = runs.len().checked_sub(RUNS_TOLD).filter(|more| *more > 0) {
+                self.say(format!("{more} more runs are for it on other nodes."));
+                self.advise(format!("`cronhold runs {}` shows them all", self.why.job));
             }
             return;
         }
@@ -93,14 +100,15 @@ impl Teller<'_> {
     fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: Place, run: &Run) {
         let (name, fate) = (name(run), self.fate(run));
         let again = run.rerun_of.map(|first| format!(", a rerun of `{}`", self.run_name(first))).unwrap_or_default();
+        let on = run.target.map(|node| format!(" on {}", self.node_name(node))).unwrap_or_default();
         let text = if schedule.is_none() {
             let at = self.wall(None).at(nominal);
             let who = run.creator().map_or_else(|| "someone".to_owned(), by);
-            format!("`{name}`{again}, made for {at} by {who}, {fate}.")
+            format!("`{name}`{on}{again}, made for {at} by {who}, {fate}.")
         } else if run.attempt > 1 {
-            format!("Attempt {}, `{name}`, {fate}.", run.attempt)
+            format!("Attempt {}, `{name}`{on}, {fate}.", run.attempt)
         } else {
-            format!("{} became `{name}`{again}, which {fate}.", self.which(schedule, nominal, place))
+            format!("{} became `{name}`{on}{again}, which {fate}.", self.which(schedule, nominal, place))
         };
         self.say(text);
         self.log(run);

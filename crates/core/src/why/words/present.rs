@@ -2,7 +2,7 @@
 
 use cronhold_schedule::Instant;
 
-use super::super::fact::{Fact, Hindrance, Prospect};
+use super::super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::super::reasons::{by, condition};
 use super::super::wall::rough;
 use super::{Teller, counted, name};
@@ -100,6 +100,18 @@ impl Teller<'_> {
             Hindrance::Pause => ("it does not start during the pause".to_owned(), start),
             Hindrance::Nodes => {
                 ("no node is there that may start it".to_owned(), "`cronhold nodes` shows the nodes".to_owned())
+            }
+            Hindrance::Target(node, unable) => {
+                let node = self.node_name(*node);
+                let (why, advice) = match unable {
+                    Unable::Gone => ("is not there", "it is skipped when its node does not come back within a minute"),
+                    Unable::Draining => ("is being drained", "it starts when the node is not drained any more"),
+                    Unable::Labels => ("does not have the labels any more", "it is skipped within a minute"),
+                };
+                (
+                    format!("only {node} may start it, which {why}"),
+                    format!("{advice}; `cronhold nodes` shows the nodes"),
+                )
             }
             Hindrance::Lock(lock, holder) => {
                 let holder = self.run_name(*holder);

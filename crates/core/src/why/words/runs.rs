@@ -3,6 +3,7 @@
 use super::super::reasons::{because, by};
 use super::super::wall::rough;
 use super::{Teller, name};
+use crate::policy::lease::stale_after;
 use crate::record::{Run, ScheduleId};
 use crate::run::{Reason, State};
 
@@ -19,11 +20,8 @@ impl Teller<'_> {
             return marked;
         }
         let tried_again = run.retried_by.map(|retry| format!("; `{}` tries it again", self.run_name(retry)));
-        let on = run.owner.map(|owner| match self.known.nodes.iter().find(|node| node.id == owner.node) {
-            Some(node) => format!(" on `{}`", node.name),
-            None => format!(" on node {}", owner.node),
-        });
-        let on = on.unwrap_or_default();
+        let on = run.owner.map(|owner| format!(" on {}", self.node_name(owner.node))).unwrap_or_default();
+        let for_node = run.target.map(|node| format!(" for {}", self.node_name(node))).unwrap_or_default();
         let due = run.due.map(|due| wall.at(due));
         match run.state {
             State::Scheduled => {
@@ -35,20 +33,20 @@ impl Teller<'_> {
                     None => format!("waits for {at}"),
                 }
             }
-            State::Waiting => format!("has waited since {since}"),
-            State::Starting => format!("has been starting since {since}{on}"),
+            State::Waiting => format!("has waited since {since}{for_node}"),
+            State::Starting => format!("has been starting since {since}{on}{}", self.silence(run)),
             State::Running => {
                 let limit = due.map(|due| format!("; it may run until {due}")).unwrap_or_default();
                 let ago = run.entered(State::Running).map(|at| self.ago(at)).unwrap_or_default();
-                format!("has been running since {since}, for {ago}{on}{limit}")
+                format!("has been running since {since}, for {ago}{on}{limit}{}", self.silence(run))
             }
             State::Stopping => {
                 let why = run.ending.as_ref().map(|reason| format!(", because {}", because(reason)));
                 let kill = due.map(|due| format!("; it is killed at {due}")).unwrap_or_default();
-                format!("has been stopping since {since}{}{on}{kill}", why.unwrap_or_default())
+                format!("has been stopping since {since}{}{on}{kill}{}", why.unwrap_or_default(), self.silence(run))
             }
             State::Success | State::Failure | State::Error | State::Skipped => {
-                format!("{}{why}{}", self.ending(run), tried_again.unwrap_or_default())
+                format!("{}{why}{}{}", self.ending(run), self.late_note(run), tried_again.unwrap_or_default())
             }
         }
     }
@@ -72,10 +70,29 @@ impl Teller<'_> {
         }
     }
 
+    /// What becomes of a run whose node is not heard of.
+    fn silence(&self, run: &Run) -> String {
+        let node = run.owner.and_then(|owner| self.known.nodes.iter().find(|node| node.id == owner.node));
+        let Some(node) = node.filter(|node| self.why.now > node.gone) else { return String::new() };
+        let (beat, after) = (self.wall(run.schedule.as_ref()).at(node.beat), stale_after(&run.terms));
+        let ended = if run.terms.lease.is_some() { ", by when its program has been ended" } else { "" };
+        format!("; its node was heard of last at {beat}, and {after} without a word make it lost{ended}")
+    }
+
+    /// How the program of a run ended that was lost before.
+    fn late_note(&self, run: &Run) -> String {
+        let [.., before, last] = run.log.as_slice() else { return String::new() };
+        if !last.state.is_finished() || before.state != last.state {
+            return String::new();
+        }
+        format!("; at {} it was heard that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
+    }
+
     /// A finished run that someone has given another state.
     fn mark(&self, run: &Run) -> Option<String> {
         let [.., before, last] = run.log.as_slice() else { return None };
-        if !before.state.is_finished() {
+        // What a program said after its run was over changes nothing.
+        if !before.state.is_finished() || before.state == last.state {
             return None;
         }
         let at = self.wall(run.schedule.as_ref()).at(last.at);
@@ -101,12 +118,18 @@ impl Teller<'_> {
         let (job, run_name) = (&self.why.job, name(run));
         let advice = match (run.state, &run.reason) {
             (State::Failure | State::Error, _) if run.retried_by.is_some() => return,
+            (State::Failure, Some(Reason::LockLost)) => {
+                "its node could not reach the store in time; a longer `ttl` in the job bridges that".to_owned()
+            }
             (State::Failure, _) => {
                 format!("`cronhold logs {run_name}` shows what it said, `cronhold rerun {run_name}` runs it again")
             }
             (State::Error, Some(Reason::Unbound(_) | Reason::Condition(_) | Reason::NotLaunched(_))) => {
                 format!("correct the job, then `cronhold rerun {run_name}` runs it again")
             }
+            (State::Error, Some(Reason::StartUnknown)) => format!(
+                "look whether it ran, then `cronhold rerun {run_name}` runs it again; `on_lost: retry` does so by itself"
+            ),
             (State::Error, _) => format!("`cronhold rerun {run_name}` runs it again"),
             (State::Skipped, Some(Reason::Overlap | Reason::Lock)) => {
                 "with `overlap: queue` it waits instead; `cronhold lint` says when a job takes too long".to_owned()

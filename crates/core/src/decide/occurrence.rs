@@ -1,0 +1,132 @@
+//! The runs of one occurrence: one, or one for each node. They are made in one unit, so that an occurrence has its whole
+//! outcome or none; claims on time and from a backlog make them here alike.
+
+use cronhold_schedule::Instant;
+
+use super::admit;
+use super::draft::Draft;
+use super::gate::{self, Gate};
+use super::motion;
+use super::place;
+use super::timetable::Timetable;
+use crate::ids::{JobUid, NodeId, RunId};
+use crate::policy::overlap::Admission;
+use crate::record::{Actor, JobState, Key, Run, ScheduleId};
+use crate::run::Reason;
+use crate::view::Halt;
+
+/// A run that an occurrence is about to have, and whether it may start.
+pub(super) struct Candidate {
+    run: Run,
+    /// None, when it has ended already because it could not be bound.
+    pub(super) admission: Option<Admission>,
+}
+
+/// The id of an attempt at an occurrence, or of one on a node.
+pub(super) fn run_id(
+    uid: JobUid,
+    schedule: &ScheduleId,
+    nominal: Instant,
+    attempt: u32,
+    target: Option<NodeId>,
+) -> RunId {
+    match target {
+        Some(node) => RunId::on_node(uid, schedule.as_str(), nominal, attempt, node),
+        None => RunId::derived(uid, schedule.as_str(), nominal, attempt),
+    }
+}
+
+/// The runs that an occurrence may have already: one for all, and one for each of its places.
+fn ids<'a>(
+    table: &'a Timetable<'_>,
+    nominal: Instant,
+    places: &'a [Option<NodeId>],
+) -> impl Iterator<Item = RunId> + 'a {
+    let for_all = [None].into_iter().filter(|place| !places.contains(place));
+    for_all.chain(places.iter().copied()).map(move |place| table.run_id(nominal, place))
+}
+
+/// What making the runs of an occurrence looks at, when there may be many. One alone is taken to be absent unasked.
+pub(super) fn keys(table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> Vec<Key> {
+    if table.job.job.nodes.is_each() { ids(table, nominal, places).map(Key::Run).collect() } else { Vec::new() }
+}
+
+/// A run that the occurrence has already. Nodes that came later do not get one of their own then: the occurrence is
+/// claimed as a whole.
+pub(super) fn there(
+    draft: &Draft<'_>,
+    table: &Timetable<'_>,
+    nominal: Instant,
+    places: &[Option<NodeId>],
+) -> Option<RunId> {
+    ids(table, nominal, places).find(|id| draft.view.is_known(&Key::Run(*id)))
+}
+
+/// Whether the occurrence has a run already.
+pub(super) fn is_known(draft: &Draft<'_>, table: &Timetable<'_>, nominal: Instant) -> bool {
+    there(draft, table, nominal, &place::of_occurrence(draft.view, table.job)).is_some()
+}
+
+/// Makes a run for each place and asks whether it may start. Nothing is decided about the others before all are asked, so
+/// that none of them is in the way of another.
+pub(super) fn candidates(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    nominal: Instant,
+    actor: &Actor,
+    places: &[Option<NodeId>],
+) -> Result<Vec<Candidate>, Halt> {
+    let mut found = Vec::with_capacity(places.len());
+    for place in places {
+        let run = table.bear(draft, state, nominal, actor.clone(), *place)?;
+        let admission = match run.state.is_finished() {
+            true => None,
+            false => Some(admission(draft, &run, state, table)?),
+        };
+        found.push(Candidate { run, admission });
+    }
+    Ok(found)
+}
+
+/// Whether a run may start; conditions that rule it out count as well, so that such skips too are a few records.
+fn admission(draft: &Draft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Result<Admission, Halt> {
+    let job = table.job;
+    let admission = admit::admission(draft, run, state, job, true)?;
+    if admission == Admission::Start
+        && place::is_here(draft.view, run)
+        && !job.job.conditions.is_empty()
+        && let Gate::Skip(reason) = gate::check(draft, run, state, job)?
+    {
+        return Ok(Admission::Skip(reason));
+    }
+    Ok(admission)
+}
+
+/// The one reason for which none of them runs. Then the occurrence is skipped as a whole.
+pub(super) fn ruled_out(candidates: &[Candidate]) -> Option<Reason> {
+    let reason = |candidate: &Candidate| match &candidate.admission {
+        Some(Admission::Skip(reason)) => Some(reason.clone()),
+        _ => None,
+    };
+    let Some(first) = candidates.first() else { return Some(Reason::NoEligibleNode) };
+    let first = reason(first)?;
+    candidates.iter().all(|candidate| reason(candidate).as_ref() == Some(&first)).then_some(first)
+}
+
+/// Lets the runs go their ways, and answers with what they have become.
+pub(super) fn admit_all(
+    draft: &mut Draft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    candidates: Vec<Candidate>,
+) -> Result<Vec<Run>, Halt> {
+    let mut runs = Vec::with_capacity(candidates.len());
+    for Candidate { run, admission } in candidates {
+        runs.push(match admission {
+            Some(admission) => motion::admit_run(draft, run, state, table.job, admission)?,
+            None => run,
+        });
+    }
+    Ok(runs)
+}

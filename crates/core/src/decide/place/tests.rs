@@ -1,0 +1,428 @@
+//! Jobs that run on each node, labels and draining, as scripts. `#1@2` is a run that only node 2 may start.
+
+use std::sync::Arc;
+
+use super::NODES_MAX;
+use crate::decide::testing::{Bench, instant, play};
+use crate::record::{Cursor, Key, Record};
+use crate::run::State;
+
+#[test]
+fn an_occurrence_has_a_run_on_each_node() {
+    let bench = play(
+        "00:00 there 1 2 3:draining 4:old
+        00:00 put j @every 10m; each; overlap skip
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, #3@4 00:10 waiting, next 00:20
+        00:10 wake #2
+            (wake #2 00:11), unchanged
+        00:10 node 2.1
+        00:10 wake #2
+            #2@2 00:10 starting
+        00:10 wake #3
+            (wake #3 00:11), unchanged
+        00:11 ended #2 yes
+            #2@2 00:10 success
+        00:12 node 4.1
+        00:12 wake #3
+            #3@4 00:10 starting
+        00:20 node 2.1
+        00:20 due
+            #4@2 00:20 starting, #5@1 00:20 skipped: overlap, #6@4 00:20 skipped: overlap, next 00:30",
+    );
+    let owners: Vec<_> = bench.runs().filter_map(|run| Some((run.number.0, run.owner?.node.bits()))).collect();
+    assert!([(1, 1), (2, 2), (3, 4), (4, 2)].iter().all(|pair| owners.contains(pair)), "{owners:?}");
+}
+
+/// Nobody else is known: the node itself is all there is.
+#[test]
+fn alone_it_is_one_run() {
+    play(
+        "00:00 put j @every 10m; each; catch_up all
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, next 00:20
+        00:10 ended #1 no
+            #1@1 00:10 failure: exit code 1
+        00:35 due
+            next 00:40, backlog 00:20–00:30 of 2
+        00:35 catch up
+            #2@1 00:20 starting, backlog 00:30–00:30 of 2",
+    );
+}
+
+#[test]
+fn without_a_node_that_may_it_is_skipped() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each gpu
+            next 00:10, job r1
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:11 due
+            #1 00:10 skipped: no eligible node, next 00:20",
+    );
+    // One that may not itself leaves it to those who may, and then makes their runs.
+    play(
+        "00:00 there 1 2:gpu 3:gpu
+        00:00 put j @every 10m; each gpu
+            next 00:10, job r1
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:11:01 due
+            #1@2 00:10 waiting, #2@3 00:10 waiting, next 00:20",
+    );
+}
+
+/// A node that goes away for a moment keeps its run; one that stays away does not hold it for ever.
+#[test]
+fn a_run_ends_with_its_node() {
+    play(
+        "00:00 there 1 2 3
+        00:00 put j @every 10m; each; overlap queue
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, #3@3 00:10 waiting, next 00:20
+        00:10 beat 2
+        00:10:20 there 1 3
+        00:10:20 wake #2
+            (wake #2 00:11), unchanged
+        00:10:50 beat 2
+        00:11 wake #2
+            (wake #2 00:11:50), unchanged
+        00:11 wake #3
+            (wake #3 00:12), unchanged
+        00:11:50 wake #2
+            #2@2 00:10 skipped: no eligible node
+        00:12 node 2.2
+        00:12 wake #2
+            unchanged",
+    );
+}
+
+#[test]
+fn one_that_lost_its_labels_gives_its_run_up() {
+    play(
+        "00:00 there 1:gpu 2:gpu
+        00:00 put j @every 10m; each gpu
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:10:30 there 1:gpu 2
+        00:10:30 node 2.2
+        00:10:30 wake #2
+            (wake #2 00:11), unchanged
+        00:11 wake #2
+            #2@2 00:10 skipped: no eligible node",
+    );
+}
+
+/// What is so for all nodes is one record, as for any other job.
+#[test]
+fn an_occurrence_that_none_runs_is_skipped_as_a_whole() {
+    let mut bench = play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; overlap skip
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:10 node 2.1
+        00:10 wake #2
+            #2@2 00:10 starting
+        00:20 due
+            #3 00:20 skipped: overlap, next 00:30
+        00:30 due
+            #4 00:30 skipped: overlap, next 00:40",
+    );
+    // Nodes that come later have no part in it, also when the cursor comes by again.
+    bench.happens("there 1 2 3");
+    let key = bench.records.keys().find(|key| matches!(key, Key::Cursor(..))).expect("a cursor").clone();
+    let stored = bench.records.get_mut(&key).expect("a cursor");
+    let Record::Cursor(cursor) = &stored.record else { panic!("{key}") };
+    let back = Cursor { last: None, next: Some(instant("00:10")), wake: Some(instant("00:10")), ..(**cursor).clone() };
+    stored.record = Record::Cursor(Arc::new(back));
+    bench.now = instant("00:10:30");
+    assert_eq!(bench.happens("due"), ["next 00:20"]);
+    bench.now = instant("00:20:30");
+    assert_eq!(bench.happens("due"), ["next 00:30"]);
+}
+
+/// A claim stays one small unit, however many nodes there are.
+#[test]
+fn more_nodes_than_can_be_are_left_out() {
+    let mut bench = Bench::new();
+    let names: Vec<String> = (1..=NODES_MAX + 9).map(|number| number.to_string()).collect();
+    bench.happens(&format!("there {}", names.join(" ")));
+    bench.happens("node 260.1");
+    bench.happens("put j @every 10m; each");
+    bench.now = instant("00:10");
+    bench.happens("due");
+    let mut nodes: Vec<u128> = bench.runs().filter_map(|run| run.target).map(|node| node.bits()).collect();
+    nodes.sort_unstable();
+    assert_eq!(nodes, (1..=NODES_MAX as u128).collect::<Vec<_>>());
+    assert!(bench.runs().all(|run| run.state == State::Waiting));
+}
+
+/// Each node has a row of its own, whatever the others do.
+#[test]
+fn rows_are_apart() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; overlap queue 1
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:20 due
+            #3@1 00:20 waiting, #4@2 00:20 skipped: queue full, next 00:30
+        00:21 node 2.1
+        00:21 wake #2
+            #2@2 00:10 starting
+        00:22 ended #2 yes
+            #2@2 00:10 success
+        00:30 due
+            #5@2 00:30 starting, #6@1 00:30 skipped: queue full, next 00:40
+        00:31 node 1.1
+        00:31 ended #1 yes
+            #1@1 00:10 success
+        00:31 wake #3
+            #3@1 00:20 starting",
+    );
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; overlap replace
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:11 ended #1 yes
+            #1@1 00:10 success
+        00:20 due
+            #2@2 00:10 skipped: replaced, #3@1 00:20 starting, #4@2 00:20 waiting, next 00:30
+        00:20 node 2.1
+        00:20 wake #4
+            #4@2 00:20 starting
+        00:30 node 1.1
+        00:30 due
+            #3@1 00:20 stopping (replaced), #4@2 00:20 stopping (replaced), #5@1 00:30 waiting, #6@2 00:30 waiting, next 00:40",
+    );
+}
+
+#[test]
+fn locks_and_limits_are_for_all_nodes() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; overlap skip; lock
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:10 node 2.1
+        00:10 wake #2
+            (wake #2 00:11), (wake #2 00:10:01), unchanged
+        00:10 node 1.1
+        00:12 ended #1 yes
+            #1@1 00:10 success
+        00:12 node 2.1
+        00:12 wake #2
+            #2@2 00:10 starting",
+    );
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; needs max_running 1
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:10 node 2.1
+        00:10 wake #2
+            #2@2 00:10 waiting",
+    );
+    // Runs of other nodes are no duplicates.
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; overlap allow; needs skip_duplicate
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, next 00:20
+        00:10 node 2.1
+        00:10 wake #2
+            #2@2 00:10 starting
+        00:20 due
+            #3@2 00:20 skipped: duplicate, #4@1 00:20 waiting, next 00:30",
+    );
+}
+
+#[test]
+fn retries_and_reruns_stay_on_their_node() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 1h; each; overlap skip; retry 2
+            next 01:00, job r1
+        01:00 due
+            #1@1 01:00 starting, #2@2 01:00 waiting, next 02:00
+        01:00 ended #1 no
+            #1@1 01:00 failure: exit code 1, #3@1 01:00 attempt 2 scheduled
+        01:00 node 2.1
+        01:00 wake #2
+            #2@2 01:00 starting
+        01:00 ended #2 no
+            #2@2 01:00 failure: exit code 1, #4@2 01:00 attempt 2 scheduled
+        01:05 wake #3
+            (wake #3 01:06), unchanged
+        01:05 wake #4
+            #4@2 01:00 attempt 2 starting
+        01:06 rerun #1
+            #5@1 01:00 skipped: overlap, → #5
+        01:06 node 1.1
+        01:06 wake #3
+            #3@1 01:00 attempt 2 starting
+        01:07 ended #3 yes
+            #3@1 01:00 attempt 2 success
+        01:08 node 2.1
+        01:08 rerun #1
+            #6@1 01:00 waiting, → #6
+        01:08 start #6
+            ! only node 00000000000000000000000000000001 may start this run
+        01:08 node 1.1
+        01:08 start #6
+            #6@1 01:00 starting",
+    );
+}
+
+#[test]
+fn what_a_person_asks_for_is_on_the_node_that_was_asked() {
+    play(
+        "00:00 there 1:gpu 2:gpu 3
+        00:00 put j each gpu; overlap skip
+            job r1
+        00:01 run j
+            #1@1 00:01 starting, → #1
+        00:02 node 2.1
+        00:02 run j
+            #2@2 00:02 starting, → #2
+        00:03 node 3.1
+        00:03 run j
+            ! this node does not have the labels that `j` asks for
+        00:04 node 2.1
+        00:04 run j at=00:30
+            #3@2 00:30 scheduled, → #3
+        00:05 node 1.1
+        00:05 start #3
+            #3@2 00:30 waiting
+        00:06 drained on
+        00:06 run j
+            ! this node is being drained and starts nothing",
+    );
+}
+
+#[test]
+fn a_job_that_changes_leaves_nothing_behind() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 1h; each; overlap queue
+            next 01:00, job r1
+        01:00 due
+            #1@1 01:00 starting, #2@2 01:00 waiting, next 02:00
+        01:01 put j @every 1h; overlap queue
+            job r2, (wake #2 01:01), (wake #1 01:01)
+        01:01 node 2.1
+        01:01 wake #2
+            #2@2 01:00 waiting
+        01:02 node 1.1
+        01:02 ended #1 yes
+            #1@1 01:00 success
+        01:02 node 2.1
+        01:02 wake #2
+            #2@2 01:00 starting
+        02:00 due
+            #3 02:00 waiting, next 03:00
+        02:01 put j @every 1h; each; overlap queue
+            job r3, (wake #3 02:01), (wake #2 02:01)
+        02:02 ended #2 yes
+            #2@2 01:00 success
+        02:02 wake #3
+            #3 02:00 starting
+        03:00 due
+            #4@2 03:00 waiting, #5@1 03:00 waiting, next 04:00
+        03:01 ended #3 yes
+            #3 02:00 success
+        03:01 wake #4
+            #4@2 03:00 starting",
+    );
+}
+
+/// A start of a node is an occurrence on that node alone; one that counts from the previous run counts from its own.
+#[test]
+fn other_kinds_of_schedules() {
+    play(
+        "00:00 there 1 2
+        00:00 put j with 10m interval; each; overlap skip
+            next 00:10, job r1
+        00:10 due
+            #1@1 00:10 starting, #2@2 00:10 waiting, follows its run
+        00:15 ended #1 yes
+            #1@1 00:10 success, next 00:25
+        00:25 due
+            #3@1 00:25 starting, #4@2 00:25 waiting, follows its run",
+    );
+    play(
+        "00:00 there 1 2
+        00:00 put j a: @reboot; each
+            a at start, job r1
+        00:01 fire j a 00:01
+            #1@1 00:01 starting
+        00:01 fire j a 00:01
+            nothing
+        00:02 node 2.2
+        00:02 fire j a 00:02
+            #2@2 00:02 starting",
+    );
+}
+
+/// Nodes keep step: nobody has a row of what was missed.
+#[test]
+fn a_backlog_goes_on_when_all_nodes_can() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; each; catch_up all; overlap allow
+            next 00:10, job r1
+        00:35 due
+            next 00:40, backlog 00:10–00:30 of 3
+        00:35 catch up
+            #1@1 00:10 starting, #2@2 00:10 waiting, backlog 00:20–00:30 of 3
+        00:35 catch up
+            (catch up 00:35:01)
+        00:35 node 2.1
+        00:35 wake #2
+            #2@2 00:10 starting
+        00:35 catch up
+            #3@2 00:20 starting, #4@1 00:20 waiting, backlog 00:30–00:30 of 3",
+    );
+}
+
+#[test]
+fn a_node_that_drains_starts_nothing() {
+    play(
+        "00:00 there 1 2
+        00:00 put j @every 10m; overlap queue
+            next 00:10, job r1
+        00:00 drain 1 on
+            node 1 drains
+        00:00 drain 1 on
+            unchanged
+        00:00 drain 9 on
+            ! there is no node 00000000000000000000000000000009
+        00:00 drained on
+        00:05 run j
+            #1 00:05 waiting, → #1
+        00:05 start #1
+            ! this node is being drained and starts nothing
+        00:10 due
+            (plan 00:10 at 00:11)
+        00:10 node 2.1
+        00:10 wake #1
+            #1 00:05 starting
+        00:10 due
+            #2 00:10 waiting, next 00:20
+        00:10 drain 1 off
+            node 1 starts things",
+    );
+}

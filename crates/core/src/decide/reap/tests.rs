@@ -1,0 +1,263 @@
+//! Runs that are lost with their node, what their programs say later, leases and locks that run out, as scripts.
+
+use cronhold_schedule::Span;
+
+use crate::decide::testing::{Bench, instant, play};
+use crate::decision::Effect;
+use crate::policy::lease::STALE_AFTER;
+use crate::record::{Key, LockState, Record};
+use crate::run::State;
+
+#[test]
+fn a_run_is_lost_with_its_node() {
+    play(
+        "00:00 there 1 2
+        00:00 put j overlap skip; lock; retry 2; retry_on_error
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:01 launched #1
+            #1 00:01 running
+        00:02 beat 2
+        00:03 node 1.1
+        00:03 reap #1 00:02
+            #1 00:01 error: node lost, #2 00:01 attempt 2 scheduled
+        00:03 reap #1 00:02
+            unchanged
+        00:04 wake #2
+            #2 00:01 attempt 2 starting",
+    );
+}
+
+/// Whoever comes back in time keeps its runs, and nobody is lost for itself.
+#[test]
+fn a_beat_in_between_keeps_it() {
+    play(
+        "00:00 there 1 2
+        00:00 put j overlap skip
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:02 beat 2
+        00:02 reap #1 00:02
+            unchanged
+        00:02 node 1.1
+        00:02 reap #1 00:00
+            unchanged
+        00:03 beat 2
+        00:03 reap #1 00:02
+            unchanged
+        00:04 reap #1 00:03
+            #1 00:01 error: start unknown
+        00:04 reap #0 00:03
+            unchanged
+        00:05 run j at=00:09
+            #2 00:09 scheduled, → #2
+        00:05 reap #2 00:03
+            unchanged",
+    );
+}
+
+#[test]
+fn what_was_starting_or_stopping() {
+    play(
+        "00:00 there 1 2
+        00:00 put j overlap allow; on_lost_retry
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:02 run j
+            #2 00:02 starting, → #2
+        00:02 launched #2
+            #2 00:02 running
+        00:03 stop #2
+            #2 00:02 stopping (stopped)
+        00:04 node 1.1
+        00:04 reap #1 00:00
+            #1 00:01 error: start unknown, #3 00:01 attempt 2 scheduled
+        00:04 reap #2 00:00
+            #2 00:02 failure: stopped",
+    );
+}
+
+/// A schedule that counts from its previous run goes on when that is lost, in as many questions as there may be.
+#[test]
+fn a_schedule_that_follows_a_lost_run_goes_on() {
+    play(
+        "00:00 there 1 2
+        00:00 put j with 10m interval
+            next 00:10, job r1
+        00:10 node 2.1
+        00:10 due
+            #1 00:10 starting, follows its run
+        00:12 node 1.1
+        00:12 reap #1 00:00
+            #1 00:10 error: start unknown, next 00:22",
+    );
+}
+
+#[test]
+fn how_it_ended_is_noted_once() {
+    let bench = play(
+        "00:00 there 1 2
+        00:00 put j overlap allow
+            job r1
+        00:01 node 2.1
+        00:01 run j
+            #1 00:01 starting, → #1
+        00:01 launched #1
+            #1 00:01 running
+        00:02 node 1.1
+        00:02 reap #1 00:00
+            #1 00:01 error: node lost
+        00:03 ended #1 yes
+            unchanged
+        00:03 node 2.2
+        00:03 launched #1
+            unchanged
+        00:04 ended #1 code 3
+            #1 00:01 error: node lost
+        00:05 ended #1 yes
+            unchanged
+        00:05 lost #1
+            unchanged
+        00:06 mark #1 success
+            #1 00:01 success: by operator",
+    );
+    let run = bench.run(None, 1);
+    let notes: Vec<&str> =
+        run.log.iter().map(|entry| &entry.message[..]).filter(|text| text.contains("later")).collect();
+    assert_eq!(notes, ["its program ended later: exit code 3"]);
+    assert_eq!(run.finished(), Some(instant("00:02")));
+}
+
+/// What had to be alone, or was told to end, may not go on.
+#[test]
+fn a_program_that_comes_back_late_is_stopped() {
+    for (items, told, is_stopped) in [
+        ("overlap skip", "", true),
+        ("overlap allow; lock", "", true),
+        ("overlap allow; needs max_running 5", "", true),
+        ("overlap allow", "", false),
+        ("overlap allow", "stop #1", true),
+    ] {
+        let mut bench = Bench::new();
+        let happens = ["there 1 2", &format!("put j {items}"), "node 2.1", "run j", "launched #1", told, "node 1.1"];
+        happens.into_iter().filter(|what| !what.is_empty()).for_each(|what| drop(bench.happens(what)));
+        bench.happens("reap #1 00:00");
+        assert!(bench.run(None, 1).state.is_finished());
+        bench.happens("node 2.2");
+        bench.effects.clear();
+        let said = bench.happens("launched #1");
+        assert!(said[0].ends_with("unchanged"), "{said:?}");
+        let stops = bench.effects.iter().any(|effect| matches!(effect, Effect::Stop { .. }));
+        assert_eq!(stops, is_stopped, "{items} {told}");
+    }
+}
+
+#[test]
+fn a_lock_that_was_lost_ends_its_program() {
+    play(
+        "00:00 there 1 2
+        00:00 put j overlap allow; lock l; ttl 8s
+            job r1
+        00:00 put k overlap allow
+            job r1
+        00:01 run j
+            j#1 00:01 starting, → #1
+        00:01 launched j#1
+            j#1 00:01 running
+        00:02 expired l
+        00:02 node 2.1
+        00:02 lock-lost j#1
+            unchanged
+        00:02 run j
+            j#2 00:02 starting, → #2
+        00:02 node 1.1
+        00:02 lock-lost j#1
+            j#1 00:01 stopping (lock lost)
+        00:02 lock-lost j#1
+            unchanged
+        00:03 ended j#1 no
+            j#1 00:01 failure: lock lost
+        00:03 lock-lost j#1
+            unchanged
+        00:04 run k
+            k#1 00:04 starting, → #1
+        00:04 lock-lost k#1
+            unchanged
+        00:05 run j
+            j#3 00:05 waiting, (wake #3 00:05:01), → #3",
+    );
+}
+
+fn lock_of(bench: &Bench) -> Option<&LockState> {
+    bench.records.values().find_map(|stored| match &stored.record {
+        Record::Lock(lock) => Some(&**lock),
+        _ => None,
+    })
+}
+
+#[test]
+fn leases_are_for_stores_that_nodes_share() {
+    let ttl = Span::from_secs(8);
+    for (world, items, lease) in [
+        ("label none", "overlap skip; lock l; ttl 8s", None),
+        ("shared", "overlap skip; lock l; ttl 8s", Some(ttl)),
+        ("shared", "overlap skip", Some(STALE_AFTER)),
+        ("shared", "overlap allow; needs any max_running 3 | window 00:00 23:00", Some(STALE_AFTER)),
+        ("shared", "overlap allow", None),
+    ] {
+        let mut bench = Bench::new();
+        for what in [world, &format!("put j {items}; retry 2"), "run j"] {
+            bench.happens(what);
+        }
+        let run = bench.run(None, 1);
+        assert_eq!((run.state, run.terms.lease), (State::Starting, lease), "{world}: {items}");
+        let until = lock_of(&bench).map(|lock| lock.until);
+        assert_eq!(until, run.lock.as_ref().map(|_| lease.map(|lease| bench.now.plus(lease))), "{world}: {items}");
+
+        // The next attempt is as the job is then, and a rerun is not less alone than what it repeats.
+        bench.happens("put j overlap allow; lock l; ttl 8s; retry 2");
+        bench.happens("ended #1 no");
+        bench.happens("rerun #1");
+        let on_shared = |lease| Some(lease).filter(|_| world == "shared");
+        assert_eq!(bench.run(None, 2).terms.lease, on_shared(ttl), "{world}: {items}");
+        assert_eq!(bench.run(None, 3).terms.lease, lease, "{world}: {items}");
+    }
+}
+
+/// A run that was made when nobody else was there is repeated where others are.
+#[test]
+fn a_rerun_has_a_lease_when_others_came() {
+    let mut bench = Bench::new();
+    for what in ["put j overlap allow; lock", "run j", "ended #1 yes", "shared", "rerun #1"] {
+        bench.happens(what);
+    }
+    assert_eq!(bench.run(None, 1).terms.lease, None);
+    assert_eq!(bench.run(None, 2).terms.lease, Some(STALE_AFTER));
+}
+
+#[test]
+fn a_node_holds_a_lock_without_a_run() {
+    let mut bench = Bench::new();
+    bench.happens("hold files a");
+    assert_eq!(lock_of(&bench).map(|lock| lock.until), Some(None));
+    assert!(bench.happens("hold files b")[0].starts_with("! the lock `files` is held by run "));
+    // What is no longer held cannot be let go for someone else.
+    bench.happens("let-go files b");
+    assert!(lock_of(&bench).is_some());
+    bench.happens("let-go files a");
+    assert_eq!(lock_of(&bench), None);
+    bench.happens("shared");
+    bench.happens("hold files b");
+    let until = |bench: &Bench| lock_of(bench).and_then(|lock| lock.until);
+    assert_eq!(until(&bench), Some(bench.now.plus(Span::from_secs(10))));
+    bench.now = instant("00:00:05");
+    bench.happens("hold files b");
+    assert_eq!(until(&bench), Some(instant("00:00:15")));
+    assert!(bench.records.keys().all(|key| matches!(key, Key::Lock(_))));
+}
