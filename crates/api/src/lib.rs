@@ -14,7 +14,7 @@ mod said;
 pub use entry::{Address, Link, Token};
 pub use event::{JobChange, NodeChange, PauseChange, Reset, StoreChange};
 pub use job::{FileMistake, Job, JobDetail, JobList, Occurrence, Pause, Schedule};
-pub use node::{Health, Node};
+pub use node::{Drained, Health, Node};
 pub use operation::{Control, Made, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use problem::{Code, Problem};
 pub use run::{Run, RunDetail, RunList, Step, Times};

@@ -23,8 +23,21 @@ pub struct Node {
     pub labels: Vec<String>,
     /// Whether it starts nothing any more.
     pub draining: bool,
+    /// Whether it was not heard of for so long that it counts as gone.
+    pub gone: bool,
+    /// Runs that it has and that are not over; of more than 1,000 it is that number.
+    pub runs: u64,
     /// Whether it is the one that answers.
     pub is_this: bool,
+}
+
+/// A node that was asked to drain, or to start things again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Drained {
+    /// Whether it was otherwise before.
+    pub changed: bool,
+    /// The node as it is now.
+    pub node: Node,
 }
 
 /// How a daemon is doing.

@@ -83,9 +83,10 @@ pub struct Made {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
-    /// What is asked: `pause`, `resume`, `terminate_run`, `kill_run`, `add`, `remove`, `reload`, `trigger`, `validate`.
+    /// What is asked: `pause`, `resume`, `terminate_run`, `kill_run`, `add`, `remove`, `reload`, `trigger`, `validate`,
+    /// `drain_nodes`.
     pub action: String,
-    /// To whom or what: names of jobs, ids of runs, or a job's definition.
+    /// To whom or what: names of jobs or nodes, ids of runs, or a job's definition.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub args: Value,

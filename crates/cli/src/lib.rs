@@ -145,6 +145,7 @@ pub enum RemoteVerb {
     Backfill(verbs::backfill::Backfill),
     Reload(verbs::reload::Reload),
     Nodes(verbs::nodes::Nodes),
+    Drain(verbs::drain::Drain),
     Token(verbs::token::Token),
 }
 
@@ -202,6 +203,7 @@ impl RemoteVerb {
             Self::Backfill(backfill) => backfill.run(remote, out, err),
             Self::Reload(reload) => reload.run(remote, out, err),
             Self::Nodes(nodes) => nodes.run(remote, out, err),
+            Self::Drain(drain) => drain.run(remote, out, err),
             Self::Token(token) => token.run(remote.session, out),
         }
     }

@@ -1,12 +1,13 @@
 //! The daemon: everything is put together, runs until it is asked to stop, and stops.
 
+use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cronhold_cli::{Exit, Failure, Up, counted};
 use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Feed, Handle, News, Options, Ports};
+use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_keeper::client::{Client, Setup};
 use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::Span;
@@ -17,7 +18,7 @@ use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::front::{self, Face, Front, Known};
 use crate::home::{Home, Places};
-use crate::job_files::{self, JobFiles};
+use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
@@ -65,6 +66,7 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let url = StoreUrl::parse(&url).map_err(|error| Failure::flag("--store", error))?;
     let roots = job_files::roots(&up.jobs)?;
     let listen = front::listen(up)?;
+    let labels = up.labels()?;
     home.make()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let around = Around { clock: Arc::new(clock::now), zones: Arc::clone(zones) };
@@ -73,8 +75,10 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
 
     let log = Log::new(weight(up), io::stderr());
-    let world = World::new(Arc::clone(zones), Arc::clone(&setting.zone_rules.version), zone);
-    let options = Options::new(node, up.name.clone().unwrap_or_else(host_name));
+    let version = Arc::clone(&setting.zone_rules.version);
+    let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
+    let name = up.name.clone().unwrap_or_else(host_name);
+    let options = Options { force: up.force, ..Options::new(node, name) };
     log.say(Weight::Usual, format!("node {} ({node}), store {url}", options.name));
     let rules = &setting.zone_rules;
     log.say(Weight::Detail, format!("zone data {} from {}", rules.version, rules.origin));
@@ -84,7 +88,7 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let outcome = executor.block_on(async {
         // Whoever asks before everything is there is heard when it is.
         let signals = Signals::new().map_err(|error| no_executor(&error))?;
-        let files = JobFiles::load(roots, world, &*store, clock::now(), &log).await;
+        let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| gave_up(&fault))?;
         let parts = assemble(store, options, files, front, setting, &home, &log)?;
         live(parts, signals, &home, &log).await
@@ -120,6 +124,8 @@ fn assemble(
     let outside = Arc::clone(&programs) as _;
     let ports =
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
+    #[cfg(debug_assertions)]
+    let ports = crate::fail_ports::around(ports, &setting.env);
     Ok(Parts { ports, options, programs, outputs, client, files, front, feed })
 }
 
@@ -139,7 +145,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     let Parts { ports, options, programs, outputs, client, files, front, feed } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
-    let bell = files.shelf();
+    let (bell, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
     let face = front.map(|front| {
         let known =
@@ -172,7 +178,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
             },
             () = &mut company => {}
             () = &mut carrying => {}
-            ended = &mut running => return ended.map(|()| Exit::Done).map_err(|fault| gave_up(&fault)),
+            ended = &mut running => return ended.map(|()| Exit::Done).map_err(halted),
         }
     }
     // Nothing new is begun or heard of; what is left is taken up at the next start.
@@ -182,9 +188,13 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     if left > 0 {
         log.say(Weight::Usual, format!("{} left running with the keeper", counted(left, "program")));
     }
+    let asked = give_up(&loaders, &node);
     let stop = async {
-        node.stop().await;
-        running.await
+        tokio::select! {
+            biased;
+            never = asked => match never {},
+            ended = &mut running => ended,
+        }
     };
     let ended = tokio::select! {
         biased;
@@ -200,12 +210,18 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     told_end(ended, log)
 }
 
+/// Asks the node to stop. The directories are given up with its last turn, so that others need not wait for them.
+async fn give_up(loaders: &Loaders, node: &Handle) -> Infallible {
+    tokio::join!(loaders.let_go(node), node.stop());
+    std::future::pending().await
+}
+
 /// Says how it stopped. Where nothing is known of the end, it was not waited for any longer.
-fn told_end(ended: Option<Result<(), Fault>>, log: &Log) -> Result<Exit, Failure> {
+fn told_end(ended: Option<Result<(), EngineError>>, log: &Log) -> Result<Exit, Failure> {
     match ended {
         Some(ended) => {
             log.say(Weight::Usual, "stopped");
-            ended.map(|()| Exit::Done).map_err(|fault| gave_up(&fault))
+            ended.map(|()| Exit::Done).map_err(halted)
         }
         None => {
             log.say(Weight::Trouble, format!("stopped without waiting longer than {STOP_WAIT} for the store"));
@@ -224,6 +240,7 @@ async fn get_ready(
     log: &Log,
 ) {
     if files.has_any() {
+        files.hold(node, &*store, clock).await;
         let plan = files.first_plan();
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = files.apply(plan, node, clock).await;
@@ -260,6 +277,16 @@ fn host_name() -> String {
 fn no_executor(error: &io::Error) -> Failure {
     let message = format!("the system does not give what the daemon needs to wait for things: {error}");
     Failure::refused(message, "look at the limit of open files (`ulimit -n`)")
+}
+
+fn halted(error: EngineError) -> Failure {
+    match error {
+        EngineError::Store(fault) => gave_up(&fault),
+        EngineError::NameTaken { .. } => Failure::refused(
+            error.to_string(),
+            "give this node another name: `--name`, or take its name over: `--force`",
+        ),
+    }
 }
 
 fn gave_up(fault: &Fault) -> Failure {

@@ -5,6 +5,8 @@ pub mod backup;
 pub mod chance;
 pub mod clock;
 pub mod daemon;
+#[cfg(debug_assertions)]
+mod fail_ports;
 mod front;
 pub mod home;
 pub mod job_files;

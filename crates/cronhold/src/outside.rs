@@ -143,11 +143,10 @@ impl Programs {
     }
 
     fn perform_process(&self, task: Task) {
-        let (now, uptime) = (self.clock.now(), self.clock.uptime());
         match task {
-            Task::Launch { run, fence, kill_at } => {
+            Task::Launch { run, fence, launch_by, kill_at } => {
                 fail::point("daemon-before-launch");
-                self.processes().launch(run, fence, kill_at, now, uptime);
+                self.processes().launch(run, fence, launch_by, kill_at);
             }
             Task::Extend { leases } => self.processes().extend(&leases),
             Task::Adopt { run } => self.processes().adopt(run),

@@ -56,6 +56,7 @@ struct Inner {
     /// Locks that the node holds without a run.
     held: BTreeMap<LockName, Held>,
     beaten: Option<Beaten>,
+    is_dark: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +80,15 @@ pub(crate) struct Beaten {
 
 impl Beacon {
     pub(crate) fn new(record: NodeRecord, is_shared: bool) -> Self {
-        let inner =
-            Inner { record, answered: None, time: None, leases: BTreeMap::new(), held: BTreeMap::new(), beaten: None };
+        let inner = Inner {
+            record,
+            answered: None,
+            time: None,
+            leases: BTreeMap::new(),
+            held: BTreeMap::new(),
+            beaten: None,
+            is_dark: false,
+        };
         Self { inner: Arc::new(Mutex::new(inner)), heard: Queue::new(1), hurry: Queue::new(HURRIES_MAX), is_shared }
     }
 
@@ -107,6 +115,10 @@ impl Beacon {
 
     /// Beats once.
     pub(crate) async fn beat(&self, ports: &Ports) -> Result<(), Fault> {
+        if self.is_shared {
+            // Before it beats, because its beat would hide that another daemon has its identity.
+            self.look_around(ports).await?;
+        }
         let sent = ports.clock.uptime();
         let (record, locks) = self.prepare(ports);
         let lost = ports.store.beat(&record, &locks).await?;
@@ -116,14 +128,18 @@ impl Beacon {
         }
         if self.is_shared {
             self.ask_time(ports).await?;
-            self.look_around(ports).await?;
         }
         Ok(())
     }
 
+    /// Another daemon has the node's identity: nothing is said in its name any more.
+    pub(crate) fn go_dark(&self) {
+        self.lock().is_dark = true;
+    }
+
     /// Says that the node is gone, so that nobody waits for it.
     pub(crate) async fn farewell(&self, ports: &Ports) {
-        if !self.is_shared {
+        if !self.is_shared || self.lock().is_dark {
             return;
         }
         let (mut record, _) = self.prepare(ports);

@@ -59,6 +59,7 @@ impl Node {
             self.note_draining(own.draining, now);
         } else if own.incarnation > self.me.incarnation && !self.is_stopping {
             self.ports.feed.tell(&News::Replaced);
+            self.beacon.go_dark();
             self.is_stopping = true;
         }
     }
@@ -76,7 +77,12 @@ impl Node {
 
     /// Looks who is there now, and tells who came and who went.
     fn count_members(&mut self) {
-        let live: Arc<[Arc<NodeRecord>]> = self.members.live(self.ports.clock.uptime()).cloned().collect();
+        let mut live: Vec<Arc<NodeRecord>> = self.members.live(self.ports.clock.uptime()).cloned().collect();
+        // Whoever looks is there, also before its first beat was stored.
+        if !live.iter().any(|node| node.id == self.me.node) {
+            live.extend(self.world.nodes.iter().find(|node| node.id == self.me.node).cloned());
+            live.sort_by_key(|node| node.id);
+        }
         let is_in = |nodes: &[Arc<NodeRecord>], id| nodes.iter().any(|node| node.id == id);
         for node in live.iter().filter(|node| !is_in(&self.world.nodes, node.id) && node.id != self.me.node) {
             self.ports.feed.tell(&News::NodeCame(&node.name));
@@ -84,7 +90,7 @@ impl Node {
         for node in self.world.nodes.iter().filter(|node| !is_in(&live, node.id)) {
             self.ports.feed.tell(&News::NodeGone(&node.name));
         }
-        self.world.nodes = live;
+        self.world.nodes = live.into();
     }
 
     /// Until when something that is due is left to others; nothing, when this node goes first.

@@ -49,6 +49,9 @@ impl Node {
         // run that has ended must not be in the way of the next.
         let mut due = Vec::new();
         if self.clock.hold(uptime).is_none() && self.beacon.is_fresh(uptime) {
+            if std::mem::take(&mut self.is_to_begin) {
+                self.begin(now);
+            }
             due = self.gather_due(now, uptime, chores);
         }
         let room = self.room_for_inputs(due.len());
@@ -58,7 +61,7 @@ impl Node {
                     batch.push(Work::new(actor, command, Origin::Request(reply)));
                 }
                 Input::Report { run, report } => batch.push(Work::report(run, report)),
-                Input::Begin => self.begin(now),
+                Input::Begin => self.is_to_begin = true,
                 Input::Calendars(calendars) => self.world.calendars = calendars,
                 Input::Stop => self.is_stopping = true,
             }

@@ -7,7 +7,7 @@ use cronhold_core::decide::LAUNCH_WITHIN;
 use cronhold_core::decision::{Change, Done, Effect, Free, Take};
 use cronhold_core::owed::{owed, owed_by};
 use cronhold_core::record::{Actor, Key, LockName, Record, Run, ScheduleId};
-use cronhold_core::{JobId, State};
+use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 
 use crate::meter::Meter;
@@ -138,16 +138,40 @@ impl Node {
         let kill_at = self.beacon.lend(&run, sent);
         // Somebody may believe by now that it is lost. A node that was held up for long must not start it any more.
         let is_over = kill_at.is_some_and(|kill_at| kill_at <= uptime);
-        if is_over || uptime.minus(sent) > LAUNCH_WITHIN {
+        let launch_by = sent.plus(LAUNCH_WITHIN);
+        if is_over || launch_by < uptime {
             let report = Report::NotLaunched("its node was held up for too long".to_owned());
             self.own.push_back((Actor::Program, Command::Report { run: run.id, report }));
             return;
         }
+        let fence = match &run.lock {
+            None => None,
+            Some(lock) => {
+                let fence = self.fence(lock, run.id, taken).await;
+                if fence.is_none() {
+                    // Nobody knows that it still has its lock, so it is not started; its due says so in the end.
+                    self.programs.remove(&run.id);
+                    self.beacon.end(run.id);
+                    return;
+                }
+                fence
+            }
+        };
         Meter::add(&self.handle.meter.launched, 1);
-        let fences = taken.map_or(&[][..], |taken| taken.fences);
-        let lock = run.lock.as_ref();
-        let fence = lock.and_then(|lock| fences.iter().find(|(name, _)| name == lock).map(|(_, fence)| *fence));
-        self.ports.outside.perform(Task::Launch { run, fence, kill_at }).await;
+        self.ports.outside.perform(Task::Launch { run, fence, launch_by, kill_at }).await;
+    }
+
+    /// The fence of a lock that a run holds. A commit whose answer got lost has told none, so the store is asked.
+    async fn fence(&self, lock: &LockName, run: RunId, taken: Option<Taken<'_>>) -> Option<u64> {
+        let told = taken.and_then(|taken| taken.fences.iter().find(|(name, _)| name == lock));
+        if let Some((_, fence)) = told {
+            return Some(*fence);
+        }
+        let found = self.ports.store.load(&[Key::Lock(lock.clone())]).await.ok()?;
+        match found.into_iter().flatten().next()?.record {
+            Record::Lock(held) if held.holder == run => Some(held.fence),
+            _ => None,
+        }
     }
 
     fn plan_at(&mut self, item: Item, at: Option<Instant>) {

@@ -39,8 +39,11 @@ impl Node {
 
     /// Remembers what has to be looked at.
     pub(crate) fn note_hints(&mut self, hints: Vec<Hint>) {
-        for Hint { key } in hints {
+        for Hint { key, is_quiet } in hints {
             self.desk.forget(&key);
+            if is_quiet && !self.is_concerned(&key) {
+                continue;
+            }
             if matches!(
                 key.kind(),
                 Kind::Cursor | Kind::Backlog | Kind::Run | Kind::JobState | Kind::Pause | Kind::Node
@@ -57,6 +60,15 @@ impl Node {
         }
         if self.has_lost_touch {
             self.plan.put_by(Item::Watch, Instant::EPOCH);
+        }
+    }
+
+    /// Whether this node has something to do with a record already.
+    fn is_concerned(&self, key: &Key) -> bool {
+        match key {
+            Key::Run(run) => self.programs.contains(run) || self.plan.at(&Item::Wake(*run)).is_some(),
+            Key::JobState(job) => self.resting.keys().any(|(resting, _)| resting == job),
+            _ => true,
         }
     }
 

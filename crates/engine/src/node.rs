@@ -124,6 +124,8 @@ pub(crate) struct Node {
     pub(crate) unheard: BTreeSet<Key>,
     /// Whether so much was changed that everything has to be looked at.
     pub(crate) has_lost_touch: bool,
+    /// Whether this start of the node is still to be an occurrence for schedules that want that.
+    pub(crate) is_to_begin: bool,
     pub(crate) allowance: Allowance,
     /// Turns in a row that had as much to claim as they could have.
     pub(crate) rush: usize,
@@ -248,6 +250,7 @@ impl Node {
             empty: BTreeMap::new(),
             unheard: BTreeSet::new(),
             has_lost_touch: false,
+            is_to_begin: false,
             allowance: Allowance::default(),
             rush: 0,
             is_stopping: false,
@@ -277,7 +280,9 @@ impl Node {
             };
             let was_idle = next.is_none() && landed.is_none() && chores.is_empty();
             if let Some((mut prepared, turn)) = next {
-                if landed.as_ref().is_some_and(|(outcomes, _)| !outcomes.iter().all(is_done)) {
+                // Only what was refused shakes what was decided on top of it. What was only in doubt itself does not: two
+                // such could put each other off for ever.
+                if landed.is_some() && self.desk.is_shaken() {
                     prepared.doubt();
                 }
                 airborne = Some(Airborne { flight: self.desk.send(prepared).await, turn });
@@ -488,8 +493,4 @@ impl Work {
         let command = Command::Report { run, report: report.clone() };
         Self::new(Actor::Program, command, Origin::Report(run, report))
     }
-}
-
-fn is_done(outcome: &Option<Outcome>) -> bool {
-    matches!(outcome, Some(Outcome::Done { .. } | Outcome::Rejected(_)))
 }

@@ -60,6 +60,8 @@ pub enum Task {
         run: Arc<Run>,
         /// The fence of its lock.
         fence: Option<u64>,
+        /// After this uptime it must not be started any more: somebody may believe that it is lost.
+        launch_by: Span,
         /// By this uptime it must be dead unless that is extended; no limit, when absent.
         kill_at: Option<Span>,
     },

@@ -70,9 +70,13 @@ impl StoreClock {
 
     /// The store's time now, and a step of it that was not told yet.
     pub(crate) fn look(&mut self, uptime: Span) -> (Instant, Option<Step>) {
-        let now = self.best(uptime).map_or(Instant::EPOCH, |answer| answer.time(uptime));
-        let now = self.told.map_or(now, |told| told.max(now));
-        self.told = Some(now);
+        let Some(best) = self.best(uptime).copied() else { return (Instant::EPOCH, self.step.take()) };
+        let mut now = best.time(uptime);
+        // What was told while nobody could be sure does not count once somebody is.
+        if best.error(uptime) <= UNSURE {
+            now = self.told.map_or(now, |told| told.max(now));
+            self.told = Some(now);
+        }
         (now, self.step.take())
     }
 
@@ -141,5 +145,14 @@ mod tests {
         clock.answered(up(1_000), up(1_002), day(900));
         assert_eq!(clock.look(up(1_010)).0, day(1_000));
         assert_eq!(clock.look(up(1_201)).0, day(1_100));
+    }
+
+    #[test]
+    fn a_guess_is_forgotten_when_the_time_is_known() {
+        let mut clock = StoreClock::default();
+        clock.answered(up(0), up(4_000), day(3_900));
+        assert_eq!(clock.look(up(4_000)).0, day(5_900), "two seconds more or less");
+        clock.answered(up(4_000), up(4_002), day(4_000));
+        assert_eq!((clock.look(up(4_011)).0, clock.hold(up(4_011))), (day(4_010), None));
     }
 }

@@ -36,6 +36,12 @@ impl Node {
             self.catch_touch(now).await?;
             self.has_lost_touch = false;
         }
+        if self.is_unsure {
+            // What nobody heard the answer of may have been the end of a pause.
+            for ((job, schedule), nominal) in std::mem::take(&mut self.resting) {
+                self.plan.put_for(Item::Fire(job, schedule), now, nominal);
+            }
+        }
         self.watch_programs(now).await?;
         self.is_unsure = false;
         self.watch_obligations(now).await
@@ -53,6 +59,10 @@ impl Node {
             for stored in &page.records {
                 let Record::Run(run) = &stored.record else { continue };
                 if over.remove(&run.id) {
+                    if self.world.is_shared {
+                        // Somebody else may have told it to end, and nobody heard that.
+                        self.take_up(&stored.record, now).await;
+                    }
                     if run.log.last().is_none_or(|entry| now.since(entry.at) > Self::WATCH_EVERY) {
                         self.ports.outside.perform(Task::Adopt { run: Arc::clone(run) }).await;
                     }
@@ -75,7 +85,7 @@ impl Node {
             };
         }
         if self.world.is_shared && !over.is_empty() {
-            self.note_hints(over.into_iter().map(|run| Hint { key: Key::Run(run) }).collect());
+            self.note_hints(over.into_iter().map(|run| Hint::new(Key::Run(run))).collect());
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod describe;
 mod door;
 mod extract;
 mod feed;
+mod find_node;
 mod find_run;
 mod glob;
 mod guard;

@@ -26,7 +26,7 @@ use crate::routes::{
         run_operations::start, run_operations::skip, run_operations::stop, run_operations::kill,
         run_operations::signal, run_operations::mark, run_operations::rerun,
         feed::feed,
-        nodes::list, reload::reload, control::control,
+        nodes::list, nodes::drain, nodes::undrain, reload::reload, control::control,
         entry::link, entry::enter, entry::token,
         health::health, health::ready, metrics::metrics,
     )

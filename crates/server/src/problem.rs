@@ -45,7 +45,7 @@ impl From<Problem> for Denied {
 impl From<Rejection> for Denied {
     fn from(rejection: Rejection) -> Self {
         let code = match &rejection {
-            Rejection::NoJob(_) | Rejection::NoRun(_) => Code::NotFound,
+            Rejection::NoJob(_) | Rejection::NoRun(_) | Rejection::NoNode(_) => Code::NotFound,
             Rejection::Args(_)
             | Rejection::Schedule { .. }
             | Rejection::Lock { .. }

@@ -16,6 +16,16 @@ impl Chance {
         Self(Arc::new(Mutex::new(words)))
     }
 
+    /// The stream that one concern of a seed has to itself, with a number where there are several of a kind. It does not
+    /// depend on what others draw, so leaving out one thing does not change the others.
+    pub(crate) fn of(seed: u64, concern: &str, number: u64) -> Self {
+        let named = concern.bytes().fold(seed ^ 0x517c_c1b7_2722_0a95, |hash, byte| {
+            let mut state = hash ^ u64::from(byte);
+            split_mix(&mut state)
+        });
+        Self::new(named.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
     /// A stream of its own, so that what one part of the simulation draws does not move what the others draw.
     pub(crate) fn fork(&self) -> Self {
         Self::new(self.bits())
@@ -70,6 +80,13 @@ impl Chance {
         Span::from_secs(self.between(least, most))
     }
 
+    /// A span of any length between two, short ones as often as long ones: first how many digits it has is drawn.
+    pub(crate) fn span(&self, least: Span, most: Span) -> Span {
+        let doublings = (most.micros().max(1) / least.micros().max(1)).max(1).ilog2();
+        let floor = least.micros() << self.between(0, u64::from(doublings));
+        Span::from_micros(self.between(floor, (2 * floor).min(most.micros()).max(floor)))
+    }
+
     /// A span of microseconds, both ends included.
     pub(crate) fn micros(&self, least: u64, most: u64) -> Span {
         Span::from_micros(self.between(least, most))
@@ -108,6 +125,24 @@ mod tests {
         assert_eq!(chance.between(5, 5), 5);
         assert!(!chance.one_in(0) && chance.one_in(1));
         assert!(!chance.per_mille(0) && chance.per_mille(1_000));
+    }
+
+    #[test]
+    fn spans_are_short_and_long() {
+        let (chance, least, most) = (Chance::new(9), Span::from_millis(10), Span::from_secs(600));
+        let drawn: Vec<Span> = (0..1_000).map(|_| chance.span(least, most)).collect();
+        assert!(drawn.iter().all(|span| least <= *span && *span <= most));
+        let below = |secs| drawn.iter().filter(|span| span.secs() < secs).count();
+        assert!(below(1) > 300 && below(60) < 900, "{} and {}", below(1), below(60));
+    }
+
+    #[test]
+    fn concerns_are_apart() {
+        let bits = |seed, concern, number| Chance::of(seed, concern, number).bits();
+        assert_eq!(bits(1, "crashes", 2), bits(1, "crashes", 2));
+        assert_ne!(bits(1, "crashes", 2), bits(1, "crashes", 3));
+        assert_ne!(bits(1, "crashes", 2), bits(1, "pauses", 2));
+        assert_ne!(bits(1, "crashes", 2), bits(2, "crashes", 2));
     }
 
     #[test]

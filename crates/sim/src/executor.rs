@@ -36,10 +36,26 @@ pub(crate) struct Executor(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    tasks: Mutex<BTreeMap<u64, Task>>,
-    /// Tasks that can go on, each once, in the order in which they were woken.
-    ready: Arc<Mutex<Vec<u64>>>,
-    count: Mutex<u64>,
+    tasks: Mutex<Tasks>,
+    /// Tasks that can go on, each once, in no order that matters.
+    ready: Arc<Mutex<Vec<Id>>>,
+}
+
+/// Where a task is, and which of those that have been there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Id {
+    place: usize,
+    count: u64,
+}
+
+/// Tasks in places, which are used again when tasks have ended.
+#[derive(Default)]
+struct Tasks {
+    places: Vec<Option<Task>>,
+    free: Vec<usize>,
+    count: u64,
+    /// Machines whose daemons are paused, each with what of it could go on.
+    held: BTreeMap<usize, Vec<Id>>,
 }
 
 struct Task {
@@ -50,22 +66,19 @@ struct Task {
 
 /// Notes that a task can go on.
 struct Bell {
-    id: u64,
+    id: Id,
     has_rung: AtomicBool,
-    ready: Arc<Mutex<Vec<u64>>>,
+    ready: Arc<Mutex<Vec<Id>>>,
 }
 
 impl Executor {
     /// Adds a task.
     pub(crate) fn spawn(&self, whose: Whose, work: impl Future<Output = ()> + Send + 'static) {
-        let id = {
-            let mut count = lock(&self.0.count);
-            *count += 1;
-            *count
-        };
+        let mut tasks = lock(&self.0.tasks);
+        let id = tasks.room();
         let bell = Arc::new(Bell { id, has_rung: AtomicBool::new(false), ready: Arc::clone(&self.0.ready) });
-        let task = Task { whose, work: Box::pin(work), bell: Arc::clone(&bell) };
-        lock(&self.0.tasks).insert(id, task);
+        tasks.places[id.place] = Some(Task { whose, work: Box::pin(work), bell: Arc::clone(&bell) });
+        drop(tasks);
         bell.wake();
     }
 
@@ -78,28 +91,81 @@ impl Executor {
                     return None;
                 }
                 let place = chance.index(ready.len());
-                ready.remove(place)
+                ready.swap_remove(place)
             };
-            // A task that was ended may still have been woken.
-            let Some(mut task) = lock(&self.0.tasks).remove(&id) else { continue };
+            let Some(mut task) = self.take(id) else { continue };
             task.bell.has_rung.store(false, Ordering::Relaxed);
             let whose = task.whose;
             let waker = Waker::from(Arc::clone(&task.bell));
-            if task.work.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
-                lock(&self.0.tasks).insert(id, task);
+            match task.work.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Pending => lock(&self.0.tasks).places[id.place] = Some(task),
+                Poll::Ready(()) => lock(&self.0.tasks).free.push(id.place),
             }
             return Some(whose);
         }
     }
 
+    /// Holds all tasks of the daemon of a machine where they are.
+    pub(crate) fn pause(&self, machine: usize) {
+        lock(&self.0.tasks).held.entry(machine).or_default();
+    }
+
+    /// Lets them go on.
+    pub(crate) fn resume(&self, machine: usize) {
+        let held = lock(&self.0.tasks).held.remove(&machine);
+        lock(&self.0.ready).extend(held.into_iter().flatten());
+    }
+
     /// Ends all tasks of somebody at once, wherever they are.
     pub(crate) fn end(&self, whose: Whose) {
+        self.end_all(|task| task.whose == whose);
+    }
+
+    /// Ends all tasks. They hold each other, so nobody would let go of them otherwise.
+    pub(crate) fn clear(&self) {
+        self.end_all(|_| true);
+    }
+
+    /// Takes out a task that can go on; nothing, if it was ended meanwhile or is held.
+    fn take(&self, id: Id) -> Option<Task> {
         let mut tasks = lock(&self.0.tasks);
-        let ids: Vec<u64> = tasks.iter().filter(|(_, task)| task.whose == whose).map(|(id, _)| *id).collect();
-        let ended: Vec<Task> = ids.iter().filter_map(|id| tasks.remove(id)).collect();
+        let Tasks { places, held, .. } = &mut *tasks;
+        let place = &mut places[id.place];
+        let task = place.as_ref().filter(|task| task.bell.id == id)?;
+        if let Whose::Daemon { machine } = task.whose
+            && let Some(held) = held.get_mut(&machine)
+        {
+            held.push(id);
+            return None;
+        }
+        place.take()
+    }
+
+    fn end_all(&self, is_meant: impl Fn(&Task) -> bool) {
+        let mut tasks = lock(&self.0.tasks);
+        let Tasks { places, free, .. } = &mut *tasks;
+        let mut ended = Vec::new();
+        for (place, task) in places.iter_mut().enumerate() {
+            if let Some(task) = task.take_if(|task| is_meant(task)) {
+                ended.push(task);
+                free.push(place);
+            }
+        }
         drop(tasks);
         // What a task holds may wake others, so it is let go of after the list.
         drop(ended);
+    }
+}
+
+impl Tasks {
+    /// A place for a new task.
+    fn room(&mut self) -> Id {
+        self.count += 1;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        Id { place, count: self.count }
     }
 }
 
@@ -113,7 +179,8 @@ impl Wake for Bell {
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tasks", lock(&self.tasks).len())
+        let tasks = lock(&self.tasks);
+        write!(f, "{} tasks", tasks.places.len() - tasks.free.len())
     }
 }
 
@@ -161,5 +228,26 @@ mod tests {
         }
         assert!(orders.iter().all(|order| order[..2].iter().sum::<u64>() == 1 && order.len() == 4), "{orders:?}");
         assert_eq!(orders[7], order(7), "a seed means one order");
+    }
+
+    #[test]
+    fn a_daemon_that_is_paused_goes_on_later_and_others_at_once() {
+        let (executor, chance) = (Executor::default(), Chance::new(1));
+        let seen: Arc<Mutex<Vec<&str>>> = Arc::default();
+        executor.pause(0);
+        for (whose, name) in [
+            (Whose::Daemon { machine: 0 }, "paused"),
+            (Whose::Daemon { machine: 1 }, "other"),
+            (Whose::Program { machine: 0 }, "program"),
+        ] {
+            let seen = Arc::clone(&seen);
+            executor.spawn(whose, async move { lock(&seen).push(name) });
+        }
+        while executor.step(&chance).is_some() {}
+        lock(&seen).sort_unstable();
+        assert_eq!(*lock(&seen), ["other", "program"]);
+        executor.resume(0);
+        while executor.step(&chance).is_some() {}
+        assert_eq!(*lock(&seen), ["other", "program", "paused"]);
     }
 }

@@ -22,6 +22,11 @@ impl Film {
         Self { is_wanted, lines: Vec::new() }
     }
 
+    /// Whether anyone wants to see it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
     /// Adds a line.
     pub(crate) fn say(&mut self, at: Span, who: &str, what: impl FnOnce() -> String) {
         if self.is_wanted {
@@ -55,6 +60,10 @@ pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
         }
         News::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
         News::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
+        News::NodeCame(name) => Some(format!("sees {name}")),
+        News::NodeGone(name) => Some(format!("does not hear of {name} any more")),
+        News::Draining(on) => Some(if *on { "drains" } else { "drains no more" }.to_owned()),
+        News::Replaced => Some("was replaced".to_owned()),
         News::Dropped(what) => Some(format!("dropped {what}")),
     }
 }
@@ -99,6 +108,9 @@ fn of_run(run: &Run, before: &Mirror) -> String {
     }
     for entry in run.log.iter().skip(known) {
         text += &format!(" → {} by {}", entry.state, entry.actor);
+        if !entry.message.is_empty() {
+            text += &format!(" ({})", entry.message);
+        }
     }
     if let Some(reason) = run.reason.as_ref().filter(|_| old.is_none_or(|old| old.reason != run.reason)) {
         text += &format!(" ({reason})");
@@ -133,7 +145,8 @@ fn clock(at: Instant) -> String {
     text.split_once('T').map_or_else(|| text.clone(), |(_, time)| time.trim_end_matches('Z').to_owned())
 }
 
-fn since_start(at: Span) -> String {
+/// The time of a line.
+pub(crate) fn since_start(at: Span) -> String {
     let (secs, micros) = (at.secs(), at.micros() % 1_000_000);
     format!("{:02}:{:02}:{:02}.{micros:06}", secs / 3_600, secs / 60 % 60, secs % 60)
 }

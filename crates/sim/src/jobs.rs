@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::Job;
 use cronhold_core::job::{
-    CatchUp, CatchUpPolicy, Lock, OnLost, Overlap, Program, Retain, Retry, RetryOn, Schedule, StopPolicy, StopSchedule,
+    CatchUp, CatchUpPolicy, Lock, Nodes, OnLost, Overlap, Program, Retain, Retry, RetryOn, Schedule, StopPolicy,
+    StopSchedule,
 };
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Bound, DailyInterval, Edge, Instant, Shift, Span, Spec, TimeOfDay, Timing, Zones};
 use std::sync::Arc;
 
 use crate::chance::Chance;
+use crate::draw::LABELS;
 
 /// What jobs are drawn from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     /// Its own chance.
     pub(crate) chance: Chance,
@@ -28,6 +30,8 @@ pub(crate) struct Recipe {
     pub(crate) shortest: u64,
     /// Whether no run is ever forgotten.
     pub(crate) keeps_all: bool,
+    /// Whether jobs have locks.
+    pub(crate) has_locks: bool,
 }
 
 /// Where schedules that name a zone are at home; clocks change in two of them.
@@ -37,6 +41,11 @@ const PLACES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Asia/Kolkata"];
 const TEXTS: [&str; 5] = ["*/2 * * * *", "* * * * *", "*/5 * * * *", "30 */1 * * * * *", "15,45 */3 * * * * *"];
 
 impl Recipe {
+    /// The same with another chance.
+    pub(crate) fn with(&self, chance: Chance) -> Self {
+        Self { chance, ..self.clone() }
+    }
+
     /// A job.
     pub(crate) fn job(&self) -> Job {
         let chance = &self.chance;
@@ -44,12 +53,9 @@ impl Recipe {
         let mut job = Job::new(Program::Noop { duration: self.duration() });
         job.schedules = (0..count).map(|number| self.schedule(number)).collect();
         job.overlap = self.overlap();
-        job.lock = match chance.between(0, 5) {
-            0 => Lock::Job,
-            1 => Lock::Named("red".to_owned()),
-            2 => Lock::Named("blue".to_owned()),
-            _ => Lock::None,
-        };
+        job.lock = self.lock();
+        job.ttl = chance.secs(2, 10);
+        job.nodes = self.nodes();
         job.catch_up = self.catch_up();
         job.retry = self.retry();
         job.timeout = chance.one_in(3).then(|| chance.secs(1, 2 * self.shortest));
@@ -68,14 +74,15 @@ impl Recipe {
     /// The same job with one thing changed.
     pub(crate) fn change(&self, job: &Job) -> Job {
         let mut job = job.clone();
-        match self.chance.between(0, 6) {
+        match self.chance.between(0, 7) {
             0 => job.program = Program::Noop { duration: self.duration() },
             1 => job.overlap = self.overlap(),
             2 => job.catch_up = self.catch_up(),
             3 => job.retry = self.retry(),
             4 => job.schedules.iter_mut().for_each(|schedule| schedule.enabled = !schedule.enabled),
             5 => job.schedules = vec![self.schedule(0)],
-            _ => job.lock = Lock::Job,
+            6 => job.nodes = self.nodes(),
+            _ => job.lock = self.lock(),
         }
         job
     }
@@ -141,6 +148,27 @@ impl Recipe {
             1 | 2 => self.chance.micros(1_000, 1_000_000),
             3 | 4 => self.chance.secs(1, self.shortest),
             _ => self.chance.secs(self.shortest, self.shortest * 3),
+        }
+    }
+
+    /// Some jobs have one for themselves; two are shared by many.
+    fn lock(&self) -> Lock {
+        match self.chance.between(0, 5) {
+            0 if self.has_locks => Lock::Job,
+            1 if self.has_locks => Lock::Named("red".to_owned()),
+            2 if self.has_locks => Lock::Named("blue".to_owned()),
+            _ => Lock::None,
+        }
+    }
+
+    /// Mostly any; sometimes labels that no node may have.
+    fn nodes(&self) -> Nodes {
+        let labels = || BTreeSet::from([(*self.chance.pick(&LABELS)).to_owned()]);
+        match self.chance.between(0, 11) {
+            0 | 1 => Nodes::Labels(labels()),
+            2 => Nodes::Each(labels()),
+            3 => Nodes::Each(BTreeSet::new()),
+            _ => Nodes::Any,
         }
     }
 

@@ -1,20 +1,28 @@
 //! The simulation: real engines, the code that ships, in virtual time on the in-memory store. One thread, one seed, and
 //! everything that happens follows from it: who goes on next, what fails, who crashes when, what people ask for.
 //!
-//! In reading order: [`play`] is one simulation; `stage` is what its parts share; `executor` and `time` let things
-//! happen; `machine`, `line`, `tap`, `weather` and `programs` are the world around an engine; `jobs` and `workload` are
-//! what happens in it; `mirror` and [`check`] watch; [`variant`] has mistakes on purpose, which must be noticed.
+//! In reading order: [`plot`] is what is going to happen, which `draw` draws; [`play`] is one simulation, and `acts` what
+//! happens in it by itself; `stage` is what its parts share; `executor` and `time` let things happen; `cast`, `machine`,
+//! `line`, `letterbox`, `mail`, `tap`, `weather` and `programs` are the world around an engine; `jobs` and `workload` are
+//! what it has to do; `mirror` and [`check`] watch; [`variant`] has mistakes on purpose, which must be noticed.
 
+mod acts;
+mod cast;
 mod chance;
 pub mod check;
+mod draw;
 mod executor;
 mod film;
 mod jobs;
+mod letterbox;
 mod line;
 mod machine;
+mod mail;
 mod mirror;
 pub mod play;
+pub mod plot;
 mod programs;
+pub mod shrink;
 mod stage;
 mod tap;
 mod time;
@@ -28,7 +36,9 @@ use cronhold_core::World;
 use cronhold_schedule::{Zone, Zones};
 
 pub use check::Finding;
-pub use play::{Settings, Showing, play};
+pub use play::{Settings, Showing, play, play_cut};
+pub use plot::Cut;
+pub use shrink::{Shrunk, shrink};
 pub use variant::Variant;
 
 /// What all simulations have in common: zones that are compiled in, and no calendars.

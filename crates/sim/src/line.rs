@@ -1,10 +1,10 @@
 //! The line from a machine to the store. A call takes effect at some moment between its sending and its answer, so a
-//! crash can come before that moment, after it, or while nobody knows; and the weather decides what gets lost.
+//! crash or a pause can come before that moment, after it, or while nobody knows; and the weather decides what gets
+//! lost.
 
-use std::future::poll_fn;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
 
 use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
@@ -14,7 +14,10 @@ use cronhold_store::{
 };
 
 use crate::chance::Chance;
+use crate::check::Turn;
 use crate::executor::Whose;
+use crate::letterbox::Letterbox;
+use crate::mail::{Mail, Parcel};
 use crate::stage::Stage;
 use crate::weather::{Fate, Weather};
 
@@ -35,36 +38,61 @@ pub(crate) struct Line {
     pub(crate) who: String,
     /// Whether the daemon still lives.
     pub(crate) is_alive: Arc<AtomicBool>,
+    /// Hints on their way.
+    pub(crate) mail: Mail,
 }
 
-type Results = Vec<Result<Committed, Refusal>>;
-
-/// Where the answer to a commit arrives.
-#[derive(Debug, Default)]
-struct Letterbox(Mutex<(Option<Results>, Option<Waker>)>);
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It only reads.
+    Read,
+    /// It writes, and this is what it is called.
+    Write(&'static str),
+}
 
 impl Line {
-    /// A call that only reads, or whose effect does no harm when it is lost.
-    async fn call<T>(&self, call: Pending<'_, Result<T, Fault>>) -> Result<T, Fault> {
-        self.travel().await;
-        if let Some(fault) = self.weather.read(&self.chance, self.stage.time.now(), self.machine) {
-            return Err(fault);
+    /// Sends a call and waits for its answer, for as long as the weather lets it.
+    async fn call<T, F>(&self, kind: Kind, work: F) -> Result<T, Fault>
+    where
+        T: Send + fmt::Debug + 'static,
+        F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
+    {
+        let answer = match self.weather.fate(&self.chance) {
+            Fate::Fine => self.send(kind, work, false).take().await,
+            Fate::Stays => {
+                self.stage.time.sleep(self.weather.delay(&self.chance, self.machine)).await;
+                Err(Fault::Away("no connection".to_owned()))
+            }
+            Fate::Silent { patience, is_lost } => {
+                self.send(kind, work, is_lost);
+                self.stage.time.sleep(patience).await;
+                match kind {
+                    Kind::Read => Err(Fault::Away("no answer in time".to_owned())),
+                    Kind::Write(_) => Err(Fault::Unknown("no answer in time".to_owned())),
+                }
+            }
+        };
+        if answer.is_err() {
+            self.stage.turned(self.machine, Turn::Disturbed);
         }
-        let answer = call.await;
-        self.travel().await;
+        if let (Kind::Write(name), Err(fault)) = (kind, &answer) {
+            self.stage.say(&self.who, || format!("{name} fails: {fault}"));
+        }
         answer
     }
 
-    async fn travel(&self) {
-        self.stage.time.sleep(self.weather.delay(&self.chance)).await;
-    }
-
-    /// Sends units on their way. From here on no crash of the sender holds them up for sure.
-    fn send(&self, units: Vec<Unit>, is_lost: bool) -> Arc<Letterbox> {
+    /// Sends a call on its way. From here on nothing that befalls the sender holds it up for sure.
+    fn send<T, F>(&self, kind: Kind, work: F, is_lost: bool) -> Arc<Letterbox<Result<T, Fault>>>
+    where
+        T: Send + fmt::Debug + 'static,
+        F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
+    {
         let letterbox = Arc::new(Letterbox::default());
         let answer = Arc::clone(&letterbox);
         let (store, time, is_alive) = (Arc::clone(&self.store), self.stage.time.clone(), Arc::clone(&self.is_alive));
-        let (there, back) = (self.weather.delay(&self.chance), self.weather.delay(&self.chance));
+        let (weather, machine) = (self.weather.clone(), self.machine);
+        let (there, back) = (weather.delay(&self.chance, machine), weather.delay(&self.chance, machine));
         // What was sent to a store of its own dies with the sender; on a network it may still arrive.
         let outlives_sender = store.is_shared() && self.chance.one_in(2);
         self.stage.executor.spawn(Whose::Nobody, async move {
@@ -72,9 +100,12 @@ impl Line {
             if is_lost || !(is_alive.load(Ordering::Relaxed) || outlives_sender) {
                 return;
             }
-            let results = store.commit(units).await;
+            let result = match weather.refuses(machine, kind != Kind::Read) {
+                Some(fault) => Err(fault),
+                None => work(&*store).await,
+            };
             time.sleep(back).await;
-            answer.put(results);
+            answer.put(result);
         });
         letterbox
     }
@@ -82,7 +113,7 @@ impl Line {
 
 impl Store for Line {
     fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        Box::pin(self.call(self.store.enroll()))
+        Box::pin(self.call(Kind::Write("enrolling"), |store| store.enroll()))
     }
 
     fn is_shared(&self) -> bool {
@@ -90,27 +121,17 @@ impl Store for Line {
     }
 
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
-        Box::pin(self.call(self.store.load(keys)))
+        let keys = keys.to_vec();
+        Box::pin(self.call(Kind::Read, move |store| Box::pin(async move { store.load(&keys).await })))
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Results> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
         Box::pin(async move {
             let count = units.len();
-            let fail = |fault: Fault| (0..count).map(|_| Err(Refusal::Fault(fault.clone()))).collect();
-            match self.weather.commit(&self.chance, self.stage.time.now(), self.machine) {
-                Fate::Fine => self.send(units, false).take().await,
-                Fate::Fails(fault) => {
-                    self.travel().await;
-                    self.stage.say(&self.who, || format!("commit of {count} fails: {fault}"));
-                    fail(fault)
-                }
-                Fate::Silent { patience, is_lost } => {
-                    self.send(units, is_lost);
-                    self.stage.time.sleep(patience).await;
-                    self.stage.say(&self.who, || format!("commit of {count}: no answer"));
-                    fail(Fault::Unknown("no answer in time".to_owned()))
-                }
-            }
+            let answer =
+                self.call(Kind::Write("commit"), move |store| Box::pin(async move { Ok(store.commit(units).await) }));
+            let answer = answer.await;
+            answer.unwrap_or_else(|fault| (0..count).map(|_| Err(Refusal::Fault(fault.clone()))).collect())
         })
     }
 
@@ -120,66 +141,60 @@ impl Store for Line {
         until: Instant,
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        Box::pin(self.call(self.store.due(after, until, limit)))
+        let after = after.cloned();
+        Box::pin(
+            self.call(Kind::Read, move |store| Box::pin(async move { store.due(after.as_ref(), until, limit).await })),
+        )
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
-        Box::pin(self.call(self.store.page(query, limit)))
+        let query = query.clone();
+        Box::pin(self.call(Kind::Read, move |store| Box::pin(async move { store.page(&query, limit).await })))
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
-        Box::pin(self.call(self.store.append(run, from, bytes)))
+        let bytes = bytes.to_vec();
+        Box::pin(
+            self.call(Kind::Write("append"), move |store| {
+                Box::pin(async move { store.append(run, from, &bytes).await })
+            }),
+        )
     }
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        Box::pin(self.call(self.store.read(run, from, most)))
+        Box::pin(self.call(Kind::Read, move |store| store.read(run, from, most)))
     }
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
-        Box::pin(self.call(self.store.outputs(after, limit)))
+        Box::pin(self.call(Kind::Read, move |store| store.outputs(after, limit)))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
-        Box::pin(self.call(self.store.drop_outputs(runs)))
+        let runs = runs.to_vec();
+        Box::pin(self.call(Kind::Write("dropping outputs"), move |store| {
+            Box::pin(async move { store.drop_outputs(&runs).await })
+        }))
     }
 
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
-        Box::pin(self.call(self.store.beat(node, locks)))
+        let (node, locks) = (node.clone(), locks.to_vec());
+        Box::pin(self.call(Kind::Write("beat"), move |store| Box::pin(async move { store.beat(&node, &locks).await })))
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        self.store.hints()
+        let (chance, weather, machine) = (&self.chance, &self.weather, self.machine);
+        Box::pin(self.mail.hints(&*self.store, &self.stage.time, move |count| {
+            let lost = (0..count).filter(|_| weather.loses_hint(chance)).collect();
+            let usual = weather.delay(chance, machine);
+            Parcel { lost, delays: weather.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
+        }))
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        Box::pin(self.call(self.store.time()))
+        Box::pin(self.call(Kind::Read, |store| store.time()))
     }
 
     fn health(&self) -> Pending<'_, Health> {
         self.store.health()
-    }
-}
-
-impl Letterbox {
-    fn put(&self, results: Results) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.0 = Some(results);
-        let waker = inner.1.take();
-        drop(inner);
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    async fn take(&self) -> Results {
-        poll_fn(|context| {
-            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match inner.0.take() {
-                Some(results) => Poll::Ready(results),
-                None => {
-                    inner.1 = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
     }
 }

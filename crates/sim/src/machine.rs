@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_core::NodeId;
+use cronhold_core::decision::Change;
+use cronhold_core::record::Record;
+use cronhold_core::{NodeId, World};
 use cronhold_engine::{Engine, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_store::{MemoryStore, Store};
 
 use crate::chance::Chance;
+use crate::check::Turn;
 use crate::executor::Whose;
 use crate::film;
 use crate::line::Line;
-use crate::programs::Programs;
-use crate::stage::Stage;
+use crate::mail::Mail;
+use crate::plot::{Build, machine_name};
+use crate::programs::{Place, Programs};
+use crate::stage::{Stage, node_id};
 use crate::tap::Tap;
 use crate::time::WallClock;
 use crate::variant::Variant;
@@ -25,7 +30,10 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     /// Its clock.
     pub(crate) clock: Arc<WallClock>,
+    /// Whether there is one in this simulation.
+    pub(crate) is_there: bool,
     number: usize,
+    world: World,
     stage: Stage,
     chance: Chance,
     weather: Weather,
@@ -33,6 +41,8 @@ pub(crate) struct Machine {
     store: Arc<dyn Store>,
     programs: Programs,
     life: Option<Life>,
+    /// Which act has paused its daemon.
+    paused: Option<usize>,
 }
 
 /// One life of the daemon.
@@ -50,6 +60,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) stage: &'a Stage,
     /// The store that all share.
     pub(crate) store: &'a MemoryStore,
+    /// What it is like.
+    pub(crate) build: &'a Build,
     /// Its clock.
     pub(crate) clock: Arc<WallClock>,
     /// Its own chance.
@@ -60,29 +72,42 @@ pub(crate) struct Parts<'a> {
     pub(crate) variant: Variant,
     /// Whether others use the store too.
     pub(crate) is_shared: bool,
-    /// Whether its programs outlive its daemon.
-    pub(crate) has_keeper: bool,
 }
 
 impl Machine {
     /// A machine that is off.
     pub(crate) fn new(number: usize, parts: Parts<'_>) -> Self {
-        let Parts { stage, store, clock, chance, weather, variant, is_shared, has_keeper } = parts;
-        let name = format!("n{}", number + 1);
-        let tap = Tap::new(store.clone(), stage.clone(), name.clone(), is_shared);
-        let programs = Programs::new(stage.clone(), chance.fork(), number, name.clone(), has_keeper);
+        let Parts { stage, store, build, clock, chance, weather, variant, is_shared } = parts;
+        let name = machine_name(number);
+        let tap = Tap::new(store.clone(), stage.clone(), number, is_shared);
+        let programs = Programs::new(Place {
+            stage: stage.clone(),
+            chance: chance.fork(),
+            weather: weather.clone(),
+            machine: number,
+            who: name.clone(),
+            has_keeper: build.has_keeper,
+        });
         Self {
             clock,
+            is_there: false,
             number,
+            world: World { labels: Arc::new(build.labels.clone()), ..stage.world.clone() },
             stage: stage.clone(),
             weather: weather.clone(),
             variant,
-            store: variant.before_the_store(Arc::new(tap)),
+            store: variant.before_the_store(Arc::new(tap), node_id(number)),
             programs,
             life: None,
+            paused: None,
             name,
             chance,
         }
+    }
+
+    /// Its identity.
+    pub(crate) fn node(&self) -> NodeId {
+        node_id(self.number)
     }
 
     /// The way to talk to its daemon, while that is up.
@@ -107,22 +132,23 @@ impl Machine {
             machine: self.number,
             who: self.name.clone(),
             is_alive: Arc::clone(&is_alive),
+            mail: Mail::default(),
         };
         let store = self.variant.before_the_line(Arc::new(line), &self.stage, self.whose(), &self.chance);
         let ports = Ports {
             clock: self.clock.clone(),
             entropy: Arc::new(Bits(self.chance.fork())),
             store,
-            outside: Arc::new(self.programs.clone()),
-            feed: Arc::new(Reel { stage: self.stage.clone(), who: self.name.clone() }),
+            outside: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.stage, self.whose()),
+            feed: Arc::new(Reel { stage: self.stage.clone(), who: self.name.clone(), programs: self.programs.clone() }),
         };
-        let node = NodeId::from_bits(self.number as u128 + 1);
-        let (engine, handle) = Engine::new(ports, Options::new(node, &self.name), self.stage.world.clone());
+        let (engine, handle) = Engine::new(ports, Options::new(self.node(), &self.name), self.world.clone());
         self.programs.connect(handle.clone());
         let begins = handle.clone();
         self.stage.executor.spawn(self.whose(), async move { begins.begin().await });
         self.life = Some(Life { handle, is_alive, is_stopping: false });
         self.stage.say(&self.name, || "starts".to_owned());
+        self.stage.turned(self.number, Turn::Up);
         let (stage, who) = (self.stage.clone(), self.name.clone());
         self.stage.executor.spawn(self.whose(), async move {
             let end = engine.run().await;
@@ -135,6 +161,7 @@ impl Machine {
         let Some(life) = &mut self.life else { return false };
         life.is_stopping = true;
         self.stage.say(&self.name, || "is asked to stop".to_owned());
+        self.stage.turned(self.number, Turn::Down);
         let handle = life.handle.clone();
         self.stage.executor.spawn(Whose::Nobody, async move { handle.stop().await });
         true
@@ -143,10 +170,62 @@ impl Machine {
     /// Its daemon is killed, wherever it is, and also one that was asked to stop and takes too long.
     pub(crate) fn crash(&mut self) {
         let Some(life) = self.life.take() else { return };
+        if self.paused.take().is_some() {
+            self.stage.resumed(self.number, &self.name);
+        }
         self.stage.say(&self.name, || if life.is_stopping { "is gone" } else { "crashes" }.to_owned());
+        self.stage.turned(self.number, Turn::Down);
         life.is_alive.store(false, Ordering::Relaxed);
         self.stage.executor.end(self.whose());
         self.programs.disconnect();
+    }
+
+    /// Its daemon stands still, by an act of this number. Answers whether it did not already.
+    pub(crate) fn pause(&mut self, act: usize) -> bool {
+        if self.life.is_none() || self.paused.is_some() {
+            return false;
+        }
+        self.paused = Some(act);
+        self.stage.paused(self.number, &self.name);
+        true
+    }
+
+    /// Its daemon goes on, if that act has paused it.
+    pub(crate) fn resume(&mut self, act: usize) {
+        if self.paused.take_if(|by| *by == act).is_some() {
+            self.stage.resumed(self.number, &self.name);
+        }
+    }
+
+    /// Whether it has programs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.programs.are_there()
+    }
+
+    /// The simulation is over. Its daemon and its programs hold each other, and nobody would let go of them otherwise.
+    pub(crate) fn dismiss(&mut self) {
+        self.life = None;
+        self.programs.dismiss();
+    }
+
+    /// Its keeper dies.
+    pub(crate) fn lose_keeper(&self) {
+        self.stage.say(&self.name, || "loses its keeper".to_owned());
+        self.programs.lose_keeper();
+    }
+
+    /// All trouble is over: what is paused goes on, and what was asked to stop is gone.
+    pub(crate) fn recover(&mut self) {
+        self.clock.set(0);
+        if self.paused.take().is_some() {
+            self.stage.resumed(self.number, &self.name);
+        }
+        if self.life.as_ref().is_some_and(|life| life.is_stopping) {
+            self.crash();
+        }
+        if self.life.is_none() && self.is_there {
+            self.start();
+        }
     }
 }
 
@@ -160,15 +239,29 @@ impl Entropy for Bits {
     }
 }
 
-/// News of a node for the film.
+/// News of a node, for the film and for whoever has its programs.
 #[derive(Debug)]
 struct Reel {
     stage: Stage,
     who: String,
+    programs: Programs,
 }
 
 impl Feed for Reel {
     fn tell(&self, news: &News<'_>) {
+        match news {
+            News::Ready { .. } => self.programs.ready(),
+            News::Committed { done, .. } => {
+                for change in &done.changes {
+                    if let Change::Put(Record::Run(run)) = change
+                        && run.state.is_finished()
+                    {
+                        self.programs.settled(run.id);
+                    }
+                }
+            }
+            _ => {}
+        }
         if let Some(text) = film::of_news(news) {
             self.stage.say(&self.who, || text);
         }

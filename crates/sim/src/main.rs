@@ -1,16 +1,24 @@
 //! `sim SEED` prints the film of a seed; `sim --seeds A..B` plays many and tells which of them fail.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 use clap::Parser;
+use cronhold_core::World;
 use cronhold_schedule::Span;
-use sim::{Settings, Showing, play, world};
+use sim::{Finding, Settings, Showing, Shrunk, play, shrink, world};
 
-/// Lines of the film that are shown of a seed that fails among many.
-const LAST_LINES: usize = 25;
-/// Seeds that are shown so at most; of the others only the number and the finding.
-const SHOWN_MAX: usize = 3;
+/// A simulation makes and drops small things all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Seeds that fail among many of which the smallest workload that fails is looked for; of the others only the number
+/// and the finding are shown.
+const SHRUNKEN_MAX: usize = 3;
 
 /// Plays real engines in virtual time on a store that fails, and checks that they keep their promises.
 #[derive(Debug, Parser)]
@@ -22,15 +30,27 @@ struct Arguments {
     /// Seeds that are played without a film, such as 1..1000; the last one is not played.
     #[arg(long, value_name = "A..B", value_parser = seeds)]
     seeds: Option<(u64, u64)>,
-    /// How many nodes share the store.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=9))]
-    nodes: u8,
+    /// How many nodes share the store; drawn from the seed when absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
+    nodes: Option<u8>,
     /// How long there is trouble, such as 10m; drawn from the seed when absent.
     #[arg(long, value_name = "SPAN", value_parser = length)]
     length: Option<Span>,
     /// How many jobs there are; drawn from the seed when absent.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
-    jobs: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=2_000))]
+    jobs: Option<u16>,
+    /// Plays a large simulation without a film: a thousand jobs on five nodes.
+    #[arg(long)]
+    scale: bool,
+    /// Looks for the smallest workload that still fails, instead of the film of the whole one.
+    #[arg(long)]
+    shrink: bool,
+    /// Prints the film of the smallest workload that fails.
+    #[arg(long)]
+    film: bool,
+    /// Seeds that are played at once; as many as there are processors when absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: Option<u8>,
 }
 
 fn main() -> ExitCode {
@@ -49,44 +69,115 @@ fn main() -> ExitCode {
 
 /// Prints the film of a seed. Answers whether nothing was found.
 fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
-    let showing = play(seed, Settings { film: true, ..arguments.settings() }, &world());
-    for line in &showing.film {
+    let (world, settings) = (world(), arguments.settings());
+    let wants_film = !(arguments.scale || arguments.shrink);
+    let Showing { finding, film, lasted, steps, tally, .. } =
+        play(seed, Settings { film: wants_film, ..settings }, &world);
+    for line in &film {
         writeln!(out, "{line}")?;
     }
-    Ok(showing.finding.is_none())
+    if arguments.scale {
+        let (units, runs, launches) = (tally.units, tally.runs, tally.launches);
+        writeln!(out, "{lasted}, {steps} steps, {units} units, {runs} runs, {launches} programs")?;
+    }
+    if let Some(finding) = &finding {
+        if arguments.scale {
+            writeln!(out, "seed {seed}: {finding}")?;
+        } else {
+            tell_shrunken(seed, finding, arguments, &world, out)?;
+        }
+    }
+    Ok(finding.is_none())
+}
+
+/// Prints the smallest workload that still fails like the one of a seed.
+fn tell_shrunken(
+    seed: u64,
+    finding: &Finding,
+    arguments: &Arguments,
+    world: &World,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "seed {seed}: {finding}")?;
+    out.flush()?;
+    let Shrunk { showing, acts, plays, .. } = shrink(seed, arguments.settings(), finding, world);
+    let left = showing.acts.len();
+    writeln!(out, "  {left} of {acts} acts are enough (played {plays} times):")?;
+    for act in &showing.acts {
+        writeln!(out, "    {act}")?;
+    }
+    if let Some(finding) = &showing.finding {
+        writeln!(out, "  {finding}")?;
+    }
+    if arguments.film {
+        for line in &showing.film {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    out.flush()
 }
 
 /// Plays many seeds and prints those that fail. Answers whether none did.
 fn search((from, to): (u64, u64), arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
     let world = world();
-    let mut failed = 0;
-    let mut launches = 0;
-    for seed in from..to {
-        let Showing { finding, tally, .. } = play(seed, arguments.settings(), &world);
+    let (mut failed, mut launches) = (0, 0);
+    let mut said = Ok(());
+    play_all(from..to, arguments, &world, |seed, Showing { finding, tally, .. }| {
         launches += tally.launches;
-        let Some(finding) = finding else { continue };
+        let Some(finding) = finding else { return };
         failed += 1;
-        writeln!(out, "seed {seed}: {finding}")?;
-        if failed <= SHOWN_MAX {
-            // The film follows from the seed, so it need not be made before somebody wants it.
-            let film = play(seed, Settings { film: true, ..arguments.settings() }, &world).film;
-            for line in &film[film.len().saturating_sub(LAST_LINES)..] {
-                writeln!(out, "    {line}")?;
+        let shown = if failed <= SHRUNKEN_MAX && !arguments.scale {
+            tell_shrunken(seed, &finding, arguments, &world, out)
+        } else {
+            writeln!(out, "seed {seed}: {finding}").and_then(|()| out.flush())
+        };
+        if said.is_ok() {
+            said = shown;
+        }
+    });
+    said?;
+    writeln!(out, "{failed} of {} seeds failed ({launches} programs)", to.saturating_sub(from))?;
+    Ok(failed == 0)
+}
+
+/// Plays seeds at once and tells what came of them, in their order.
+fn play_all(seeds: std::ops::Range<u64>, arguments: &Arguments, world: &World, mut tell: impl FnMut(u64, Showing)) {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.map_or(processors, usize::from);
+    let next = AtomicU64::new(seeds.start);
+    let (settings, end) = (arguments.settings(), seeds.end);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (next, sender) = (&next, sender.clone());
+            scope.spawn(move || {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || sender.send((seed, play(seed, settings, world))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let (mut early, mut expected) = (BTreeMap::new(), seeds.start);
+        for (seed, showing) in receiver {
+            early.insert(seed, showing);
+            while let Some(showing) = early.remove(&expected) {
+                tell(expected, showing);
+                expected += 1;
             }
         }
-        out.flush()?;
-    }
-    let nodes = arguments.nodes;
-    writeln!(out, "{failed} of {} seeds failed ({nodes} nodes, {launches} programs)", to.saturating_sub(from))?;
-    Ok(failed == 0)
+    });
 }
 
 impl Arguments {
     fn settings(&self) -> Settings {
         Settings {
-            nodes: usize::from(self.nodes),
+            nodes: self.nodes.map_or(0, usize::from),
             length: self.length,
             jobs: self.jobs.map(usize::from),
+            scale: self.scale,
             ..Settings::default()
         }
     }

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Backlog, Cursor, JobRecord, JobState, Key, LockName, Pauses, Record, Run, ScheduleId};
-use cronhold_core::{JobId, RunId};
+use cronhold_core::record::{
+    Backlog, Cursor, JobRecord, JobState, Key, LockName, Node, Pauses, Record, Run, ScheduleId,
+};
+use cronhold_core::{JobId, NodeId, RunId};
+use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
 /// What the store holds.
@@ -24,17 +27,34 @@ pub(crate) struct Mirror {
     pub(crate) pauses: Arc<Pauses>,
     /// All runs that ever were, each as it was last.
     pub(crate) runs: BTreeMap<RunId, Arc<Run>>,
+    /// Which of them are of which job.
+    pub(crate) of_job: BTreeMap<JobId, BTreeSet<RunId>>,
     /// Runs that are not finished, by job.
     pub(crate) unfinished: BTreeMap<JobId, BTreeSet<RunId>>,
     /// Runs that retention has let go.
     pub(crate) gone: BTreeSet<RunId>,
-    /// Who holds which lock.
-    pub(crate) locks: BTreeMap<LockName, RunId>,
+    /// Who took which lock and has not freed it.
+    pub(crate) locks: BTreeMap<LockName, Held>,
+    /// All nodes that were ever heard of.
+    pub(crate) nodes: BTreeMap<NodeId, Arc<Node>>,
+    /// Cursors that have an occurrence to come.
+    ahead: BTreeSet<(JobId, ScheduleId)>,
+}
+
+/// A lock that somebody took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// For which run.
+    pub(crate) by: RunId,
+    /// How long it is held without being renewed.
+    pub(crate) ttl: Option<Span>,
+    /// When it is free unless it is renewed.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Mirror {
-    /// Takes in a unit that was done.
-    pub(crate) fn apply(&mut self, unit: &Unit) {
+    /// Takes in a unit that was done when the store's clock said so.
+    pub(crate) fn apply(&mut self, unit: &Unit, now: Instant) {
         for change in &unit.changes {
             match change {
                 Change::Put(record) => self.put(record),
@@ -42,18 +62,40 @@ impl Mirror {
             }
         }
         for free in &unit.free {
-            if self.locks.get(&free.lock) == Some(&free.holder) {
+            if self.locks.get(&free.lock).is_some_and(|held| held.by == free.holder) {
                 self.locks.remove(&free.lock);
             }
         }
         for take in &unit.take {
-            self.locks.insert(take.lock.clone(), take.holder);
+            let held = Held { by: take.holder, ttl: take.ttl, until: take.ttl.map(|ttl| now.plus(ttl)) };
+            self.locks.insert(take.lock.clone(), held);
         }
+    }
+
+    /// Takes in that a node said it is alive, and which locks it has renewed.
+    pub(crate) fn beat(&mut self, node: &Arc<Node>, renewed: &[(LockName, RunId)], now: Instant) {
+        self.nodes.insert(node.id, Arc::clone(node));
+        for (lock, run) in renewed {
+            if let Some(held) = self.locks.get_mut(lock).filter(|held| held.by == *run) {
+                held.until = held.ttl.map(|ttl| now.plus(ttl));
+            }
+        }
+    }
+
+    /// Who holds a lock.
+    pub(crate) fn holder(&self, lock: &LockName, now: Instant) -> Option<RunId> {
+        let lasts = |held: &&Held| held.until.is_none_or(|until| now < until);
+        self.locks.get(lock).filter(lasts).map(|held| held.by)
     }
 
     /// Whether a job or everything is paused.
     pub(crate) fn is_paused(&self, job: &JobId) -> bool {
         self.pauses.is_paused() || self.states.get(job).is_some_and(|state| state.pauses.is_paused())
+    }
+
+    /// All runs of a job that ever were.
+    pub(crate) fn runs_of(&self, job: &JobId) -> impl Iterator<Item = &Arc<Run>> {
+        self.of_job.get(job).into_iter().flatten().filter_map(|run| self.runs.get(run))
     }
 
     /// The runs of a job that are not finished.
@@ -63,8 +105,17 @@ impl Mirror {
 
     /// Whether nothing is on its way any more and no occurrence is to come.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_ahead = |cursor: &Arc<Cursor>| cursor.next.is_some();
-        self.unfinished.is_empty() && self.backlogs.is_empty() && !self.cursors.values().any(is_ahead)
+        let is_over = self.backlogs.is_empty() && self.ahead.is_empty();
+        is_over && self.unfinished.values().flatten().all(|run| self.is_stuck(*run))
+    }
+
+    /// Whether a run waits for a node that there is not: none has the labels of its job, or its own is gone. Whoever
+    /// wanted it has to see to that.
+    fn is_stuck(&self, run: RunId) -> bool {
+        let Some(run) = self.runs.get(&run).filter(|run| !run.state.has_program()) else { return false };
+        let job = self.jobs.get(&run.job).filter(|job| job.uid == run.uid);
+        let may = |node: &Node| run.target.is_none_or(|target| target == node.id);
+        job.is_some_and(|job| !self.nodes.values().any(|node| may(node) && job.job.nodes.allow(&node.labels)))
     }
 
     /// What keeps the store from being quiet, in words.
@@ -82,21 +133,32 @@ impl Mirror {
             Record::Pause(pauses) => self.pauses = Arc::clone(pauses),
             Record::Job(job) => drop(self.jobs.insert(job.id.clone(), Arc::clone(job))),
             Record::JobState(state) => drop(self.states.insert(state.job.clone(), Arc::clone(state))),
+            Record::Node(node) => drop(self.nodes.insert(node.id, Arc::clone(node))),
             Record::Cursor(cursor) => {
-                self.cursors.insert((cursor.job.clone(), cursor.schedule.clone()), Arc::clone(cursor));
+                let key = (cursor.job.clone(), cursor.schedule.clone());
+                if cursor.next.is_some() {
+                    self.ahead.insert(key.clone());
+                } else {
+                    self.ahead.remove(&key);
+                }
+                self.cursors.insert(key, Arc::clone(cursor));
             }
             Record::Backlog(backlog) => {
                 self.backlogs.insert((backlog.job.clone(), backlog.schedule.clone()), Arc::clone(backlog));
             }
-            Record::Run(run) => {
-                self.runs.insert(run.id, Arc::clone(run));
-                if run.state.is_finished() {
-                    self.finish(run);
-                } else {
-                    self.unfinished.entry(run.job.clone()).or_default().insert(run.id);
-                }
-            }
-            Record::Identity(_) | Record::Lock(_) | Record::Node(_) => {}
+            Record::Run(run) => self.put_run(run),
+            Record::Identity(_) | Record::Lock(_) => {}
+        }
+    }
+
+    fn put_run(&mut self, run: &Arc<Run>) {
+        if self.runs.insert(run.id, Arc::clone(run)).is_none() {
+            self.of_job.entry(run.job.clone()).or_default().insert(run.id);
+        }
+        if run.state.is_finished() {
+            self.finish(run);
+        } else {
+            self.unfinished.entry(run.job.clone()).or_default().insert(run.id);
         }
     }
 
@@ -104,11 +166,16 @@ impl Mirror {
         match key {
             Key::Job(job) => drop(self.jobs.remove(job)),
             Key::JobState(job) => drop(self.states.remove(job)),
-            Key::Cursor(job, schedule) => drop(self.cursors.remove(&(job.clone(), schedule.clone()))),
+            Key::Cursor(job, schedule) => {
+                let key = (job.clone(), schedule.clone());
+                self.cursors.remove(&key);
+                self.ahead.remove(&key);
+            }
             Key::Backlog(job, schedule) => drop(self.backlogs.remove(&(job.clone(), schedule.clone()))),
             Key::Run(run) => drop(self.gone.insert(*run)),
             Key::Pause => self.pauses = Arc::default(),
-            Key::Identity(..) | Key::Lock(_) | Key::Node(_) => {}
+            Key::Node(node) => drop(self.nodes.remove(node)),
+            Key::Identity(..) | Key::Lock(_) => {}
         }
     }
 
@@ -125,4 +192,9 @@ impl Mirror {
 /// What people call a run.
 pub(crate) fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
+}
+
+/// What people call a run of which maybe no more is known than its id.
+pub(crate) fn name_of(mirror: &Mirror, run: RunId) -> String {
+    mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run))
 }

@@ -1,7 +1,8 @@
-//! The programs of one machine: they take as long as their runs say, some fail, some do not listen, and they die with
-//! the machine's daemon unless a keeper holds them.
+//! The programs of one machine: they take as long as their runs say, some fail, some do not listen. Whoever has them
+//! ends those whose lease is over, whatever the daemon does. They die with the machine's daemon unless a keeper holds
+//! them; then they die with the keeper.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
@@ -16,33 +17,51 @@ use cronhold_schedule::Span;
 use cronhold_store::Pending;
 
 use crate::chance::Chance;
+use crate::check::Launch;
 use crate::executor::Whose;
-use crate::stage::Stage;
+use crate::stage::{Stage, node_id};
+use crate::weather::Weather;
 
 /// The programs of one machine. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
-    stage: Stage,
-    chance: Chance,
-    machine: usize,
-    who: String,
-    /// Whether programs outlive the daemon.
-    has_keeper: bool,
+    place: Arc<Place>,
     inner: Arc<Mutex<Inner>>,
+}
+
+/// Where programs are.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// What the simulation shares.
+    pub(crate) stage: Stage,
+    /// Their own chance.
+    pub(crate) chance: Chance,
+    /// What the way of their reports is like.
+    pub(crate) weather: Weather,
+    /// Which machine, and its name.
+    pub(crate) machine: usize,
+    pub(crate) who: String,
+    /// Whether programs outlive the daemon.
+    pub(crate) has_keeper: bool,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     /// Where reports go, while the daemon is up.
     handle: Option<Handle>,
+    /// What this life of the daemon has asked for.
+    asked: BTreeSet<RunId>,
     live: BTreeMap<RunId, Program>,
-    /// What the keeper remembers of programs that have ended; without one, what this life of the daemon has seen.
-    ended: BTreeMap<RunId, Verdict>,
+    /// What is remembered of programs that are no more until the store has it: how they ended, or nothing when they
+    /// died with their keeper.
+    ended: BTreeMap<RunId, Option<Verdict>>,
 }
 
 #[derive(Debug)]
 struct Program {
     ends_at: Span,
+    /// When its lease is over.
+    kill_at: Option<Span>,
     verdict: Verdict,
     /// Whether it ends when it is asked to, or only when it is killed.
     listens: bool,
@@ -51,8 +70,8 @@ struct Program {
 
 impl Programs {
     /// No programs yet.
-    pub(crate) fn new(stage: Stage, chance: Chance, machine: usize, who: String, has_keeper: bool) -> Self {
-        Self { stage, chance, machine, who, has_keeper, inner: Arc::default() }
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place: Arc::new(place), inner: Arc::default() }
     }
 
     /// The daemon is up, and can be told.
@@ -60,72 +79,124 @@ impl Programs {
         self.lock().handle = Some(handle);
     }
 
+    /// The daemon has asked for all that its earlier lives have left. What else there is it has to hear of.
+    pub(crate) fn ready(&self) {
+        let inner = self.lock();
+        let known = inner.live.keys().chain(inner.ended.keys());
+        let strays: Vec<RunId> = known.filter(|run| !inner.asked.contains(run)).copied().collect();
+        drop(inner);
+        strays.into_iter().for_each(|run| self.answer(run));
+    }
+
+    /// The store has the end of a run, so nobody else has to remember it.
+    pub(crate) fn settled(&self, run: RunId) {
+        self.lock().ended.remove(&run);
+    }
+
     /// The daemon is gone, and without a keeper so are the programs.
     pub(crate) fn disconnect(&self) {
         let mut inner = self.lock();
         inner.handle = None;
-        if self.has_keeper {
+        inner.asked.clear();
+        if self.place.has_keeper {
             return;
         }
         inner.ended.clear();
-        let died = std::mem::take(&mut inner.live);
         drop(inner);
-        self.stage.executor.end(Whose::Program { machine: self.machine });
-        for run in died.into_keys() {
-            self.stage.ended(&self.who, run, "dies");
-        }
+        self.end_all("dies");
     }
 
-    fn launch(&self, run: &Run) {
-        let known = {
-            let inner = self.lock();
-            inner.live.contains_key(&run.id) || inner.ended.contains_key(&run.id)
-        };
+    /// The keeper is gone, and so are the programs. Another one finds out and says so.
+    pub(crate) fn lose_keeper(&self) {
+        let died = self.end_all("dies with its keeper");
+        self.lock().ended.extend(died.iter().map(|run| (*run, None)));
+        died.into_iter().for_each(|run| self.report_later(run, vec![Report::KeeperLost]));
+    }
+
+    /// Whether there are any.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.lock().live.is_empty()
+    }
+
+    /// Nobody will be told anything any more.
+    pub(crate) fn dismiss(&self) {
+        self.lock().handle = None;
+    }
+
+    fn end_all(&self, how: &str) -> Vec<RunId> {
+        let died = std::mem::take(&mut self.lock().live);
+        self.place.stage.executor.end(Whose::Program { machine: self.place.machine });
+        for run in died.keys() {
+            self.place.stage.ended(&self.place.who, *run, how);
+        }
+        died.into_keys().collect()
+    }
+
+    fn launch(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
+        let Place { stage, chance, who, .. } = &*self.place;
+        let mut inner = self.lock();
+        inner.asked.insert(run.id);
         // Whoever starts programs knows what it was asked before.
-        if known {
+        if inner.live.contains_key(&run.id) || inner.ended.contains_key(&run.id) {
             return;
         }
-        if self.chance.one_in(60) {
-            let report = Report::NotLaunched("no such file".to_owned());
-            return self.report_later(run.id, vec![report]);
+        drop(inner);
+        let now = stage.time.now();
+        let is_late = launch_by < now || kill_at.is_some_and(|kill_at| kill_at <= now);
+        if is_late || chance.one_in(60) {
+            let why = if is_late { "it came too late to be started" } else { "no such file" };
+            return self.report_later(run.id, vec![Report::NotLaunched(why.to_owned())]);
         }
-        self.stage.launched(&self.who, run);
+        let node = node_id(self.place.machine);
+        stage.launched(who, &Launch { run, node, fence, kill_at });
         let duration = match &run.work {
             Some(Work::Noop(duration)) => *duration,
             _ => Span::ZERO,
         };
-        let verdict = match self.chance.between(0, 9) {
+        let verdict = match chance.between(0, 9) {
             0 | 1 => failed(Reason::ExitCode(1), Exit::Code(1)),
             2 => failed(Reason::Signal(Signal::TERM), Exit::Signal(Signal::TERM)),
             _ => Verdict::SUCCESS,
         };
-        let ends_at = self.stage.time.now().plus(duration).plus(self.chance.micros(10, 5_000));
-        let program = Program { ends_at, verdict, listens: !self.chance.one_in(5), waker: None };
+        let ends_at = now.plus(duration).plus(chance.micros(10, 5_000));
+        let program = Program { ends_at, kill_at, verdict, listens: !chance.one_in(5), waker: None };
         self.lock().live.insert(run.id, program);
-        let (programs, id, start) = (self.clone(), run.id, self.chance.micros(10, 30_000));
-        self.stage.executor.spawn(self.whose(), async move { programs.play(id, start).await });
+        let (programs, id, told_after) = (self.clone(), run.id, chance.micros(10, 30_000));
+        let whose = Whose::Program { machine: self.place.machine };
+        stage.executor.spawn(whose, async move { programs.play(id, now.plus(told_after)).await });
+        let programs = self.clone();
+        stage.executor.spawn(whose, async move {
+            programs.place.stage.time.sleep(told_after).await;
+            programs.report(id, Report::Launched).await;
+        });
     }
 
-    /// One program from its start to its end.
-    async fn play(&self, run: RunId, start: Span) {
-        self.stage.time.sleep(start).await;
-        self.report(run, Report::Launched).await;
-        poll_fn(|context| {
+    /// One program to its end. That it has started is told at some moment, and its end not before that.
+    async fn play(&self, run: RunId, told_at: Span) {
+        let Place { stage, chance, who, .. } = &*self.place;
+        let is_killed = poll_fn(|context| {
             let mut inner = self.lock();
-            let Some(program) = inner.live.get_mut(&run) else { return Poll::Ready(()) };
-            if program.ends_at <= self.stage.time.now() {
-                return Poll::Ready(());
+            let Some(program) = inner.live.get_mut(&run) else { return Poll::Ready(false) };
+            let now = stage.time.now();
+            let ends_at = program.kill_at.map_or(program.ends_at, |kill_at| kill_at.min(program.ends_at));
+            if ends_at <= now {
+                return Poll::Ready(program.kill_at == Some(ends_at));
             }
             program.waker = Some(context.waker().clone());
-            self.stage.time.wake_at(program.ends_at, context.waker());
+            stage.time.wake_at(ends_at, context.waker());
             Poll::Pending
-        })
-        .await;
+        });
+        let is_killed = is_killed.await;
         let ended = self.lock().live.remove(&run);
-        let Some(Program { verdict, .. }) = ended else { return };
-        self.stage.ended(&self.who, run, if verdict.success { "succeeds" } else { "fails" });
-        self.lock().ended.insert(run, verdict.clone());
-        self.stage.time.sleep(self.chance.micros(10, 30_000)).await;
+        let Some(Program { mut verdict, .. }) = ended else { return };
+        if is_killed {
+            verdict = failed(Reason::LockLost, Exit::Signal(Signal::KILL));
+        }
+        let how = if is_killed { "is killed: its lease is over" } else { verdict_in_words(&verdict) };
+        stage.ended(who, run, how);
+        self.lock().ended.insert(run, Some(verdict.clone()));
+        let wait = told_at.minus(stage.time.now()).plus(chance.micros(10, 30_000));
+        stage.time.sleep(wait).await;
         self.report(run, Report::Ended(verdict)).await;
     }
 
@@ -143,8 +214,9 @@ impl Programs {
         if signal != Signal::KILL && !program.listens {
             return;
         }
-        let reaction = self.chance.micros(10, 800_000);
-        let ends_at = self.stage.time.now().plus(if signal == Signal::KILL { Span::ZERO } else { reaction });
+        let reaction = self.place.chance.micros(10, 800_000);
+        let wait = if signal == Signal::KILL { Span::ZERO } else { reaction };
+        let ends_at = self.place.stage.time.now().plus(wait);
         if ends_at < program.ends_at {
             program.ends_at = ends_at;
             program.verdict = failed(Reason::Signal(signal), Exit::Signal(signal));
@@ -154,12 +226,31 @@ impl Programs {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Says what became of a program of an earlier life.
+    /// Programs may live longer. One that is told an earlier end than before keeps the later.
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        let mut inner = self.lock();
+        for (run, until) in leases {
+            // Its task wakes at the earlier end, and finds that it has moved.
+            if let Some(kill_at) = inner.live.get_mut(run).and_then(|program| program.kill_at.as_mut()) {
+                *kill_at = (*until).max(*kill_at);
+                self.place.stage.extended(*run, *kill_at);
+            }
+        }
+    }
+
+    /// Says what became of a program that the daemon asks about.
     fn adopt(&self, run: RunId) {
+        self.lock().asked.insert(run);
+        self.answer(run);
+    }
+
+    /// Says all that is known of a program.
+    fn answer(&self, run: RunId) {
         let inner = self.lock();
         let reports = match (inner.live.contains_key(&run), inner.ended.get(&run)) {
             (true, _) => vec![Report::Launched],
-            (false, Some(verdict)) => vec![Report::Launched, Report::Ended(verdict.clone())],
+            (false, Some(Some(verdict))) => vec![Report::Launched, Report::Ended(verdict.clone())],
+            (false, Some(None)) => vec![Report::KeeperLost],
             (false, None) => vec![Report::Lost],
         };
         drop(inner);
@@ -167,24 +258,45 @@ impl Programs {
     }
 
     fn report_later(&self, run: RunId, reports: Vec<Report>) {
-        let (programs, wait) = (self.clone(), self.chance.micros(10, 10_000));
-        self.stage.executor.spawn(Whose::Daemon { machine: self.machine }, async move {
-            programs.stage.time.sleep(wait).await;
+        let (programs, wait) = (self.clone(), self.place.chance.micros(10, 10_000));
+        self.place.stage.executor.spawn(self.courier(), async move {
+            programs.place.stage.time.sleep(wait).await;
             for report in reports {
                 programs.report(run, report).await;
             }
         });
     }
 
+    /// Sends a report on its way, on which it may get lost, come late or come twice.
     async fn report(&self, run: RunId, report: Report) {
+        let Place { stage, weather, chance, who, .. } = &*self.place;
+        let copies = weather.reports(chance);
+        if copies.is_empty() {
+            stage.say_of(who, run, || format!("is not reported: {report:?} gets lost"));
+        }
+        for late in copies {
+            if late.is_zero() {
+                self.deliver(run, report.clone()).await;
+            } else {
+                let (programs, report) = (self.clone(), report.clone());
+                stage.executor.spawn(self.courier(), async move {
+                    programs.place.stage.time.sleep(late).await;
+                    programs.deliver(run, report).await;
+                });
+            }
+        }
+    }
+
+    async fn deliver(&self, run: RunId, report: Report) {
         let handle = self.lock().handle.clone();
         if let Some(handle) = handle {
             handle.report(run, report).await;
         }
     }
 
-    fn whose(&self) -> Whose {
-        if self.has_keeper { Whose::Nobody } else { Whose::Program { machine: self.machine } }
+    /// Reports of a keeper are on their way whatever the daemon does; without one they are in the daemon itself.
+    fn courier(&self) -> Whose {
+        if self.place.has_keeper { Whose::Nobody } else { Whose::Daemon { machine: self.place.machine } }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -196,11 +308,11 @@ impl Outside for Programs {
     fn perform(&self, task: Task) -> Pending<'_, ()> {
         Box::pin(async move {
             match task {
-                Task::Launch { run, .. } => self.launch(&run),
+                Task::Launch { run, fence, launch_by, kill_at } => self.launch(&run, fence, launch_by, kill_at),
                 Task::Adopt { run } => self.adopt(run.id),
                 Task::Stop { run } => self.tell(run.id, run.terms.signal),
                 Task::Signal { run, signal } => self.tell(run, signal),
-                Task::Extend { .. } => {}
+                Task::Extend { leases } => self.extend(&leases),
             }
         })
     }
@@ -208,4 +320,8 @@ impl Outside for Programs {
 
 fn failed(reason: Reason, exit: Exit) -> Verdict {
     Verdict { success: false, reason: Some(reason), exit: Some(exit), written: None }
+}
+
+fn verdict_in_words(verdict: &Verdict) -> &'static str {
+    if verdict.success { "succeeds" } else { "fails" }
 }

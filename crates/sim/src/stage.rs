@@ -3,15 +3,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_core::record::Run;
-use cronhold_core::{RunId, World};
-use cronhold_schedule::Instant;
-use cronhold_store::Unit;
+use cronhold_core::record::{LockName, Node};
+use cronhold_core::{NodeId, RunId, World};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Committed, Unit};
 
-use crate::check::{Court, Finding};
+use crate::check::{Court, Finding, Launch, Scene, Turn};
 use crate::executor::Executor;
 use crate::film::{self, Film};
 use crate::mirror::{Mirror, name};
+use crate::plot::Storm;
 use crate::time::Time;
 
 /// What all parts of a simulation share. Clones share it.
@@ -33,6 +34,9 @@ struct Told {
     court: Court,
     launches: u64,
     units: u64,
+    /// What the store's clock is ahead of the true time, in microseconds, and whether nodes share it.
+    ahead: i64,
+    is_shared: bool,
 }
 
 /// How much happened.
@@ -49,7 +53,8 @@ pub struct Tally {
 impl Stage {
     /// A stage on which nothing has happened yet.
     pub(crate) fn new(world: World, start: Instant, film: Film) -> Self {
-        let told = Told { film, mirror: Mirror::default(), court: Court::default(), launches: 0, units: 0 };
+        let (mirror, court) = (Mirror::default(), Court::default());
+        let told = Told { film, mirror, court, launches: 0, units: 0, ahead: 0, is_shared: false };
         Self { time: Time::new(start), executor: Executor::default(), world, told: Arc::new(Mutex::new(told)) }
     }
 
@@ -59,41 +64,103 @@ impl Stage {
     }
 
     /// A unit was done, for a machine.
-    pub(crate) fn committed(&self, who: &str, unit: &Unit) {
+    pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &Committed) {
         let mut told = self.told();
-        let Told { film, mirror, court, units, .. } = &mut *told;
-        *units += 1;
+        told.units += 1;
+        let Told { film, mirror, .. } = &mut *told;
         film.say(self.time.now(), who, || film::of_unit(unit, mirror));
-        court.before(mirror, unit, &self.world);
-        mirror.apply(unit);
-        court.after(mirror, unit);
+        self.tell(&mut told, |court, scene| court.before(scene, unit));
+        let now = self.store_time(&told);
+        told.mirror.apply(unit, now);
+        self.tell(&mut told, |court, scene| court.after(scene, unit, committed));
+    }
+
+    /// What the store's clock says, and whether nodes share the store. Told before whatever happens to the store.
+    pub(crate) fn store_says(&self, now: Instant, is_shared: bool) {
+        let mut told = self.told();
+        told.ahead = now.micros() - self.time.day().micros();
+        told.is_shared = is_shared;
+    }
+
+    /// A node said that it is alive and has renewed these locks.
+    pub(crate) fn beaten(&self, node: &Arc<Node>, renewed: &[(LockName, RunId)]) {
+        let mut told = self.told();
+        let now = self.store_time(&told);
+        told.mirror.beat(node, renewed, now);
+        self.tell(&mut told, |court, scene| court.beaten(scene, node));
+    }
+
+    /// A node looks at the list of nodes.
+    pub(crate) fn saw_nodes(&self, machine: usize) {
+        self.tell(&mut self.told(), |court, scene| court.saw_nodes(scene, node_id(machine)));
+    }
+
+    /// The daemon of a machine came, went, or could not do what it wanted.
+    pub(crate) fn turned(&self, machine: usize, turn: Turn) {
+        self.tell(&mut self.told(), |court, scene| court.turned(scene, Some(node_id(machine)), turn));
     }
 
     /// A program was started.
-    pub(crate) fn launched(&self, who: &str, run: &Run) {
+    pub(crate) fn launched(&self, who: &str, launch: &Launch<'_>) {
         let mut told = self.told();
-        let Told { film, court, launches, .. } = &mut *told;
-        *launches += 1;
-        film.say(self.time.now(), who, || format!("program of {} starts", name(run)));
-        court.launched(run);
+        told.launches += 1;
+        told.film.say(self.time.now(), who, || format!("program of {} starts", name(launch.run)));
+        self.tell(&mut told, |court, scene| court.launched(scene, launch));
+    }
+
+    /// A program may live until then.
+    pub(crate) fn extended(&self, run: RunId, kill_at: Span) {
+        self.told().court.extended(run, kill_at);
     }
 
     /// A program is no more.
     pub(crate) fn ended(&self, who: &str, run: RunId, how: &str) {
+        self.say_of(who, run, || how.to_owned());
         let mut told = self.told();
-        let Told { film, mirror, court, .. } = &mut *told;
+        self.tell(&mut told, |court, scene| court.ended(scene, run));
+    }
+
+    /// Adds a line about the program of a run.
+    pub(crate) fn say_of(&self, who: &str, run: RunId, what: impl FnOnce() -> String) {
+        let mut told = self.told();
+        let Told { film, mirror, .. } = &mut *told;
         film.say(self.time.now(), who, || {
             let known = mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run));
-            format!("program of {known} {how}")
+            format!("program of {known} {}", what())
         });
-        court.ended(run);
+    }
+
+    /// The daemon of a machine stands still from now on.
+    pub(crate) fn paused(&self, machine: usize, who: &str) {
+        self.say(who, || "is paused".to_owned());
+        self.turned(machine, Turn::Down);
+        self.executor.pause(machine);
+    }
+
+    /// It goes on.
+    pub(crate) fn resumed(&self, machine: usize, who: &str) {
+        self.say(who, || "goes on".to_owned());
+        self.turned(machine, Turn::Up);
+        self.executor.resume(machine);
+    }
+
+    /// The store takes no writes from now on, from one machine or from any.
+    pub(crate) fn storm(&self, storm: Storm) {
+        self.say("store", || format!("is {storm}"));
+        let node = storm.machine.map(node_id);
+        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, Turn::Storm));
+    }
+
+    /// That is over.
+    pub(crate) fn lull(&self, storm: Storm) {
+        self.say("store", || format!("is not {storm} any more"));
+        let node = storm.machine.map(node_id);
+        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, Turn::Lull));
     }
 
     /// Everything has come to rest, or should have.
     pub(crate) fn rested(&self) {
-        let mut told = self.told();
-        let Told { mirror, court, .. } = &mut *told;
-        court.rested(mirror, &self.world, self.time.day());
+        self.tell(&mut self.told(), |court, scene| court.rested(scene));
     }
 
     /// Asks what the store holds.
@@ -112,12 +179,33 @@ impl Stage {
         Tally { units: told.units, runs: told.mirror.runs.len() as u64, launches: told.launches }
     }
 
+    /// Whether a film is made.
+    pub(crate) fn is_filmed(&self) -> bool {
+        self.told().film.is_wanted()
+    }
+
     /// The film so far; what follows is not filmed.
     pub(crate) fn take_film(&self) -> Vec<String> {
         std::mem::take(&mut self.told().film).into_lines()
     }
 
+    /// Shows the checkers what there is.
+    fn tell(&self, told: &mut Told, tell: impl FnOnce(&mut Court, Scene<'_>)) {
+        let now = self.store_time(told);
+        let Told { mirror, court, is_shared, .. } = told;
+        tell(court, Scene { mirror, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
+    }
+
+    fn store_time(&self, told: &Told) -> Instant {
+        Instant::from_micros(self.time.day().micros() + told.ahead)
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The identity of the node on a machine.
+pub(crate) fn node_id(machine: usize) -> NodeId {
+    NodeId::from_bits(machine as u128 + 1)
 }

@@ -1,8 +1,13 @@
 //! The store itself, as the simulation sees it: the reference store, tapped. What a unit does is told at the very
 //! moment when it takes effect, long before whoever sent it knows.
 
-use cronhold_store::{Committed, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
+use std::sync::Arc;
 
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, LockName, Node, Record};
+use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
+
+use crate::plot::machine_name;
 use crate::stage::Stage;
 
 /// A handle of one machine on the store that all share.
@@ -10,14 +15,33 @@ use crate::stage::Stage;
 pub(crate) struct Tap {
     store: MemoryStore,
     stage: Stage,
+    machine: usize,
     who: String,
     is_shared: bool,
 }
 
 impl Tap {
-    /// A handle for somebody.
-    pub(crate) fn new(store: MemoryStore, stage: Stage, who: String, is_shared: bool) -> Self {
-        Self { store, stage, who, is_shared }
+    /// A handle for a machine.
+    pub(crate) fn new(store: MemoryStore, stage: Stage, machine: usize, is_shared: bool) -> Self {
+        Self { store, stage, machine, who: machine_name(machine), is_shared }
+    }
+
+    async fn tell_time(&self) {
+        if let Ok(now) = self.store.time().await {
+            self.stage.store_says(now, self.is_shared);
+        }
+    }
+
+    /// Tells of a beat what the store made of it: whether a node drains is not said by its beats.
+    async fn tell_beat(&self, node: &Node, locks: &[(LockName, RunId)], lost: &[LockName]) {
+        self.tell_time().await;
+        let stored = self.store.load(&[Key::Node(node.id)]).await.unwrap_or_default();
+        let stored = stored.into_iter().flatten().find_map(|stored| match stored.record {
+            Record::Node(node) => Some(node),
+            _ => None,
+        });
+        let renewed: Vec<(LockName, RunId)> = locks.iter().filter(|(lock, _)| !lost.contains(lock)).cloned().collect();
+        self.stage.beaten(&stored.unwrap_or_else(|| Arc::new(node.clone())), &renewed);
     }
 }
 
@@ -36,12 +60,31 @@ impl Wrapper for Tap {
             // One by one, so that each is told before the next is compared; the store does the same.
             for unit in units {
                 let result = self.store.commit(vec![unit.clone()]).await;
-                if let [Ok(_)] = result[..] {
-                    self.stage.committed(&self.who, &unit);
+                if let [Ok(committed)] = &result[..] {
+                    self.tell_time().await;
+                    self.stage.committed(&self.who, &unit, committed);
                 }
                 results.extend(result);
             }
             results
+        })
+    }
+
+    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+        Box::pin(async move {
+            let lost = self.store.beat(node, locks).await?;
+            self.tell_beat(node, locks, &lost).await;
+            Ok(lost)
+        })
+    }
+
+    fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
+        Box::pin(async move {
+            if matches!(query, Query::Nodes { .. }) {
+                self.tell_time().await;
+                self.stage.saw_nodes(self.machine);
+            }
+            self.store.page(query, limit).await
         })
     }
 }

@@ -28,7 +28,8 @@ struct Inner {
 }
 
 /// An alarm that goes with its sleeper.
-struct Alarm<'a> {
+#[derive(Debug)]
+pub(crate) struct Alarm<'a> {
     time: &'a Time,
     key: (Span, u64),
 }
@@ -95,7 +96,8 @@ impl Time {
 }
 
 impl<'a> Alarm<'a> {
-    fn new(time: &'a Time, at: Span, waker: &Waker) -> Self {
+    /// Wakes somebody then, unless the alarm is gone by then.
+    pub(crate) fn new(time: &'a Time, at: Span, waker: &Waker) -> Self {
         Self { time, key: (at, time.wake_at(at, waker)) }
     }
 }
@@ -107,7 +109,7 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// The clock of one machine. It is a little wrong all the time, and somebody may set it.
+/// The clock of a machine or of a store. It may be a little wrong all the time, and somebody may set it.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     time: Time,

@@ -1,123 +1,170 @@
-//! What the way to the store is like: how long calls take, and which of them fail. Drawn from the seed once.
+//! What the way to the store is like, and the way of reports and hints: how long things take, and which of them get
+//! lost. How bad it is was drawn from the seed; that it begins and ends is told from outside.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_schedule::Span;
 use cronhold_store::Fault;
 
 use crate::chance::Chance;
+use crate::plot::{Loss, Storm};
 
-/// The weather of one simulation. Clones share whether it is over.
+/// How long a call takes one way in a storm in which the store is slow.
+const SLOW: (u64, u64) = (300_000, 6_000_000);
+/// What comes late comes this much later.
+const LATE: (Span, Span) = (Span::from_millis(50), Span::from_secs(90));
+/// A thousand of a thousand.
+const ALL: u64 = 1_000;
+
+/// The weather of one simulation. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Weather {
+pub(crate) struct Weather(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
     /// The longest that an ordinary call takes, in microseconds; a few take much longer.
     usual: u64,
     /// Calls in a thousand that fail and do nothing.
     away: u64,
-    /// Commits in a thousand whose answer is lost.
+    /// Calls in a thousand whose answer is lost.
     unknown: u64,
-    storms: Arc<Vec<Storm>>,
-    is_calm: Arc<AtomicBool>,
+    /// What becomes of hints and of reports.
+    hints: Loss,
+    reports: Loss,
+    /// Storms by the numbers of their acts.
+    storms: Vec<(usize, Storm)>,
 }
 
-/// A time in which the store does not work, for one machine or for all.
-#[derive(Debug, Clone, Copy)]
-struct Storm {
-    from: Span,
-    to: Span,
-    machine: Option<usize>,
-    is_read_only: bool,
-}
-
-/// What becomes of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrives, and so does its answer.
+    /// It arrives, and so does its answer, unless there is a storm at its other end.
     Fine,
-    /// It fails and does nothing.
-    Fails(Fault),
-    /// Nobody hears the answer; it gives up waiting after this time, be the commit done by then or not.
+    /// It never leaves.
+    Stays,
+    /// Nobody hears the answer; it gives up waiting after this time, be the call done by then or not.
     Silent {
         /// How long it waits.
         patience: Span,
-        /// Whether the commit never arrives.
+        /// Whether the call never arrives.
         is_lost: bool,
     },
 }
 
 impl Weather {
-    /// Draws the weather of a simulation of some length with so many machines.
-    pub(crate) fn draw(chance: &Chance, length: Span, machines: usize) -> Self {
-        let is_rough = chance.one_in(2);
-        let storms = if chance.one_in(3) { chance.between(1, 3) } else { 0 };
-        let storms = (0..storms).map(|_| {
-            let from = chance.micros(0, length.micros());
-            let machine = chance.one_in(2).then(|| chance.index(machines));
-            Storm { from, to: from.plus(chance.secs(1, 200)), machine, is_read_only: chance.one_in(3) }
-        });
-        Self {
-            usual: *chance.pick(&[500, 2_000, 20_000, 80_000]),
-            away: if is_rough { chance.between(1, 30) } else { 0 },
-            unknown: if is_rough { chance.between(1, 60) } else { 0 },
-            storms: Arc::new(storms.collect()),
-            is_calm: Arc::default(),
-        }
+    /// Weather in which an ordinary call takes so many microseconds at most, and nothing fails.
+    pub(crate) fn new(usual: u64) -> Self {
+        Self(Arc::new(Mutex::new(Inner { usual, ..Inner::default() })))
     }
 
-    /// Nothing fails from now on.
-    pub(crate) fn clear_up(&self) {
-        self.is_calm.store(true, Ordering::Relaxed);
+    /// So many calls in a thousand fail from now on, and of so many the answers are lost.
+    pub(crate) fn fail(&self, away: u64, unknown: u64) {
+        let mut inner = self.lock();
+        (inner.away, inner.unknown) = (away, unknown);
+    }
+
+    /// What becomes of hints from now on.
+    pub(crate) fn lose_hints(&self, loss: Loss) {
+        self.lock().hints = loss;
+    }
+
+    /// What becomes of reports from now on.
+    pub(crate) fn lose_reports(&self, loss: Loss) {
+        self.lock().reports = loss;
+    }
+
+    /// A storm begins.
+    pub(crate) fn begin(&self, number: usize, storm: Storm) {
+        self.lock().storms.push((number, storm));
+    }
+
+    /// A storm ends. Answers which, if it had not ended before.
+    pub(crate) fn end(&self, number: usize) -> Option<Storm> {
+        let mut inner = self.lock();
+        let place = inner.storms.iter().position(|(known, _)| *known == number)?;
+        Some(inner.storms.remove(place).1)
+    }
+
+    /// Nothing fails from now on. Answers with the storms that this ends.
+    pub(crate) fn clear_up(&self) -> Vec<Storm> {
+        let mut inner = self.lock();
+        let usual = inner.usual;
+        let before = std::mem::replace(&mut *inner, Inner { usual, ..Inner::default() });
+        before.storms.into_iter().map(|(_, storm)| storm).collect()
     }
 
     /// How long one way of a call takes.
-    pub(crate) fn delay(&self, chance: &Chance) -> Span {
-        if chance.per_mille(5) { chance.micros(self.usual, 2_000_000) } else { chance.micros(50, self.usual) }
+    pub(crate) fn delay(&self, chance: &Chance, machine: usize) -> Span {
+        let inner = self.lock();
+        if inner.is_in(machine, |storm| storm.is_slow()) {
+            return chance.micros(SLOW.0, SLOW.1);
+        }
+        if chance.per_mille(5) { chance.micros(inner.usual, 2_000_000) } else { chance.micros(50, inner.usual) }
     }
 
-    /// Whether a call that only reads fails.
-    pub(crate) fn read(&self, chance: &Chance, now: Span, machine: usize) -> Option<Fault> {
-        if self.is_calm() {
-            return None;
+    /// What becomes of a call that is sent now.
+    pub(crate) fn fate(&self, chance: &Chance) -> Fate {
+        let inner = self.lock();
+        if chance.per_mille(inner.away) {
+            return Fate::Stays;
         }
-        let is_away = self.storm(now, machine).is_some_and(|storm| !storm.is_read_only);
-        (is_away || chance.per_mille(self.away)).then(|| Fault::Away("no connection".to_owned()))
-    }
-
-    /// What becomes of a commit.
-    pub(crate) fn commit(&self, chance: &Chance, now: Span, machine: usize) -> Fate {
-        if self.is_calm() {
-            return Fate::Fine;
-        }
-        if self.storm(now, machine).is_some_and(|storm| storm.is_read_only) {
-            return Fate::Fails(Fault::ReadOnly("the disk is full".to_owned()));
-        }
-        if let Some(fault) = self.read(chance, now, machine) {
-            return Fate::Fails(fault);
-        }
-        if chance.per_mille(self.unknown) {
-            let patience = chance.micros(50, 4 * self.usual);
-            return Fate::Silent { patience, is_lost: chance.one_in(3) };
+        if chance.per_mille(inner.unknown) {
+            return Fate::Silent { patience: chance.micros(50, 4 * inner.usual), is_lost: chance.one_in(3) };
         }
         Fate::Fine
     }
 
-    /// The weather in words.
-    pub(crate) fn describe(&self) -> String {
-        let Self { usual, away, unknown, storms, .. } = self;
-        format!(
-            "calls take up to {}, {away}‰ fail, {unknown}‰ unknown, {} storms",
-            Span::from_micros(*usual),
-            storms.len()
-        )
+    /// Why the store does nothing for a call that arrives now.
+    pub(crate) fn refuses(&self, machine: usize, is_write: bool) -> Option<Fault> {
+        let inner = self.lock();
+        if inner.is_in(machine, |storm| storm.is_away()) {
+            return Some(Fault::Away("no connection".to_owned()));
+        }
+        let is_full = is_write && inner.is_in(machine, |storm| storm.is_read_only());
+        is_full.then(|| Fault::ReadOnly("the disk is full".to_owned()))
     }
 
-    fn is_calm(&self) -> bool {
-        self.is_calm.load(Ordering::Relaxed)
+    /// Whether one hint of many is lost.
+    pub(crate) fn loses_hint(&self, chance: &Chance) -> bool {
+        let lost = self.lock().hints.lost;
+        lost > 0 && chance.per_mille(lost)
     }
 
-    fn storm(&self, now: Span, machine: usize) -> Option<&Storm> {
-        let is_on = |storm: &&Storm| storm.from <= now && now < storm.to;
-        self.storms.iter().filter(is_on).find(|storm| storm.machine.is_none_or(|only| only == machine))
+    /// How much later than usual the copies of some hints come; there is always one.
+    pub(crate) fn hints(&self, chance: &Chance) -> Vec<Span> {
+        let loss = self.lock().hints;
+        copies(Loss { lost: 0, ..loss }, chance)
     }
+
+    /// How much later than usual the copies of a report come; none, when it is lost.
+    pub(crate) fn reports(&self, chance: &Chance) -> Vec<Span> {
+        let loss = self.lock().reports;
+        copies(loss, chance)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn is_in(&self, machine: usize, is_meant: impl Fn(&Storm) -> bool) -> bool {
+        let mut storms = self.storms.iter().map(|(_, storm)| storm);
+        storms.any(|storm| storm.machine.is_none_or(|only| only == machine) && is_meant(storm))
+    }
+}
+
+/// How much later than usual the copies of something come.
+fn copies(loss: Loss, chance: &Chance) -> Vec<Span> {
+    let Loss { lost, late, double } = loss;
+    if lost + late + double == 0 {
+        return vec![Span::ZERO];
+    }
+    let drawn = chance.between(0, ALL - 1);
+    if drawn < lost {
+        return Vec::new();
+    }
+    let delay = || if chance.per_mille(late) { chance.span(LATE.0, LATE.1) } else { Span::ZERO };
+    let first = delay();
+    if chance.per_mille(double) { vec![first, delay().plus(chance.span(LATE.0, LATE.1))] } else { vec![first] }
 }

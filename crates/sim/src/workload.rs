@@ -1,4 +1,5 @@
-//! What happens on a stage: jobs of all kinds, and people who meddle with them, both drawn from the seed.
+//! What happens on a stage: jobs of all kinds, and people who meddle with them. Each job and each of the people has
+//! chance to itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,18 +7,19 @@ use std::sync::Arc;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{Run, Source};
 use cronhold_core::signal::Signal;
-use cronhold_core::{Job, JobId, JobUid, RunId, State};
+use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
 use crate::chance::Chance;
 use crate::jobs::Recipe;
 use crate::mirror::Mirror;
+use crate::plot::Plot;
 use crate::stage::Stage;
 
 /// Jobs and the people who meddle with them.
 #[derive(Debug)]
 pub(crate) struct Workload {
     stage: Stage,
-    chance: Chance,
+    seed: u64,
     recipe: Recipe,
     names: Vec<JobId>,
     /// The jobs as somebody wanted them last, so that a change can change one thing.
@@ -25,43 +27,57 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// A workload of so many jobs.
-    pub(crate) fn new(stage: Stage, chance: Chance, recipe: Recipe, count: usize) -> Self {
+    /// The workload of a plot.
+    pub(crate) fn new(stage: Stage, plot: &Plot) -> Self {
         let name = |number| JobId::parse(&format!("job{number}")).expect("a word and a number");
-        let names = (1..=count).map(name).collect();
-        Self { stage, chance, recipe, names, wanted: BTreeMap::new() }
+        let recipe = Recipe {
+            chance: Chance::of(plot.seed, "jobs", 0),
+            zones: Arc::clone(&stage.world.zones),
+            start: plot.start,
+            end: plot.start.plus(plot.until),
+            shortest: plot.shortest,
+            keeps_all: plot.keeps_all,
+            has_locks: plot.has_locks,
+        };
+        Self { stage, seed: plot.seed, recipe, names: (1..=plot.jobs).map(name).collect(), wanted: BTreeMap::new() }
     }
 
-    /// The commands that put all jobs in place.
-    pub(crate) fn opening(&mut self) -> Vec<Command> {
-        self.names.clone().into_iter().map(|name| self.put(name)).collect()
+    /// Puts a job for the first time.
+    pub(crate) fn opening(&mut self, job: usize) -> Command {
+        let chance = Chance::of(self.seed, "job", job as u64);
+        self.put(self.names[job].clone(), &chance)
     }
 
-    /// Something that somebody wants now; nothing, when there is nothing that it could be done to.
-    pub(crate) fn meddle(&mut self) -> Option<Command> {
-        let job = self.chance.pick(&self.names).clone();
+    /// Something that somebody wants now, by an act of this number; nothing, when there is nothing that it could be done
+    /// to.
+    pub(crate) fn meddle(&mut self, act: usize) -> Option<Command> {
+        let chance = &Chance::of(self.seed, "meddler", act as u64);
+        let job = chance.pick(&self.names).clone();
         let why = "drawn".to_owned();
-        let command = match self.chance.between(0, 19) {
-            0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(), at: None },
+        let command = match chance.between(0, 19) {
+            0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: None },
             2 => {
-                let at = self.stage.time.day().plus(self.chance.secs(1, 120));
-                Command::Run { job, args: BTreeMap::new(), id: self.run_id(), at: Some(at) }
+                let at = self.stage.time.day().plus(chance.secs(1, 120));
+                Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: Some(at) }
             }
-            3 | 4 => Command::Start { run: self.a_run(before_program)? },
-            5 => Command::Skip { run: self.a_run(before_program)?, why },
-            6 | 7 => Command::Stop { run: self.a_run(with_program)? },
-            8 => Command::Signal { run: self.a_run(with_program)?, signal: Signal::KILL },
+            3 | 4 => Command::Start { run: self.a_run(chance, before_program)? },
+            5 => Command::Skip { run: self.a_run(chance, before_program)?, why },
+            6 | 7 => Command::Stop { run: self.a_run(chance, with_program)? },
+            8 => Command::Signal { run: self.a_run(chance, with_program)?, signal: Signal::KILL },
             9 => {
-                let state = *self.chance.pick(&[State::Success, State::Failure, State::Error, State::Skipped]);
-                Command::Mark { run: self.a_run(after_program)?, state, why }
+                let state = *chance.pick(&[State::Success, State::Failure, State::Error, State::Skipped]);
+                Command::Mark { run: self.a_run(chance, after_program)?, state, why }
             }
-            10 => Command::Rerun { run: self.a_run(after_program)?, id: self.run_id(), anew: self.chance.one_in(2) },
+            10 => {
+                let run = self.a_run(chance, after_program)?;
+                Command::Rerun { run, id: self.run_id(chance), anew: chance.one_in(2) }
+            }
             11 | 12 => Command::Pause { job: Some(job), why },
             13 | 14 => Command::Resume { job: Some(job) },
             15 => Command::Pause { job: None, why },
             16 => Command::Resume { job: None },
             17 => Command::RemoveJob { id: job, source: Source::Api, provided: Provided::Any },
-            _ => self.put(job),
+            _ => self.put(job, chance),
         };
         Some(command)
     }
@@ -77,31 +93,48 @@ impl Workload {
         })
     }
 
+    /// What ends the waiting of a run that none of these nodes may start: that is nobody's mistake, and it would wait for
+    /// ever.
+    pub(crate) fn give_up(&self, nodes: &[(NodeId, &BTreeSet<String>)]) -> Option<Command> {
+        self.stage.ask(|mirror| {
+            let unfinished = mirror.unfinished.values().flatten().filter_map(|run| mirror.runs.get(run));
+            let is_stranded = |run: &&Arc<Run>| {
+                let Some(job) = mirror.jobs.get(&run.job) else { return false };
+                let is_fit = |(node, labels): &(NodeId, &BTreeSet<String>)| {
+                    run.target.is_none_or(|target| target == *node) && job.job.nodes.allow(labels)
+                };
+                before_program(run) && !nodes.iter().any(is_fit)
+            };
+            let why = "no node".to_owned();
+            unfinished.into_iter().find(is_stranded).map(|run| Command::Skip { run: run.id, why })
+        })
+    }
+
     /// Makes a job or changes it.
-    fn put(&mut self, id: JobId) -> Command {
+    fn put(&mut self, id: JobId, chance: &Chance) -> Command {
+        let recipe = self.recipe.with(chance.fork());
         let job = match self.wanted.get(&id) {
-            Some(job) if !self.chance.one_in(3) => self.recipe.change(job),
-            _ => self.recipe.job(),
+            Some(job) if !chance.one_in(3) => recipe.change(job),
+            _ => recipe.job(),
         };
         self.wanted.insert(id.clone(), job.clone());
-        let uid = JobUid::from_bits(u128::from(self.chance.bits()));
+        let uid = JobUid::from_bits(u128::from(chance.bits()));
         Command::PutJob { id, job: Arc::new(job), source: Source::Api, uid, provided: Provided::Any }
     }
 
-    fn run_id(&self) -> RunId {
+    fn run_id(&self, chance: &Chance) -> RunId {
         let mut random = [0; 10];
-        random[..8].copy_from_slice(&self.chance.bits().to_be_bytes());
+        random[..8].copy_from_slice(&chance.bits().to_be_bytes());
         RunId::from_random(self.stage.time.day(), random)
     }
 
     /// A run of some kind that is still stored, not always of the kind that is asked for: people make mistakes.
-    fn a_run(&self, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
-        let is_any = self.chance.one_in(12);
+    fn a_run(&self, chance: &Chance, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
+        let is_any = chance.one_in(12);
         self.stage.ask(|mirror: &Mirror| {
             let stored = mirror.runs.values().filter(|run| !mirror.gone.contains(&run.id));
-            let fitting: BTreeSet<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
-            let fitting: Vec<RunId> = fitting.into_iter().collect();
-            (!fitting.is_empty()).then(|| *self.chance.pick(&fitting))
+            let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
+            (!fitting.is_empty()).then(|| *chance.pick(&fitting))
         })
     }
 }

@@ -77,7 +77,7 @@ impl Hints {
             }
             return Poll::Pending;
         }
-        Poll::Ready(waiting.keys.drain(..).map(|key| Hint { key }).collect())
+        Poll::Ready(waiting.keys.drain(..).map(Hint::new).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, Handles> {

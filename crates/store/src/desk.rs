@@ -22,6 +22,8 @@ pub struct Desk {
     pub(crate) overlooked: BTreeSet<Key>,
     /// What was sent and is not known to be stored yet.
     pub(crate) in_flight: Sheaf,
+    /// Whether a unit of the last flight did not come to be.
+    pub(crate) is_shaken: bool,
 }
 
 /// Records by key; `None` for those that are not there.
@@ -56,7 +58,15 @@ impl Desk {
     pub async fn new(store: Arc<dyn Store>, remembers: usize) -> Result<Self, Fault> {
         let writer = store.enroll().await?;
         let memory = Memory { young: Sheaf::default(), old: Sheaf::default(), most: remembers.max(2) / 2 };
-        Ok(Self { store, writer, units: 0, memory, overlooked: BTreeSet::new(), in_flight: Sheaf::default() })
+        Ok(Self {
+            store,
+            writer,
+            units: 0,
+            memory,
+            overlooked: BTreeSet::new(),
+            in_flight: Sheaf::default(),
+            is_shaken: false,
+        })
     }
 
     /// The store that it works on.
@@ -72,6 +82,11 @@ impl Desk {
     /// A record as it was when it was last seen, if it is remembered. It may be out of date.
     pub fn remembered(&self, key: &Key) -> Option<&Record> {
         self.memory.get(key)?.as_ref().map(|stored| &stored.record)
+    }
+
+    /// Whether a unit of the flight that landed last did not come to be, so that what was decided on top of it is in doubt.
+    pub fn is_shaken(&self) -> bool {
+        self.is_shaken
     }
 
     /// Forgets a record that someone else may have changed.

@@ -5,8 +5,9 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, LockName, Node, Record, Stored};
+use cronhold_core::{RunId, State};
 use cronhold_schedule::Instant;
 
 use crate::{Committed, Fault, Page, Query, Refusal, Unit};
@@ -111,6 +112,26 @@ pub struct Chunk {
 pub struct Hint {
     /// Which.
     pub key: Key,
+    /// Whether it matters only to those who have something to do with it already: a run that has started or ended, a set
+    /// of runs in which nobody waits. A store that cannot tell says no.
+    pub is_quiet: bool,
+}
+
+impl Hint {
+    /// A hint that may matter to everyone.
+    pub fn new(key: Key) -> Self {
+        Self { key, is_quiet: false }
+    }
+
+    /// The hint of a change.
+    pub fn of(change: &Change) -> Self {
+        let is_quiet = match change {
+            Change::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
+            Change::Put(Record::JobState(state)) => state.queue.is_empty(),
+            _ => false,
+        };
+        Self { key: change.key(), is_quiet }
+    }
 }
 
 /// How a store is doing.

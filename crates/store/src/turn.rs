@@ -207,6 +207,7 @@ impl Desk {
             is_doubtful |= result.is_err();
             outcomes.push(self.learn(&unit, done, result));
         }
+        self.is_shaken = is_doubtful;
         outcomes
     }
 

@@ -14,6 +14,7 @@ pub mod lengths;
 pub mod licences;
 pub mod nouns;
 pub mod opening;
+pub mod promises;
 pub mod rooms;
 pub mod texts;
 

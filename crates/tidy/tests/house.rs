@@ -2,7 +2,7 @@
 
 use cronhold_tidy::{
     Finding, Metadata, RustFile, TextFile, Tree, calls, dependencies, documents, lengths, licences, nouns, opening,
-    report, rooms, texts,
+    promises, report, rooms, texts,
 };
 
 fn tree() -> Tree {
@@ -104,4 +104,11 @@ fn documents_can_be_reached() {
 #[test]
 fn the_change_log_has_a_place_for_what_comes() {
     assert_none(documents::check_changelog(&tree().files));
+}
+
+#[test]
+fn promises_about_failures_are_shown_by_tests() {
+    let tree = tree();
+    let document = tree.files.iter().find(|file| file.path == promises::DOCUMENT).expect("the promises");
+    assert_none(promises::check(document, &crate_files()));
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{CallError, Client, api};
-use crate::{Holes, Node, Reloaded};
+use crate::{Drained, Holes, Node, Reloaded};
 
 /// A link to the page that works once.
 #[derive(Debug, Deserialize)]
@@ -51,6 +51,12 @@ impl Client {
     /// All nodes.
     pub fn nodes(&self) -> Result<Vec<Node>, CallError> {
         self.get(api().segment("nodes"))
+    }
+
+    /// Lets a node, by name or id, start nothing any more, or start things again.
+    pub fn drain(&self, node: &str, on: bool) -> Result<Drained, CallError> {
+        let what = if on { "drain" } else { "undrain" };
+        self.post(api().segment("nodes").segment(node).segment(what), &nothing())
     }
 
     /// Reads the job files anew.

@@ -8,14 +8,17 @@ use super::{Table, Wall};
 
 /// The nodes.
 pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARD OF", "STARTS", "LABELS", "NOTES"]);
+    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARD OF", "STARTS", "RUNS", "LABELS", "NOTES"]);
     for node in nodes {
         let mut notes = Vec::new();
         if node.is_this {
             notes.push("answers");
         }
+        if node.gone {
+            notes.push("gone");
+        }
         if node.draining {
-            notes.push("starts nothing any more");
+            notes.push("drains");
         }
         table.row([
             node.name.clone().into(),
@@ -23,6 +26,7 @@ pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Wr
             wall.both(node.since).into(),
             wall.away(node.beat).into(),
             node.incarnation.to_string().into(),
+            node.runs.to_string().into(),
             node.labels.join(" ").into(),
             notes.join(", ").into(),
         ]);
@@ -39,7 +43,7 @@ mod tests {
 
     #[test]
     fn nodes_in_a_table() {
-        let node = |name: &str, is_this: bool, draining: bool| Node {
+        let node = |name: &str, is_this: bool, draining: bool, gone: bool| Node {
             id: "019a".to_owned(),
             name: name.to_owned(),
             incarnation: 3,
@@ -47,10 +51,14 @@ mod tests {
             beat: wall().now.minus(Span::from_secs(3)),
             labels: vec!["gpu".to_owned(), "eu".to_owned()],
             draining,
+            gone,
+            runs: if gone { 0 } else { 12 },
             is_this,
         };
         let mut out = Vec::new();
-        table(&[node("one", true, false), node("two", false, true)], &wall(), false, &mut out).expect("written");
+        let nodes =
+            [node("one", true, false, false), node("two", false, true, false), node("three", false, true, true)];
+        table(&nodes, &wall(), false, &mut out).expect("written");
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
     }
 }

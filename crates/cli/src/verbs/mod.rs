@@ -4,6 +4,7 @@ pub(crate) mod add;
 pub(crate) mod backfill;
 pub(crate) mod check;
 pub(crate) mod del;
+pub(crate) mod drain;
 pub(crate) mod explain;
 pub(crate) mod holes;
 pub(crate) mod keeper;

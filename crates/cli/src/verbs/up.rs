@@ -1,8 +1,17 @@
 //! `cronhold up`: what the daemon is told. The binary starts it, because only the binary puts everything together.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use cronhold_schedule::text::shortened;
+
+use crate::Failure;
+
+/// Labels that a node can have. Every node reads those of all others.
+const LABELS_MAX: usize = 32;
+/// Longest label in bytes.
+const LABEL_MAX: usize = 64;
 
 /// Start the daemon: run jobs when they are due
 #[derive(Debug, Args)]
@@ -16,6 +25,7 @@ Examples:
   cronhold up --jobs jobs/
   cronhold up --jobs jobs/ --data /var/lib/cronhold --timezone Europe/Berlin
   cronhold up --jobs ops=/etc/ops/jobs --jobs web=/srv/web/jobs --listen 127.0.0.1:8080
+  cronhold up --jobs jobs/ --label gpu --label rack-7
   cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet")]
 pub struct Up {
     /// Directory of the daemon's own files; made if it is not there [default: $CRONHOLD_DATA,
@@ -47,6 +57,12 @@ pub struct Up {
     /// What people call this node [default: the host's name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Label of this node, which jobs can ask for with `nodes`; may be given several times
+    #[arg(long, value_name = "LABEL")]
+    pub label: Vec<String>,
+    /// Start even when another node that is there has the name of this one
+    #[arg(long)]
+    pub force: bool,
     /// Zone of schedules that name none
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub timezone: String,
@@ -56,4 +72,35 @@ pub struct Up {
     /// Tell of everything that changes: each state of each run, each job
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+impl Up {
+    /// The labels of the node.
+    pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
+        let labels: BTreeSet<String> = self.label.iter().cloned().collect();
+        if labels.len() > LABELS_MAX {
+            let message =
+                format!("--label: a node can have at most {LABELS_MAX} labels, and these are {}", labels.len());
+            return Err(Failure::usage(message, "leave out those that no job asks for"));
+        }
+        let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));
+        match wrong {
+            Some((label, wrong)) => {
+                let message = format!("--label: `{}` cannot be a label: {wrong}", shortened(label));
+                Err(Failure::usage(message, "write a word, such as `--label gpu`"))
+            }
+            None => Ok(labels),
+        }
+    }
+}
+
+fn what_is_wrong(label: &str) -> Option<String> {
+    if label.is_empty() {
+        return Some("it is empty".to_owned());
+    }
+    if label.len() > LABEL_MAX {
+        return Some(format!("it has {} bytes, and {LABEL_MAX} are possible", label.len()));
+    }
+    let has_gap = label.contains(|sign: char| sign.is_whitespace() || sign.is_control());
+    has_gap.then(|| "it has a blank or a control character".to_owned())
 }

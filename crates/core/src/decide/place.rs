@@ -109,7 +109,12 @@ pub(super) fn needs(view: &View<'_>, run: &Run) -> Vec<Key> {
 /// compares its record, so that it does when it comes back in between.
 pub(super) fn outlook(view: &View<'_>, run: &Run, job: &JobRecord) -> Result<Outlook, Halt> {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
-    let Some(target) = run.target else { return Ok(Outlook::Mine) };
+    let Some(target) = run.target else {
+        // Its time is left as it is: a node that may start it finds by that time that nobody did, if it has not heard
+        // of the run.
+        let is_for_others = !may_start(view, run, job) && !view.world.eligible(me, &job.job.nodes).is_empty();
+        return Ok(if is_for_others { Outlook::Theirs(now.plus(WAIT_POLL)) } else { Outlook::Mine });
+    };
     if target != me && view.world.is_there(me, target) {
         return Ok(Outlook::Theirs(now.plus(WAIT_POLL)));
     }

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             programs::rate(&mut report, bare);
         }
         if wanted("programs-late") {
-            programs::lateness(&mut report, bare);
+            programs::lateness(&mut report);
         }
         if wanted("programs-burden") {
             programs::burden(&mut report, &clock);

@@ -138,12 +138,13 @@ impl Follower {
     /// replacing a file. `again` is whether what others have done can matter too.
     async fn look(&mut self, again: bool) {
         let again = again && self.files.mistakes() > 0;
+        let takes_over = self.files.hold(&self.node, &*self.store, &self.clock).await;
         let has_news = self.files.refresh(clock::now());
-        if !has_news && !again && !self.is_open {
+        if !has_news && !again && !self.is_open && !takes_over {
             return;
         }
         self.files.check(clock::now());
-        let mut plan = self.plan(again).await;
+        let mut plan = self.plan(again, takes_over).await;
         let removals = plan.take_removals(|_| true);
         self.apply(plan).await;
         let untold = self.files.untold();
@@ -155,7 +156,7 @@ impl Follower {
         if self.files.refresh(clock::now()) {
             self.files.check(clock::now());
         }
-        let mut plan = self.plan(false).await;
+        let mut plan = self.plan(false, false).await;
         let unsure = plan.take_removals(|removal| !removals.contains(removal));
         self.apply(plan).await;
         self.files.tell(Some(&untold));
@@ -171,21 +172,33 @@ impl Follower {
         if let Err(fault) = self.files.look_up(&*self.store).await {
             return Reloaded { summary: format!("the store cannot be read: {fault}"), mistakes: 0 };
         }
+        let takes_over = self.files.hold(&self.node, &*self.store, &self.clock).await;
         self.files.refresh(clock::now());
         self.files.check(clock::now());
         self.files.share();
-        let plan = self.plan(true).await;
+        let plan = self.plan(true, takes_over).await;
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = self.apply(plan).await;
         self.files.tell(None);
-        let summary = format!("{}: {}", self.files.shown(), applied.words(unchanged, kept));
+        let words = applied.words(unchanged, kept);
+        let summary = [format!("{}: {words}", self.files.shown())].into_iter().chain(self.files.left_to_others());
+        let summary = summary.collect::<Vec<_>>().join("; ");
         Reloaded { summary, mistakes: self.files.mistakes() as u64 }
     }
 
-    /// What has to change, after the node has got new calendars if there are any.
-    async fn plan(&mut self, again: bool) -> Plan {
-        let mut plan = self.files.plan(again);
-        let Some(calendars) = self.files.new_calendars() else { return plan };
+    /// What has to change, after the node has got new calendars if there are any. Who takes over a directory looks at all
+    /// of it, because whoever had it before may have had other files.
+    async fn plan(&mut self, again: bool, takes_over: bool) -> Plan {
+        if takes_over {
+            self.files.share();
+        }
+        let mut plan = self.files.plan(again || takes_over);
+        let Some(calendars) = self.files.new_calendars() else {
+            if takes_over {
+                self.files.replan(&mut plan);
+            }
+            return plan;
+        };
         self.files.world.calendars = Arc::new(calendars);
         self.files.shelf.set_world(self.files.world.clone());
         self.node.renew_calendars(Arc::clone(&self.files.world.calendars)).await;

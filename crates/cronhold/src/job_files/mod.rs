@@ -1,14 +1,17 @@
 //! The directories of job files and the stored jobs: what has to change so that the stored ones are as the files say.
 //! Whatever a file with a mistake says is left as it was, and only what is certainly gone is removed.
 //!
-//! In reading order: `roots` is what was given; `stored` is what the store has; `plan` is what has to change; `shelf` is
-//! what others know; `follow` is the thread that looks again and again.
+//! In reading order: `roots` is what was given; `stored` is what the store has; `plan` is what has to change; `loader` is
+//! who changes it; `shelf` is what others know; `follow` is the thread that looks again and again.
 
 mod follow;
+mod loader;
 mod plan;
 mod roots;
 mod shelf;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +21,7 @@ use std::thread;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::record::Source;
-use cronhold_core::{Job, JobId, JobUid, World};
+use cronhold_core::{Job, JobId, JobUid, NodeId, World};
 use cronhold_engine::{Clock, Entropy, Handle, Refused};
 use cronhold_jobfile::Mistake;
 use cronhold_jobfile::directory::{self, Directory, Live, LoadedJob, Root};
@@ -26,12 +29,14 @@ use cronhold_schedule::Instant;
 use cronhold_schedule::calendar::Calendars;
 use cronhold_store::{Fault, Store};
 
+pub use loader::Loaders;
 pub use plan::{Applied, Plan};
 pub use roots::roots;
 pub use shelf::Shelf;
 
 use crate::chance::SystemEntropy;
 use crate::log::{Log, Weight};
+use loader::Standing;
 use plan::Answered;
 use stored::{Own, Stored, names_calendars};
 use told::Told;
@@ -48,13 +53,17 @@ pub struct JobFiles {
     /// Jobs that the node did not take, as they were, with what is shown of it.
     refused: BTreeMap<JobId, (Arc<Job>, Mistake)>,
     told: Told,
+    /// The locks of the directories, and which of them this node holds.
+    loaders: Arc<Loaders>,
+    standings: Vec<Standing>,
     shelf: Arc<Shelf>,
     log: Log,
 }
 
 impl JobFiles {
-    /// Reads the directories for the first time. Mistakes are told and harm no other file.
+    /// Reads the directories of a node for the first time. Mistakes are told and harm no other file.
     pub async fn load(
+        node: NodeId,
         roots: Vec<Root>,
         world: World,
         store: &dyn Store,
@@ -63,6 +72,8 @@ impl JobFiles {
     ) -> Result<Self, Fault> {
         let sources: Vec<Source> = roots.iter().map(roots::source).collect();
         let mut files = Self {
+            loaders: Arc::new(Loaders::new(node, &roots)),
+            standings: vec![Standing::default(); roots.len()],
             shelf: Arc::new(Shelf::new(roots.clone(), world.clone())),
             live: Live::new(roots),
             sources,
@@ -204,9 +215,11 @@ impl JobFiles {
         Command::PutJob { id: id.clone(), job, source, uid, provided: Provided::Any }
     }
 
-    /// Asks the node for what has to change, and takes note of what came of it.
-    pub async fn apply(&mut self, plan: Plan, node: &Handle, clock: &dyn Clock) -> Applied {
-        let mut applied = Applied::default();
+    /// Asks the node for what has to change in directories that it applies, and takes note of what came of it.
+    pub async fn apply(&mut self, mut plan: Plan, node: &Handle, clock: &dyn Clock) -> Applied {
+        let is_ours = |source: &Source| self.root_of(source).is_some_and(|root| self.holds(root));
+        let left = plan.leave_to_others(is_ours, self.holds_any());
+        let mut applied = Applied { left, ..Applied::default() };
         for commands in [plan.removals, plan.puts] {
             for answered in plan::ask(commands, node, clock).await {
                 self.note(answered, &mut applied);
@@ -215,10 +228,14 @@ impl JobFiles {
         applied
     }
 
+    fn root_of(&self, source: &Source) -> Option<usize> {
+        self.sources.iter().position(|own| own == source)
+    }
+
     fn note(&mut self, (command, answer): Answered, applied: &mut Applied) {
         match (command, answer) {
             (Command::PutJob { id, job, source, .. }, Ok(answer)) => {
-                let root = self.sources.iter().position(|own| *own == source).expect("it is one of ours");
+                let root = self.root_of(&source).expect("it is one of ours");
                 if names_calendars(&job) {
                     self.stored.with_calendars.insert(id.clone());
                 }

@@ -6,7 +6,7 @@ use cronhold_cli::counted;
 use cronhold_core::JobId;
 use cronhold_core::command::Command;
 use cronhold_core::decision::Answer;
-use cronhold_core::record::Actor;
+use cronhold_core::record::{Actor, Source};
 use cronhold_engine::{Clock, Handle, Refused};
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
@@ -41,6 +41,18 @@ impl Plan {
         self.puts.retain(|put| id_of(put).is_none_or(|id| !ids.contains(id)));
         taken
     }
+
+    /// Takes out what another node changes: jobs of directories that this one does not apply. What is computed again for
+    /// calendars is left to whoever applies any. Answers how many jobs would be new or changed.
+    pub(super) fn leave_to_others(&mut self, is_ours: impl Fn(&Source) -> bool, has_any: bool) -> usize {
+        let is_kept = |command: &Command| match command {
+            Command::PutJob { source, .. } | Command::RemoveJob { source, .. } => is_ours(source),
+            _ => has_any,
+        };
+        self.removals.retain(is_kept);
+        let left = self.puts.extract_if(.., |put| !is_kept(put));
+        left.filter(|put| id_of(put).is_some()).count()
+    }
 }
 
 /// A command and what came of it.
@@ -52,6 +64,8 @@ pub struct Applied {
     pub(super) put: Vec<JobId>,
     pub(super) removed: Vec<JobId>,
     pub(super) refused: usize,
+    /// Jobs that another node puts or changes, if its files say the same.
+    pub(super) left: usize,
 }
 
 /// Asks the node for all of it.
@@ -102,7 +116,7 @@ fn is_passing(refused: &Refused) -> bool {
 impl Applied {
     /// Whether there is any job now; `unchanged` is that of the plan.
     pub fn has_jobs(&self, unchanged: usize) -> bool {
-        unchanged + self.put.len() > 0
+        unchanged + self.put.len() + self.left > 0
     }
 
     /// All of it in words; `unchanged` and `kept` are those of the plan.
@@ -116,11 +130,12 @@ impl Applied {
             (self.put.len(), "new or changed"),
             (self.removed.len(), "removed"),
             (self.refused, "refused"),
+            (self.left, "left to another node"),
             (kept, "left as stored: their files have mistakes or cannot be looked at"),
         ];
         let notes = notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         let notes = notes.collect::<Vec<_>>().join(", ");
-        let jobs = counted(unchanged + self.put.len(), "job");
+        let jobs = counted(unchanged + self.put.len() + self.left, "job");
         if notes.is_empty() { format!("{jobs}, all as stored") } else { format!("{jobs}, {notes}") }
     }
 
@@ -151,15 +166,16 @@ mod tests {
 
     #[test]
     fn tells_what_came_of_it() {
-        for (put, removed, refused, unchanged, kept, expected) in [
-            (0, 0, 0, 0, 0, "there is no good job file"),
-            (0, 0, 0, 0, 3, "there is no good job file; 3 jobs left as stored"),
-            (0, 0, 0, 7, 0, "7 jobs, all as stored"),
-            (1, 0, 0, 0, 0, "1 job, 1 new or changed"),
-            (2, 1, 1, 3, 0, "5 jobs, 2 new or changed, 1 removed, 1 refused"),
-            (0, 0, 0, 1, 2, "1 job, 2 left as stored: their files have mistakes or cannot be looked at"),
+        for (put, removed, refused, left, unchanged, kept, expected) in [
+            (0, 0, 0, 0, 0, 0, "there is no good job file"),
+            (0, 0, 0, 0, 0, 3, "there is no good job file; 3 jobs left as stored"),
+            (0, 0, 0, 0, 7, 0, "7 jobs, all as stored"),
+            (1, 0, 0, 0, 0, 0, "1 job, 1 new or changed"),
+            (2, 1, 1, 0, 3, 0, "5 jobs, 2 new or changed, 1 removed, 1 refused"),
+            (1, 0, 0, 2, 0, 0, "3 jobs, 1 new or changed, 2 left to another node"),
+            (0, 0, 0, 0, 1, 2, "1 job, 2 left as stored: their files have mistakes or cannot be looked at"),
         ] {
-            let applied = Applied { put: ids(put), removed: ids(removed), refused };
+            let applied = Applied { put: ids(put), removed: ids(removed), refused, left };
             assert_eq!(applied.words(unchanged, kept), expected);
         }
     }
@@ -172,7 +188,7 @@ mod tests {
             (0, 2, Some("2 removed (j0, j1)")),
             (7, 1, Some("7 new or changed (j0, j1, j2, j3, j4, 2 more), 1 removed (j0)")),
         ] {
-            let applied = Applied { put: ids(put), removed: ids(removed), refused: 3 };
+            let applied = Applied { put: ids(put), removed: ids(removed), refused: 3, left: 0 };
             assert_eq!(applied.changes().as_deref(), expected);
         }
     }

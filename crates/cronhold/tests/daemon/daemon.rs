@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cronhold_core::RunNumber;
-use cronhold_core::record::{Cursor, JobRecord, Record, Run};
+use cronhold_core::record::{Cursor, JobRecord, Key, LockName, Record, Run};
+use cronhold_core::{RunId, RunNumber};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
@@ -87,6 +87,18 @@ impl Place {
     /// The keeper of this place, if it runs.
     pub(crate) fn keeper(&self) -> Option<Pid> {
         keeper_of(&self.path("home"))
+    }
+
+    /// Who holds a lock, as a reader beside the daemon sees it.
+    pub(crate) fn holder(&self, lock: &str) -> Option<RunId> {
+        let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
+        let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
+        let key = Key::Lock(LockName::parse(lock).expect("a name"));
+        let found = executor.block_on(store.load(&[key])).expect("the store works").remove(0);
+        found.and_then(|stored| match stored.record {
+            Record::Lock(lock) => Some(lock.holder),
+            _ => None,
+        })
     }
 
     /// What is stored, as a reader beside the daemon sees it.

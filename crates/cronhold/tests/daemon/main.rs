@@ -11,6 +11,7 @@ mod http;
 mod keeper;
 mod listening;
 mod live_files;
+mod loader;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod programs;

@@ -1,4 +1,4 @@
-//! The daemon itself: `reload`, `nodes`, `token`.
+//! The daemon itself: `reload`, `nodes`, `drain`, `token`.
 
 use rustix::process::Signal;
 
@@ -20,6 +20,42 @@ fn nodes() {
     let place = Place::up("nodes", &[]);
     let text = place.transcript(&[&["nodes"], &["nodes", "-o", "json"], &["nodes", "-o", "yaml"], &["nodes", "all"]]);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn drain() {
+    let place = Place::up("drain", &[("hello", HELLO)]);
+    let on = place.transcript(&[
+        &["drain"],
+        &["drain", "test"],
+        &["drain", "test", "-o", "json"],
+        &["nodes"],
+        &["run", "hello"],
+        &["drain", "--undo", "test"],
+    ]);
+    place.wait_for("hello#1", "success");
+    let off = place.transcript(&[
+        &["drain", "--undo"],
+        &["drain", "--undo", "-o", "yaml"],
+        &["run", "hello", "--wait"],
+        &["drain", "tset"],
+        &["drain", "elsewhere", "--undo"],
+        &["drain", "a", "b"],
+    ]);
+    insta::assert_snapshot!(format!("{on}\n{off}"));
+}
+
+/// A job that asks for labels runs where they are, and `why` says so where they are not.
+#[test]
+fn labels() {
+    let place = Place::empty("labels");
+    place.put("jobs/train.yaml", "program: [echo, hi]\nnodes: [gpu]\n");
+    place.start_with(&["--label", "rack-7", "--label", "gpu"]);
+    let with = place.transcript(&[&["nodes"], &["run", "train", "--wait"]]);
+    place.end(Signal::TERM);
+    place.start();
+    let without = place.transcript(&[&["nodes"], &["run", "train"], &["why", "train"]]);
+    insta::assert_snapshot!(format!("{with}\n{without}"));
 }
 
 #[test]

@@ -29,11 +29,12 @@ const VERBS: &[&[&str]] = &[
     &["backfill", "helo", "--from", "1d"],
     &["reload"],
     &["nodes"],
+    &["drain"],
     &["token", "link"],
 ];
 
 /// Those that ask about nothing in particular.
-const GENERAL: [&str; 5] = ["add", "list", "reload", "nodes", "token"];
+const GENERAL: [&str; 6] = ["add", "list", "reload", "nodes", "drain", "token"];
 
 #[test]
 fn nobody_answers() {

@@ -37,7 +37,13 @@ impl Place {
 
     /// Starts a daemon, and waits until it is ready.
     pub(crate) fn start(&self) {
+        self.start_with(&[]);
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(&self, options: &[&str]) {
         let mut command = self.command(&["up", "--name", "test", "--jobs", "jobs", "--listen", "127.0.0.1:0"]);
+        command.args(options);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
         let mut seen = Vec::new();

@@ -91,7 +91,7 @@ impl Drop for Place {
 
 impl Daemon {
     fn launch(&self, run: &Arc<Run>, kill_at: Option<Span>) {
-        self.perform(Task::Launch { run: Arc::clone(run), fence: None, kill_at });
+        self.perform(Task::Launch { run: Arc::clone(run), fence: None, launch_by: self.after(LONG), kill_at });
     }
 
     /// The uptime that is so much later than now.

@@ -2,6 +2,12 @@
 
 use super::Folder;
 
+/// More labels than a node can have.
+fn many_labels() -> Vec<&'static str> {
+    let labels: Vec<&str> = "abcdefghijklmnopqrstuvwxyzABCDEFG".split("").filter(|label| !label.is_empty()).collect();
+    ["up", "--data", "new"].into_iter().chain(labels.into_iter().flat_map(|label| ["--label", label])).collect()
+}
+
 #[test]
 fn refusals() {
     let folder = Folder::new("up").put("home/node-id", "nobody\n").put("foreign/cronhold.db", "not a database\n");
@@ -13,6 +19,10 @@ fn refusals() {
         &["up", "--data", "new", "--timezone", "Berlin"],
         &["up", "--data", "new", "--jobs", "nowhere"],
         &["up", "--data", "new", "--quiet", "--verbose"],
+        &["up", "--data", "new", "--label", ""],
+        &["up", "--data", "new", "--label", "gpu", "--label", "rack 7"],
+        &["up", "--data", "new", "--label", &"x".repeat(65)],
+        &many_labels(),
         &["up", "--data", "home"],
         &["up", "--data", "file"],
         &["up", "--data", "foreign"],

@@ -6,9 +6,9 @@ use cronhold_core::command::Report;
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
-use cronhold_schedule::{Instant, Span};
+use cronhold_schedule::Span;
 
-use super::{At, Known, LAUNCH_WITHIN, Line, Processes, WANTS_MAX, Want, verdict};
+use super::{At, Known, Line, Processes, WANTS_MAX, Want, verdict};
 
 impl Processes {
     /// Whether a run has a process here.
@@ -16,15 +16,12 @@ impl Processes {
         self.known.contains_key(&run)
     }
 
-    /// Starts a run's program, unless it was asked for before. With a lease it is dead by that uptime, if that is not
-    /// extended.
-    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, kill_at: Option<Span>, now: Instant, uptime: Span) {
+    /// Starts a run's program by an uptime, unless it was asked for before. With a lease it is dead by another uptime, if
+    /// that is not extended.
+    pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
         if self.known.contains_key(&run.id) {
             return;
         }
-        // The time since the commit counts, as far as the clock can be trusted.
-        let age = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at)).min(LAUNCH_WITHIN);
-        let launch_by = uptime.plus(LAUNCH_WITHIN.minus(age));
         self.await_launch(run.id, launch_by);
         let id = run.id;
         self.known.insert(id, Known { run: Some(run), fence, launch_by, kill_at, ..Known::new(At::Waiting) });

@@ -64,7 +64,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
     match words[..] {
         ["launch", number, ref until @ ..] => {
             let (up, kill_at) = (Span::from_secs(uptime), until.first().map(|until| secs(until)));
-            processes.launch(run(number, State::Starting), Some(4), kill_at, Instant::from_secs(100), up);
+            processes.launch(run(number, State::Starting), Some(4), up.plus(Span::from_secs(10)), kill_at);
         }
         ["extend", ref leases @ ..] => {
             let lease = |text: &&str| text.split_once('=').map(|(number, until)| (id(number), secs(until)));

@@ -24,6 +24,7 @@ use crate::App;
 use crate::caller::Caller;
 use crate::describe::Mistakes;
 use crate::extract::Body;
+use crate::find_node::find_node;
 use crate::problem::Denied;
 
 /// The name that stands for every job.
@@ -62,14 +63,13 @@ pub(crate) async fn control(
         }
         "reload" => return reload(&app).await,
         "validate" => return validate(&app, args).await,
-        "drain_nodes" => {
-            return Err(Denied::new(Code::Invalid, "a node that is alone cannot be drained: nobody would take over")
-                .hint("send `pause` with \"all\", or stop the daemon, which leaves programs running"));
-        }
+        "drain_nodes" => return drain(&app, actor, args).await,
         other => {
             let detail = format!("`{}` is not an event", cronhold_schedule::text::shortened(other));
-            return Err(Denied::new(Code::Invalid, detail)
-                .hint("events are pause, resume, terminate_run, kill_run, add, remove, reload, trigger and validate"));
+            return Err(Denied::new(Code::Invalid, detail).hint(
+                "events are pause, resume, terminate_run, kill_run, add, remove, reload, trigger, validate \
+                       and drain_nodes",
+            ));
         }
     };
     ask(&app, actor, command).await
@@ -85,6 +85,25 @@ async fn ask(app: &App, actor: Actor, command: Command) -> Result<StatusCode, De
 
 async fn reload(app: &App) -> Result<StatusCode, Denied> {
     app.files.reload().await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lets nodes start nothing any more. All of them must be there, or none is asked.
+async fn drain(app: &App, actor: Actor, args: &Value) -> Result<StatusCode, Denied> {
+    let names = match args {
+        Value::Array(names) if names.len() > NAMES_MAX => {
+            return Err(Denied::new(Code::Invalid, format!("one event can name at most {NAMES_MAX} nodes")));
+        }
+        Value::Array(names) => names.iter().collect(),
+        name => vec![name],
+    };
+    let mut nodes = Vec::with_capacity(names.len());
+    for name in names {
+        nodes.push(find_node(&*app.store, text(name, "names of nodes")?).await?.id);
+    }
+    for node in nodes {
+        ask(app, actor.clone(), Command::Drain { node, on: true }).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

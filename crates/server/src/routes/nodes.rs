@@ -1,47 +1,89 @@
-//! Nodes, as the store knows them.
+//! Nodes, as the store knows them, and whether they drain.
 
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
-use cronhold_api::{Node, Problem};
-use cronhold_core::record::{Key, Record};
-use cronhold_store::Query;
+use cronhold_api::{Drained, Node, Problem};
+use cronhold_core::NodeId;
+use cronhold_core::command::Command;
+use cronhold_core::decision::{Answer, Rejection};
+use cronhold_core::record::{self, Actor, Key, Record};
+use cronhold_schedule::Instant;
+use cronhold_store::{Fault, Query};
 
+use super::pauses::Nothing;
 use crate::App;
+use crate::caller::Caller;
+use crate::extract::{Body, Segment};
+use crate::find_node::{all_nodes, find_node};
 use crate::problem::Denied;
 
-/// Nodes that are read at once.
-const PAGE: usize = 200;
-/// Nodes that are told at most.
-const NODES_MAX: usize = 10_000;
+/// Runs of a node that are counted.
+const RUNS_MAX: usize = 1_000;
 
 /// The routes.
 pub(crate) fn router() -> Router<Arc<App>> {
-    Router::new().route("/api/v1/nodes", get(list))
+    Router::new()
+        .route("/api/v1/nodes", get(list))
+        .route("/api/v1/nodes/{node}/drain", post(drain))
+        .route("/api/v1/nodes/{node}/undrain", post(undrain))
 }
 
 /// All nodes by id.
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes",
     responses((status = 200, body = Vec<Node>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Vec<Node>>, Denied> {
+    let now = app.store.time().await?;
     let mut nodes = Vec::new();
-    let mut after = None;
-    while nodes.len() < NODES_MAX {
-        let page = app.store.page(&Query::Nodes { after }, PAGE).await?;
-        nodes.extend(page.records.iter().filter_map(|stored| told(&stored.record, &app)));
-        after = match page.next(PAGE) {
-            Some(Key::Node(last)) => Some(last),
-            _ => break,
-        };
+    for node in all_nodes(&*app.store).await? {
+        nodes.push(told(&node, now, &app).await?);
     }
     Ok(Json(nodes))
 }
 
-fn told(record: &Record, app: &App) -> Option<Node> {
-    let Record::Node(node) = record else { return None };
-    Some(Node {
+/// Lets a node start nothing any more. What it runs goes on.
+#[utoipa::path(post, path = "/api/v1/nodes/{node}/drain", tag = "nodes",
+    params(("node" = String, Path, description = "Its name or id")),
+    responses((status = 200, body = Drained), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn drain(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Segment(name): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Drained>, Denied> {
+    let node = find_node(&*app.store, &name).await?.id;
+    set(&app, actor, node, true).await.map(Json)
+}
+
+/// Lets a node that drains start things again.
+#[utoipa::path(post, path = "/api/v1/nodes/{node}/undrain", tag = "nodes",
+    params(("node" = String, Path, description = "Its name or id")),
+    responses((status = 200, body = Drained), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn undrain(
+    State(app): State<Arc<App>>,
+    Caller(actor): Caller,
+    Segment(name): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Drained>, Denied> {
+    let node = find_node(&*app.store, &name).await?.id;
+    set(&app, actor, node, false).await.map(Json)
+}
+
+/// Lets a node drain or not, and answers with what it is then.
+async fn set(app: &App, actor: Actor, id: NodeId, on: bool) -> Result<Drained, Denied> {
+    let answer = app.node.ask(actor, Command::Drain { node: id, on }).await?;
+    let stored = app.store.load(&[Key::Node(id)]).await?.into_iter().flatten().next();
+    let Some(Record::Node(node)) = stored.map(|stored| stored.record) else { return Err(Rejection::NoNode(id).into()) };
+    let now = app.store.time().await?;
+    Ok(Drained { changed: answer == Answer::Done, node: told(&node, now, app).await? })
+}
+
+async fn told(node: &record::Node, now: Instant, app: &App) -> Result<Node, Fault> {
+    let is_this = node.id == app.this;
+    let runs = app.store.page(&Query::Unfinished { node: Some(node.id), after: None }, RUNS_MAX).await?.records.len();
+    Ok(Node {
         id: node.id.to_string(),
         name: node.name.clone(),
         incarnation: node.incarnation,
@@ -49,6 +91,9 @@ fn told(record: &Record, app: &App) -> Option<Node> {
         beat: node.beat,
         labels: node.labels.iter().cloned().collect(),
         draining: node.draining,
-        is_this: node.id == app.this,
+        // Whoever answers is there, also when the store has not heard of it for a while.
+        gone: node.gone < now && !is_this,
+        runs: runs as u64,
+        is_this,
     })
 }

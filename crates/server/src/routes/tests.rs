@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use cronhold_core::NodeId;
+use cronhold_core::record::Node;
 use cronhold_engine::Task;
+use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
 use crate::testing::with_rig;
@@ -23,6 +26,63 @@ fn nodes_and_health() {
         assert_eq!((rig.raw("GET /health", "").await.status, rig.raw("GET /ready", "").await.status), (200, 503));
         assert_eq!(rig.ask("GET /api/v1/jobs", "").await.problem(), (503, "unavailable".to_owned()));
         assert_eq!(rig.raw("GET /api/v1/jobs", "").await.problem().0, 401, "that is told first");
+    });
+}
+
+#[test]
+fn nodes_drain() {
+    with_rig("drain", async |rig| {
+        let listed = async || rig.ask("GET /api/v1/nodes", "").await.json()[0].clone();
+        let before = listed().await;
+        assert_eq!((&before["gone"], &before["runs"], &before["draining"]), (&json!(false), &json!(0), &json!(false)));
+        let id = before["id"].as_str().expect("an id");
+        for (name, what, changed) in
+            [("test", "drain", true), (id, "drain", false), (id, "undrain", true), ("test", "undrain", false)]
+        {
+            let drained = rig.ask(&format!("POST /api/v1/nodes/{name}/{what}"), "").await;
+            assert_eq!(drained.status, 200, "{drained:?}");
+            let node = listed().await;
+            assert_eq!(drained.json(), json!({"changed": changed, "node": node}), "{name} {what}");
+            assert_eq!(node["draining"], what == "drain");
+        }
+        let unknown = rig.ask("POST /api/v1/nodes/tset/drain", "").await;
+        assert_eq!(unknown.problem(), (404, "not_found".to_owned()));
+        assert!(unknown.text.contains("did you mean `test`?"), "{}", unknown.text);
+        let unknown = rig.ask(&format!("POST /api/v1/nodes/{}/drain", "0".repeat(32)), "").await;
+        assert!(unknown.problem().0 == 404 && unknown.text.contains("`cronhold nodes` shows the nodes"));
+        let refused = rig.send("POST /api/v1/nodes/test/drain", r#"{"on": true}"#).await;
+        assert_eq!(refused.problem().0, 400, "a body has nothing to say");
+    });
+}
+
+/// A name can be that of several nodes: of one that is there and of those that were before it.
+#[test]
+fn nodes_of_one_name() {
+    with_rig("same-name", async |rig| {
+        let now = rig.app.store.time().await.expect("a time");
+        let beat = async |bits: u128, gone: Instant| {
+            let (id, name) = (NodeId::from_bits(bits), "twin".to_owned());
+            let node = Node {
+                id,
+                name,
+                incarnation: 900,
+                since: now,
+                beat: now,
+                gone,
+                labels: BTreeSet::from(["gpu".to_owned()]),
+                draining: false,
+            };
+            rig.app.store.beat(&node, &[]).await.expect("heard");
+        };
+        beat(1, Instant::EPOCH).await;
+        beat(2, Instant::EPOCH).await;
+        assert_eq!(rig.ask("POST /api/v1/nodes/twin/drain", "").await.problem(), (409, "conflict".to_owned()));
+        beat(3, now.plus(Span::from_secs(3_600))).await;
+        let drained = rig.ask("POST /api/v1/nodes/twin/drain", "").await.json();
+        assert_eq!((&drained["node"]["gone"], &drained["node"]["labels"]), (&json!(false), &json!(["gpu"])));
+        assert_eq!(drained["node"]["id"], NodeId::from_bits(3).to_string());
+        let gone = rig.ask(&format!("POST /api/v1/nodes/{}/drain", NodeId::from_bits(1)), "").await.json();
+        assert_eq!((&gone["changed"], &gone["node"]["gone"]), (&json!(true), &json!(true)));
     });
 }
 
@@ -82,10 +142,13 @@ fn events_of_cronken() {
         assert_eq!(wrong.problem().0, 422);
         assert!(wrong.text.contains("broken.yaml:3:1"));
         assert_eq!(send(json!({"action": "reload", "args": {}})).await.status, 204);
+        assert_eq!(send(json!({"action": "drain_nodes", "args": ["test"]})).await.status, 204);
+        assert_eq!(rig.ask("GET /api/v1/nodes", "").await.json()[0]["draining"], true);
         assert_eq!(send(json!({"action": "remove", "args": "backup"})).await.status, 204);
         for (event, status) in [
             (json!({"action": "remove", "args": "backup"}), 404),
-            (json!({"action": "drain_nodes", "args": ["here"]}), 422),
+            (json!({"action": "drain_nodes", "args": ["test", "here"]}), 404),
+            (json!({"action": "drain_nodes"}), 422),
             (json!({"action": "explode"}), 422),
             (json!({"action": "pause"}), 422),
             (json!({"action": "pause", "args": 7}), 422),
@@ -118,7 +181,7 @@ fn the_document_tells_what_there_is() {
             }
         }
         for (path, ways) in paths {
-            let asked = path.replace("{id}", "nobody").replace("{run}", "nobody");
+            let asked = path.replace("{id}", "nobody").replace("{run}", "nobody").replace("{node}", "nobody");
             for way in ways.as_object().expect("a map").keys() {
                 let way = way.to_uppercase();
                 if path.ends_with("/token") || path.ends_with("/feed") {

@@ -1,20 +1,30 @@
-//! One first start for each occurrence: it is claimed by one run at most, and no run's program is started twice,
-//! whatever crashed in between.
+//! One first start for each occurrence: it is claimed by one unit at most, which makes one run, or one for each node
+//! where its job has a run on each; and no run's program is started twice, whatever crashed in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{Run, ScheduleId};
-use cronhold_core::{JobUid, RunId, World};
+use cronhold_core::record::{ScheduleId, Version};
+use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, runs};
-use crate::mirror::{Mirror, name};
+use super::{Checker, Launch, Opinion, Scene, runs};
+use crate::mirror::{name, name_of};
+
+/// What a first start is of: whose occurrence, of which schedule, and when.
+type Occurrence = (JobUid, ScheduleId, Instant);
+
+/// The unit that claimed an occurrence, and the runs that it made, by the nodes that they are for.
+#[derive(Debug)]
+struct Claim {
+    by: Version,
+    runs: BTreeMap<Option<NodeId>, RunId>,
+}
 
 /// Remembers who claimed what, and whose program was started.
 #[derive(Debug, Default)]
 pub(super) struct FirstStart {
-    claimed: BTreeMap<(JobUid, ScheduleId, Instant), RunId>,
+    claimed: BTreeMap<Occurrence, Claim>,
     launched: BTreeSet<RunId>,
 }
 
@@ -23,15 +33,20 @@ impl Checker for FirstStart {
         "one first start for each occurrence"
     }
 
-    fn before(&mut self, mirror: &Mirror, unit: &Unit, _: &World) -> Opinion {
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
         for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none() && run.span.is_none()) {
             let Some(schedule) = &run.schedule else { continue };
             let occurrence = (run.uid, schedule.clone(), run.nominal);
-            let claimer = *self.claimed.entry(occurrence).or_insert(run.id);
-            if claimer != run.id {
-                let other = mirror.runs.get(&claimer).map_or_else(|| claimer.to_string(), |other| name(other));
+            let fresh = || Claim { by: unit.version, runs: BTreeMap::new() };
+            let claim = self.claimed.entry(occurrence).or_insert_with(fresh);
+            let other = claim.runs.get(&run.target).or_else(|| claim.runs.values().next()).copied();
+            let is_known = claim.runs.get(&run.target) == Some(&run.id);
+            let is_one_more = !claim.runs.contains_key(&run.target) && claim.by == unit.version;
+            if let Some(other) = other.filter(|_| !is_known && !is_one_more) {
+                let other = name_of(mirror, other);
                 return Err(format!("{} and {other} are both for {}", name(run), run.nominal));
             }
+            claim.runs.insert(run.target, run.id);
             if mirror.gone.contains(&run.id) {
                 return Err(format!("{} was forgotten and is there again", name(run)));
             }
@@ -43,7 +58,7 @@ impl Checker for FirstStart {
         Ok(())
     }
 
-    fn launched(&mut self, run: &Run) -> Opinion {
+    fn launched(&mut self, _: Scene<'_>, Launch { run, .. }: &Launch<'_>) -> Opinion {
         if self.launched.insert(run.id) { Ok(()) } else { Err(format!("the program of {} starts again", name(run))) }
     }
 }

@@ -1,19 +1,21 @@
-//! No two programs under one lock, and no lock held by a run that has none.
+//! No two programs under one lock, be they where they may, and no lock held by a run that has none. A program counts
+//! from its launch until it truly ends on its machine, whatever the store says of its run.
 
 use std::collections::BTreeMap;
 
-use cronhold_core::record::{LockName, Run};
-use cronhold_core::{RunId, World};
-use cronhold_schedule::Instant;
-use cronhold_store::Unit;
+use cronhold_core::RunId;
+use cronhold_core::record::LockName;
+use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Opinion};
-use crate::mirror::{Mirror, name};
+use super::{Checker, Launch, Opinion, Scene, runs};
+use crate::mirror::{name, name_of};
 
 /// Remembers which programs are there under which lock.
 #[derive(Debug, Default)]
 pub(super) struct Lock {
     live: BTreeMap<LockName, (RunId, String)>,
+    /// The lock of each of them.
+    of_run: BTreeMap<RunId, LockName>,
 }
 
 impl Checker for Lock {
@@ -21,43 +23,57 @@ impl Checker for Lock {
         "no two under one lock"
     }
 
-    fn before(&mut self, mirror: &Mirror, unit: &Unit, _: &World) -> Opinion {
+    fn before(&mut self, Scene { mirror, now, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+        for free in &unit.free {
+            let is_over = || runs(unit).any(|run| run.id == free.holder && run.state.is_finished());
+            let holds = mirror.locks.get(&free.lock).is_some_and(|held| held.by == free.holder);
+            if holds && mirror.runs.get(&free.holder).is_some_and(|run| run.state.has_program()) && !is_over() {
+                let holder = name_of(mirror, free.holder);
+                return Err(format!("the lock `{}` is freed while {holder} has its program", free.lock));
+            }
+        }
         for take in &unit.take {
             let is_freed = |holder: RunId| unit.free.iter().any(|free| free.lock == take.lock && free.holder == holder);
-            if let Some(holder) =
-                mirror.locks.get(&take.lock).filter(|holder| **holder != take.holder && !is_freed(**holder))
-            {
+            let holder = mirror.holder(&take.lock, now).filter(|holder| *holder != take.holder && !is_freed(*holder));
+            if let Some(holder) = holder {
                 return Err(format!("run {} takes the lock `{}` from run {holder}", take.holder, take.lock));
             }
         }
         Ok(())
     }
 
-    fn after(&mut self, mirror: &Mirror, _: &Unit) -> Opinion {
-        for (lock, holder) in &mirror.locks {
-            let holder = mirror.runs.get(holder).ok_or_else(|| format!("`{lock}` is held by a run that never was"))?;
-            if !holder.state.has_program() {
-                return Err(format!("{} is {} and holds the lock `{lock}`", name(holder), holder.state));
+    fn after(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+        for run in runs(unit).filter(|run| !run.state.has_program()) {
+            let Some(lock) = &run.lock else { continue };
+            if mirror.locks.get(lock).is_some_and(|held| held.by == run.id) {
+                return Err(format!("{} is {} and holds the lock `{lock}`", name(run), run.state));
             }
         }
         Ok(())
     }
 
-    fn launched(&mut self, run: &Run) -> Opinion {
+    fn launched(&mut self, _: Scene<'_>, Launch { run, .. }: &Launch<'_>) -> Opinion {
         let Some(lock) = &run.lock else { return Ok(()) };
+        self.of_run.insert(run.id, lock.clone());
         match self.live.insert(lock.clone(), (run.id, name(run))) {
             Some((_, other)) => Err(format!("{} starts under the lock `{lock}` beside {other}", name(run))),
             None => Ok(()),
         }
     }
 
-    fn ended(&mut self, run: RunId) {
-        self.live.retain(|_, (live, _)| *live != run);
+    fn ended(&mut self, _: Scene<'_>, run: RunId) -> Opinion {
+        if let Some(lock) = self.of_run.remove(&run)
+            && self.live.get(&lock).is_some_and(|(live, _)| *live == run)
+        {
+            self.live.remove(&lock);
+        }
+        Ok(())
     }
 
-    fn rested(&mut self, mirror: &Mirror, _: &World, _: Instant) -> Opinion {
-        match mirror.locks.keys().next() {
-            Some(lock) => Err(format!("the lock `{lock}` is never freed")),
+    /// A lock without a run, such as that of a directory of job files, may be held for ever.
+    fn rested(&mut self, Scene { mirror, .. }: Scene<'_>) -> Opinion {
+        match mirror.locks.iter().find(|(_, held)| mirror.runs.contains_key(&held.by)) {
+            Some((lock, _)) => Err(format!("the lock `{lock}` is never freed")),
             None => Ok(()),
         }
     }

@@ -1,12 +1,25 @@
 //! The checkers: each knows one thing that must hold whatever happens, in a file of its own, and is told every event
-//! at the moment when it happens. The first finding ends a simulation.
+//! at the moment when it happens. The first finding ends a simulation. No checker looks at everything at each event:
+//! what one asks is kept as events come, so that long simulations take no longer for each of their events.
 
+mod catch_up;
+mod court;
+mod drain;
+mod each;
+mod early;
+mod fence;
 mod first_start;
+mod fitness;
+mod launch;
+mod lease;
 mod lock;
 mod numbers;
+mod obligation;
 mod outcome;
 mod overlap;
 mod pause;
+mod place;
+mod reason;
 mod sets;
 mod table;
 #[cfg(test)]
@@ -15,15 +28,33 @@ mod tests;
 use std::fmt;
 
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Record, Run};
-use cronhold_core::{RunId, World};
-use cronhold_schedule::Instant;
-use cronhold_store::Unit;
+use cronhold_core::record::{Node, Record, Run};
+use cronhold_core::{NodeId, RunId, State, World};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Committed, Unit};
 
 use crate::mirror::Mirror;
 
+pub use court::Finding;
+pub(crate) use court::{Court, Launch, Turn};
+
 /// What a checker says: nothing, or what is wrong.
 type Opinion = Result<(), String>;
+
+/// What there is to look at when something happens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    /// What the store holds.
+    pub(crate) mirror: &'a Mirror,
+    /// Zones and calendars.
+    pub(crate) world: &'a World,
+    /// How long the simulation has lasted. Limits of programs are given in this time too.
+    pub(crate) at: Span,
+    /// What the store's clock says.
+    pub(crate) now: Instant,
+    /// Whether nodes share the store, which then has a clock of its own.
+    pub(crate) is_shared: bool,
+}
 
 /// One thing that must hold.
 trait Checker: fmt::Debug + Send {
@@ -31,99 +62,42 @@ trait Checker: fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
     /// A unit is being done; the mirror does not have it yet.
-    fn before(&mut self, _mirror: &Mirror, _unit: &Unit, _world: &World) -> Opinion {
+    fn before(&mut self, _scene: Scene<'_>, _unit: &Unit) -> Opinion {
         Ok(())
     }
 
     /// A unit was done.
-    fn after(&mut self, _mirror: &Mirror, _unit: &Unit) -> Opinion {
+    fn after(&mut self, _scene: Scene<'_>, _unit: &Unit, _committed: &Committed) -> Opinion {
         Ok(())
     }
+
+    /// A node said that it is alive.
+    fn beaten(&mut self, _scene: Scene<'_>, _node: &Node) -> Opinion {
+        Ok(())
+    }
+
+    /// A node looks at the list of nodes.
+    fn saw_nodes(&mut self, _scene: Scene<'_>, _node: NodeId) {}
 
     /// A program was started.
-    fn launched(&mut self, _run: &Run) -> Opinion {
+    fn launched(&mut self, _scene: Scene<'_>, _launch: &Launch<'_>) -> Opinion {
         Ok(())
     }
+
+    /// A program may live until then.
+    fn extended(&mut self, _run: RunId, _kill_at: Span) {}
 
     /// A program is no more.
-    fn ended(&mut self, _run: RunId) {}
-
-    /// Everything has come to rest, or should have.
-    fn rested(&mut self, _mirror: &Mirror, _world: &World, _now: Instant) -> Opinion {
+    fn ended(&mut self, _scene: Scene<'_>, _run: RunId) -> Opinion {
         Ok(())
     }
-}
 
-/// What a checker has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Which checker.
-    pub checker: &'static str,
-    /// What is wrong.
-    pub what: String,
-}
+    /// The daemon of a node, or of all, came, went, or could not do what it wanted.
+    fn turned(&mut self, _scene: Scene<'_>, _node: Option<NodeId>, _turn: Turn) {}
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.checker, self.what)
-    }
-}
-
-/// All checkers.
-#[derive(Debug)]
-pub(crate) struct Court {
-    checkers: Vec<Box<dyn Checker>>,
-    finding: Option<Finding>,
-}
-
-impl Default for Court {
-    fn default() -> Self {
-        let checkers: Vec<Box<dyn Checker>> = vec![
-            Box::<first_start::FirstStart>::default(),
-            Box::<table::Table>::default(),
-            Box::<pause::Pause>::default(),
-            Box::<lock::Lock>::default(),
-            Box::<overlap::Overlap>::default(),
-            Box::<numbers::Numbers>::default(),
-            Box::<sets::Sets>::default(),
-            Box::<outcome::Outcome>::default(),
-        ];
-        Self { checkers, finding: None }
-    }
-}
-
-impl Court {
-    pub(crate) fn before(&mut self, mirror: &Mirror, unit: &Unit, world: &World) {
-        self.hear(|checker| checker.before(mirror, unit, world));
-    }
-
-    pub(crate) fn after(&mut self, mirror: &Mirror, unit: &Unit) {
-        self.hear(|checker| checker.after(mirror, unit));
-    }
-
-    pub(crate) fn launched(&mut self, run: &Run) {
-        self.hear(|checker| checker.launched(run));
-    }
-
-    pub(crate) fn ended(&mut self, run: RunId) {
-        self.checkers.iter_mut().for_each(|checker| checker.ended(run));
-    }
-
-    pub(crate) fn rested(&mut self, mirror: &Mirror, world: &World, now: Instant) {
-        self.hear(|checker| checker.rested(mirror, world, now));
-    }
-
-    pub(crate) fn finding(&self) -> Option<Finding> {
-        self.finding.clone()
-    }
-
-    /// Asks every checker and keeps the first finding.
-    fn hear(&mut self, ask: impl Fn(&mut dyn Checker) -> Opinion) {
-        for checker in &mut self.checkers {
-            if let Err(what) = ask(checker.as_mut()) {
-                self.finding.get_or_insert(Finding { checker: checker.name(), what });
-            }
-        }
+    /// Everything has come to rest, or should have.
+    fn rested(&mut self, _scene: Scene<'_>) -> Opinion {
+        Ok(())
     }
 }
 
@@ -133,4 +107,22 @@ fn runs(unit: &Unit) -> impl Iterator<Item = &Run> {
         Change::Put(Record::Run(run)) => Some(&**run),
         _ => None,
     })
+}
+
+/// The runs that get a program by a unit that is being done.
+fn starting<'a>(mirror: &'a Mirror, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+    let had_program = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.has_program());
+    runs(unit).filter(move |run| run.state.has_program() && !had_program(run))
+}
+
+/// The runs that end by a unit that is being done; not those that were over and are marked.
+fn ending<'a>(mirror: &'a Mirror, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+    let was_over = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.is_finished());
+    runs(unit).filter(move |run| run.state.is_finished() && !was_over(run))
+}
+
+/// Whether somebody told a run to start, past everything but its lock.
+fn is_asked(run: &Run) -> bool {
+    let starter = run.log.iter().rev().find(|entry| entry.state == State::Starting);
+    starter.is_some_and(|entry| entry.actor.is_operator())
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::{JobId, RunId, RunNumber, World};
+use cronhold_core::{JobId, RunId, RunNumber};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, runs};
-use crate::mirror::{Mirror, name};
+use super::{Checker, Opinion, Scene, runs};
+use crate::mirror::name;
 
 /// Remembers whose number is whose.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Checker for Numbers {
         "numbers are unique"
     }
 
-    fn before(&mut self, _: &Mirror, unit: &Unit, _: &World) -> Opinion {
+    fn before(&mut self, _: Scene<'_>, unit: &Unit) -> Opinion {
         for run in runs(unit) {
             if *self.given.entry((run.job.clone(), run.number)).or_insert(run.id) != run.id {
                 return Err(format!("two runs are called {}", name(run)));

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use cronhold_core::decision::Change;
 use cronhold_core::holes::{Because, holes};
-use cronhold_core::record::{Key, Record, Run, ScheduleId};
+use cronhold_core::record::{JobRecord, Key, Record, Run, ScheduleId};
 use cronhold_core::why::Known;
-use cronhold_core::{JobId, JobUid, World};
+use cronhold_core::{JobId, JobUid, NodeId, World};
 use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion};
+use super::{Checker, Opinion, Scene};
 use crate::mirror::{Mirror, name};
 
 /// Looks for occurrences without an outcome and for those with two.
@@ -29,7 +29,7 @@ impl Checker for Outcome {
         "one outcome for each occurrence"
     }
 
-    fn before(&mut self, mirror: &Mirror, unit: &Unit, world: &World) -> Opinion {
+    fn before(&mut self, Scene { mirror, world, .. }: Scene<'_>, unit: &Unit) -> Opinion {
         for change in &unit.changes {
             match change {
                 Change::Put(Record::Job(job)) => is_whole(mirror, &job.id, world, FAR)?,
@@ -46,7 +46,7 @@ impl Checker for Outcome {
         Ok(())
     }
 
-    fn rested(&mut self, mirror: &Mirror, world: &World, now: Instant) -> Opinion {
+    fn rested(&mut self, Scene { mirror, world, now, .. }: Scene<'_>) -> Opinion {
         if !mirror.is_quiet() {
             return Err(format!("it never comes to rest: {}", mirror.pending()));
         }
@@ -67,9 +67,9 @@ fn is_whole(mirror: &Mirror, job: &JobId, world: &World, to: Instant) -> Opinion
         job: Some(Arc::clone(record)),
         state: mirror.states.get(job).cloned(),
         pauses: Arc::clone(&mirror.pauses),
-        cursors: mirror.cursors.values().filter(|cursor| cursor.job == *job).cloned().collect(),
-        backlogs: mirror.backlogs.values().filter(|backlog| backlog.job == *job).cloned().collect(),
-        runs: mirror.runs.values().filter(|run| run.job == *job).cloned().collect(),
+        cursors: of_schedules(record, &mirror.cursors),
+        backlogs: of_schedules(record, &mirror.backlogs),
+        runs: mirror.runs_of(job).cloned().collect(),
         ..Known::default()
     };
     let found = holes(&known, world, Instant::EPOCH, to);
@@ -86,6 +86,11 @@ fn is_whole(mirror: &Mirror, job: &JobId, world: &World, to: Instant) -> Opinion
     }
 }
 
+/// What there is of the schedules that a job has.
+fn of_schedules<T>(job: &JobRecord, all: &BTreeMap<(JobId, ScheduleId), Arc<T>>) -> Vec<Arc<T>> {
+    job.schedules().filter_map(|(schedule, _)| all.get(&(job.id.clone(), schedule.clone())).cloned()).collect()
+}
+
 /// Whether the chain of attempts that a run is part of ends in a run that is there and over.
 fn has_last_attempt(mirror: &Mirror, run: &Run) -> Opinion {
     let Some(next) = run.retried_by else { return Ok(()) };
@@ -100,14 +105,14 @@ fn has_last_attempt(mirror: &Mirror, run: &Run) -> Opinion {
 fn none_is_double(mirror: &Mirror, loose: &BTreeSet<(JobId, ScheduleId)>) -> Opinion {
     /// From when to when a run stands for the occurrences of its schedule.
     type Part<'a> = (Instant, Instant, &'a Run);
-    let mut of_schedule: BTreeMap<(JobUid, &ScheduleId), Vec<Part<'_>>> = BTreeMap::new();
+    let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part<'_>>> = BTreeMap::new();
     for run in mirror.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
         let Some(schedule) = &run.schedule else { continue };
         if loose.contains(&(run.job.clone(), schedule.clone())) {
             continue;
         }
         let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
-        of_schedule.entry((run.uid, schedule)).or_default().push((from, to, run));
+        of_schedule.entry((run.uid, schedule, run.target)).or_default().push((from, to, run));
     }
     for parts in of_schedule.values_mut() {
         parts.sort_by_key(|(from, to, run)| (*from, *to, run.id));

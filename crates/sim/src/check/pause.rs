@@ -1,11 +1,10 @@
 //! Nothing starts by itself while it is paused, or after its job was removed: from the commit of the pause on, only
 //! what somebody asked for by name gets a program.
 
-use cronhold_core::{State, World};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, runs};
-use crate::mirror::{Mirror, name};
+use super::{Checker, Opinion, Scene, is_asked, starting};
+use crate::mirror::name;
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
@@ -16,14 +15,9 @@ impl Checker for Pause {
         "nothing starts by itself while paused"
     }
 
-    fn before(&mut self, mirror: &Mirror, unit: &Unit, _: &World) -> Opinion {
-        for run in runs(unit).filter(|run| run.state.has_program()) {
-            let old = mirror.runs.get(&run.id);
-            if old.is_some_and(|old| old.state.has_program()) {
-                continue;
-            }
-            let starter = run.log.iter().rev().find(|entry| entry.state == State::Starting);
-            if run.is_by_operator() || starter.is_some_and(|entry| entry.actor.is_operator()) {
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+        for run in starting(mirror, unit) {
+            if run.is_by_operator() || is_asked(run) {
                 continue;
             }
             if mirror.is_paused(&run.job) {

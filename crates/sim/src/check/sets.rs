@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use cronhold_core::decision::Change;
 use cronhold_core::record::{JobState, Record};
 use cronhold_core::{JobId, RunId, State};
-use cronhold_store::Unit;
+use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Opinion, runs};
+use super::{Checker, Opinion, Scene, runs};
 use crate::mirror::{Mirror, name};
 
 /// Compares the sets that a unit touched.
@@ -20,7 +20,7 @@ impl Checker for Sets {
         "sets of runs agree with the runs"
     }
 
-    fn after(&mut self, mirror: &Mirror, unit: &Unit) -> Opinion {
+    fn after(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
         let states = unit.changes.iter().filter_map(|change| match change {
             Change::Put(Record::JobState(state)) => Some(state.job.clone()),
             _ => None,
@@ -46,7 +46,7 @@ fn agrees(mirror: &Mirror, job: &JobId) -> Opinion {
         if is_active && !may_be_active {
             return Err(format!("{} is {} and counted as active", name(run), run.state));
         }
-        if (run.state == State::Waiting) != state.queue.contains(&run.id) {
+        if (run.state == State::Waiting) != state.is_queued(run.id) {
             return Err(format!("{} is {} and the queue says otherwise", name(run), run.state));
         }
     }
@@ -57,5 +57,5 @@ fn agrees(mirror: &Mirror, job: &JobId) -> Opinion {
 }
 
 fn listed(state: &JobState) -> impl Iterator<Item = RunId> {
-    state.active.iter().map(|active| active.run).chain(state.queue.iter().copied())
+    state.active.iter().map(|active| active.run).chain(state.queued())
 }

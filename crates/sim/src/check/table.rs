@@ -1,14 +1,18 @@
 //! The state table is obeyed: every step that a stored run takes is one that the table has, what it did before stays
-//! written, and a finished run changes by a mark alone.
+//! written, and a finished run changes by a mark alone. Beside that a run that is over may be tried again, stand for more
+//! skips, and get one note of how its program ended when that was heard of too late.
 
+use cronhold_core::State;
 use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, Run};
+use cronhold_core::record::{Key, Run, Transition};
 use cronhold_core::run::{Cause, Effect, next};
-use cronhold_core::{State, World};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, runs};
-use crate::mirror::{Mirror, name};
+use super::{Checker, Opinion, Scene, runs};
+use crate::mirror::name;
+
+/// How the note begins that a late report of a program leaves.
+const LATE_NOTE: &str = "its program ended later: ";
 
 /// Compares every run that is written with what was there.
 #[derive(Debug, Default)]
@@ -19,7 +23,7 @@ impl Checker for Table {
         "the state table is obeyed"
     }
 
-    fn before(&mut self, mirror: &Mirror, unit: &Unit, _: &World) -> Opinion {
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
         for run in runs(unit) {
             moves(run).map_err(|what| format!("{} {what}", name(run)))?;
             if let Some(old) = mirror.runs.get(&run.id) {
@@ -47,11 +51,19 @@ fn moves(run: &Run) -> Opinion {
     }
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
-        if !Cause::all().any(|cause| next(from, cause) == Ok(Effect::Enter(to))) {
+        let is_note = from == to && from.is_finished() && is_late_note(&pair[1]);
+        if !is_note && !Cause::all().any(|cause| next(from, cause) == Ok(Effect::Enter(to))) {
             return Err(format!("went from {from} to {to}"));
         }
     }
+    if run.log.iter().filter(|entry| is_late_note(entry)).count() > 1 {
+        return Err("has two notes of how its program ended".to_owned());
+    }
     Ok(())
+}
+
+fn is_late_note(entry: &Transition) -> bool {
+    entry.message.starts_with(LATE_NOTE)
 }
 
 /// Whether a run can have become another form of itself.
@@ -67,8 +79,12 @@ fn follows(old: &Run, new: &Run) -> Opinion {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
-    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator()) {
+    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator() && !is_late_note(entry)) {
         return Err(format!("was {} and went on by itself", old.state));
+    }
+    let is_noted = added.iter().any(is_late_note);
+    if is_noted && (added.len() > 1 || (old.state, &old.reason) != (new.state, &new.reason)) {
+        return Err(format!("was {} and a note of its program changed that", old.state));
     }
     let frozen = |run: &Run| Run {
         state: State::Waiting,

@@ -84,7 +84,7 @@ fn job_states() -> Vec<JobState> {
         Active { run: run_id(1, 1), args: u64::MAX, target: None },
         Active { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
     ];
-    let target = |number: u16| (number % 3 == 0).then(|| NodeId::from_bits(number.into()));
+    let target = |number: u16| number.is_multiple_of(3).then(|| NodeId::from_bits(number.into()));
     let queued = |number| Queued { run: run_id(5, number), target: target(number) };
     full.queue = (0..300).rev().map(queued).collect();
     full.pauses = pauses();

@@ -4,8 +4,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Poll, Waker};
 
-use cronhold_core::record::Key;
-
 use crate::Hint;
 
 /// So many hints wait for one handle.
@@ -24,7 +22,7 @@ pub(super) struct Hints {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    keys: VecDeque<Key>,
+    hints: VecDeque<Hint>,
     wakers: Vec<Waker>,
 }
 
@@ -43,37 +41,38 @@ impl Hints {
     }
 
     /// Someone changed a record: all others are told.
-    pub(super) fn tell(&mut self, by: HandleId, key: &Key) {
+    pub(super) fn tell(&mut self, by: HandleId, hint: &Hint) {
         for (_, waiting) in self.handles.iter_mut().filter(|(id, _)| **id != by) {
-            if waiting.keys.len() == WAITING_MAX {
-                waiting.keys.pop_front();
+            if waiting.hints.len() == WAITING_MAX {
+                waiting.hints.pop_front();
             }
-            waiting.keys.push_back(key.clone());
+            waiting.hints.push_back(hint.clone());
         }
     }
 
     /// Those who wait and have something to hear now.
     pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
-        let told = self.handles.values_mut().filter(|waiting| !waiting.keys.is_empty());
+        let told = self.handles.values_mut().filter(|waiting| !waiting.hints.is_empty());
         told.flat_map(|waiting| std::mem::take(&mut waiting.wakers)).collect()
     }
 
     /// What a handle has not heard yet; it is woken when there is something.
     pub(super) fn poll(&mut self, id: HandleId, waker: &Waker) -> Poll<Vec<Hint>> {
         let waiting = self.handles.entry(id).or_default();
-        if waiting.keys.is_empty() {
+        if waiting.hints.is_empty() {
             if !waiting.wakers.iter().any(|known| known.will_wake(waker)) {
                 waiting.wakers.push(waker.clone());
             }
             return Poll::Pending;
         }
-        Poll::Ready(waiting.keys.drain(..).map(|key| Hint { key }).collect())
+        Poll::Ready(waiting.hints.drain(..).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use cronhold_core::JobId;
+    use cronhold_core::record::Key;
 
     use super::*;
 
@@ -93,8 +92,8 @@ mod tests {
         let mut hints = Hints::default();
         let [a, b, c] = [hints.join(), hints.join(), hints.join()];
         hints.leave(c);
-        hints.tell(a, &key(1));
-        hints.tell(b, &key(2));
+        hints.tell(a, &Hint::new(key(1)));
+        hints.tell(b, &Hint::new(key(2)));
         assert_eq!(heard(&mut hints, a), Some(vec![key(2)]));
         assert_eq!(heard(&mut hints, b), Some(vec![key(1)]));
         assert_eq!(heard(&mut hints, a), None);
@@ -104,7 +103,7 @@ mod tests {
     fn the_oldest_are_lost() {
         let mut hints = Hints::default();
         let [a, b] = [hints.join(), hints.join()];
-        (0..WAITING_MAX + 2).for_each(|number| hints.tell(a, &key(number)));
+        (0..WAITING_MAX + 2).for_each(|number| hints.tell(a, &Hint::new(key(number))));
         let heard = heard(&mut hints, b).expect("there is something to hear");
         assert_eq!((heard.len(), &heard[0]), (WAITING_MAX, &key(2)));
     }
@@ -117,7 +116,7 @@ mod tests {
             // A waker that is known already is kept once.
             assert_eq!((heard(&mut hints, a), heard(&mut hints, b)), (None, None));
         }
-        hints.tell(a, &key(1));
+        hints.tell(a, &Hint::new(key(1)));
         assert_eq!((hints.take_wakers().len(), hints.take_wakers().len()), (1, 0));
     }
 }

@@ -13,7 +13,7 @@ use super::hints::{HandleId, Hints};
 use super::indexes::Indexes;
 use super::locks::Locks;
 use super::outputs::Outputs;
-use crate::{Committed, Fault, Health, Refusal, Unit, Writer};
+use crate::{Committed, Fault, Health, Hint, Refusal, Unit, Writer};
 
 /// Numbers of writers are below this, because versions have so many bits for them.
 const WRITERS_MAX: u32 = 1 << 23;
@@ -83,7 +83,7 @@ impl State {
         let draining = known.filter(|old| old.incarnation == node.incarnation).map(|old| old.draining);
         let node = Node { draining: draining.unwrap_or(node.draining), ..node.clone() };
         if !known.is_some_and(|old| is_same_but_later(old, &node)) {
-            self.hints.tell(by, &key);
+            self.hints.tell(by, &Hint::new(key.clone()));
         }
         let version = Version::new(STORE, self.beats);
         self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node)) }));
@@ -122,7 +122,7 @@ impl State {
         let Unit { version, changes, take, free, .. } = unit;
         for change in changes {
             let key = change.key();
-            self.hints.tell(by, &key);
+            self.hints.tell(by, &Hint::of(&change));
             match change {
                 Change::Put(record) => self.put(key, Some(Stored { version, record })),
                 Change::Delete(_) => self.put(key, None),
@@ -130,13 +130,13 @@ impl State {
         }
         for free in free {
             if self.locks.free(&free, now) {
-                self.hints.tell(by, &Key::Lock(free.lock));
+                self.hints.tell(by, &Hint::new(Key::Lock(free.lock)));
             }
         }
         let mut fences = Vec::with_capacity(take.len());
         for take in take {
             let name = take.lock.clone();
-            self.hints.tell(by, &Key::Lock(name.clone()));
+            self.hints.tell(by, &Hint::new(Key::Lock(name.clone())));
             fences.push((name, self.locks.take(take, version, now)));
         }
         Committed { fences }

@@ -1,0 +1,99 @@
+//! Nodes of one name on a store that they share. The engines are those of the binary, on the machine's clocks; no store
+//! of the binary is shared yet, so they meet on the one in memory.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use cronhold_core::{NodeId, World};
+use cronhold_daemon::chance::SystemEntropy;
+use cronhold_daemon::clock::{self, SystemClock};
+use cronhold_engine::{Engine, EngineError, Feed, Handle, News, Options, Outside, Ports, Task};
+use cronhold_schedule::Zones;
+use cronhold_store::{MemoryStore, Pending};
+use tokio::sync::Notify;
+
+const NAME: &str = "twin";
+
+/// A world without programs.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Outside for Nowhere {
+    fn perform(&self, _: Task) -> Pending<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Waits for a node to be ready.
+#[derive(Debug, Default)]
+struct Readiness(Notify);
+
+impl Feed for Readiness {
+    fn tell(&self, news: &News<'_>) {
+        if let News::Ready { .. } = news {
+            self.0.notify_one();
+        }
+    }
+}
+
+/// A node of that name, and what tells that it is ready.
+fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, Handle, Arc<Readiness>) {
+    let readiness = Arc::new(Readiness::default());
+    let ports = Ports {
+        clock: Arc::new(SystemClock::new().expect("a clock")),
+        entropy: Arc::new(SystemEntropy),
+        store: Arc::new(store.clone()),
+        outside: Arc::new(Nowhere),
+        feed: Arc::clone(&readiness) as _,
+    };
+    let zones = Arc::new(Zones::bundled());
+    let zone = zones.get("UTC").expect("a zone");
+    let world = World::new(zones, "bundled".into(), zone);
+    let options = Options { force, ..Options::new(NodeId::from_bits(id), NAME) };
+    let (engine, handle) = Engine::new(ports, options, world);
+    (engine, handle, readiness)
+}
+
+fn block_on<T>(story: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor").block_on(story)
+}
+
+#[test]
+fn a_name_is_taken() {
+    block_on(async {
+        let store = MemoryStore::new(Arc::new(clock::now));
+        let (first, _first, is_first_ready) = node(&store, 1, false);
+        let rivals = async {
+            is_first_ready.0.notified().await;
+            let (second, ..) = node(&store, 2, false);
+            let other = NodeId::from_bits(1);
+            assert_eq!(second.run().await, Err(EngineError::NameTaken { name: NAME.to_owned(), other }));
+            let (third, _third, is_third_ready) = node(&store, 3, true);
+            tokio::select! {
+                ended = third.run() => panic!("one that is forced goes on: {ended:?}"),
+                () = is_third_ready.0.notified() => {}
+            }
+        };
+        tokio::select! {
+            ended = first.run() => panic!("whoever has the name goes on: {ended:?}"),
+            () = rivals => {}
+        }
+    });
+}
+
+#[test]
+fn a_later_life_takes_over() {
+    block_on(async {
+        let store = MemoryStore::new(Arc::new(clock::now));
+        let (first, _first, is_first_ready) = node(&store, 1, false);
+        let later = async {
+            is_first_ready.0.notified().await;
+            let (second, _second, _) = node(&store, 1, false);
+            second.run().await
+        };
+        tokio::select! {
+            ended = first.run() => assert_eq!(ended, Ok(()), "it stops, and nothing is wrong"),
+            ended = later => panic!("the later one goes on: {ended:?}"),
+        }
+    });
+}

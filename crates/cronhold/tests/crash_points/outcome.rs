@@ -1,0 +1,93 @@
+//! What has to be so after the worst moment: one outcome for each occurrence, one start at most for each run, exit codes
+//! and outputs as they were, nothing that still runs, and free locks.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use cronhold_core::State;
+use cronhold_core::record::{Exit, Run};
+use cronhold_schedule::Instant;
+
+use super::place::{Place, Stored};
+use super::points::Loses;
+use super::processes::{eventually, processes};
+use super::workload::{ASKED_EXIT, LOCK, Traces, Workload, output};
+
+/// Asserts all of it. Nothing may begin any more.
+pub(crate) fn assert_right(name: &str, loses: Loses, workload: Workload, place: &Place) {
+    let (stored, traces) = (place.stored(), Traces::read(place.dir()));
+    let runs = stored.runs();
+    let runs: Vec<&Run> = runs.iter().map(AsRef::as_ref).collect();
+    let scene = format!("{name} {workload:?}");
+    assert_one_outcome(&scene, &runs);
+    for run in &runs {
+        assert_run(&scene, loses, run, &stored, &traces);
+    }
+    let started: usize = runs.iter().map(|run| traces.of(run).0).sum();
+    assert_eq!(started, traces.starts(), "{scene}: a program ran for a run that is not stored");
+    assert_eq!(traces.overlaps, [] as [&str; 0], "{scene}: two programs under one lock");
+    let asked = runs.iter().filter(|run| run.job.as_str() == "asked").count();
+    let expected = if workload.is_asked() { workload.deaths() } else { 0 };
+    assert_eq!(asked, expected, "{scene}: one run for each that was asked for");
+    let lost = runs.iter().filter(|run| run.state == State::Error).count();
+    match loses {
+        Loses::Nothing => assert_eq!(lost, 0, "{scene}: nothing is lost"),
+        Loses::ARun(_) => assert!(lost >= workload.deaths(), "{scene}: only {lost} were lost"),
+        Loses::PerhapsARun(_) => {}
+    }
+    assert_nothing_runs(&scene, &runs);
+    assert_eq!(stored.holder(LOCK), None, "{scene}: the lock is free");
+}
+
+/// Each occurrence has one record: a first attempt, or a stretch of skips that it is part of.
+fn assert_one_outcome(scene: &str, runs: &[&Run]) {
+    let mut ends: BTreeMap<(&str, Instant), Instant> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.schedule.is_some() && run.attempt == 1) {
+        let (from, to) = run.span.map_or((run.nominal, run.nominal), |span| (span.from, span.to));
+        let before = ends.insert((run.job.as_str(), from), to);
+        assert_eq!(before, None, "{scene}: two outcomes of {} at {from}", run.job);
+    }
+    for (((job, _), to), ((next_job, from), _)) in ends.iter().zip(ends.iter().skip(1)) {
+        assert!(job != next_job || to < from, "{scene}: two outcomes of {job} at {from}");
+    }
+}
+
+/// Asserts what holds for each run, whatever happened.
+fn assert_run(scene: &str, loses: Loses, run: &Run, stored: &Stored, traces: &Traces) {
+    let (starts, ends) = traces.of(run);
+    let told = format!("{scene}: {}#{}: {starts} starts, {ends} ends, {:?}", run.job, run.number.0, run.log);
+    let count = |state: fn(State) -> bool| run.log.iter().filter(|transition| state(transition.state)).count();
+    assert!(starts <= 1 && ends <= starts, "{told}");
+    assert!(count(|state| state == State::Starting) <= 1, "{told}");
+    assert!(count(State::is_finished) <= 1, "{told}");
+    let reason = run.reason.as_ref().map(ToString::to_string);
+    match run.state {
+        State::Waiting | State::Skipped => assert_eq!(starts, 0, "{told}"),
+        State::Success | State::Failure => {
+            let code = if run.job.as_str() == "asked" { ASKED_EXIT } else { 0 };
+            assert_eq!(run.state == State::Success, code == 0, "{told}");
+            assert_eq!(run.exit, Some(Exit::Code(code)), "{told}");
+            assert_eq!((starts, ends), (1, 1), "{told}");
+            let (expected, written) = (output(run), run.written.as_ref().map(|written| written.bytes));
+            assert_eq!(stored.output(run), expected, "{told}");
+            assert_eq!(written, Some(expected.len() as u64), "{told}");
+        }
+        State::Error => {
+            let (Loses::ARun(expected) | Loses::PerhapsARun(expected)) = loses else { panic!("{told}") };
+            assert_eq!(reason.as_deref(), Some(expected), "{told}");
+            assert!(starts == 0 || expected == "keeper lost", "{told}");
+            assert_eq!(run.exit, None, "{told}");
+        }
+        _ => panic!("{told}"),
+    }
+}
+
+/// Asserts that no process of any run is left.
+fn assert_nothing_runs(scene: &str, runs: &[&Run]) {
+    let marks: Vec<String> = runs.iter().map(|run| format!("CRONHOLD_RUN_ID={}", run.id)).collect();
+    let is_of_ours = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| marks.iter().any(|mark| mark.as_bytes() == entry))
+    };
+    eventually(&format!("{scene}: no program is left"), || !processes().any(is_of_ours));
+}

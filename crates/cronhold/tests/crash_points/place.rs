@@ -1,0 +1,172 @@
+//! A directory with a daemon in it that dies and is started again, whoever gives commands there, and what is stored.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use cronhold_core::record::{Cursor, Key, LockName, Record, Run};
+use cronhold_keeper::fail::VARIABLE;
+use cronhold_schedule::{Instant, Zones};
+use cronhold_store::{Query, RunQuery, Store};
+use cronhold_store_sqlite::{Options, SqliteStore};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::processes::{end_keeper_of, eventually};
+
+/// The directory. What runs in it is ended with it.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("crash-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("jobs")).expect("a directory");
+        Self(dir)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn put_job(&self, id: &str, yaml: &str) {
+        fs::write(self.0.join(format!("jobs/{id}.yaml")), yaml).expect("a file");
+    }
+
+    /// The file that whoever dies leaves, so that the next goes on.
+    pub(crate) fn died(&self) -> PathBuf {
+        self.0.join("died")
+    }
+
+    /// The binary with arguments. What somebody's shell sets must not matter.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+        command.env_clear().env("CRONHOLD_DATA", "home").current_dir(&self.0).args(args).stdin(Stdio::null());
+        command
+    }
+
+    /// Starts a daemon. The first that comes to the point dies there, if one is given.
+    pub(crate) fn start(&self, point: Option<&str>) -> Daemon {
+        let mut command = self.command(&["up", "--name", "test", "--jobs", "jobs", "--listen", "127.0.0.1:0"]);
+        if let Some(point) = point {
+            command.env(VARIABLE, format!("{point}:{}", self.died().display()));
+        }
+        let log = OpenOptions::new().create(true).append(true).open(self.0.join("log")).expect("a log");
+        let said = log.metadata().expect("a file").len();
+        Daemon { child: command.stderr(log).spawn().expect("the binary starts"), said }
+    }
+
+    /// Waits until a daemon is ready.
+    pub(crate) fn wait_until_ready(&self, daemon: &Daemon) {
+        let said = usize::try_from(daemon.said).expect("a short log");
+        eventually("the daemon is ready", || self.log()[said..].lines().any(|line| line.ends_with("  ready")));
+    }
+
+    /// All that daemons have said here.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.0.join("log")).expect("a log")
+    }
+
+    /// Gives a command, and waits for its end.
+    pub(crate) fn give(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the binary starts")
+    }
+
+    /// Gives a command that must succeed.
+    #[track_caller]
+    pub(crate) fn done(&self, args: &[&str]) {
+        let Output { status, stdout, stderr } = self.give(args);
+        let said = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert_eq!(status.code(), Some(0), "{args:?}: {said}");
+    }
+
+    /// What is stored, as a reader beside the daemon sees it.
+    pub(crate) fn stored(&self) -> Stored {
+        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
+        Stored(SqliteStore::open_reader(self.0.join("home/cronhold.db"), options).expect("a store"))
+    }
+
+    /// The data directory of the daemon.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+}
+
+impl Drop for Place {
+    /// Ends what a keeper would keep. Where something went wrong, the directory is left to be looked at.
+    fn drop(&mut self) {
+        end_keeper_of(&self.home());
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// A daemon that runs. It is killed when the test is done with it.
+pub(crate) struct Daemon {
+    child: Child,
+    /// Where its part of the log begins.
+    said: u64,
+}
+
+impl Daemon {
+    /// Whether it has killed itself. It must not end in another way.
+    pub(crate) fn is_dead(&mut self) -> bool {
+        let Some(status) = self.child.try_wait().expect("a child") else { return false };
+        assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status:?}");
+        true
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        self.send(Signal::TERM);
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is stored.
+pub(crate) struct Stored(SqliteStore);
+
+impl Stored {
+    fn page(&self, query: &Query) -> Vec<Record> {
+        let page = wait_for(self.0.page(query, usize::from(u16::MAX))).expect("a page");
+        page.records.into_iter().map(|stored| stored.record).collect()
+    }
+
+    pub(crate) fn runs(&self) -> Vec<Arc<Run>> {
+        let records = self.page(&Query::Runs(RunQuery::default())).into_iter();
+        records.filter_map(|record| if let Record::Run(run) = record { Some(run) } else { None }).collect()
+    }
+
+    pub(crate) fn cursors(&self) -> Vec<Arc<Cursor>> {
+        let records = self.page(&Query::Cursors { after: None }).into_iter();
+        records.filter_map(|record| if let Record::Cursor(cursor) = record { Some(cursor) } else { None }).collect()
+    }
+
+    pub(crate) fn output(&self, run: &Run) -> String {
+        let chunk = wait_for(self.0.read(run.id, 0, usize::MAX)).expect("an output");
+        String::from_utf8(chunk.bytes).expect("text")
+    }
+
+    /// Who holds a lock.
+    pub(crate) fn holder(&self, lock: &str) -> Option<Record> {
+        let key = Key::Lock(LockName::parse(lock).expect("a name"));
+        wait_for(self.0.load(&[key])).expect("an answer").pop().flatten().map(|stored| stored.record)
+    }
+}
+
+fn wait_for<T>(pending: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("an executor").block_on(pending)
+}

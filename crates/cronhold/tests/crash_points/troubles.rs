@@ -1,0 +1,95 @@
+//! What is no death and just as bad: a daemon that stands still and goes on as if nothing had been, and a store that has
+//! lost its last seconds.
+
+use std::fs;
+
+use cronhold_core::State;
+use cronhold_schedule::Span;
+use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::outcome;
+use super::place::{Place, Stored};
+use super::points::Loses;
+use super::processes::eventually;
+use super::story::come_to_rest;
+use super::workload::{Traces, Workload};
+
+/// For so many seconds nobody does anything. Some occurrences of each job fall into it.
+const STANDS_STILL: i64 = 3;
+/// The files of a store.
+const FILES: [&str; 3] = ["cronhold.db", "cronhold.db-wal", "cronhold.db-shm"];
+
+/// Seconds of a clock that nobody sets.
+fn seconds() -> i64 {
+    clock_gettime(ClockId::Monotonic).tv_sec
+}
+
+fn place(name: &str, workload: Workload) -> Place {
+    let place = Place::new(name);
+    workload.jobs(place.dir(), false).into_iter().for_each(|(id, yaml)| place.put_job(id, &yaml));
+    place
+}
+
+fn successes(stored: &Stored) -> usize {
+    stored.runs().iter().filter(|run| run.state == State::Success).count()
+}
+
+/// Programs go on meanwhile and are taken up; what was due meanwhile is late.
+#[test]
+fn a_daemon_that_stands_still() {
+    let place = place("stands-still", Workload::Locked);
+    let daemon = place.start(None);
+    place.wait_until_ready(&daemon);
+    eventually("a program runs", || Traces::read(place.dir()).starts() > 0);
+    daemon.send(Signal::STOP);
+    let begin = seconds();
+    eventually("some time has passed", || seconds() - begin >= STANDS_STILL);
+    daemon.send(Signal::CONT);
+    come_to_rest(&place, Workload::Locked);
+    outcome::assert_right("a standstill", Loses::Nothing, Workload::Locked, &place);
+    place.done(&["holes"]);
+    daemon.stop();
+}
+
+/// Occurrences are claimed once more, as the same runs. The keeper knows them, and no program runs twice.
+#[test]
+fn a_store_that_has_lost_its_last_seconds() {
+    let place = place("lost-seconds", Workload::Ticks);
+    let (home, kept) = (place.home(), place.dir().join("kept"));
+    fs::create_dir(&kept).expect("a directory");
+    let daemon = place.start(None);
+    place.wait_until_ready(&daemon);
+    eventually("there is something to keep", || successes(&place.stored()) >= 1);
+    drop(daemon);
+    FILES.iter().for_each(|file| drop(fs::copy(home.join(file), kept.join(file))));
+    let before = successes(&place.stored());
+    let daemon = place.start(None);
+    place.wait_until_ready(&daemon);
+    eventually("there is something to lose", || successes(&place.stored()) >= before + 2);
+    drop(daemon);
+    let last = place.stored().runs().iter().map(|run| run.nominal).max().expect("there are some");
+    for file in FILES {
+        let _ = fs::remove_file(home.join(file));
+        let _ = fs::copy(kept.join(file), home.join(file));
+    }
+    let daemon = place.start(None);
+    place.wait_until_ready(&daemon);
+    eventually("it has come past what was lost", || {
+        let is_new = |at| at > last.plus(Span::from_millis(1));
+        place.stored().runs().iter().any(|run| is_new(run.nominal) && run.state == State::Success)
+    });
+    // Nothing new begins, and what has begun comes to its end.
+    come_to_rest(&place, Workload::Ticks);
+    let (stored, traces) = (place.stored(), Traces::read(place.dir()));
+    let mut refused = 0;
+    for run in stored.runs() {
+        let (starts, _) = traces.of(&run);
+        assert_eq!(starts, 1, "{}#{} ran {starts} times: {:?}", run.job, run.number.0, run.log);
+        let reason = run.reason.as_ref().map(ToString::to_string).unwrap_or_default();
+        refused += usize::from(reason.starts_with("not launched: the run is known already"));
+    }
+    assert!(refused >= 2, "only {refused} were claimed twice");
+    place.done(&["holes"]);
+    daemon.stop();
+}

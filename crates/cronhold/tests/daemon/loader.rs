@@ -1,0 +1,52 @@
+//! A directory is applied by the node that holds its lock. On a store of one node that is always the one.
+
+use std::fs;
+
+use super::daemon::{Daemon, Place};
+use super::files::{TICK, jobs};
+
+/// The lock of the directory without a prefix, and of one that has one.
+const PLAIN: &str = "#cronhold/loader/";
+const OPS: &str = "#cronhold/loader/ops";
+
+#[test]
+fn a_daemon_holds_the_locks_of_its_directories_while_it_runs() {
+    let place = Place::new("loader");
+    place.put_job("a", TICK);
+    fs::create_dir(place.path("ops")).expect("a folder");
+    fs::write(place.path("ops/b.yaml"), TICK).expect("written");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--jobs", "ops=ops"]));
+    daemon.wait_for("ready");
+    let first = place.holder(PLAIN);
+    assert!(first.is_some() && place.holder(OPS) == first, "{first:?}");
+    let (status, log) = daemon.stop();
+    assert!(status.success() && !log.contains("loaded by"), "{log}");
+    assert_eq!((place.holder(PLAIN), place.holder(OPS)), (None, None), "whoever stops lets go");
+
+    // Who dies does not, and is the same in its next life.
+    place.up().kill();
+    assert_eq!((place.holder(PLAIN), place.holder(OPS)), (first, None));
+    let mut daemon = place.up();
+    assert_eq!(place.holder(PLAIN), first);
+    place.put_job("a", &TICK.replace("1s", "2s"));
+    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.kill();
+}
+
+/// A store that was another node's, and whose lock nobody has let go.
+#[test]
+fn a_daemon_with_another_identity_is_not_kept_out() {
+    let place = Place::new("loader-other");
+    place.put_job("a", TICK);
+    place.up().kill();
+    let before = place.holder(PLAIN);
+    fs::remove_file(place.path("home/node-id")).expect("there");
+    place.put_job("b", TICK);
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    daemon.wait_for("jobs: 2 jobs, 1 new or changed");
+    daemon.wait_for("ready");
+    assert_eq!(jobs(&place), "a 1, b 1");
+    let now = place.holder(PLAIN);
+    assert!(now.is_some() && now != before, "{now:?}");
+    daemon.kill();
+}

@@ -1,0 +1,233 @@
+//! Doing what a plot says: each act at its time, and what follows from it later.
+
+use cronhold_core::NodeId;
+use cronhold_core::command::Command;
+use cronhold_core::record::Actor;
+use cronhold_schedule::Span;
+
+use crate::chance::Chance;
+use crate::check::Turn;
+use crate::machine::Machine;
+use crate::play::Play;
+use crate::plot::What;
+
+/// A pause is lifted this often until it is, and a node is asked to drain no more.
+const RESUME_EVERY: Span = Span::from_secs(5);
+
+/// A keeper that has no program to lose is lost this much later, and is looked at so often until then.
+const KEEPER_PATIENCE: Span = Span::from_secs(300);
+const KEEPER_LOOK: Span = Span::from_millis(700);
+
+/// Something that happens at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Then {
+    /// An act of the plot.
+    Act(usize),
+    /// The daemon of a machine starts again.
+    Start(usize),
+    /// A daemon that was asked to stop is gone, and stays down for a while.
+    Gone(usize, Span),
+    /// The daemon of a machine goes on after the pause of an act.
+    GoOn(usize, usize),
+    /// The keeper of a machine dies, unless it has nothing and there is patience left.
+    LoseKeeper(usize, Span),
+    /// The storm of an act is over.
+    Lull(usize),
+    /// What people did is undone, after all trouble.
+    Undo,
+}
+
+/// What happens to a daemon after some steps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Doom {
+    /// It crashes, and is down for so long.
+    Crash(Span),
+    /// It stands still for so long, by an act of this number.
+    Pause(Span, usize),
+}
+
+impl Play {
+    /// Lets something happen.
+    pub(crate) fn act(&mut self, then: Then) {
+        match then {
+            Then::Act(number) => self.act_of_plot(number),
+            Then::Start(machine) => {
+                if self.machines[machine].handle().is_none() {
+                    self.machines[machine].start();
+                }
+            }
+            Then::Gone(machine, down) => self.crash(machine, down),
+            Then::GoOn(machine, number) => self.machines[machine].resume(number),
+            Then::LoseKeeper(machine, patience) => self.lose_keeper(machine, patience),
+            Then::Lull(number) => self.weather.end(number).into_iter().for_each(|storm| self.stage.lull(storm)),
+            Then::Undo => self.undo(),
+        }
+    }
+
+    fn act_of_plot(&mut self, number: usize) {
+        let now = self.stage.time.now();
+        match self.plot.acts[number].what {
+            What::Machine(machine) => {
+                self.machines[machine].is_there = true;
+                self.machines[machine].start();
+            }
+            What::Job(job) => {
+                let command = self.workload.opening(job);
+                self.ask(number, command);
+            }
+            What::Calls { away, unknown } => self.weather.fail(away, unknown),
+            What::Hints(loss) => self.weather.lose_hints(loss),
+            What::Reports(loss) => self.weather.lose_reports(loss),
+            What::Crash { machine, steps, down } => self.doom(machine, steps, Doom::Crash(down)),
+            What::Pause { machine, steps, lasts } => self.doom(machine, steps, Doom::Pause(lasts, number)),
+            What::Stop { machine, gone, down } => {
+                if self.machines[machine].stop() {
+                    self.put(now.plus(gone), Then::Gone(machine, down));
+                }
+            }
+            What::SetClock { machine, ahead } => {
+                self.stage.say(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.machines[machine].clock.set(ahead);
+                self.stage.turned(machine, Turn::Disturbed);
+            }
+            What::SetStoreClock { ahead } => {
+                self.stage.say("store", || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.store_clock.set(ahead);
+                (0..self.machines.len()).for_each(|machine| self.stage.turned(machine, Turn::Disturbed));
+            }
+            What::Storm { storm, lasts } => {
+                self.stage.storm(storm);
+                self.weather.begin(number, storm);
+                self.put(now.plus(lasts), Then::Lull(number));
+            }
+            What::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
+            What::Meddle => {
+                if let Some(command) = self.workload.meddle(number) {
+                    self.ask(number, command);
+                }
+            }
+            What::Drain { machine, on } => {
+                let command = Command::Drain { node: self.machines[machine].node(), on };
+                self.ask(number, command);
+            }
+        }
+    }
+
+    /// Something happens to a daemon after so many more of its steps. What was to happen before does at once.
+    fn doom(&mut self, machine: usize, steps: u64, doom: Doom) {
+        if let Some((_, before)) = self.doomed.remove(&machine) {
+            self.meet(machine, before);
+        }
+        if steps == 0 {
+            self.meet(machine, doom);
+        } else {
+            self.doomed.insert(machine, (steps, doom));
+        }
+    }
+
+    /// What was to happen to a daemon does.
+    pub(crate) fn meet(&mut self, machine: usize, doom: Doom) {
+        match doom {
+            Doom::Crash(down) => self.crash(machine, down),
+            Doom::Pause(lasts, number) => {
+                self.doomed.remove(&machine);
+                if self.machines[machine].pause(number) {
+                    self.put(self.stage.time.now().plus(lasts), Then::GoOn(machine, number));
+                }
+            }
+        }
+    }
+
+    /// The keeper of a machine dies, as soon as it has something to lose.
+    fn lose_keeper(&mut self, machine: usize, patience: Span) {
+        if self.machines[machine].is_busy() || patience.is_zero() {
+            return self.machines[machine].lose_keeper();
+        }
+        let next = Then::LoseKeeper(machine, patience.minus(KEEPER_LOOK));
+        self.put(self.stage.time.now().plus(KEEPER_LOOK), next);
+    }
+
+    /// Everything works from now on.
+    pub(crate) fn end_trouble(&mut self) {
+        self.stage.say("end", || "of all trouble".to_owned());
+        self.doomed.clear();
+        self.weather.clear_up().into_iter().for_each(|storm| self.stage.lull(storm));
+        self.machines.iter_mut().for_each(Machine::recover);
+        self.put(self.stage.time.now(), Then::Undo);
+    }
+
+    /// The daemon of a machine crashes, and starts again later.
+    pub(crate) fn crash(&mut self, machine: usize, down: Span) {
+        self.doomed.remove(&machine);
+        if self.machines[machine].handle().is_none() {
+            return;
+        }
+        self.machines[machine].crash();
+        self.put(self.stage.time.now().plus(down), Then::Start(machine));
+    }
+
+    /// Pauses are lifted, nodes drain no more, and what no node may start is skipped.
+    fn undo(&mut self) {
+        let now = self.stage.time.now();
+        let there = self.machines.iter().zip(&self.plot.machines).filter(|(machine, _)| machine.is_there);
+        let there: Vec<_> = there.map(|(machine, build)| (machine.node(), &build.labels)).collect();
+        for command in self.workload.resume().into_iter().chain(self.workload.give_up(&there)) {
+            self.ask_later(now, command);
+        }
+        let drained: Vec<NodeId> =
+            self.stage.ask(|mirror| mirror.nodes.values().filter(|node| node.draining).map(|node| node.id).collect());
+        for node in drained {
+            self.ask_later(now, Command::Drain { node, on: false });
+        }
+        self.put(now.plus(RESUME_EVERY), Then::Undo);
+    }
+
+    /// Somebody asks one of the daemons that are up, by an act.
+    fn ask(&mut self, number: usize, command: Command) {
+        if self.stage.is_filmed() {
+            self.asked.insert(number, in_words(&command));
+        }
+        self.ask_one(&Chance::of(self.plot.seed, "who is asked", number as u64), command);
+    }
+
+    /// Somebody asks at a moment after all trouble, to undo what was done to a machine.
+    fn ask_later(&self, now: Span, command: Command) {
+        self.ask_one(&Chance::of(self.plot.seed, "who is asked later", now.micros()), command);
+    }
+
+    fn ask_one(&self, chance: &Chance, command: Command) {
+        let up: Vec<&Machine> = self.machines.iter().filter(|machine| machine.handle().is_some()).collect();
+        if up.is_empty() {
+            return;
+        }
+        let machine = *chance.pick(&up);
+        let Some(handle) = machine.handle().cloned() else { return };
+        let (stage, who) = (self.stage.clone(), machine.name.clone());
+        stage.say(&who, || format!("anna asks: {}", in_words(&command)));
+        self.stage.executor.spawn(machine.whose(), async move {
+            let answer = handle.ask(Actor::Operator("anna".to_owned()), command).await;
+            stage.say(&who, || match answer {
+                Ok(answer) => format!("anna hears: {answer:?}"),
+                Err(refused) => format!("anna hears: {refused}"),
+            });
+        });
+    }
+}
+
+/// A command without the whole job in it.
+fn in_words(command: &Command) -> String {
+    match command {
+        Command::PutJob { id, job, .. } => {
+            format!(
+                "put {id}: {:?}, {:?} for {}, {:?}, {:?}, {} schedules",
+                job.overlap,
+                job.lock,
+                job.ttl,
+                job.nodes,
+                job.catch_up.policy,
+                job.schedules.len()
+            )
+        }
+        other => format!("{other:?}"),
+    }
+}

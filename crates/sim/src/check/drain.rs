@@ -1,0 +1,81 @@
+//! A node that drains starts nothing any more, as soon as it can know: it looks at the list of nodes with each beat, and
+//! when it looks a second time it must have heard the answer to the first.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Node, Record};
+use cronhold_core::{NodeId, State};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Committed, Unit};
+
+use super::{Checker, Opinion, Scene, starting};
+use crate::mirror::name;
+
+/// A node may be wrong about the store's time by half a second, and a decision takes its time when it begins.
+const SLACK: Span = Span::from_secs(1);
+
+/// Remembers who drains, and since when they must know.
+#[derive(Debug, Default)]
+pub(super) struct Drain {
+    draining: BTreeMap<NodeId, Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Drain {
+    fn note(&mut self, node: &Node) {
+        if node.draining {
+            self.draining.entry(node.id).or_default();
+        } else {
+            self.draining.remove(&node.id);
+        }
+    }
+}
+
+impl Checker for Drain {
+    fn name(&self) -> &'static str {
+        "a node that drains starts nothing"
+    }
+
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+        if self.draining.is_empty() {
+            return Ok(());
+        }
+        for run in starting(mirror, unit) {
+            let known = run.owner.and_then(|owner| self.draining.get(&owner.node)).and_then(|known| known.since);
+            let Some((since, decided)) = known.zip(run.entered(State::Starting)) else { continue };
+            if decided > since.plus(SLACK) {
+                return Err(format!("{} starts at {decided} on a node that knows since {since}", name(run)));
+            }
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, _: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+        for change in &unit.changes {
+            if let Change::Put(Record::Node(node)) = change {
+                self.note(node);
+            }
+        }
+        Ok(())
+    }
+
+    fn beaten(&mut self, _: Scene<'_>, node: &Node) -> Opinion {
+        self.note(node);
+        Ok(())
+    }
+
+    fn saw_nodes(&mut self, scene: Scene<'_>, node: NodeId) {
+        if let Some(known) = self.draining.get_mut(&node) {
+            known.looks += 1;
+            if known.looks == 2 {
+                known.since = Some(scene.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A job that has a run on each node has one on each: an occurrence that is claimed while all goes well has a run for
+//! every node that may run it and has been there for a while. Who came or went just now may be in or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Node, Record, ScheduleId};
+use cronhold_core::{JobId, NodeId};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Unit;
+
+use super::fitness::Fitness;
+use super::{Checker, Opinion, Scene, Turn, runs};
+
+/// After this long everybody knows who is there: six seconds, and some calls of up to two seconds each way.
+const KNOWN_AFTER: Span = Span::from_secs(20);
+
+/// Remembers who is there.
+#[derive(Debug, Default)]
+pub(super) struct Each {
+    fitness: Fitness,
+}
+
+impl Checker for Each {
+    fn name(&self) -> &'static str {
+        "a run on each node is on each"
+    }
+
+    fn before(&mut self, scene: Scene<'_>, unit: &Unit) -> Opinion {
+        let mut claimed: BTreeMap<(&JobId, &ScheduleId, Instant), BTreeSet<NodeId>> = BTreeMap::new();
+        for run in runs(unit).filter(|run| run.attempt == 1 && !scene.mirror.runs.contains_key(&run.id)) {
+            if let (Some(schedule), Some(target)) = (&run.schedule, run.target) {
+                claimed.entry((&run.job, schedule, run.nominal)).or_default().insert(target);
+            }
+        }
+        for ((job, _, nominal), nodes) in claimed {
+            let Some(job) = scene.mirror.jobs.get(job) else { continue };
+            let may = scene.mirror.nodes.values().filter(|node| !node.draining && job.job.nodes.allow(&node.labels));
+            if let Some(node) = may.filter(|node| !nodes.contains(&node.id)).find(|node| self.is_known(scene, node.id))
+            {
+                return Err(format!("{} has no run for {nominal} on {}, which is there", job.id, node.name));
+            }
+        }
+        for change in &unit.changes {
+            if let Change::Put(Record::Node(node)) = change {
+                self.fitness.turned(Some(node.id), Turn::Disturbed, scene.at);
+            }
+        }
+        Ok(())
+    }
+
+    fn beaten(&mut self, scene: Scene<'_>, node: &Node) -> Opinion {
+        self.fitness.beaten(node.id, scene.at);
+        Ok(())
+    }
+
+    fn turned(&mut self, scene: Scene<'_>, node: Option<NodeId>, turn: Turn) {
+        self.fitness.turned(node, turn, scene.at);
+    }
+}
+
+impl Each {
+    /// Whether a node has been there long enough, and whoever claims cannot have lost sight of it.
+    fn is_known(&self, scene: Scene<'_>, node: NodeId) -> bool {
+        let others = scene.mirror.nodes.keys().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared));
+        let since = self.fitness.since(node, scene.at, scene.is_shared);
+        since.is_some_and(|since| others.max().unwrap_or(since).max(since).plus(KNOWN_AFTER) <= scene.at)
+    }
+}

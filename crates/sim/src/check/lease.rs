@@ -1,0 +1,87 @@
+//! Programs fence themselves. What must be alone has a lease on a store that nodes share: its program is launched with a
+//! time at which it ends, never lives longer, and its run is given up by others only when it is dead. On a store of one
+//! node nobody else gives up a run, so that there no run is over while its program lives.
+
+use std::collections::BTreeMap;
+
+use cronhold_core::RunId;
+use cronhold_schedule::Span;
+use cronhold_store::Unit;
+
+use super::{Checker, Launch, Opinion, Scene, ending};
+use crate::mirror::{name, name_of};
+
+/// Remembers which programs live, and until when they may.
+#[derive(Debug, Default)]
+pub(super) struct Lease {
+    live: BTreeMap<RunId, Live>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Live {
+    /// Whether its run must not be over before it has ended.
+    is_bound: bool,
+    kill_at: Option<Span>,
+}
+
+impl Live {
+    fn outlived(&self, at: Span) -> Option<Span> {
+        self.kill_at.filter(|kill_at| *kill_at < at)
+    }
+}
+
+impl Checker for Lease {
+    fn name(&self) -> &'static str {
+        "programs end before others believe it"
+    }
+
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+        for run in ending(mirror, unit) {
+            if self.live.get(&run.id).is_some_and(|live| live.is_bound) {
+                return Err(format!("{} is {} while its program lives", name(run), run.state));
+            }
+        }
+        Ok(())
+    }
+
+    fn launched(&mut self, scene: Scene<'_>, Launch { run, kill_at, .. }: &Launch<'_>) -> Opinion {
+        let has_lease = scene.is_shared && run.terms.lease.is_some();
+        let live = Live { is_bound: has_lease || !scene.is_shared, kill_at: *kill_at };
+        self.live.insert(run.id, live);
+        if has_lease && kill_at.is_none() {
+            return Err(format!("{} has a lease, and its program starts without an end", name(run)));
+        }
+        if live.outlived(scene.at).is_some() {
+            return Err(format!("{} starts after its lease is over", name(run)));
+        }
+        let is_over = scene.mirror.runs.get(&run.id).is_some_and(|run| run.state.is_finished());
+        if is_over && live.is_bound {
+            return Err(format!("{} starts after its run was over", name(run)));
+        }
+        Ok(())
+    }
+
+    fn extended(&mut self, run: RunId, kill_at: Span) {
+        if let Some(before) = self.live.get_mut(&run).and_then(|live| live.kill_at.as_mut()) {
+            *before = kill_at.max(*before);
+        }
+    }
+
+    fn ended(&mut self, scene: Scene<'_>, run: RunId) -> Opinion {
+        let outlived = self.live.remove(&run).and_then(|live| live.outlived(scene.at));
+        match outlived {
+            Some(kill_at) => {
+                let late = scene.at.minus(kill_at);
+                Err(format!("the program of {} lived {late} longer than its lease", name_of(scene.mirror, run)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn rested(&mut self, scene: Scene<'_>) -> Opinion {
+        match self.live.iter().find(|(_, live)| live.outlived(scene.at).is_some()) {
+            Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(scene.mirror, *run))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Programs run only where they may: on a node that has the labels which their job asks for, and on the very node that
+//! a run is for, where its job has a run on each.
+
+use cronhold_store::Unit;
+
+use super::{Checker, Opinion, Scene, starting};
+use crate::mirror::name;
+
+/// Looks at every run that is about to get a program.
+#[derive(Debug, Default)]
+pub(super) struct Place;
+
+impl Checker for Place {
+    fn name(&self) -> &'static str {
+        "programs run where they may"
+    }
+
+    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+        for run in starting(mirror, unit) {
+            let Some(owner) = run.owner else { return Err(format!("{} starts on no node", name(run))) };
+            if let Some(target) = run.target.filter(|target| *target != owner.node) {
+                return Err(format!("{} is for node {target} and starts on node {}", name(run), owner.node));
+            }
+            let (Some(job), Some(node)) = (mirror.jobs.get(&run.job), mirror.nodes.get(&owner.node)) else { continue };
+            // Nobody knows any more what a job asked for that is gone, also when there is another of its name.
+            if job.uid == run.uid && !job.job.nodes.allow(&node.labels) {
+                let node = &node.name;
+                return Err(format!("{} starts on {node}, which does not have the labels of its job", name(run)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! Every run that is over says why: anything but a plain success has a reason, and one that fits its state.
+
+use cronhold_core::State;
+use cronhold_store::Unit;
+
+use super::{Checker, Opinion, Scene, runs};
+use crate::mirror::name;
+
+/// Looks at every run that is over.
+#[derive(Debug, Default)]
+pub(super) struct Reasons;
+
+impl Checker for Reasons {
+    fn name(&self) -> &'static str {
+        "every outcome has a reason"
+    }
+
+    fn before(&mut self, _: Scene<'_>, unit: &Unit) -> Opinion {
+        for run in runs(unit).filter(|run| run.state.is_finished()) {
+            match &run.reason {
+                Some(reason) if !reason.fits(run.state) => {
+                    return Err(format!("{} is {} for a reason that cannot be: {reason}", name(run), run.state));
+                }
+                None if run.state != State::Success => {
+                    return Err(format!("{} is {} for no reason", name(run), run.state));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

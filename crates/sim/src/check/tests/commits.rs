@@ -1,0 +1,221 @@
+//! What commits must not do.
+
+use std::sync::Arc;
+
+use cronhold_core::decision::{Change, Free, Take};
+use cronhold_core::job::{CatchUp, CatchUpPolicy, Nodes, Schedule};
+use cronhold_core::record::{Actor, Backlog, Key, LockName, Pause, Pauses, Record, Run, Transition};
+use cronhold_core::{NodeId, RunId, RunNumber};
+use cronhold_schedule::{Instant, Span, Spec, Timing};
+use cronhold_store::Unit;
+
+use super::*;
+use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
+
+/// What the checkers say after a job was put and some units were done.
+fn said(units: impl IntoIterator<Item = Unit>) -> String {
+    let mut bench = Bench::new();
+    units.into_iter().for_each(|unit| bench.commit(&unit));
+    bench.rest();
+    bench.said()
+}
+
+#[track_caller]
+fn says(units: impl IntoIterator<Item = Unit>, expected: &str) {
+    let said = said(units);
+    assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}\ninstead of\n{expected}");
+}
+
+#[test]
+fn all_is_well() {
+    let (started, ended) = (run(1, &[Waiting, Starting]), run(1, &[Waiting, Starting, Success]));
+    says([unit([put(&started), state(&[&started])]), unit([put(&ended), state(&[])])], "");
+}
+
+#[test]
+fn an_occurrence_is_claimed_once() {
+    let ended = run(1, &[Waiting, Starting, Success]);
+    let other = Run { id: RunId::from_key(ended.nominal, "other"), number: RunNumber(2), ..ended.clone() };
+    says([unit([put(&ended)]), unit([put(&other)])], "one first start for each occurrence: j#2 and j#1 are both for");
+}
+
+#[test]
+fn runs_move_along_the_table() {
+    let leap = run(1, &[Waiting, Running, Success]);
+    says([unit([put(&leap)])], "the state table is obeyed: j#1 went from waiting to running");
+    let (ended, again) = (run(1, &[Waiting, Starting, Success]), run(1, &[Waiting, Starting, Success, Failure]));
+    says([unit([put(&ended)]), unit([put(&again)])], "j#1 was success and went on by itself");
+    let waiting = run(1, &[Waiting]);
+    let forget = Unit { changes: vec![Change::Delete(Key::Run(waiting.id))], ..unit([]) };
+    says([unit([put(&waiting), state(&[&waiting])]), forget], "j#1 was forgotten while it was waiting");
+}
+
+/// A late report leaves one note, and nothing else.
+#[test]
+fn what_is_over_stays_as_it_is() {
+    let over = run(1, &[Waiting, Starting, Error]);
+    let note = |run: &Run| {
+        let message = "its program ended later: success".to_owned();
+        let entry = Transition { at: run.nominal, state: Error, actor: Actor::Program, message };
+        Run { log: run.log.iter().cloned().chain([entry]).collect(), ..run.clone() }
+    };
+    let noted = note(&over);
+    says([unit([put(&over)]), unit([put(&noted)])], "");
+    says([unit([put(&over)]), unit([put(&noted)]), unit([put(&note(&noted))])], "two notes of how its program ended");
+    let bent = Run { reason: Some(Reason::StartUnknown), ..noted };
+    says([unit([put(&over)]), unit([put(&bent)])], "j#1 was error and a note of its program changed that");
+    let moved = Run { due: Some(Instant::EPOCH), ..over.clone() };
+    says([unit([put(&over)]), unit([put(&moved)])], "j#1 was error and was changed");
+}
+
+#[test]
+fn every_outcome_has_a_reason() {
+    let failed = Run { reason: None, ..run(1, &[Waiting, Starting, Failure]) };
+    says([unit([put(&failed)])], "every outcome has a reason: j#1 is failure for no reason");
+    let failed = Run { reason: Some(Reason::Overlap), ..failed };
+    says([unit([put(&failed)])], "j#1 is failure for a reason that cannot be: overlap");
+}
+
+#[test]
+fn nothing_starts_while_paused_or_removed() {
+    let pause = Pause { since: Instant::EPOCH, by: Actor::JobFiles, why: String::new() };
+    let paused = Record::Pause(Arc::new(Pauses { current: Some(pause), last: None }));
+    let started = run(1, &[Waiting, Starting]);
+    let start = || unit([put(&started), state(&[&started])]);
+    says([unit([paused]), start()], "j#1 starts while its job or everything is paused");
+    let removed = Unit { changes: vec![Change::Delete(Key::Job(job_id()))], ..unit([]) };
+    says([removed, start()], "j#1 starts though its job was removed");
+}
+
+#[test]
+fn a_lock_has_one_holder() {
+    let lock = LockName::parse("l").expect("a letter");
+    let started = |number| Run { lock: Some(lock.clone()), ..run(number, &[Waiting, Starting]) };
+    let (one, two) = (started(1), started(2));
+    let take = |run: &Run| Take { lock: lock.clone(), holder: run.id, ttl: None };
+    let first = Unit { take: vec![take(&one)], ..unit([put(&one), state(&[&one])]) };
+    let second = Unit { take: vec![take(&two)], ..unit([put(&two), state(&[&one, &two])]) };
+    says([first.clone(), second], "takes the lock `l` from run");
+    let ended = Run { lock: Some(lock.clone()), ..run(1, &[Waiting, Starting, Success]) };
+    says([first.clone(), unit([put(&ended), state(&[])])], "j#1 is success and holds the lock `l`");
+    let early = Unit { free: vec![Free { lock: lock.clone(), holder: one.id }], ..unit([]) };
+    says([first, early], "the lock `l` is freed while j#1 has its program");
+}
+
+#[test]
+fn runs_of_a_job_do_not_overlap() {
+    let (one, two) = (run(1, &[Waiting, Starting]), run(2, &[Waiting, Starting]));
+    says(
+        [unit([put(&one), state(&[&one])]), unit([put(&two), state(&[&one, &two])])],
+        "j#2 starts beside j#1, which is starting",
+    );
+}
+
+#[test]
+fn numbers_are_given_once() {
+    let (one, two) = (run(1, &[Waiting, Starting, Success]), run(2, &[Waiting, Starting, Success]));
+    says([unit([put(&one), put(&Run { number: RunNumber(1), ..two })])], "two runs are called j#1");
+}
+
+#[test]
+fn sets_count_what_is_there() {
+    let started = run(1, &[Waiting, Starting]);
+    says([unit([put(&started), state(&[])])], "j#1 is starting and not counted as active");
+    let waiting = run(1, &[Waiting]);
+    says([unit([put(&waiting), state(&[])])], "j#1 is waiting and the queue says otherwise");
+    let ended = run(1, &[Waiting, Starting, Success]);
+    says([unit([put(&ended), state(&[&started])])], "j still counts run");
+}
+
+#[test]
+fn everything_comes_to_rest_with_one_outcome() {
+    let started = run(1, &[Waiting, Starting]);
+    says([unit([put(&started), state(&[&started])])], "it never comes to rest: j#1 is starting");
+    let ended =
+        Run { retried_by: Some(RunId::from_key(Instant::EPOCH, "none")), ..run(1, &[Waiting, Starting, Failure]) };
+    says([unit([put(&ended)])], "j#1 is to be tried again by a run that never was");
+    let stretch = |from, to| cronhold_core::policy::catch_up::Stretch { from, to, count: 3 };
+    let (one, two) = (run(1, &[Skipped]), run(2, &[Waiting, Starting, Success]));
+    let span = Run { span: Some(stretch(one.nominal, two.nominal)), ..one };
+    says([unit([put(&span), put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
+}
+
+#[test]
+fn programs_run_where_they_may() {
+    let nodes = Nodes::Labels(["gpu".to_owned()].into());
+    let mut bench = Bench::shared("programs run where they may", job_with(|job| job.nodes = nodes));
+    bench.pass(10);
+    bench.beat(&node("cpu", false));
+    let started = run(1, &[Waiting, Starting]);
+    bench.commit(&unit([put(&started), state(&[&started])]));
+    bench.says("j#1 starts on n1, which does not have the labels of its job");
+    let other = Run { target: Some(NodeId::from_bits(2)), ..started };
+    says([unit([put(&other), state(&[&other])])], "j#1 is for node");
+}
+
+#[test]
+fn fences_grow() {
+    let lock = LockName::parse("l").expect("a letter");
+    let (one, first) = locked(1, &lock, None);
+    let (_, second) = locked(2, &lock, None);
+    let mut bench = Bench::of("fences only grow");
+    bench.commit_with(&first, vec![(lock.clone(), 7)]);
+    let ended = Run { lock: Some(lock.clone()), ..run(1, &[Waiting, Starting, Success]) };
+    let free = vec![Free { lock: lock.clone(), holder: one.id }];
+    bench.commit(&Unit { free, ..unit([put(&ended)]) });
+    bench.commit_with(&second, vec![(lock, 7)]);
+    bench.says("the fence of the lock `l` went from 7 to 7");
+}
+
+/// A job that catches up as it says, every minute, and a backlog from second 600 to 960.
+fn catching_up(policy: CatchUpPolicy, within: u64) -> Bench {
+    let job = job_with(|job| {
+        let interval = Span::from_secs(60);
+        let spec = Spec::new(Timing::Every { interval, phase: Span::ZERO });
+        let (name, args) = (Some("s".to_owned()), std::collections::BTreeMap::new());
+        job.schedules = vec![Schedule { name, spec, args, enabled: true, stop: None }];
+        job.catch_up = CatchUp { policy, within: Span::from_secs(within) };
+    });
+    let mut bench = Bench::shared("catch-up stays within its policy", job);
+    let [from, to] = [600, 960].map(Instant::from_secs);
+    let (job, schedule, due) = (job_id(), schedule_id(), to);
+    let backlog = Backlog { job, schedule, from, position: from, to, count: 7, due, later: Vec::new() };
+    bench.commit(&unit([Record::Backlog(Arc::new(backlog))]));
+    bench
+}
+
+/// A run that catches up the occurrence of a second, decided at second 1000.
+fn caught_up(number: u64, second: i64) -> Run {
+    let entry =
+        |state| Transition { at: Instant::from_secs(1_000), state, actor: Actor::CatchUp, message: String::new() };
+    let log = [Waiting, Starting].map(entry).to_vec();
+    Run { nominal: Instant::from_secs(second), log, ..run(number, &[Waiting, Starting]) }
+}
+
+#[test]
+fn catch_up_is_what_the_job_wants() {
+    use CatchUpPolicy::{All, Last, None};
+    for (policy, within, second, expected) in [
+        (All, 3_600, 600, ""),
+        (Last, 3_600, 960, ""),
+        (None, 3_600, 960, "j#1 is caught up though nothing is to be"),
+        (Last, 3_600, 900, "j#1 is caught up and is not the last of its outage"),
+        (All, 300, 660, "j#1 is caught up 5m40s late, and 5m is wanted"),
+        (All, 3_600, 1_020, "j#1 is caught up and was not in the backlog"),
+    ] {
+        let mut bench = catching_up(policy, within);
+        bench.commit(&unit([put(&caught_up(1, second))]));
+        bench.says(expected);
+    }
+}
+
+#[test]
+fn catch_up_is_not_too_fast() {
+    let mut bench = catching_up(CatchUpPolicy::All, 3_600);
+    for number in 1..=300 {
+        bench.commit(&unit([put(&caught_up(number, 600))]));
+    }
+    bench.says("");
+    bench.commit(&unit([put(&caught_up(301, 600))]));
+    bench.says("j#301 is number 301 that is caught up in one second");
+}

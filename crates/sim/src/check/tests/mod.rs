@@ -1,0 +1,198 @@
+//! Each checker is shown one event that must not be, and has to say so. Here is what events are made of; beside it what
+//! commits must not do, what programs must not do, and what must not happen too early or too late.
+
+mod commits;
+mod programs;
+mod times;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cronhold_core::decision::{Change, Take};
+use cronhold_core::job::{Job, Overlap, Program};
+use cronhold_core::record::{
+    Actor, JobRecord, JobState, LockName, Node, Owner, Record, Run, ScheduleId, Source, Transition, Version,
+};
+use cronhold_core::run::Reason;
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State, World};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Committed, Unit};
+
+use super::{Court, Launch, Scene};
+use crate::mirror::Mirror;
+
+const UID: JobUid = JobUid::from_bits(1);
+const NODE: NodeId = NodeId::from_bits(1);
+
+fn job_id() -> JobId {
+    JobId::parse("j").expect("a letter")
+}
+
+fn schedule_id() -> ScheduleId {
+    ScheduleId::parse("s").expect("a letter")
+}
+
+/// A run that has been in these states.
+fn run(number: u64, states: &[State]) -> Run {
+    let nominal = Instant::from_secs(1_000 + i64::try_from(number).expect("small"));
+    let entry =
+        |state: &State| Transition { at: nominal, state: *state, actor: Actor::Schedule, message: String::new() };
+    let id = RunId::from_key(nominal, &number.to_string());
+    let state = *states.last().expect("a state");
+    let reason = match state {
+        State::Failure => Some(Reason::ExitCode(1)),
+        State::Error => Some(Reason::NodeLost),
+        State::Skipped => Some(Reason::Overlap),
+        _ => None,
+    };
+    Run {
+        schedule: Some(schedule_id()),
+        state,
+        reason,
+        owner: states.contains(&State::Starting).then_some(Owner { node: NODE, incarnation: 1 }),
+        log: states.iter().map(entry).collect(),
+        ..Run::blank(id, RunNumber(number), job_id(), UID, nominal)
+    }
+}
+
+fn job() -> Record {
+    job_with(|_| {})
+}
+
+/// A job whose runs must not overlap, and what else it says.
+fn job_with(say: impl FnOnce(&mut Job)) -> Record {
+    let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+    job.overlap = Overlap::Skip;
+    say(&mut job);
+    Record::Job(Arc::new(JobRecord::new(job_id(), UID, Arc::new(job), "UTC".into(), Source::Api)))
+}
+
+/// The set of runs that fits these runs.
+fn state(runs: &[&Run]) -> Record {
+    let mut state = JobState::new(job_id());
+    for run in runs {
+        if run.state.has_program() {
+            state.activate(run);
+        } else if run.state == State::Waiting {
+            state.queue.push(run.id.into());
+        }
+    }
+    Record::JobState(Arc::new(state))
+}
+
+fn put(run: &Run) -> Record {
+    Record::Run(Arc::new(run.clone()))
+}
+
+fn unit(records: impl IntoIterator<Item = Record>) -> Unit {
+    let changes = records.into_iter().map(Change::Put).collect();
+    Unit { version: Version::new(1, 1), compare: Vec::new(), changes, take: Vec::new(), free: Vec::new() }
+}
+
+/// Checkers that are shown one event after the other.
+struct Bench {
+    court: Court,
+    mirror: Mirror,
+    world: World,
+    at: Span,
+    is_shared: bool,
+}
+
+impl Bench {
+    /// All checkers; a job was put on a store of one node.
+    fn new() -> Self {
+        Self::with(Court::default(), job(), false)
+    }
+
+    /// One checker; a job was put on a store of one node.
+    fn of(checker: &str) -> Self {
+        Self::with(Court::only(checker), job(), false)
+    }
+
+    /// One checker; a job was put on a store that nodes share.
+    fn shared(checker: &str, job: Record) -> Self {
+        Self::with(Court::only(checker), job, true)
+    }
+
+    fn with(court: Court, job: Record, is_shared: bool) -> Self {
+        let (mirror, world, at) = (Mirror::default(), crate::world(), Span::from_secs(1_000));
+        let mut bench = Self { court, mirror, world, at, is_shared };
+        bench.commit(&unit([job]));
+        bench
+    }
+
+    fn show(&mut self, show: impl FnOnce(&mut Court, Scene<'_>)) {
+        let now = Instant::EPOCH.plus(self.at);
+        let Self { court, mirror, world, at, is_shared } = self;
+        show(court, Scene { mirror, world, at: *at, now, is_shared: *is_shared });
+    }
+
+    fn pass(&mut self, secs: u64) {
+        self.at = self.at.plus(Span::from_secs(secs));
+    }
+
+    fn commit(&mut self, unit: &Unit) {
+        let fences = unit.take.iter().map(|take| (take.lock.clone(), 7)).collect();
+        self.commit_with(unit, fences);
+    }
+
+    fn commit_with(&mut self, unit: &Unit, fences: Vec<(LockName, u64)>) {
+        self.show(|court, scene| court.before(scene, unit));
+        self.mirror.apply(unit, Instant::EPOCH.plus(self.at));
+        self.show(|court, scene| court.after(scene, unit, &Committed { fences }));
+    }
+
+    fn beat(&mut self, node: &Arc<Node>) {
+        self.mirror.beat(node, &[], Instant::EPOCH.plus(self.at));
+        self.show(|court, scene| court.beaten(scene, node));
+    }
+
+    fn launch(&mut self, run: &Run, fence: Option<u64>, kill_at: Option<u64>) {
+        let launch = Launch { run, node: NODE, fence, kill_at: kill_at.map(Span::from_secs) };
+        self.show(|court, scene| court.launched(scene, &launch));
+    }
+
+    fn end(&mut self, run: &Run) {
+        self.show(|court, scene| court.ended(scene, run.id));
+    }
+
+    fn rest(&mut self) {
+        self.pass(9_000);
+        self.show(|court, scene| court.rested(scene));
+    }
+
+    fn said(&self) -> String {
+        self.court.finding().map(|finding| finding.to_string()).unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn says(&self, expected: &str) {
+        let said = self.said();
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}\ninstead of\n{expected}");
+    }
+}
+
+/// A node that was heard of, with a label.
+fn node(label: &str, draining: bool) -> Arc<Node> {
+    let at = Instant::EPOCH;
+    Arc::new(Node {
+        id: NODE,
+        name: "n1".to_owned(),
+        incarnation: 1,
+        since: at,
+        beat: at,
+        gone: at,
+        labels: BTreeSet::from([label.to_owned()]),
+        draining,
+    })
+}
+
+/// A run that is about to start under a lock, and the unit that takes it.
+fn locked(number: u64, lock: &LockName, lease: Option<Span>) -> (Run, Unit) {
+    let mut run = run(number, &[State::Waiting, State::Starting]);
+    run.lock = Some(lock.clone());
+    run.terms.lease = lease;
+    let take = Take { lock: lock.clone(), holder: run.id, ttl: lease };
+    let unit = Unit { take: vec![take], ..unit([put(&run)]) };
+    (run, unit)
+}
