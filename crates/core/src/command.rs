@@ -34,6 +34,8 @@ pub enum Command {
         schedule: ScheduleId,
         /// Which.
         nominal: Instant,
+        /// Whether it is the start of a node rather than a time: a schedule may be of the other kind by now.
+        at_start: bool,
     },
     /// The next occurrence of a backlog may start.
     CatchUp {

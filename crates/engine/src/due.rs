@@ -80,7 +80,7 @@ impl Node {
     /// The start of the node is an occurrence for some schedules.
     fn begin(&mut self, now: Instant) {
         for (job, schedule) in self.at_start.clone() {
-            self.own.push_back((Actor::Schedule, Command::Fire { job, schedule, nominal: now }));
+            self.own.push_back((Actor::Schedule, Command::Fire { job, schedule, nominal: now, at_start: true }));
         }
     }
 
@@ -96,7 +96,7 @@ impl Node {
             let (actor, command) = match &item {
                 Item::Fire(job, schedule) => {
                     let (job, schedule) = (job.clone(), schedule.clone());
-                    (Actor::Schedule, Command::Fire { job, schedule, nominal })
+                    (Actor::Schedule, Command::Fire { job, schedule, nominal, at_start: false })
                 }
                 Item::CatchUp(job, schedule) => {
                     (Actor::CatchUp, Command::CatchUp { job: job.clone(), schedule: schedule.clone() })

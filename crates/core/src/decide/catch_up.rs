@@ -170,7 +170,7 @@ fn start(
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Result<bool, Halt> {
-    draft.view.need(occurrence::keys(table, nominal, places))?;
+    draft.view.need(occurrence::keys(draft.view, table, nominal, places))?;
     if occurrence::there(draft, table, nominal, places).is_some() {
         return Ok(true);
     }

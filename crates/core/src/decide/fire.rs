@@ -24,7 +24,13 @@ use crate::view::{Halt, View};
 const LOOK_AGAIN: Span = Span::from_secs(60);
 
 /// Decides about an occurrence that is due.
-pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId, nominal: Instant) -> Result<Done, Halt> {
+pub(super) fn decide(
+    view: &View<'_>,
+    id: &JobId,
+    schedule: &ScheduleId,
+    nominal: Instant,
+    at_start: bool,
+) -> Result<Done, Halt> {
     let keys = [Key::Job(id.clone()), Key::JobState(id.clone()), Key::Cursor(id.clone(), schedule.clone()), Key::Pause];
     view.need(keys)?;
     let plan = |next| only(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
@@ -32,11 +38,11 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId, nominal
     let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
-    if !cursor.at_start && cursor.next != Some(nominal) {
+    if cursor.at_start != at_start || !at_start && cursor.next != Some(nominal) {
         return Ok(plan(cursor.next.zip(cursor.wake)));
     }
-    // A node with an older definition or older zone data may not claim.
-    if cursor.revision != job.revision || *cursor.zones > *view.world.zones_version {
+    // A node with an older definition or older zone data may not claim. The start of a node needs neither.
+    if !at_start && (cursor.revision != job.revision || *cursor.zones > *view.world.zones_version) {
         return Ok(later());
     }
     // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
@@ -173,7 +179,7 @@ impl<'a> Claim<'a> {
 
     /// Makes the runs of an occurrence, unless they are there already: a cursor that was set back passes such a one.
     fn take(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
-        self.draft.view.need(occurrence::keys(self.table, nominal, &self.places))?;
+        self.draft.view.need(occurrence::keys(self.draft.view, self.table, nominal, &self.places))?;
         if let Some(id) = occurrence::there(&self.draft, self.table, nominal, &self.places) {
             let run = self.draft.run(id)?;
             self.move_on(nominal, run.as_deref());
@@ -208,7 +214,8 @@ impl<'a> Claim<'a> {
         if self.job.job.overlap == Overlap::Replace {
             keys.extend(self.others().map(Key::Run));
         }
-        keys.extend(nominal.into_iter().flat_map(|nominal| occurrence::keys(self.table, nominal, &self.places)));
+        let view = self.draft.view;
+        keys.extend(nominal.into_iter().flat_map(|nominal| occurrence::keys(view, self.table, nominal, &self.places)));
         keys
     }
 

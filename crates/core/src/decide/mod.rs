@@ -67,7 +67,7 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
         Command::Replan { job, even_older } => replan::decide(view, job, *even_older),
         Command::Pause { job, why } => pause::decide(view, job.as_ref(), why),
         Command::Resume { job } => resume::decide(view, job.as_ref()),
-        Command::Fire { job, schedule, nominal } => fire::decide(view, job, schedule, *nominal),
+        Command::Fire { job, schedule, nominal, at_start } => fire::decide(view, job, schedule, *nominal, *at_start),
         Command::CatchUp { job, schedule } => catch_up::decide(view, job, schedule),
         Command::Run { job, args, id, at } => run::decide(view, job, args, *id, *at),
         Command::Wake { run } => wake::decide(view, *run),

@@ -1,19 +1,21 @@
 //! The runs of one occurrence: one, or one for each node. They are made in one unit, so that an occurrence has its whole
 //! outcome or none; claims on time and from a backlog make them here alike.
 
+use std::collections::BTreeSet;
+
 use cronhold_schedule::Instant;
 
 use super::admit;
 use super::draft::Draft;
 use super::gate::{self, Gate};
 use super::motion;
-use super::place;
+use super::place::{self, NODES_MAX};
 use super::timetable::Timetable;
 use crate::ids::{JobUid, NodeId, RunId};
 use crate::policy::overlap::Admission;
 use crate::record::{Actor, JobState, Key, Run, ScheduleId};
 use crate::run::Reason;
-use crate::view::Halt;
+use crate::view::{Halt, View};
 
 /// A run that an occurrence is about to have, and whether it may start.
 pub(super) struct Candidate {
@@ -36,19 +38,23 @@ pub(super) fn run_id(
     }
 }
 
-/// The runs that an occurrence may have already: one for all, and one for each of its places.
-fn ids<'a>(
-    table: &'a Timetable<'_>,
-    nominal: Instant,
-    places: &'a [Option<NodeId>],
-) -> impl Iterator<Item = RunId> + 'a {
-    let for_all = [None].into_iter().filter(|place| !places.contains(place));
-    for_all.chain(places.iter().copied()).map(move |place| table.run_id(nominal, place))
+/// The runs that an occurrence may have already: one for all, and one for each of its places. A node that could run it
+/// when the clock stood there before may not be able to now, so all that are there count.
+fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> BTreeSet<RunId> {
+    let mut all: BTreeSet<Option<NodeId>> = places.iter().copied().chain([None]).collect();
+    if table.job.job.nodes.is_each() {
+        all.extend(view.world.nodes.iter().take(NODES_MAX).map(|node| Some(node.id)));
+        all.insert(Some(view.stamp.owner.node));
+    }
+    all.into_iter().map(|place| table.run_id(nominal, place)).collect()
 }
 
 /// What making the runs of an occurrence looks at, when there may be many. One alone is taken to be absent unasked.
-pub(super) fn keys(table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> Vec<Key> {
-    if table.job.job.nodes.is_each() { ids(table, nominal, places).map(Key::Run).collect() } else { Vec::new() }
+pub(super) fn keys(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> Vec<Key> {
+    if !table.job.job.nodes.is_each() {
+        return Vec::new();
+    }
+    ids(view, table, nominal, places).into_iter().map(Key::Run).collect()
 }
 
 /// A run that the occurrence has already. Nodes that came later do not get one of their own then: the occurrence is
@@ -59,7 +65,7 @@ pub(super) fn there(
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Option<RunId> {
-    ids(table, nominal, places).find(|id| draft.view.is_known(&Key::Run(*id)))
+    ids(draft.view, table, nominal, places).into_iter().find(|id| draft.view.is_known(&Key::Run(*id)))
 }
 
 /// Whether the occurrence has a run already.

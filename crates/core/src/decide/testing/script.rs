@@ -161,7 +161,8 @@ impl Bench {
             "fire" => {
                 let (schedule, nominal) = more.split_once(' ').expect("a schedule and a time");
                 let (job, schedule) = (job_id(first), self.schedule(first, schedule));
-                (Actor::Schedule, Command::Fire { job, schedule, nominal: instant(nominal) })
+                let at_start = self.is_at_start(&job, &schedule);
+                (Actor::Schedule, Command::Fire { job, schedule, nominal: instant(nominal), at_start })
             }
             "run" => {
                 let id = RunId::from_key(START, &format!("{} {more}", self.now));
@@ -212,7 +213,7 @@ impl Bench {
             let Some(fire) = due else { return said };
             put_off.insert(fire.clone());
             let (job, schedule, nominal) = fire;
-            said.push(self.line(Actor::Schedule, &Command::Fire { job, schedule, nominal }));
+            said.push(self.line(Actor::Schedule, &Command::Fire { job, schedule, nominal, at_start: false }));
         }
         panic!("more than {DUE_MAX} occurrences are due");
     }
@@ -230,6 +231,11 @@ impl Bench {
         let due: Vec<RunId> =
             self.runs().filter(|run| run.due.is_some_and(|due| due <= self.now)).map(|run| run.id).collect();
         due.into_iter().map(|run| self.line(Actor::Queue, &Command::Wake { run })).collect()
+    }
+
+    fn is_at_start(&self, job: &JobId, schedule: &ScheduleId) -> bool {
+        let cursor = self.records.get(&Key::Cursor(job.clone(), schedule.clone())).map(|stored| &stored.record);
+        matches!(cursor, Some(Record::Cursor(cursor)) if cursor.at_start)
     }
 
     fn schedule(&self, job: &str, name: &str) -> ScheduleId {

@@ -1,0 +1,48 @@
+//! Seeds that once broke a promise, each under the name of what was wrong.
+
+use sim::{Settings, play, world};
+
+#[track_caller]
+fn holds(seeds: &[u64]) {
+    let world = world();
+    for seed in seeds {
+        let showing = play(*seed, Settings::default(), &world);
+        assert_eq!(showing.finding, None, "seed {seed}");
+    }
+}
+
+/// The answer to its claim got lost, so that nobody had told the fence of its lock.
+#[test]
+fn a_program_started_without_its_fence() {
+    holds(&[37, 52]);
+}
+
+/// Another node had told it to end, and the hint got lost.
+#[test]
+fn a_stop_that_its_node_did_not_hear_of() {
+    holds(&[227, 1_148]);
+}
+
+/// A slow answer had put the time too far ahead, and it did not go back when the time was known.
+#[test]
+fn an_occurrence_was_claimed_early() {
+    holds(&[1_277, 1_320, 1_426]);
+}
+
+/// Nobody heard that the pause had ended, and what rested went on resting.
+#[test]
+fn a_pause_whose_end_was_not_answered() {
+    holds(&[30_241]);
+}
+
+/// A node that had been paused claimed a time of a schedule that was one for starts of nodes by then.
+#[test]
+fn a_time_was_taken_for_a_start() {
+    holds(&[32_467, 33_937]);
+}
+
+/// The clock had gone back, and the node that the run was for could not run it any more.
+#[test]
+fn an_occurrence_on_each_node_was_skipped_after_it_had_run() {
+    holds(&[37_539, 38_598, 38_887]);
+}
