@@ -205,6 +205,8 @@ impl Feed for Programs {
                 processes.settled(first);
                 over.for_each(|run| processes.settled(run));
             }
+            // Nothing is left to be said of it, so the keeper need not remember it.
+            News::Known(run) => self.processes().settled(*run),
             News::Ready { .. } => {
                 self.processes().ready();
                 self.say_words();

@@ -374,6 +374,12 @@ impl Node {
                     if let Origin::Timer { item: Item::Fire(..), due, .. } = &origin {
                         self.count_lateness(asked.stamp.at.since(*due));
                     }
+                    if let Origin::Report(run, report) = &origin
+                        && done.changes.is_empty()
+                        && !matches!(report, Report::Launched)
+                    {
+                        self.ports.feed.tell(&News::Known(*run));
+                    }
                     let answer = done.answer.clone();
                     self.settle(&asked.stamp, *done, Taken { at: turn.begin, fences: &fences }).await;
                     if let Origin::Request(reply) = origin {

@@ -151,6 +151,8 @@ pub enum News<'a> {
     Draining(bool),
     /// Another daemon has started with the identity of this node, which stops.
     Replaced,
+    /// A report was taken that changed nothing: what became of the program is known already.
+    Known(RunId),
     /// What a command asked for could not be done and nobody waits for an answer.
     Dropped(&'a str),
 }

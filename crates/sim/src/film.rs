@@ -51,7 +51,7 @@ pub(crate) fn of_unit(unit: &Unit, before: &Mirror) -> String {
 /// News of a node; nothing, where the store has told the same already.
 pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
     match news {
-        News::Committed { .. } => None,
+        News::Committed { .. } | News::Known(_) => None,
         News::Ready { planned, unfinished, .. } => Some(format!("ready: {planned} planned, {unfinished} unfinished")),
         News::StoreAway(fault) => Some(fault.to_string()),
         News::StoreBack => Some("the store is back".to_owned()),

@@ -38,7 +38,7 @@ fn a_pause_whose_end_was_not_answered() {
 /// A node that had been paused claimed a time of a schedule that was one for starts of nodes by then.
 #[test]
 fn a_time_was_taken_for_a_start() {
-    holds(&[32_467, 33_937]);
+    holds(&[375, 32_467, 33_937]);
 }
 
 /// The clock had gone back, and the node that the run was for could not run it any more.

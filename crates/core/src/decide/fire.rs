@@ -38,7 +38,9 @@ pub(super) fn decide(
     let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
-    if cursor.at_start != at_start || !at_start && cursor.next != Some(nominal) {
+    // A schedule that counts starts of nodes by now may still have a time that was due before.
+    let is_next = if at_start { cursor.at_start } else { cursor.next == Some(nominal) };
+    if !is_next {
         return Ok(plan(cursor.next.zip(cursor.wake)));
     }
     // A node with an older definition or older zone data may not claim. The start of a node needs neither.

@@ -130,7 +130,7 @@ fn of_run(run: &Arc<Run>, at: Instant, least: Weight) -> Vec<Line> {
 /// What news other than commits are worth.
 pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
     Some(match news {
-        News::Committed { .. } => return None,
+        News::Committed { .. } | News::Known(_) => return None,
         News::Ready { planned, unfinished, took } => {
             let (planned, unfinished) = (counted(*planned, "thing"), counted(*unfinished, "unfinished run"));
             let text = format!("took up what is stored in {}: {planned} planned, {unfinished}", in_millis(*took));
