@@ -41,6 +41,12 @@ fn a_time_was_taken_for_a_start() {
     holds(&[375, 32_467, 33_937]);
 }
 
+/// Its schedule counts starts of nodes by now, and no node may run it.
+#[test]
+fn a_time_that_was_due_waited_for_ever() {
+    holds(&[56_455]);
+}
+
 /// The clock had gone back, and the node that the run was for could not run it any more.
 #[test]
 fn an_occurrence_on_each_node_was_skipped_after_it_had_run() {

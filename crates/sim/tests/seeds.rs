@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use sim::{Settings, play, shrink, world};
 
 /// Fresh seeds that each run of the tests plays, and seeds of which the smallest workload that fails is looked for.
-const FRESH: u64 = 60;
+const FRESH: u64 = 40;
 const SHRUNKEN_MAX: usize = 1;
 
 #[track_caller]

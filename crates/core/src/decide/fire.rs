@@ -50,7 +50,7 @@ pub(super) fn decide(
     // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
     let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
     let claim = Claim::new(view, &job, &table, &cursor)?;
-    if cursor.at_start {
+    if at_start {
         return claim.at_start(nominal);
     }
     let due = cursor.wake.unwrap_or(nominal);

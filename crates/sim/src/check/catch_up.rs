@@ -68,7 +68,9 @@ fn is_wanted(mirror: &Mirror, run: &Run) -> Opinion {
         return Err("is caught up and was not in the backlog".to_owned());
     }
     let newest = backlog.later.last().map_or(backlog.to, |last| last.to);
-    if wanted.policy == CatchUpPolicy::Last && run.nominal != newest {
+    // A job that was changed may have a backlog from when it wanted all of it.
+    let was_always_so = job.revision == 1;
+    if was_always_so && wanted.policy == CatchUpPolicy::Last && run.nominal != newest {
         return Err("is caught up and is not the last of its outage".to_owned());
     }
     Ok(())
