@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_core::record::{LockName, Node as NodeRecord, Record, Run};
-use cronhold_core::{NodeId, RunId};
+use cronhold_core::RunId;
+use cronhold_core::record::{LockName, Node as NodeRecord, Run};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Query};
+use cronhold_store::{Fault, all_nodes};
 
 use crate::leases::Lease;
 use crate::ports::{Ports, Task};
@@ -30,9 +30,6 @@ const AGAIN: Span = Span::from_millis(500);
 const FRESH: Span = Span::from_secs(4);
 /// Wishes for a sooner beat that may wait.
 const HURRIES_MAX: usize = 8;
-/// Nodes on one page, and pages that are looked at.
-const NODES: usize = 500;
-const PAGES_MAX: usize = 20;
 
 /// The beacon of a node. Clones share it.
 #[derive(Debug, Clone)]
@@ -149,7 +146,7 @@ impl Beacon {
     }
 
     /// Asks the store for its time.
-    pub(crate) async fn ask_time(&self, ports: &Ports) -> Result<(), Fault> {
+    async fn ask_time(&self, ports: &Ports) -> Result<(), Fault> {
         let asked = ports.clock.uptime();
         let time = ports.store.time().await?;
         let heard = ports.clock.uptime();
@@ -161,7 +158,7 @@ impl Beacon {
 
     async fn look_around(&self, ports: &Ports) -> Result<(), Fault> {
         let asked = ports.clock.uptime();
-        let nodes = all_nodes(ports).await?;
+        let nodes = all_nodes(&*ports.store).await?;
         let heard = ports.clock.uptime();
         self.lock().beaten.get_or_insert_default().nodes = Some((asked, heard, nodes));
         Ok(())
@@ -217,30 +214,33 @@ impl Beacon {
     /// limit.
     pub(crate) fn lend(&self, run: &Run, sent: Span) -> Option<Span> {
         let span = run.terms.lease.filter(|_| self.is_shared)?;
-        let before = self.every();
         let mut inner = self.lock();
         let mut lease = Lease::new(span, run.lock.clone());
         lease.taken(sent);
         let kill_at = lease.tell(inner.answered);
+        let renewed_within = lease.of_lock();
         inner.leases.insert(run.id, lease);
         drop(inner);
-        self.hurry_if_less(before);
+        self.renew_within(renewed_within);
         kill_at
     }
 
     /// A program of an earlier life may be here: its lease is extended with the next beat.
     pub(crate) fn take_over(&self, run: &Run) {
         let Some(span) = run.terms.lease.filter(|_| self.is_shared) else { return };
-        let before = self.every();
-        self.lock().leases.entry(run.id).or_insert_with(|| Lease::new(span, run.lock.clone()));
-        self.hurry_if_less(before);
+        let mut inner = self.lock();
+        let lease = inner.leases.entry(run.id).or_insert_with(|| Lease::new(span, run.lock.clone()));
+        let renewed_within = lease.of_lock();
+        drop(inner);
+        self.renew_within(renewed_within);
     }
 
-    fn hurry_if_less(&self, before: Span) {
-        let every = self.every();
-        if every < before {
+    /// Sees to it that the next beat comes in time for a lock that lasts so long. When beats come as often as that
+    /// already, nothing changes.
+    fn renew_within(&self, ttl: Option<Span>) {
+        if let Some(ttl) = ttl {
             // When so many wishes wait there is one for this already.
-            let _ = self.hurry.offer(every);
+            let _ = self.hurry.offer(every(Some(ttl)));
         }
     }
 
@@ -252,7 +252,7 @@ impl Beacon {
     /// The node holds a lock without a run.
     pub(crate) fn hold(&self, lock: LockName, holder: RunId, ttl: Span) {
         self.lock().held.insert(lock, Held { holder, ttl });
-        let _ = self.hurry.offer(self.every());
+        self.renew_within(Some(ttl));
     }
 
     /// It does not any more.
@@ -283,7 +283,7 @@ impl Beacon {
         let inner = self.lock();
         let locks = inner.leases.values().filter_map(Lease::of_lock);
         let shortest = locks.chain(inner.held.values().map(|held| held.ttl)).min();
-        shortest.map_or(EVERY, |ttl| Span::from_micros(ttl.micros() / 3)).clamp(EVERY_MIN, EVERY)
+        every(shortest)
     }
 
     fn tell(&self, fault: Option<Fault>) {
@@ -299,20 +299,7 @@ impl Beacon {
     }
 }
 
-/// All nodes that a store knows.
-pub(crate) async fn all_nodes(ports: &Ports) -> Result<Vec<Arc<NodeRecord>>, Fault> {
-    let mut nodes = Vec::new();
-    let mut after: Option<NodeId> = None;
-    for _ in 0..PAGES_MAX {
-        let page = ports.store.page(&Query::Nodes { after }, NODES).await?;
-        nodes.extend(page.records.iter().filter_map(|stored| match &stored.record {
-            Record::Node(node) => Some(Arc::clone(node)),
-            _ => None,
-        }));
-        if page.next(NODES).is_none() {
-            break;
-        }
-        after = nodes.last().map(|node| node.id);
-    }
-    Ok(nodes)
+/// How often a node beats whose shortest lock lasts so long.
+fn every(shortest: Option<Span>) -> Span {
+    shortest.map_or(EVERY, |ttl| Span::from_micros(ttl.micros() / 3)).clamp(EVERY_MIN, EVERY)
 }

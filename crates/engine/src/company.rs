@@ -10,9 +10,9 @@ use cronhold_core::policy::rendezvous::{place, wait};
 use cronhold_core::record::{Actor, Key, Node as NodeRecord, Record, Run};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Query};
+use cronhold_store::{Fault, Query, all_nodes};
 
-use crate::beacon::{Beaten, all_nodes};
+use crate::beacon::Beaten;
 use crate::members::{GONE_AFTER, Silent};
 use crate::node::Node;
 use crate::plan::Item;
@@ -189,12 +189,12 @@ impl Node {
 pub(crate) async fn await_name(ports: &Ports, me: &NodeRecord) -> Result<Option<Arc<NodeRecord>>, Fault> {
     let now = ports.store.time().await?;
     let is_rival = |node: &Arc<NodeRecord>| node.id != me.id && node.name == me.name && node.gone > now;
-    let Some(rival) = all_nodes(ports).await?.into_iter().find(is_rival) else { return Ok(None) };
+    let Some(rival) = all_nodes(&*ports.store).await?.into_iter().find(is_rival) else { return Ok(None) };
     let begin = ports.clock.uptime();
     // It may have gone a moment ago, and says so by not being heard of.
     while ports.clock.uptime().minus(begin) < GONE_AFTER {
         ports.clock.sleep(NAME_LOOK).await;
-        let nodes = all_nodes(ports).await?;
+        let nodes = all_nodes(&*ports.store).await?;
         if nodes.iter().any(|node| node.id == rival.id && node.beat != rival.beat) {
             return Ok(Some(rival));
         }

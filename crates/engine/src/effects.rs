@@ -6,7 +6,7 @@ use cronhold_core::command::{Command, Report, Stamp};
 use cronhold_core::decide::LAUNCH_WITHIN;
 use cronhold_core::decision::{Change, Done, Effect, Free, Take};
 use cronhold_core::owed::{owed, owed_by};
-use cronhold_core::record::{Actor, Key, LockName, Record, Run, ScheduleId};
+use cronhold_core::record::{Actor, Key, LockName, Record, Run};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 
@@ -14,12 +14,10 @@ use crate::meter::Meter;
 use crate::node::Node;
 use crate::plan::Item;
 use crate::ports::{News, Task};
+use crate::store_clock::UNSURE;
 
 /// Old runs of a job are looked at this long after there were too many.
 const PRUNE_AFTER: Span = Span::from_secs(1);
-
-/// How far the time of a decision may be from when it was made.
-const UNSURE: Span = Span::from_millis(500);
 
 /// A program of an earlier life has so long to be found before its limits count.
 const ADOPT_WAIT: Span = Span::from_secs(5);
@@ -97,7 +95,7 @@ impl Node {
     async fn perform(&mut self, effect: Effect, taken: Option<Taken<'_>>, now: Instant) {
         match effect {
             Effect::Plan { job, schedule, next } => {
-                self.resting.remove(&(job.clone(), schedule.clone()));
+                self.resting.remove(&job, &schedule);
                 let item = Item::Fire(job, schedule);
                 match next {
                     Some((nominal, wake)) => self.plan.put_for(item, wake, nominal),
@@ -106,7 +104,7 @@ impl Node {
             }
             Effect::Rest { job, schedule, nominal } => {
                 self.plan.remove(&Item::Fire(job.clone(), schedule.clone()));
-                self.resting.insert((job, schedule), nominal);
+                self.resting.put(job, schedule, nominal);
             }
             Effect::CatchUp { job, schedule, at } => self.plan_at(Item::CatchUp(job, schedule), at),
             Effect::Wake { run, at } => self.plan_at(Item::Wake(run), at),
@@ -132,7 +130,8 @@ impl Node {
             return;
         }
         let uptime = self.ports.clock.uptime();
-        // One that is found later was sent after it was decided, and when that was stands in it.
+        // One that is found later was sent after it was decided, and when that was stands in it, as far as the time was
+        // known.
         let since = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at).plus(UNSURE));
         let sent = taken.map_or_else(|| uptime.minus(since), |taken| taken.at);
         let kill_at = self.beacon.lend(&run, sent);
@@ -192,21 +191,21 @@ impl Node {
                 self.at_start.remove(&(job.clone(), schedule.clone()));
             }
             Change::Put(Record::Pause(pauses)) if !pauses.is_paused() => {
-                for ((job, schedule), nominal) in std::mem::take(&mut self.resting) {
-                    self.plan.put_for(Item::Fire(job, schedule), now, nominal);
-                }
+                self.wake_resting(None, now);
                 self.plan.wake_all(now);
             }
-            Change::Put(Record::JobState(state)) if !state.pauses.is_paused() && !self.resting.is_empty() => {
-                let of_job = |(job, _): &&(JobId, ScheduleId)| *job == state.job;
-                let over: Vec<_> = self.resting.keys().filter(of_job).cloned().collect();
-                for key in over {
-                    let Some(nominal) = self.resting.remove(&key) else { continue };
-                    self.plan.put_for(Item::Fire(key.0, key.1), now, nominal);
-                }
+            Change::Put(Record::JobState(state)) if !state.pauses.is_paused() => {
+                self.wake_resting(Some(&state.job), now);
             }
             Change::Put(Record::Node(node)) if node.id == self.me.node => self.note_draining(node.draining, now),
             _ => {}
+        }
+    }
+
+    /// What rests, of a job or of all, is claimed now; what is still paused goes on resting.
+    pub(crate) fn wake_resting(&mut self, job: Option<&JobId>, now: Instant) {
+        for (job, schedule, nominal) in self.resting.take(job) {
+            self.plan.put_for(Item::Fire(job, schedule), now, nominal);
         }
     }
 

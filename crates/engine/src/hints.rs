@@ -67,7 +67,7 @@ impl Node {
     fn is_concerned(&self, key: &Key) -> bool {
         match key {
             Key::Run(run) => self.programs.contains(run) || self.plan.at(&Item::Wake(*run)).is_some(),
-            Key::JobState(job) => self.resting.keys().any(|(resting, _)| resting == job),
+            Key::JobState(job) => self.resting.has(job),
             _ => true,
         }
     }
@@ -101,12 +101,10 @@ impl Node {
         if let Change::Put(Record::Run(run)) = change
             && run.state.is_finished()
             && self.programs.contains(&run.id)
+            && run.terms.lease.is_some()
         {
             // Somebody has declared it over while its program was here. What must be alone has to end.
-            if run.terms.lease.is_some() {
-                self.ports.outside.perform(Task::Stop { run: run.clone() }).await;
-            }
-            self.beacon.end(run.id);
+            self.ports.outside.perform(Task::Stop { run: run.clone() }).await;
         }
         self.note(change, now);
         let effects = owed_by(change, self.me);

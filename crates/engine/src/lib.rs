@@ -24,6 +24,7 @@ pub mod ports;
 pub mod queue;
 mod race;
 mod recovery;
+mod resting;
 mod retention;
 mod store_clock;
 mod watchdog;

@@ -79,22 +79,12 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn node(bits: u128, beat: i64) -> Arc<Node> {
         let beat = Instant::from_secs(beat);
-        Arc::new(Node {
-            id: NodeId::from_bits(bits),
-            name: bits.to_string(),
-            incarnation: 1,
-            since: beat,
-            beat,
-            gone: beat.plus(GONE_AFTER),
-            labels: BTreeSet::new(),
-            draining: false,
-        })
+        let gone = beat.plus(GONE_AFTER);
+        Arc::new(Node { gone, ..Node::new(NodeId::from_bits(bits), bits.to_string(), 1, beat) })
     }
 
     fn up(secs: u64) -> Span {

@@ -20,6 +20,7 @@ use crate::node_clock::NodeClock;
 use crate::plan::{Item, Plan};
 use crate::ports::{News, Ports};
 use crate::race::{First, race};
+use crate::resting::Resting;
 use crate::retention::EXPIRE_EVERY;
 
 /// The clock is looked at this often at least, so that a step is noticed.
@@ -92,7 +93,7 @@ pub(crate) struct Node {
     pub(crate) me: Owner,
     pub(crate) plan: Plan,
     /// Occurrences whose time came while their job was paused.
-    pub(crate) resting: BTreeMap<(JobId, ScheduleId), Instant>,
+    pub(crate) resting: Resting,
     /// Runs whose programs were asked for in this life.
     pub(crate) programs: BTreeSet<RunId>,
     /// Runs that wait for locks.
@@ -208,16 +209,8 @@ impl Node {
         let me = Owner { node: options.node, incarnation: desk.writer() };
         let is_shared = ports.store.is_shared();
         let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
-        let record = NodeRecord {
-            id: options.node,
-            name: options.name.clone(),
-            incarnation: me.incarnation,
-            since: now,
-            beat: now,
-            gone: now,
-            labels: (*world.labels).clone(),
-            draining: false,
-        };
+        let fresh = NodeRecord::new(options.node, options.name.clone(), me.incarnation, now);
+        let record = NodeRecord { labels: (*world.labels).clone(), ..fresh };
         if is_shared
             && !options.force
             && let Some(rival) = await_name(ports, &record).await?
@@ -233,7 +226,7 @@ impl Node {
             desk,
             me,
             plan: Plan::default(),
-            resting: BTreeMap::new(),
+            resting: Resting::default(),
             programs: BTreeSet::new(),
             waiters: BTreeMap::new(),
             found: BTreeSet::new(),

@@ -12,7 +12,7 @@ const ANSWERS_MAX: usize = 8;
 /// Two clocks run apart by less than one part in so many.
 const DRIFT: u64 = 5_000;
 /// A node that is less sure of the time than this claims nothing.
-const UNSURE: Span = Span::from_millis(500);
+pub(crate) const UNSURE: Span = Span::from_millis(500);
 /// It looks again after this.
 const LOOK_AGAIN: Span = Span::from_millis(250);
 

@@ -38,9 +38,7 @@ impl Node {
         }
         if self.is_unsure {
             // What nobody heard the answer of may have been the end of a pause.
-            for ((job, schedule), nominal) in std::mem::take(&mut self.resting) {
-                self.plan.put_for(Item::Fire(job, schedule), now, nominal);
-            }
+            self.wake_resting(None, now);
         }
         self.watch_programs(now).await?;
         self.is_unsure = false;
@@ -112,7 +110,7 @@ impl Node {
     fn repair(&mut self, obligation: &Obligation, now: Instant) -> bool {
         let item = match &obligation.key {
             Key::Cursor(job, schedule) => {
-                let is_resting = self.resting.contains_key(&(job.clone(), schedule.clone()));
+                let is_resting = self.resting.has_schedule(job, schedule);
                 if is_resting && !self.ports.store.is_shared() {
                     return false;
                 }

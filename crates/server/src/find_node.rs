@@ -5,43 +5,20 @@ use std::sync::Arc;
 
 use cronhold_api::Code;
 use cronhold_core::NodeId;
-use cronhold_core::record::{Key, Node, Record};
+use cronhold_core::record::Node;
 use cronhold_schedule::text::{did_you_mean, shortened};
-use cronhold_store::{Fault, Query, Store};
+use cronhold_store::{Store, all_nodes};
 
 use crate::problem::Denied;
-
-/// Nodes that are read at once.
-const PAGE: usize = 200;
-/// Nodes that are looked at.
-const NODES_MAX: usize = 10_000;
-
-/// All nodes by id.
-pub(crate) async fn all_nodes(store: &dyn Store) -> Result<Vec<Arc<Node>>, Fault> {
-    let mut nodes = Vec::new();
-    let mut after = None;
-    while nodes.len() < NODES_MAX {
-        let page = store.page(&Query::Nodes { after }, PAGE).await?;
-        nodes.extend(page.records.iter().filter_map(|stored| match &stored.record {
-            Record::Node(node) => Some(Arc::clone(node)),
-            _ => None,
-        }));
-        after = match page.next(PAGE) {
-            Some(Key::Node(last)) => Some(last),
-            _ => break,
-        };
-    }
-    Ok(nodes)
-}
 
 /// The node that someone names. One that is there counts more than those that are gone.
 pub(crate) async fn find_node(store: &dyn Store, name: &str) -> Result<Arc<Node>, Denied> {
     let nodes = all_nodes(store).await?;
-    let now = store.time().await?;
     let id = NodeId::parse(name).ok();
     if let Some(node) = nodes.iter().find(|node| Some(node.id) == id) {
         return Ok(Arc::clone(node));
     }
+    let now = store.time().await?;
     let mut called: Vec<&Arc<Node>> = nodes.iter().filter(|node| node.name == name).collect();
     if called.iter().any(|node| node.gone >= now) {
         called.retain(|node| node.gone >= now);

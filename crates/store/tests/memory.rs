@@ -1,7 +1,6 @@
 //! The conformance suite on the reference store.
 #![cfg(feature = "conformance")]
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Waker};
@@ -50,16 +49,7 @@ fn everything_is_done_at_the_first_poll() {
         pending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
     let (store, id) = (memory().store, RunId::from_random(Instant::EPOCH, [0; 10]));
-    let node = Node {
-        id: NodeId::from_bits(1),
-        name: "n".to_owned(),
-        incarnation: 1,
-        since: Instant::EPOCH,
-        beat: Instant::EPOCH,
-        gone: Instant::EPOCH,
-        labels: BTreeSet::new(),
-        draining: false,
-    };
+    let node = Node::new(NodeId::from_bits(1), "n", 1, Instant::EPOCH);
     assert!(poll(store.enroll()));
     assert!(poll(store.load(&[Key::Pause])));
     assert!(poll(store.commit(Vec::new())));

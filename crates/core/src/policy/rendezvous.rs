@@ -46,16 +46,7 @@ mod tests {
     use super::*;
 
     fn node(bits: u128) -> Arc<Node> {
-        Arc::new(Node {
-            id: NodeId::from_bits(bits),
-            name: bits.to_string(),
-            incarnation: 1,
-            since: Instant::EPOCH,
-            beat: Instant::EPOCH,
-            gone: Instant::EPOCH,
-            labels: BTreeSet::new(),
-            draining: false,
-        })
+        Arc::new(Node::new(NodeId::from_bits(bits), bits.to_string(), 1, Instant::EPOCH))
     }
 
     #[test]

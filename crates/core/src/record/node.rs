@@ -28,6 +28,14 @@ pub struct Node {
     pub draining: bool,
 }
 
+impl Node {
+    /// A node without labels that has just started, and was not heard of since.
+    pub fn new(id: NodeId, name: impl Into<String>, incarnation: u32, at: Instant) -> Self {
+        let labels = BTreeSet::new();
+        Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false }
+    }
+}
+
 /// A node in one of its lives: who owns a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {

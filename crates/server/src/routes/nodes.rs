@@ -6,18 +6,17 @@ use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{Drained, Node, Problem};
-use cronhold_core::NodeId;
 use cronhold_core::command::Command;
 use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::record::{self, Actor, Key, Record};
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Query};
+use cronhold_store::{Fault, Query, all_nodes};
 
 use super::pauses::Nothing;
 use crate::App;
 use crate::caller::Caller;
 use crate::extract::{Body, Segment};
-use crate::find_node::{all_nodes, find_node};
+use crate::find_node::find_node;
 use crate::problem::Denied;
 
 /// Runs of a node that are counted.
@@ -53,8 +52,7 @@ pub(crate) async fn drain(
     Segment(name): Segment,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Json<Drained>, Denied> {
-    let node = find_node(&*app.store, &name).await?.id;
-    set(&app, actor, node, true).await.map(Json)
+    set(&app, actor, &name, true).await.map(Json)
 }
 
 /// Lets a node that drains start things again.
@@ -67,12 +65,12 @@ pub(crate) async fn undrain(
     Segment(name): Segment,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Json<Drained>, Denied> {
-    let node = find_node(&*app.store, &name).await?.id;
-    set(&app, actor, node, false).await.map(Json)
+    set(&app, actor, &name, false).await.map(Json)
 }
 
 /// Lets a node drain or not, and answers with what it is then.
-async fn set(app: &App, actor: Actor, id: NodeId, on: bool) -> Result<Drained, Denied> {
+async fn set(app: &App, actor: Actor, name: &str, on: bool) -> Result<Drained, Denied> {
+    let id = find_node(&*app.store, name).await?.id;
     let answer = app.node.ask(actor, Command::Drain { node: id, on }).await?;
     let stored = app.store.load(&[Key::Node(id)]).await?.into_iter().flatten().next();
     let Some(Record::Node(node)) = stored.map(|stored| stored.record) else { return Err(Rejection::NoNode(id).into()) };

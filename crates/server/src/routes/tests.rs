@@ -61,17 +61,8 @@ fn nodes_of_one_name() {
     with_rig("same-name", async |rig| {
         let now = rig.app.store.time().await.expect("a time");
         let beat = async |bits: u128, gone: Instant| {
-            let (id, name) = (NodeId::from_bits(bits), "twin".to_owned());
-            let node = Node {
-                id,
-                name,
-                incarnation: 900,
-                since: now,
-                beat: now,
-                gone,
-                labels: BTreeSet::from(["gpu".to_owned()]),
-                draining: false,
-            };
+            let labels = BTreeSet::from(["gpu".to_owned()]);
+            let node = Node { gone, labels, ..Node::new(NodeId::from_bits(bits), "twin", 900, now) };
             rig.app.store.beat(&node, &[]).await.expect("heard");
         };
         beat(1, Instant::EPOCH).await;

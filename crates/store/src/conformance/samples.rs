@@ -1,6 +1,5 @@
 //! Plain records for cases that are about something else than what a record holds.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
@@ -121,16 +120,7 @@ pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
 }
 
 pub(super) fn node(bits: u128, name: &str) -> Node {
-    Node {
-        id: NodeId::from_bits(bits),
-        name: name.to_owned(),
-        incarnation: 1,
-        since: at(0),
-        beat: at(1),
-        gone: at(7),
-        labels: BTreeSet::new(),
-        draining: false,
-    }
+    Node { beat: at(1), gone: at(7), ..Node::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
 
 /// One plain record of each kind that units write, in two forms with the same key.
