@@ -192,11 +192,12 @@ impl Store for SqliteStore {
                         description: format!("SQLite at {path}"),
                         commits: tally.commits.load(Ordering::Relaxed),
                         units: tally.units.load(Ordering::Relaxed),
+                        warnings: Vec::new(),
                     }
                 }
                 None => {
                     let description = format!("SQLite at {path}, for reading only");
-                    Health { trouble: None, description, commits: 0, units: 0 }
+                    Health { trouble: None, description, commits: 0, units: 0, warnings: Vec::new() }
                 }
             }
         })

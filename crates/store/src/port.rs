@@ -10,7 +10,7 @@ use cronhold_core::record::{Key, LockName, Node, Record, Stored};
 use cronhold_core::{RunId, State};
 use cronhold_schedule::Instant;
 
-use crate::{Committed, Fault, Page, Query, Refusal, Unit};
+use crate::{Committed, Fault, Page, Query, Refusal, Shared, Unit};
 
 /// An answer that comes later.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -87,6 +87,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// How it is doing.
     fn health(&self) -> Pending<'_, Health>;
+
+    /// What it has in common with programs that are not ours, where there is something.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 }
 
 /// A record that something has to happen to.
@@ -145,4 +150,6 @@ pub struct Health {
     pub commits: u64,
     /// Units so far.
     pub units: u64,
+    /// What whoever runs it should know: promises that it cannot keep as it is set up.
+    pub warnings: Vec<String>,
 }

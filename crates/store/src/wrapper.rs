@@ -7,7 +7,7 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::Instant;
 
-use crate::{Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer};
+use crate::{Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer};
 
 /// Writes the trait and its way to being a store from one list of the port's methods.
 macro_rules! wrapper {
@@ -55,4 +55,5 @@ wrapper! {
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
     fn health(&self) -> Pending<'_, Health>;
+    fn shared(&self) -> Option<&dyn Shared>;
 }

@@ -93,7 +93,13 @@ impl State {
 
     /// How it is doing: always well.
     pub(super) fn health(&self) -> Health {
-        Health { trouble: None, description: "memory".to_owned(), commits: self.commits, units: self.units }
+        Health {
+            trouble: None,
+            description: "memory".to_owned(),
+            commits: self.commits,
+            units: self.units,
+            warnings: Vec::new(),
+        }
     }
 
     /// Whether a unit can be done.

@@ -1,0 +1,59 @@
+//! What a store has in common with programs that are not ours: jobs in their form, and events that they send. A store
+//! only carries them; what they mean is known elsewhere.
+
+use std::fmt;
+
+use crate::{Fault, Pending};
+
+/// The part of a store that other programs write as well.
+pub trait Shared: Send + Sync + fmt::Debug {
+    /// Whether nodes of another kind run the same jobs beside ours, so that jobs have to be read as they read them.
+    fn has_foreign_nodes(&self) -> bool;
+
+    /// Waits until somebody has sent an event, and answers with their texts, the oldest first. Those that were sent while
+    /// the line was broken are lost.
+    fn events(&self) -> Pending<'_, Vec<String>>;
+
+    /// Sends an event to everyone, ourselves included.
+    fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>>;
+
+    /// Jobs as they stand there, by name: those that are named, or all that are there or were settled once.
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>>;
+
+    /// Settles forms, each only where it still is as it was found. Answers for each whether it was.
+    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>>;
+}
+
+/// A job as it stands where others write as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedForm {
+    /// The job's name, as others know it; it may be none of ours.
+    pub name: String,
+    /// Its text; none when it is not there.
+    pub text: Option<String>,
+    /// What is known of it.
+    pub standing: Standing,
+}
+
+/// What we know of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It was never settled: it is new, or it was never written.
+    New,
+    /// It is as it was when it was last settled.
+    Settled,
+    /// Somebody has changed it since, or has removed it.
+    Changed,
+}
+
+/// What a form is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settle {
+    /// The job's name.
+    pub name: String,
+    /// Its text as it was found.
+    pub found: Option<String>,
+    /// Its text from now on; the same as was found, when it only counts as known from now on. None removes it, and
+    /// nothing is known of it any more.
+    pub text: Option<String>,
+}
