@@ -14,15 +14,17 @@ use cronhold_schedule::{Instant, Zone, Zones};
 /// Later than any stamp of a file here, so that no file counts as young.
 const LATER: &str = "2200-01-01T00:00:00Z";
 
-/// A directory on disk that vanishes at the end of its test.
+/// A directory on disk that vanishes at the end of its test. The folder above it is the test's own as well: it is watched
+/// too, and other tests must not ring in it.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
+        let inner = path.join("inner");
+        fs::create_dir_all(&inner).expect("a folder");
+        Self(inner)
     }
 
     fn put(&self, file: &str, text: &str) {
@@ -47,7 +49,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(self.0.parent().expect("it was made in one"));
     }
 }
 
