@@ -25,6 +25,9 @@ pub struct Node {
     pub draining: bool,
     /// Whether it was not heard of for so long that it counts as gone.
     pub gone: bool,
+    /// By how many milliseconds its clock is ahead of the store's time, or behind when it is less than zero; absent when
+    /// that is not known.
+    pub skew_ms: Option<i64>,
     /// Runs that it has and that are not over; of more than 1,000 it is that number.
     pub runs: u64,
     /// Whether it is the one that answers.

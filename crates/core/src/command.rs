@@ -180,6 +180,15 @@ pub enum Command {
         /// In whose name it was held.
         holder: RunId,
     },
+    /// Everybody has heard an event that asks for something; whoever comes first does it, and the others leave it.
+    Event {
+        /// The lock that tells whether somebody was first; see [`LockName::of_event`].
+        once: LockName,
+        /// In whose name it is taken: something that no other node has.
+        holder: RunId,
+        /// What the event asks for.
+        command: Box<Command>,
+    },
     /// Forget finished runs that are not kept any longer.
     Prune {
         /// Of which job.

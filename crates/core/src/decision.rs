@@ -200,9 +200,15 @@ pub enum Rejection {
     /// The node that was asked starts nothing any more.
     #[error("this node is being drained and starts nothing")]
     Draining,
+    /// Whoever was asked is no node.
+    #[error("nothing can be started here, because no daemon was asked")]
+    NotANode,
     /// The run belongs to another node.
     #[error("only node {0} may start this run")]
     OtherNode(NodeId),
+    /// The run's program is on another node, and only that node can reach it.
+    #[error("the program of this run is on node {0}")]
+    RunsElsewhere(NodeId),
     /// No more runs of the job can be active at once.
     #[error("{most} runs of `{0}` are active already, and no more can be", most = JobState::ACTIVE_MAX)]
     TooManyActive(JobId),
@@ -231,6 +237,17 @@ pub enum Rejection {
         job: JobId,
         /// How long the name is.
         length: usize,
+    },
+    /// The name of the job's lock is for Cronhold itself.
+    #[error(
+        "the lock of `{job}` cannot be called `{lock}`: names that begin with `{}` are Cronhold's own",
+        LockName::RESERVED
+    )]
+    ReservedLock {
+        /// Which job.
+        job: JobId,
+        /// The name.
+        lock: LockName,
     },
     /// Two schedules of the job cannot be told apart.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
@@ -266,11 +283,16 @@ impl Rejection {
             Self::Draining => {
                 Some("ask another node, or let this one start things again; `cronhold nodes` shows the nodes")
             }
+            Self::NotANode => Some("ask a daemon; what waits is started by itself when its time has come"),
             Self::OtherNode(_) => Some("ask that node; `cronhold nodes` shows the nodes"),
+            Self::RunsElsewhere(_) => {
+                Some("ask that node; a run can be stopped and killed from everywhere: `cronhold stop`, `cronhold kill`")
+            }
             Self::TooManyActive(_) => Some("wait until one of them ends"),
             Self::OtherSource { source_of_job: Source::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),
             Self::Lock { .. } => Some("give it a short name"),
+            Self::ReservedLock { .. } => Some("give it another name"),
             Self::SameSchedule { .. } => Some("give one of them a `name`"),
             Self::Span(_) => Some("`cronhold backfill` runs a stretch of occurrences"),
             Self::Args(_) | Self::Schedule { .. } | Self::Paused(_) | Self::NotPaused(_) => None,

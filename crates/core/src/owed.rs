@@ -27,7 +27,12 @@ pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
             let heads = first(None).into_iter().chain(first(Some(me.node)));
             heads.map(|head| Effect::Wake { run: head.run, at: Some(Instant::EPOCH) }).collect()
         }
-        Record::Pause(_) | Record::Job(_) | Record::Identity(_) | Record::Lock(_) | Record::Node(_) => Vec::new(),
+        Record::Pause(_)
+        | Record::Job(_)
+        | Record::Identity(_)
+        | Record::Lock(_)
+        | Record::Node(_)
+        | Record::Foreign(_) => Vec::new(),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::command::Stamp;
 use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
-    Backlog, Cursor, Identity, JobRecord, JobState, Key, LockName, LockState, Node, Pauses, Record, Run, ScheduleId,
-    Stored, Version,
+    Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, Key, LockName, LockState, Node, Pauses, Record, Run,
+    ScheduleId, Stored, Version,
 };
 use crate::world::World;
 
@@ -124,6 +124,11 @@ impl<'a> View<'a> {
     typed! {
         /// A node.
         node(id: NodeId) -> Node, Key::Node(id), Node
+    }
+
+    typed! {
+        /// What nodes of another kind have run of a job last.
+        foreign_run(job: &JobId) -> ForeignRun, Key::Foreign(job.clone()), Foreign
     }
 
     /// A job's runs as a set; those of a job that never ran, when there is no record.

@@ -29,6 +29,8 @@ pub struct World {
     pub is_shared: bool,
     /// Whether this node is to start nothing any more.
     pub is_draining: bool,
+    /// Whether nodes of another kind run the same jobs beside ours.
+    pub has_foreign: bool,
     /// Nodes that are there, this one among them, by their ids. Alone on a store a node knows itself only.
     pub nodes: Arc<[Arc<Node>]>,
 }
@@ -44,6 +46,7 @@ impl World {
             labels: Arc::default(),
             is_shared: false,
             is_draining: false,
+            has_foreign: false,
             nodes: Arc::default(),
         }
     }

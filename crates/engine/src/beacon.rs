@@ -13,6 +13,7 @@ use crate::leases::Lease;
 use crate::ports::{Ports, Task};
 use crate::queue::Queue;
 use crate::race::{First, race};
+use crate::skew::Skew;
 
 /// Time between two beats where others listen, unless a lock needs more.
 const EVERY: Span = Span::from_secs(2);
@@ -69,6 +70,8 @@ pub(crate) struct Beaten {
     pub(crate) time: Option<(Span, Span, Instant)>,
     /// When it was asked for nodes and answered, and what it said.
     pub(crate) nodes: Option<(Span, Span, Vec<Arc<NodeRecord>>)>,
+    /// How far the clock on the wall is off.
+    pub(crate) skew: Option<Skew>,
     /// Runs whose locks are lost.
     pub(crate) lost: Vec<RunId>,
     /// Why the last one failed, if it did.
@@ -149,10 +152,14 @@ impl Beacon {
     async fn ask_time(&self, ports: &Ports) -> Result<(), Fault> {
         let asked = ports.clock.uptime();
         let time = ports.store.time().await?;
-        let heard = ports.clock.uptime();
+        let (heard, wall) = (ports.clock.uptime(), ports.clock.now());
+        let skew = Skew::new(asked, heard, time, wall);
         let mut inner = self.lock();
         inner.time = Some((heard, time));
-        inner.beaten.get_or_insert_default().time = Some((asked, heard, time));
+        // Others hear of it with the next beat.
+        inner.record.skew = Some(skew.ahead);
+        let beaten = inner.beaten.get_or_insert_default();
+        (beaten.time, beaten.skew) = (Some((asked, heard, time)), Some(skew));
         Ok(())
     }
 

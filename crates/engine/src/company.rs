@@ -28,9 +28,14 @@ const NAME_LOOK: Span = Span::from_millis(500);
 impl Node {
     /// Takes in what came of beats.
     pub(crate) async fn hear_beats(&mut self) {
-        let Some(Beaten { time, nodes, lost, fault }) = self.beacon.take() else { return };
+        let Some(Beaten { time, nodes, skew, lost, fault }) = self.beacon.take() else { return };
         if let Some((asked, heard, time)) = time {
             self.clock.answered(asked, heard, time);
+        }
+        if let Some(skew) = skew
+            && let Some(is_off) = self.skew.look(skew)
+        {
+            self.ports.feed.tell(&News::Skew { is_off, is_ahead: skew.ahead > 0, by: skew.size() });
         }
         for run in lost {
             self.own.push_back((Actor::Watchdog, Command::Report { run, report: Report::LockLost }));

@@ -85,8 +85,26 @@ impl Node {
     }
 
     fn gather_due(&mut self, now: Instant, uptime: Span, chores: &mut Vec<Item>) -> Vec<Work> {
-        let mut batch = Vec::new();
-        for (item, due, nominal) in self.plan.take_due(now, DUE_MAX, LATE_MAX) {
+        let due = self.plan.take_due(now, DUE_MAX, LATE_MAX);
+        self.works(due, now, uptime, chores)
+    }
+
+    /// Claims that are due at one instant which is to come.
+    pub(crate) fn gather_claims(&mut self, at: Instant, uptime: Span) -> Vec<Work> {
+        let claims = self.plan.take_claims(at, DUE_MAX);
+        self.works(claims, at, uptime, &mut Vec::new())
+    }
+
+    /// What was planned, as work; what has to wait is in the plan again.
+    fn works(
+        &mut self,
+        planned: Vec<(Item, Instant, Instant)>,
+        now: Instant,
+        uptime: Span,
+        chores: &mut Vec<Item>,
+    ) -> Vec<Work> {
+        let mut batch = Vec::with_capacity(planned.len());
+        for (item, due, nominal) in planned {
             let others = self.left_to_others(&item, due, nominal, now);
             if let Some(until) = others.or_else(|| self.must_wait(&item, now, uptime)) {
                 self.plan.put_off(item, until, due, nominal);

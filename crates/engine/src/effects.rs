@@ -72,12 +72,12 @@ impl Node {
         }
     }
 
-    /// Keeps account of locks that the node holds without a run.
+    /// Keeps account of locks that the node holds without a run. Those of events are left to run out.
     fn note_holdings(&self, take: &[Take], free: &[Free], changes: &[Change]) {
         free.iter().for_each(|free| self.beacon.let_go(&free.lock));
         for take in take {
             let is_of_run = changes.iter().any(|change| change.key() == Key::Run(take.holder));
-            if let Some(ttl) = take.ttl.filter(|_| !is_of_run) {
+            if let Some(ttl) = take.ttl.filter(|_| !is_of_run && !take.lock.is_of_event()) {
                 self.beacon.hold(take.lock.clone(), take.holder, ttl);
             }
         }

@@ -85,7 +85,10 @@ impl Node {
             }
             Err(fault) => return Err(fault),
         };
-        for (key, stored) in keys.into_iter().zip(found) {
+        // What a set of runs lets start at once goes last, so that the later time of a run that waits does not undo it.
+        let (sets, others): (Vec<_>, Vec<_>) =
+            keys.into_iter().zip(found).partition(|(key, _)| key.kind() == Kind::JobState);
+        for (key, stored) in others.into_iter().chain(sets) {
             self.unheard.remove(&key);
             let change = stored.map_or_else(|| Change::Delete(key), |stored| Change::Put(stored.record));
             self.take_in(&change, now).await;

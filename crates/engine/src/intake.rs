@@ -14,7 +14,7 @@ use cronhold_schedule::calendar::Calendars;
 use cronhold_store::Fault;
 
 use crate::meter::{Meter, Reading};
-use crate::ports::Ports;
+use crate::ports::{Clock, Entropy};
 use crate::queue::Queue;
 
 /// Inputs that may wait.
@@ -60,7 +60,8 @@ pub struct Handle {
     pub(crate) inputs: Queue<Input>,
     pub(crate) meter: Arc<Meter>,
     is_stopping: Arc<AtomicBool>,
-    ports: Ports,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
 }
 
 /// Where an answer goes, once.
@@ -74,8 +75,8 @@ struct Slot {
 }
 
 impl Handle {
-    pub(crate) fn new(ports: Ports) -> Self {
-        Self { inputs: Queue::new(INPUTS_MAX), meter: Arc::default(), is_stopping: Arc::default(), ports }
+    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        Self { inputs: Queue::new(INPUTS_MAX), meter: Arc::default(), is_stopping: Arc::default(), clock, entropy }
     }
 
     /// Asks for something and waits for the answer.
@@ -119,10 +120,10 @@ impl Handle {
 
     /// The id of a run that nothing else tells apart.
     pub fn random_run_id(&self) -> RunId {
-        let bits = self.ports.entropy.bits().to_be_bytes();
+        let bits = self.entropy.bits().to_be_bytes();
         let mut random = [0; 10];
         random.copy_from_slice(&bits[..10]);
-        RunId::from_random(self.ports.clock.now(), random)
+        RunId::from_random(self.clock.now(), random)
     }
 
     /// What the node has counted.

@@ -6,12 +6,15 @@
 //! are its duties. Among others it has more: `beacon` says that it is alive, and `leases` is what its
 //! programs get from that; `members` is who else is, `company` is who
 //! goes first and what becomes of those who are gone, `hints` is hearing of changes; `node_clock` is what time it is.
+//! [`clerk`] is what remains without a node.
 
 mod beacon;
+pub mod clerk;
 mod clock_watch;
 mod company;
 mod due;
 mod effects;
+mod foresight;
 mod hints;
 pub mod intake;
 mod leases;
@@ -26,9 +29,11 @@ mod race;
 mod recovery;
 mod resting;
 mod retention;
+mod skew;
 mod store_clock;
 mod watchdog;
 
+pub use clerk::Clerk;
 pub use intake::{Handle, Refused};
 pub use meter::{Meter, Reading};
 pub use node::{Engine, EngineError, Options};

@@ -7,12 +7,13 @@ use cronhold_core::command::{Command, Report, Stamp};
 use cronhold_core::record::{Actor, Key, LockName, Node as NodeRecord, Owner, ScheduleId};
 use cronhold_core::{JobId, NodeId, RunId, World};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Asked, Desk, Fault, Flight, Outcome, Prepared};
+use cronhold_store::{Asked, Desk, Fault, Flight, Outcome, Prepared, Shared};
 
 use crate::beacon::Beacon;
 use crate::company::await_name;
 use crate::due::Allowance;
 use crate::effects::Taken;
+use crate::foresight::Foreseen;
 use crate::intake::{Handle, Input, Refused, Reply};
 use crate::members::Members;
 use crate::meter::Meter;
@@ -22,6 +23,7 @@ use crate::ports::{News, Ports};
 use crate::race::{First, race};
 use crate::resting::Resting;
 use crate::retention::EXPIRE_EVERY;
+use crate::skew::SkewWatch;
 
 /// The clock is looked at this often at least, so that a step is noticed.
 const SLEEP_MAX: Span = Span::from_secs(1);
@@ -48,12 +50,22 @@ pub struct Options {
     pub remembers: usize,
     /// Whether it starts even when another node that is there has its name.
     pub force: bool,
+    /// So many claims of one instant are decided shortly before it.
+    pub foresees: usize,
 }
 
 impl Options {
     /// A node with all defaults.
     pub fn new(node: NodeId, name: impl Into<String>) -> Self {
-        Self { node, name: name.into(), catch_up_rate: 100, programs_max: 10_000, remembers: 150_000, force: false }
+        Self {
+            node,
+            name: name.into(),
+            catch_up_rate: 100,
+            programs_max: 10_000,
+            remembers: 150_000,
+            force: false,
+            foresees: 8,
+        }
     }
 }
 
@@ -115,6 +127,8 @@ pub(crate) struct Node {
     pub(crate) away: Option<Away>,
     /// What time it is.
     pub(crate) clock: NodeClock,
+    /// Whether the clock on its wall is off.
+    pub(crate) skew: SkewWatch,
     /// How others hear of this node.
     pub(crate) beacon: Beacon,
     /// Who is there.
@@ -150,9 +164,9 @@ pub(crate) struct Work {
 }
 
 /// Commands that are carried out together.
-struct Turn {
-    /// Uptime before any of it was decided, and so before it was sent.
-    begin: Span,
+pub(crate) struct Turn {
+    /// Uptime before any of it was sent.
+    pub(crate) begin: Span,
     asked: Vec<Asked>,
     origins: Vec<(Origin, usize)>,
 }
@@ -174,7 +188,7 @@ pub(crate) enum Origin {
 impl Engine {
     /// A node and the way to talk to it.
     pub fn new(ports: Ports, options: Options, world: World) -> (Self, Handle) {
-        let handle = Handle::new(ports.clone());
+        let handle = Handle::new(Arc::clone(&ports.clock), Arc::clone(&ports.entropy));
         (Self { ports, options, world, handle: handle.clone() }, handle)
     }
 
@@ -218,10 +232,11 @@ impl Node {
             return Err(EngineError::NameTaken { name: record.name, other: rival.id });
         }
         let beacon = Beacon::new(record.clone(), is_shared);
+        let has_foreign = ports.store.shared().is_some_and(Shared::has_foreign_nodes);
         let mut node = Self {
             ports: ports.clone(),
             options: options.clone(),
-            world: World { is_shared, nodes: [Arc::new(record)].into(), ..world.clone() },
+            world: World { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
             handle: handle.clone(),
             desk,
             me,
@@ -238,6 +253,7 @@ impl Node {
             went_back: false,
             away: None,
             clock: NodeClock::new(is_shared),
+            skew: SkewWatch::default(),
             beacon,
             members: Members::default(),
             empty: BTreeMap::new(),
@@ -260,13 +276,19 @@ impl Node {
     /// While one turn is on its way to the disk the next is decided on top of it.
     async fn live(&mut self) {
         let mut airborne: Option<Airborne> = None;
+        let mut foreseen: Option<Foreseen> = None;
         while !self.is_stopping || airborne.is_some() {
             self.hear_beats().await;
             self.listen().await;
             let now = self.look_at_clock();
             let mut chores = Vec::new();
-            let batch = self.gather(now, &mut chores);
-            let next = if batch.is_empty() { None } else { self.prepare(now, batch).await };
+            let next = match self.take_foreseen(&mut foreseen, now) {
+                Some(turn) => Some(turn),
+                None => {
+                    let batch = self.gather(now, &mut chores);
+                    if batch.is_empty() { None } else { self.prepare(now, batch).await }
+                }
+            };
             let landed = match airborne.take() {
                 Some(Airborne { flight, turn }) => Some((self.desk.land(flight).await, turn)),
                 None => None,
@@ -294,7 +316,10 @@ impl Node {
                 }
             }
             if was_idle && !self.is_stopping {
-                self.wait(now).await;
+                if foreseen.is_none() {
+                    foreseen = self.foresee(now).await;
+                }
+                self.wait(now, foreseen.as_ref().map(Foreseen::at)).await;
             }
         }
         self.turn_away();
@@ -330,7 +355,7 @@ impl Node {
     }
 
     /// Decides a batch. When the store cannot even be read, everything is put back.
-    async fn prepare(&mut self, now: Instant, batch: Vec<Work>) -> Option<(Prepared, Turn)> {
+    pub(crate) async fn prepare(&mut self, now: Instant, batch: Vec<Work>) -> Option<(Prepared, Turn)> {
         let begin = self.ports.clock.uptime();
         let mut turn = Turn { begin, asked: Vec::with_capacity(batch.len()), origins: Vec::with_capacity(batch.len()) };
         for Work { actor, command, origin, attempt } in batch {
@@ -412,6 +437,15 @@ impl Node {
         }
     }
 
+    /// Claims that were decided and are not sent are to be decided again.
+    pub(crate) fn put_in_plan(&mut self, turn: Turn) {
+        for (origin, _) in turn.origins {
+            if let Origin::Timer { item, due, nominal } = origin {
+                self.plan.put_for(item, due, nominal);
+            }
+        }
+    }
+
     /// A record that a command needs cannot be read, and trying again at once would not help. Everything else goes on.
     fn put_aside(&mut self, asked: &Asked, origin: Origin, fault: &Fault) {
         Meter::add(&self.handle.meter.faults, 1);
@@ -445,13 +479,14 @@ impl Node {
     }
 
     /// Waits for an input or for the next thing in the plan.
-    async fn wait(&mut self, now: Instant) {
+    async fn wait(&mut self, now: Instant, foreseen: Option<Instant>) {
         let uptime = self.ports.clock.uptime();
         let away = self.away.map(|away| away.until.minus(uptime));
         if let Some(away) = away.filter(|away| !away.is_zero()) {
             return self.ports.clock.sleep(away).await;
         }
         let planned = self.plan.first().map_or(SLEEP_MAX, |first| first.since(now)).min(SLEEP_MAX);
+        let planned = self.until_foresight(foreseen, now).map_or(planned, |foresight| planned.min(foresight));
         let held = if self.beacon.is_fresh(uptime) { None } else { Some(SLEEP_MAX) };
         let wait = self.clock.hold(uptime).max(held).map_or(planned, |hold| hold.min(SLEEP_MAX));
         let news = race(self.handle.inputs.ready(), self.beacon.heard.ready());

@@ -136,6 +136,23 @@ impl Plan {
         due.into_iter().filter_map(|(_, item)| times.remove(&item).map(|slot| (item, slot.due, slot.nominal))).collect()
     }
 
+    /// The instant of the first claims, when there are so many of them at least.
+    pub fn crowd(&self, least: usize) -> Option<Instant> {
+        let (at, _) = self.claims.first()?;
+        let together = self.claims.iter().take(least.max(1)).take_while(|(other, _)| other == at).count();
+        (together >= least.max(1)).then_some(*at)
+    }
+
+    /// Takes out claims of an instant at which the first ones are.
+    pub fn take_claims(&mut self, at: Instant, most: usize) -> Vec<(Item, Instant, Instant)> {
+        let mut taken = Vec::new();
+        while taken.len() < most && self.claims.first().is_some_and(|(first, _)| *first == at) {
+            let (_, item) = self.claims.pop_first().expect("it was just seen");
+            taken.extend(self.times.remove(&item).map(|slot| (item, slot.due, slot.nominal)));
+        }
+        taken
+    }
+
     /// Takes out the first thing that is due and is not a claim from before an instant.
     fn take_on_time(&mut self, since: Instant, now: Instant) -> Option<(Instant, Item)> {
         let has_late = self.claims.first().is_some_and(|(at, _)| *at < since);
@@ -236,6 +253,22 @@ mod tests {
         assert_eq!(taken(&mut plan, 110, 3, 2), [fire("live2"), fire("live3"), fire("late1"), fire("late2")]);
         assert_eq!(taken(&mut plan, 110, 3, 2), [fire("late3")]);
         assert!(plan.is_empty());
+    }
+
+    #[test]
+    fn claims_of_one_instant_are_a_crowd() {
+        let mut plan = Plan::default();
+        for job in ["a", "b", "c"] {
+            plan.put(fire(job), second(10));
+        }
+        plan.put(fire("d"), second(11));
+        plan.put(Item::Watch, second(5));
+        assert_eq!((plan.crowd(3), plan.crowd(4), plan.crowd(0)), (Some(second(10)), None, Some(second(10))));
+        assert_eq!(plan.take_claims(second(11), 9), []);
+        let claims: Vec<Item> = plan.take_claims(second(10), 2).into_iter().map(|(item, ..)| item).collect();
+        assert_eq!(claims, [fire("a"), fire("b")]);
+        assert_eq!(plan.take_claims(second(10), 2), [(fire("c"), second(10), second(10))]);
+        assert_eq!((plan.len(), plan.at(&fire("a")), plan.crowd(1)), (2, None, Some(second(11))));
     }
 
     #[test]

@@ -126,6 +126,15 @@ pub enum News<'a> {
         /// By how much.
         by: Span,
     },
+    /// The clock on the node's wall is off by that much from the store's time, or is not any more.
+    Skew {
+        /// Whether it is off.
+        is_off: bool,
+        /// Whether it is ahead.
+        is_ahead: bool,
+        /// By how much.
+        by: Span,
+    },
     /// The watchdog found something that nobody had done in time.
     Repaired {
         /// To which record.

@@ -58,6 +58,10 @@ pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
         News::ClockStep { forward, by } => {
             Some(format!("saw its clock being set {} by {by}", if *forward { "forward" } else { "back" }))
         }
+        News::Skew { is_off: true, is_ahead, by } => {
+            Some(format!("its clock is {} by {by}", if *is_ahead { "ahead" } else { "behind" }))
+        }
+        News::Skew { is_off: false, .. } => Some("its clock is right".to_owned()),
         News::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
         News::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
         News::NodeCame(name) => Some(format!("sees {name}")),

@@ -142,7 +142,9 @@ impl Machine {
             outside: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.stage, self.whose()),
             feed: Arc::new(Reel { stage: self.stage.clone(), who: self.name.clone(), programs: self.programs.clone() }),
         };
-        let (engine, handle) = Engine::new(ports, Options::new(self.node(), &self.name), self.world.clone());
+        // Each claim is decided ahead, so that whatever can happen between decision and commit happens here.
+        let options = Options { foresees: 1, ..Options::new(self.node(), &self.name) };
+        let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());
         let begins = handle.clone();
         self.stage.executor.spawn(self.whose(), async move { begins.begin().await });

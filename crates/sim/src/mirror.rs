@@ -147,7 +147,7 @@ impl Mirror {
                 self.backlogs.insert((backlog.job.clone(), backlog.schedule.clone()), Arc::clone(backlog));
             }
             Record::Run(run) => self.put_run(run),
-            Record::Identity(_) | Record::Lock(_) => {}
+            Record::Identity(_) | Record::Lock(_) | Record::Foreign(_) => {}
         }
     }
 
@@ -175,7 +175,7 @@ impl Mirror {
             Key::Run(run) => drop(self.gone.insert(*run)),
             Key::Pause => self.pauses = Arc::default(),
             Key::Node(node) => drop(self.nodes.remove(node)),
-            Key::Identity(..) | Key::Lock(_) => {}
+            Key::Identity(..) | Key::Lock(_) | Key::Foreign(_) => {}
         }
     }
 

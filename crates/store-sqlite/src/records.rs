@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, LockState, Record, Stored, Version};
+use cronhold_core::record::{Key, Kind, LockName, LockState, Record, Stored, Version};
 use cronhold_schedule::{Instant, Zones};
 use rusqlite::{Connection, Row, params_from_iter};
 
@@ -23,7 +23,9 @@ pub(crate) struct Reader<'a> {
 impl Reader<'_> {
     /// A record; none when it is not there, and for a lock that has run out.
     pub(crate) fn load(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
-        let Some(table) = Table::of(key.kind()) else { return self.lock(key, now) };
+        let Some(table) = Table::of(key.kind()) else {
+            return if key.kind() == Kind::Lock { self.lock(key, now) } else { Ok(None) };
+        };
         let mut statement = self.connection.prepare_cached(table.load())?;
         let mut rows = statement.query(params_from_iter(rows::key_cells(key)))?;
         rows.next()?.map(|row| self.stored(table, row)).transpose()

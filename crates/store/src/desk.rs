@@ -124,8 +124,8 @@ impl Memory {
 
     pub(crate) fn remember(&mut self, key: Key, stored: Option<Stored>) {
         let is_over = matches!(&stored, Some(Stored { record: Record::Run(run), .. }) if run.state.is_finished());
-        // Nobody asks for finished runs again soon, and locks run out by themselves.
-        if is_over || key.kind() == Kind::Lock {
+        // Nobody asks for finished runs again soon, locks run out by themselves, and nobody hears what others have run.
+        if is_over || matches!(key.kind(), Kind::Lock | Kind::Foreign) {
             return self.forget(&key);
         }
         self.old.remove(&key);

@@ -7,7 +7,9 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::Instant;
 
-use crate::{Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer};
+use crate::{
+    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
+};
 
 /// Writes the trait and its way to being a store from one list of the port's methods.
 macro_rules! wrapper {

@@ -69,7 +69,9 @@ impl Metadata {
     pub fn from_json(json: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut packages = BTreeMap::new();
+        let mut said = BTreeMap::new();
         for package in list(&json["packages"]) {
+            said.insert(text(&package["id"]), package);
             packages.insert(
                 text(&package["id"]),
                 Package {
@@ -82,8 +84,12 @@ impl Metadata {
             );
         }
         for node in list(&json["resolve"]["nodes"]) {
-            let Some(package) = packages.get_mut(&text(&node["id"])) else { continue };
-            for used in list(&node["deps"]) {
+            let id = text(&node["id"]);
+            let (Some(package), Some(said)) = (packages.get_mut(&id), said.get(&id)) else { continue };
+            let off = switched_off(said, node);
+            // In this list names are those of libraries.
+            let is_off = |used: &Value| off.iter().any(|name| name.replace('-', "_") == text(&used["name"]));
+            for used in list(&node["deps"]).iter().filter(|used| !is_off(used)) {
                 let kinds: BTreeSet<Kind> =
                     list(&used["dep_kinds"]).iter().map(|kind| read_kind(&kind["kind"])).collect();
                 let id = text(&used["pkg"]);
@@ -109,6 +115,23 @@ impl Metadata {
         }
         seen.into_iter().filter_map(|id| self.packages.get(id)).collect()
     }
+}
+
+/// Optional dependencies of a package that no feature in use turns on. Cargo names them as used when a feature in use
+/// says what they would have to have, and then does not build them.
+fn switched_off<'a>(package: &'a Value, node: &Value) -> Vec<&'a str> {
+    let active: Vec<&str> = list(&node["features"]).iter().filter_map(Value::as_str).collect();
+    let turned_on = |name: &str| {
+        let asks = |wish: &str| {
+            let wish = wish.strip_prefix("dep:").unwrap_or(wish);
+            wish == name || wish.split_once('/').is_some_and(|(before, _)| before == name)
+        };
+        let wishes = active.iter().flat_map(|feature| list(&package["features"][*feature]));
+        active.contains(&name) || wishes.filter_map(Value::as_str).any(asks)
+    };
+    let optional = list(&package["dependencies"]).iter().filter(|used| used["optional"] == true);
+    let names = optional.filter_map(|used| used["rename"].as_str().or_else(|| used["name"].as_str()));
+    names.filter(|name| !turned_on(name)).collect()
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -148,5 +171,21 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         assert_eq!(metadata.packages["a"].uses.len(), 3);
         assert_eq!(metadata.packages["b"].licence, None);
+    }
+
+    #[test]
+    fn leaves_out_what_no_feature_turns_on() {
+        let package = serde_json::json!({
+            "features": {"std": ["ring?/std", "dep:log"], "fast": ["simd/avx"], "other": ["dep:ring"]},
+            "dependencies": [
+                {"name": "ring", "optional": true}, {"name": "log", "optional": true},
+                {"name": "simd", "optional": true}, {"name": "must", "optional": false},
+                {"name": "long-name", "rename": "short", "optional": true},
+            ],
+        });
+        let off = |features: &[&str]| switched_off(&package, &serde_json::json!({"features": features})).join(" ");
+        assert_eq!(off(&["std", "fast"]), "ring short");
+        assert_eq!(off(&["std", "other", "short"]), "simd");
+        assert_eq!(off(&[]), "ring log simd short");
     }
 }

@@ -14,7 +14,7 @@ use super::skips::{self, Part};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId, RunId};
-use crate::job::Overlap;
+use crate::job::{Lock, Overlap};
 use crate::policy::catch_up::{GRACE, Plan, Reach};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
 use crate::run::Reason;
@@ -22,6 +22,8 @@ use crate::view::{Halt, View};
 
 /// When something has to be repaired elsewhere first, an occurrence is looked at again after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
+/// Nodes of another kind may be so much too early by the store's time.
+const FOREIGN_EARLY: Span = Span::from_millis(500);
 
 /// Decides about an occurrence that is due.
 pub(super) fn decide(
@@ -188,6 +190,11 @@ impl<'a> Claim<'a> {
             return Ok(());
         }
         self.draft.view.need(self.needs(None))?;
+        if let Some(host) = self.ran_elsewhere(nominal, actor)? {
+            self.withhold(nominal, Reason::RanOnCronken(host))?;
+            self.move_on(nominal, None);
+            return Ok(());
+        }
         if self.job.job.overlap == Overlap::Replace {
             motion::need_for_replace(&self.draft, self.others())?;
         }
@@ -209,10 +216,27 @@ impl<'a> Claim<'a> {
         Ok(())
     }
 
-    /// What starts may look at: the lock, those whose place they may take, and whether they are there already.
+    /// Where a node of another kind has run the occurrence, if one has: it takes no part in cursors, and the lock of a run
+    /// that is over already says nothing. Such nodes know no starts of nodes, and catch nothing up.
+    fn ran_elsewhere(&self, nominal: Instant, actor: &Actor) -> Result<Option<String>, Halt> {
+        if self.foreign_run().is_none() || self.cursor.at_start || *actor != Actor::Schedule {
+            return Ok(None);
+        }
+        let run = self.draft.view.foreign_run(&self.job.id)?;
+        Ok(run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone()))
+    }
+
+    /// What tells whether a node of another kind was faster. Without a lock everybody runs a job for themselves.
+    fn foreign_run(&self) -> Option<Key> {
+        let is_asked = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
+        is_asked.then(|| Key::Foreign(self.job.id.clone()))
+    }
+
+    /// What starts may look at: the lock, who else has run it, those whose place they may take, and whether they are there already.
     fn needs(&self, nominal: Option<Instant>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> =
             LockName::of(&self.job.id, &self.job.job.lock).map(Key::Lock).into_iter().collect();
+        keys.extend(self.foreign_run());
         if self.job.job.overlap == Overlap::Replace {
             keys.extend(self.others().map(Key::Run));
         }

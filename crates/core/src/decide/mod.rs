@@ -12,6 +12,7 @@ mod catch_up;
 mod draft;
 mod drain;
 mod ending;
+mod event;
 mod fire;
 mod gate;
 mod hold;
@@ -82,6 +83,7 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
         Command::Drain { node, on } => drain::decide(view, *node, *on),
         Command::Hold { lock, holder, ttl } => hold::decide(view, lock, *holder, *ttl),
         Command::LetGo { lock, holder } => Ok(hold::let_go(lock, *holder)),
+        Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
         Command::Prune { job, runs } => prune::decide(view, job, runs),
     }
 }

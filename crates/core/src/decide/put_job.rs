@@ -35,7 +35,7 @@ pub(super) fn decide(
     check(id, old.as_deref(), provided)?;
     let zone: Arc<str> = view.world.zone.name().into();
     if let Some(old) = &old {
-        if old.source != *source {
+        if !old.source.is_open_to(source) {
             return Err(Rejection::OtherSource { job: id.clone(), source_of_job: old.source.clone() }.into());
         }
         if old.job == *job && old.zone == zone {
@@ -43,11 +43,11 @@ pub(super) fn decide(
         }
     }
     let uid = old.as_ref().map_or(uid, |old| old.uid);
+    // Whoever changes it, it stays what it was made as.
+    let source = old.as_ref().map_or(source, |old| &old.source);
     let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
-    if let Some(name) = LockName::of(id, &job.lock).filter(|name| LockName::parse(name.as_str()).is_err()) {
-        return Err(Rejection::Lock { job: id.clone(), length: name.as_str().len() }.into());
-    }
+    check_lock(id, job)?;
     let tables = tables(view, &new)?;
 
     let mut draft = Draft::new(view);
@@ -95,6 +95,17 @@ pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> 
     }
 }
 
+/// Whether the job's lock has a name that can be one, and is not one of Cronhold's own.
+fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
+    match LockName::of(id, &job.lock) {
+        Some(lock) if LockName::parse(lock.as_str()).is_err() => {
+            Err(Rejection::Lock { job: id.clone(), length: lock.as_str().len() })
+        }
+        Some(lock) if lock.is_reserved() => Err(Rejection::ReservedLock { job: id.clone(), lock }),
+        _ => Ok(()),
+    }
+}
+
 /// All schedules of the job, those that do not count now too: each must be one that can be asked.
 fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
     let mut seen = BTreeSet::new();
@@ -139,6 +150,7 @@ fn set_pause(view: &View<'_>, state: &mut JobState, was: bool, is: bool) {
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::play;
+    use crate::record::Record;
 
     #[test]
     fn makes_and_changes() {
@@ -170,6 +182,10 @@ mod tests {
                 ! two schedules of `j` have the same id `a`
             00:00 put j CRON_TZ=Europe/Berln 0 0 * * *
                 ! the schedule of `j` cannot be used: `timezone`: there is no time zone `Europe/Berln` (did you mean `Europe/Berlin`?)
+            00:00 put j lock #cronhold/loader/
+                ! the lock of `j` cannot be called `#cronhold/loader/`: names that begin with `#cronhold/` are Cronhold's own
+            00:00 put j lock #cronhold
+                job r1
             ",
         );
     }
@@ -205,6 +221,36 @@ mod tests {
                 ! the job `k` comes from a job file
             ",
         );
+    }
+
+    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is not.
+    #[test]
+    fn by_hand_and_by_another_program() {
+        let bench = play(
+            "
+            00:00 put a
+                job r1
+            00:01 foreign a description theirs
+                job r2
+            00:02 foreign b
+                job r1
+            00:03 put b description ours
+                job r2
+            00:04 load b
+                ! the job `b` was made by another program that shares the store
+            00:05 load c
+                job r1
+            00:06 foreign c description theirs
+                ! the job `c` comes from a job file
+            00:07 withdraw c
+                ! the job `c` comes from a job file
+            ",
+        );
+        let sources = bench.records.values().filter_map(|stored| match &stored.record {
+            Record::Job(job) => Some(format!("{} {}", job.id, job.source)),
+            _ => None,
+        });
+        assert_eq!(sources.collect::<Vec<_>>(), ["a api", "b foreign", "c directory:"]);
     }
 
     /// A schedule that returns or is enabled again begins now: what passed meanwhile was not wanted.

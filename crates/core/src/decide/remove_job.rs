@@ -15,7 +15,7 @@ use crate::view::{Halt, View};
 pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
     view.need([Key::Job(id.clone()), Key::JobState(id.clone()), Key::Pause])?;
     let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
-    if job.source != *source {
+    if !job.source.is_open_to(source) {
         return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
     }
     put_job::check(id, Some(&job), provided)?;
@@ -95,6 +95,22 @@ mod tests {
                 next 01:30, job r1
             01:30 due
                 #5 01:30 skipped: overlap, next 01:40
+            ",
+        );
+    }
+
+    #[test]
+    fn whoever_works_by_hand_removes_what_was_made_by_hand() {
+        play(
+            "
+            00:00 put j
+                job r1
+            00:01 withdraw j
+                job gone
+            00:02 foreign j
+                job r1
+            00:03 remove j
+                job gone
             ",
         );
     }

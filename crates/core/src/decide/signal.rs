@@ -1,10 +1,14 @@
 //! Someone wants to send a signal to a run's program. SIGKILL is more than that: the run was killed, and is looked at
-//! until it is gone.
+//! until it is gone. That it was killed is stored, so that it can be said on any node; other signals are not, and only the
+//! node that has the program can send them.
+
+use cronhold_schedule::Span;
 
 use super::draft::Draft;
 use super::motion::{self, KILL_WAIT};
-use crate::decision::{Answer, Done, Effect};
-use crate::ids::RunId;
+use crate::decision::{Answer, Done, Effect, Rejection};
+use crate::ids::{NodeId, RunId};
+use crate::record::Run;
 use crate::run::{self, Cause, Operation, Reason};
 use crate::signal::Signal;
 use crate::view::{Halt, View};
@@ -13,15 +17,29 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
     let run = motion::addressed(view, id)?;
     let operation = if signal == Signal::KILL { Operation::Kill } else { Operation::Signal };
     run::next(run.state, Cause::By(operation))?;
+    let elsewhere = elsewhere(view, &run);
     let mut draft = Draft::new(view);
-    if operation == Operation::Kill {
-        let mut run = (*run).clone();
-        run.ending = Some(Reason::Killed);
-        run.due = Some(draft.at().plus(KILL_WAIT));
-        draft.put_run(run);
+    match (operation, elsewhere) {
+        (Operation::Kill, _) => {
+            let mut run = (*run).clone();
+            run.ending = Some(Reason::Killed);
+            // A node that hears of it looks at once, and kills what was told to end and is still there.
+            let wait = if elsewhere.is_some() { Span::ZERO } else { KILL_WAIT };
+            run.due = Some(draft.at().plus(wait));
+            draft.put_run(run);
+        }
+        (_, Some(node)) => return Err(Rejection::RunsElsewhere(node).into()),
+        (_, None) => {}
     }
-    draft.also(Effect::Signal { run: id, signal });
+    if elsewhere.is_none() {
+        draft.also(Effect::Signal { run: id, signal });
+    }
     draft.done(Answer::Done)
+}
+
+/// The node that has the program of a run, when it is not this one.
+pub(super) fn elsewhere(view: &View<'_>, run: &Run) -> Option<NodeId> {
+    run.owner.map(|owner| owner.node).filter(|node| *node != view.stamp.owner.node)
 }
 
 #[cfg(test)]
@@ -53,6 +71,30 @@ mod tests {
                 #1 00:01 failure: killed
             00:04 signal #1 SIGHUP
                 ! the run is finished (failure)",
+        );
+    }
+
+    /// Whoever has the program hears that it was killed, and sees to it at once.
+    #[test]
+    fn from_another_node() {
+        play(
+            "00:00 there 1 2
+            00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 launched #1
+                #1 00:01 running
+            00:03 node 2.1
+            00:03 signal #1 SIGHUP
+                ! the program of this run is on node 00000000000000000000000000000001
+            00:03 signal #1 SIGKILL
+                #1 00:01 running (killed)
+            00:03 node 1.1
+            00:03 wake
+                #1 00:01 running (killed), (signal #1 SIGKILL), (adopt #1)
+            00:03:01 ended #1 no
+                #1 00:01 failure: killed",
         );
     }
 }

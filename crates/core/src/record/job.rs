@@ -30,7 +30,7 @@ pub struct JobRecord {
     schedule_ids: Vec<ScheduleId>,
 }
 
-/// Where a job came from. A source touches only its own jobs.
+/// Where a job came from. A directory touches only its own jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A directory of job files, with the prefix it was loaded under.
@@ -124,6 +124,13 @@ impl Source {
 }
 
 impl Source {
+    /// Whether a job that is from here may be changed and removed by someone who is there. Whoever works by hand, with the
+    /// command line or with another program, may touch what others have made by hand; a directory has its jobs for itself.
+    pub fn is_open_to(&self, other: &Self) -> bool {
+        let is_by_hand = |source: &Self| matches!(source, Self::Api | Self::Foreign);
+        self == other || is_by_hand(self) && is_by_hand(other)
+    }
+
     /// Where it is from, as the end of a sentence about the job.
     pub fn words(&self) -> String {
         match self {

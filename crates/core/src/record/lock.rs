@@ -30,6 +30,10 @@ pub struct LockState {
 impl LockName {
     /// Longest name in bytes.
     pub const MAX: usize = 400;
+    /// What the names of Cronhold's own locks begin with. No job may have such a lock.
+    pub const RESERVED: &str = "#cronhold/";
+    /// What the names of locks begin with that events take.
+    const EVENT: &str = "#cronhold/event/";
 
     /// The lock of a job, if it has one.
     pub fn of(job: &JobId, lock: &Lock) -> Option<Self> {
@@ -46,6 +50,21 @@ impl LockName {
             return Err(TextError::new(0..text.len(), format!("`{}` cannot be a lock's name", shortened(text))));
         }
         Ok(Self(text.into()))
+    }
+
+    /// The lock of an event that everybody hears, from a digest of the event.
+    pub fn of_event(digest: &str) -> Result<Self, TextError> {
+        Self::parse(&format!("{}{digest}", Self::EVENT))
+    }
+
+    /// Whether it is one of Cronhold's own.
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(Self::RESERVED)
+    }
+
+    /// Whether it is the lock of an event: such a lock is left to run out.
+    pub fn is_of_event(&self) -> bool {
+        self.0.starts_with(Self::EVENT)
     }
 
     /// The name as text.

@@ -4,6 +4,7 @@
 mod actor;
 mod backlog;
 mod cursor;
+mod foreign;
 mod identity;
 mod job;
 mod job_state;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use actor::Actor;
 pub use backlog::Backlog;
 pub use cursor::{Cursor, Streak};
+pub use foreign::ForeignRun;
 pub use identity::{Identity, Outcome};
 pub use job::{JobRecord, ScheduleId, Source};
 pub use job_state::{Active, JobState, Kept};
@@ -96,6 +98,8 @@ pub enum Key {
     Lock(LockName),
     /// A node.
     Node(NodeId),
+    /// What nodes of another kind have run of a job last. It is read and compared, never written.
+    Foreign(JobId),
 }
 
 /// A record. Cheap to clone.
@@ -119,6 +123,8 @@ pub enum Record {
     Lock(Arc<LockState>),
     /// A node.
     Node(Arc<Node>),
+    /// What nodes of another kind have run of a job last.
+    Foreign(Arc<ForeignRun>),
 }
 
 impl Record {
@@ -134,6 +140,7 @@ impl Record {
             Self::Run(run) => Key::Run(run.id),
             Self::Lock(lock) => Key::Lock(lock.name.clone()),
             Self::Node(node) => Key::Node(node.id),
+            Self::Foreign(run) => Key::Foreign(run.job.clone()),
         }
     }
 
@@ -169,6 +176,8 @@ pub enum Kind {
     Lock,
     /// [`Key::Node`].
     Node,
+    /// [`Key::Foreign`].
+    Foreign,
 }
 
 impl Key {
@@ -184,6 +193,7 @@ impl Key {
             Self::Run(_) => Kind::Run,
             Self::Lock(_) => Kind::Lock,
             Self::Node(_) => Kind::Node,
+            Self::Foreign(_) => Kind::Foreign,
         }
     }
 }
@@ -200,6 +210,7 @@ impl fmt::Display for Key {
             Self::Run(run) => write!(f, "run {run}"),
             Self::Lock(lock) => write!(f, "lock {lock}"),
             Self::Node(node) => write!(f, "node {node}"),
+            Self::Foreign(job) => write!(f, "foreign run of {job}"),
         }
     }
 }

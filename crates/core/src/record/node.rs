@@ -26,13 +26,17 @@ pub struct Node {
     pub labels: BTreeSet<String>,
     /// Whether it starts nothing any more.
     pub draining: bool,
+    /// By how many microseconds the clock on its wall is ahead of the store's time, or behind when it is less than zero.
+    /// Known only where several nodes may share the store. It is for people: nothing goes by the clock on the wall there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<i64>,
 }
 
 impl Node {
     /// A node without labels that has just started, and was not heard of since.
     pub fn new(id: NodeId, name: impl Into<String>, incarnation: u32, at: Instant) -> Self {
         let labels = BTreeSet::new();
-        Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false }
+        Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false, skew: None }
     }
 }
 

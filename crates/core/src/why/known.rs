@@ -47,7 +47,7 @@ impl FromIterator<Record> for Known {
                 Record::Run(run) => known.runs.push(run),
                 Record::Lock(lock) => known.locks.push(lock),
                 Record::Node(node) => known.nodes.push(node),
-                Record::Identity(_) => {}
+                Record::Identity(_) | Record::Foreign(_) => {}
             }
         }
         known

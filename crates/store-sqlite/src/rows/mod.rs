@@ -36,8 +36,8 @@ pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
         Record::Identity(identity) => identity::write(&mut cells, identity),
         Record::Run(run) => run::write(&mut cells, run),
         Record::Node(node) => node::write(&mut cells, node),
-        // Locks are taken and freed; nobody puts one.
-        Record::Lock(_) => {}
+        // Locks are taken and freed, and foreign runs are read; nobody puts one.
+        Record::Lock(_) | Record::Foreign(_) => {}
     }
     cells.into_values()
 }
@@ -92,7 +92,7 @@ pub(crate) fn read(table: Table, row: &Row<'_>, zones: &Zones) -> Result<Stored,
 fn write_key(cells: &mut Cells, key: &Key) {
     match key {
         Key::Pause => cells.integer(pause::ONLY),
-        Key::Job(job) | Key::JobState(job) => cells.text(job.as_str()),
+        Key::Job(job) | Key::JobState(job) | Key::Foreign(job) => cells.text(job.as_str()),
         Key::Cursor(job, schedule) | Key::Backlog(job, schedule) => {
             cells.text(job.as_str());
             cells.text(schedule.as_str());

@@ -35,6 +35,8 @@ pub(super) fn read(id: NodeId, reading: &Reading<'_>) -> Result<Record, Unreadab
         gone: reading.instant()?,
         labels: reading.json()?,
         draining: reading.flag()?,
+        // Known only where nodes share a store, and nobody shares a file.
+        skew: None,
     };
     Ok(Record::Node(Arc::new(node)))
 }

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use cronhold_core::record::Kind;
 
-/// A table that holds records of one kind. Locks are not among them: they are taken and freed, never put.
+/// A table that holds records of one kind. Locks are not among them: they are taken and freed, never put. Nor are foreign
+/// runs: nobody else writes to a file of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
     Pause,
@@ -54,7 +55,7 @@ impl Table {
             Kind::Identity => Some(Self::Identities),
             Kind::Run => Some(Self::Runs),
             Kind::Node => Some(Self::Nodes),
-            Kind::Lock => None,
+            Kind::Lock | Kind::Foreign => None,
         }
     }
 

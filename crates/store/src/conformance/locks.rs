@@ -9,9 +9,9 @@ use super::{Subject, block_on};
 use crate::{Committed, Refusal};
 
 /// Long enough that a store with a real clock has room on both sides of it.
-const TTL: Span = Span::from_secs(3);
+const TTL: Span = Span::from_millis(1_500);
 /// Less than the time to live; twice this is more.
-const PART: Span = Span::from_secs(2);
+const PART: Span = Span::from_millis(1_000);
 
 /// A lock has one holder until that frees it.
 pub fn a_lock_has_one_holder(subject: &dyn Subject) {

@@ -88,6 +88,7 @@ macro_rules! conformance_cases {
             units::units_of_a_commit_fail_alone
             units::a_unit_is_done_once
             units::an_abandoned_commit_can_be_sent_again
+            units::what_nobody_else_has_run_can_be_compared
             units::nothing_can_be_done
             units::a_unit_can_have_many_records
             units::a_commit_can_have_many_units

@@ -68,6 +68,8 @@ pub(super) fn nodes() -> Vec<Node> {
         gone: times()[(index + 2) % 5],
         labels: TEXTS[..index].iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>(),
         draining: index % 2 == 0,
+        // A store that one node has for itself need not keep it.
+        skew: None,
     };
     TEXTS.iter().enumerate().map(node).collect()
 }

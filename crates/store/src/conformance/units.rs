@@ -140,6 +140,17 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
     }
 }
 
+/// Where no node of another kind has run a job, that can be asked for and compared like a record that is not there.
+pub fn what_nobody_else_has_run_can_be_compared(subject: &dyn Subject) {
+    let mut scribe = Scribe::of(subject);
+    let Key::Job(id) = job("x", "").key() else { panic!("the key of a job") };
+    let key = Key::Foreign(id);
+    assert_eq!(scribe.load_all(&[key.clone(), job("x", "").key()]), [None, None]);
+    let draft = scribe.unit().compare(key.clone(), None).put(job("x", "new"), None);
+    scribe.commit(draft).expect("it is as it was seen");
+    assert_eq!((scribe.load(&key), scribe.record(&job("x", "").key())), (None, Some(job("x", "new"))));
+}
+
 /// Units and commits that do nothing are done.
 pub fn nothing_can_be_done(subject: &dyn Subject) {
     let mut scribe = Scribe::of(subject);

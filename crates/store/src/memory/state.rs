@@ -24,8 +24,8 @@ const STORE: u32 = 0;
 /// Everything that is stored.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// A table for each kind. Locks have none.
-    tables: [BTreeMap<Key, Stored>; Kind::Node as usize + 1],
+    /// A table for each kind. That of locks is empty, and so is that of foreign runs: nobody else writes here.
+    tables: [BTreeMap<Key, Stored>; Kind::Foreign as usize + 1],
     pub(super) indexes: Indexes,
     locks: Locks,
     pub(super) outputs: Outputs,
@@ -166,7 +166,7 @@ impl State {
 
 /// Whether nothing but the time of the beat is new. Nobody has to hear of that.
 fn is_same_but_later(old: &Node, new: &Node) -> bool {
-    let Node { id, name, incarnation, since, beat: _, gone: _, labels, draining } = old;
+    let Node { id, name, incarnation, since, beat: _, gone: _, labels, draining, skew: _ } = old;
     (id, name, incarnation, since, labels, draining)
         == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
 }
@@ -175,7 +175,8 @@ fn is_same_but_later(old: &Node, new: &Node) -> bool {
 fn is_well_formed(unit: &Unit) -> bool {
     let is_compared = |change: &Change| {
         let key = change.key();
-        key.kind() != Kind::Lock && unit.compare.iter().filter(|(compared, _)| *compared == key).count() == 1
+        !matches!(key.kind(), Kind::Lock | Kind::Foreign)
+            && unit.compare.iter().filter(|(compared, _)| *compared == key).count() == 1
     };
     unit.changes.iter().all(is_compared) && unit.compare.iter().all(|(key, _)| key.kind() != Kind::Lock)
 }

@@ -88,6 +88,35 @@ fn a_lock_that_is_held() {
     );
 }
 
+/// What nodes of another kind have run is not run again. They are a little early or late by the store's time.
+#[test]
+fn ran_on_a_node_of_another_kind() {
+    play(
+        "
+        00:00 put a @every 10m; lock
+            next 00:10, job r1
+        00:00 put b @every 10m
+            next 00:10, job r1
+        00:10 cronken a web-1 00:09:59.5
+        00:10 cronken b web-1 00:10
+        00:10 due
+            a#1 00:10 skipped: ran on cronken web-1, a next 00:20
+            b#1 00:10 starting, b next 00:20
+        00:20 cronken a web-2 00:19:59.499
+        00:20 due
+            a#2 00:20 starting, a next 00:30
+            b#2 00:20 skipped: overlap, b next 00:30
+        00:21 ended a#2 yes
+            a#2 00:20 success
+        00:30:30 cronken a web-2 00:30:02
+        00:30:30 fire a - 00:30
+            a#3 00:30 skipped: ran on cronken web-2, a next 00:40
+        00:41 run a
+            a#4 00:41 starting, → #4
+        ",
+    );
+}
+
 /// The first twenty are records of their own, the rest is one. Anything else in between begins a new row.
 #[test]
 fn many_skips_in_a_row_are_one_record() {

@@ -5,17 +5,18 @@
 //! - `shared`: the store is shared. `drained on`: this node starts nothing any more; `drained off`.
 //! - `beat 2`: node 2 is heard of. `expired LOCK`: a lock was not renewed in time.
 //! - `reap #1 00:05`: its node was heard of last then. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`, `let-go LOCK KEY`.
+//! - `event DIGEST KEY COMMAND`: someone has heard of it. `cronken JOB HOST 00:05`: a node of another kind ran it then.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::Span;
 
-use super::script::instant;
+use super::script::{instant, job_id};
 use super::{Bench, START};
 use crate::command::{Command, Report};
 use crate::ids::{NodeId, RunId};
-use crate::record::{Actor, Key, LockName, Node, Record, Stored, Version};
+use crate::record::{Actor, ForeignRun, Key, LockName, Node, Record, Stored, Version};
 
 /// How long a node counts as there without being heard of.
 const GONE_AFTER: Span = Span::from_secs(6);
@@ -43,6 +44,7 @@ impl Bench {
                 let node = Node { beat: self.now, gone: self.now.plus(GONE_AFTER), ..(**node).clone() };
                 self.store_node(&Arc::new(node));
             }
+            "cronken" => self.ran_elsewhere(rest),
             "expired" => {
                 self.records.remove(&Key::Lock(lock(rest)));
                 self.has_lost_locks = true;
@@ -63,6 +65,14 @@ impl Bench {
             "hold" => {
                 let ttl = Span::from_secs(10);
                 (Actor::JobFiles, Command::Hold { lock: lock(first), holder: holder(), ttl })
+            }
+            "event" => {
+                let (holder, command) = more.split_once(' ').expect("who has heard it, and what");
+                let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
+                let (actor, command) = self.command(verb, rest);
+                let once = LockName::of_event(first).expect("a short digest");
+                let holder = RunId::from_key(START, holder);
+                (actor, Command::Event { once, holder, command: Box::new(command) })
             }
             "let-go" => (Actor::JobFiles, Command::LetGo { lock: lock(first), holder: holder() }),
             _ => panic!("`{verb}` is nothing that happens"),
@@ -96,7 +106,21 @@ impl Bench {
             gone: self.now.plus(GONE_AFTER),
             draining: words.contains("draining"),
             labels: words,
+            skew: None,
         }
+    }
+
+    /// A node of another kind has run a job.
+    fn ran_elsewhere(&mut self, text: &str) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [job, host, started] = words[..] else { panic!("`{text}` is not a job, a host and a time") };
+        self.world.has_foreign = true;
+        self.units += 1;
+        let (job, host, started) = (job_id(job), host.to_owned(), instant(started));
+        let run = ForeignRun { job, run: started.to_string(), host, started, is_running: false };
+        let key = Key::Foreign(run.job.clone());
+        let stored = Stored { version: Version::new(1, self.units), record: Record::Foreign(Arc::new(run)) };
+        self.records.insert(key, stored);
     }
 
     fn store_node(&mut self, node: &Arc<Node>) {

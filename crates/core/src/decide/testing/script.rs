@@ -87,7 +87,7 @@ impl Bench {
                 self.world.labels = Arc::new(words(rest).collect());
                 Vec::new()
             }
-            "node" | "there" | "shared" | "drained" | "beat" | "expired" => {
+            "node" | "there" | "shared" | "drained" | "beat" | "expired" | "cronken" => {
                 self.around(verb, rest);
                 Vec::new()
             }
@@ -121,8 +121,8 @@ impl Bench {
         Command::PutJob { id: job_id(name), job: Arc::new(job(items)), source, uid, provided }
     }
 
-    fn remove(&self, name: &str, provided: Provided) -> Command {
-        Command::RemoveJob { id: job_id(name), source: Source::Api, provided }
+    fn remove(&self, name: &str, source: Source, provided: Provided) -> Command {
+        Command::RemoveJob { id: job_id(name), source, provided }
     }
 
     /// Puts a job that someone has seen in a revision, or `another` job of that name in the revision of this one.
@@ -142,7 +142,7 @@ impl Bench {
         Provided::As { uid, revision }
     }
 
-    fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
+    pub(super) fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
         let anna = Actor::Operator("anna".to_owned());
         let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
         let run = || self.run_id(first);
@@ -153,8 +153,10 @@ impl Bench {
             "change" => (anna, self.put(first, more, Source::Api, Provided::There)),
             "revise" => (anna, self.revise(first, more)),
             "load" => (Actor::JobFiles, self.put(first, more, Source::Directory(String::new()), Provided::Any)),
-            "remove" => (anna, self.remove(first, Provided::Any)),
-            "discard" => (anna, self.remove(more, self.seen(first, more))),
+            "foreign" => (anna, self.put(first, more, Source::Foreign, Provided::Any)),
+            "remove" => (anna, self.remove(first, Source::Api, Provided::Any)),
+            "discard" => (anna, self.remove(more, Source::Api, self.seen(first, more))),
+            "withdraw" => (anna, self.remove(first, Source::Foreign, Provided::Any)),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),

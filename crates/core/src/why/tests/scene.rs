@@ -277,5 +277,6 @@ fn node(words: &Words<'_>) -> Node {
             .text("labels")
             .map_or_else(BTreeSet::new, |labels| labels.split(',').map(str::to_owned).collect()),
         draining: words.has("draining"),
+        skew: None,
     }
 }

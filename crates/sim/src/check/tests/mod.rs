@@ -184,6 +184,7 @@ fn node(label: &str, draining: bool) -> Arc<Node> {
         gone: at,
         labels: BTreeSet::from([label.to_owned()]),
         draining,
+        skew: None,
     })
 }
 

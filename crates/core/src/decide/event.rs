@@ -1,0 +1,137 @@
+//! An event that every node hears, such as one that another program has sent to all. Whoever comes first does what it asks
+//! for and takes a lock in the same unit; whoever finds that lock held by somebody else leaves it.
+//!
+//! The lock is there for a moment and is never renewed: an event is heard by all within that time, and the same event may
+//! come again later.
+
+use cronhold_schedule::Span;
+
+use crate::command::Command;
+use crate::decision::{Answer, Done, Effect, Rejection, Take};
+use crate::ids::RunId;
+use crate::record::LockName;
+use crate::view::{Halt, View};
+
+/// An event that is heard so long after somebody has done what it asks for is another one.
+const TTL: Span = Span::from_millis(500);
+
+pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &Command) -> Result<Done, Halt> {
+    let lock = view.lock(once);
+    if let Ok(Some(held)) = &lock
+        && held.holder != holder
+    {
+        return Ok(unchanged());
+    }
+    let mut done = match (lock, super::dispatch(view, command)) {
+        (Err(Halt::Need(keys)), Err(Halt::Need(more))) => {
+            return Err(Halt::Need(keys.into_iter().chain(more).collect()));
+        }
+        (Err(halt), _) => return Err(halt),
+        // The node that has the program has heard it as well.
+        (Ok(_), Err(Halt::Reject(Rejection::RunsElsewhere(_)))) => return Ok(unchanged()),
+        (Ok(_), decided) => decided?,
+    };
+    if does_something(&done) {
+        done.take.push(Take { lock: once.clone(), holder, ttl: Some(TTL) });
+    }
+    Ok(done)
+}
+
+fn does_something(done: &Done) -> bool {
+    let sends = |effect: &Effect| matches!(effect, Effect::Signal { .. });
+    !done.changes.is_empty() || !done.take.is_empty() || !done.free.is_empty() || done.effects.iter().any(sends)
+}
+
+fn unchanged() -> Done {
+    Done { answer: Answer::Unchanged, ..Done::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::testing::play;
+
+    /// Words after `event` are a digest and who has heard it.
+    #[test]
+    fn is_done_by_whoever_comes_first() {
+        play(
+            "00:00 there 1 2
+            00:00 put j overlap allow
+                job r1
+            00:01 event e1 one pause j
+                job paused
+            00:01 node 2.1
+            00:01 event e1 two pause j
+                unchanged
+            00:01 event e1 two resume j
+                unchanged
+            00:01 event e2 two resume j
+                job resumed
+            00:01 node 1.1
+            00:01 event e2 one resume j
+                unchanged
+            00:01 event e1 one resume j
+                ! the job `j` is not paused
+            00:02 expired #cronhold/event/e1
+            00:02 event e1 one pause j
+                job paused",
+        );
+    }
+
+    /// Whoever has nothing to do does not keep others from doing it.
+    #[test]
+    fn nothing_done_is_nothing_taken() {
+        play(
+            "00:00 there 1 2
+            00:00 put j @every 10m
+                next 00:10, job r1
+            00:01 event e1 one put j @every 10m
+                unchanged
+            00:01 node 2.1
+            00:01 event e1 two put j @every 20m
+                next 00:20, gone, job r2",
+        );
+    }
+
+    /// A program is reached by the node that has it, whoever hears the event first. That a run is to end is stored.
+    #[test]
+    fn a_signal_is_sent_by_the_node_that_has_the_program() {
+        play(
+            "00:00 there 1 2
+            00:00 put j overlap allow
+                job r1
+            00:01 run j
+                #1 00:01 starting, → #1
+            00:02 launched #1
+                #1 00:01 running
+            00:03 node 2.1
+            00:03 event e1 two signal #1 SIGTERM
+                unchanged
+            00:03 node 1.1
+            00:03 event e1 one signal #1 SIGTERM
+                (signal #1 SIGTERM)
+            00:04 node 2.1
+            00:04 event e1 two signal #1 SIGTERM
+                unchanged
+            00:05 event e2 two signal #1 SIGKILL
+                #1 00:01 running (killed)
+            00:05 node 1.1
+            00:05 event e2 one signal #1 SIGKILL
+                unchanged",
+        );
+    }
+
+    /// A run under one id is one run, with or without the lock.
+    #[test]
+    fn a_run_that_is_asked_for() {
+        play(
+            "00:00 there 1 2
+            00:00 put j @every 10m; lock; overlap allow
+                next 00:10, job r1
+            00:01 event e1 one run j
+                #1 00:01 starting, → #1
+            00:01 node 2.1
+            00:01 event e1 two run j
+                unchanged",
+        );
+    }
+}

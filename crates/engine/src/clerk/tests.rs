@@ -1,0 +1,214 @@
+//! A clerk on a store in memory, beside what a node would do there.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use cronhold_core::command::Provided;
+use cronhold_core::decision::Answer;
+use cronhold_core::job::{Job, Nodes, Overlap, Program};
+use cronhold_core::record::{JobState, Key, Node, Record, Run, Source};
+use cronhold_core::signal::Signal;
+use cronhold_core::{JobId, JobUid, RunId, State};
+use cronhold_schedule::{Span, Zone, Zones};
+use cronhold_store::{MemoryStore, Pending, Wrapper};
+
+use super::*;
+use crate::race::race;
+
+/// What the store's clock says; the one on the wall says something else.
+const STORE_TIME: Instant = Instant::from_secs(1_800_000_000);
+/// A test that was looked at so often waits for something that never comes.
+const LOOKS_MAX: usize = 1_000;
+
+#[derive(Debug)]
+struct WrongClock;
+
+impl Clock for WrongClock {
+    fn now(&self) -> Instant {
+        Instant::from_secs(7)
+    }
+
+    fn uptime(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn sleep(&self, _: Span) -> Pending<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Count(AtomicU64);
+
+impl Entropy for Count {
+    fn bits(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed) + 1) << 64
+    }
+}
+
+/// A store that nobody can reach for a while.
+#[derive(Debug)]
+struct Remote {
+    store: MemoryStore,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Wrapper for Remote {
+    fn inside(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn enroll(&self) -> Pending<'_, Result<cronhold_store::Writer, Fault>> {
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Box::pin(async { Err(Fault::Away("nobody answers".to_owned())) }),
+            false => self.store.enroll(),
+        }
+    }
+}
+
+fn world() -> World {
+    World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
+}
+
+fn with_clerk(store: Arc<dyn Store>, test: impl AsyncFnOnce(&Handle)) {
+    let (clerk, handle) = Clerk::new(store, Arc::new(WrongClock), Arc::new(Count::default()), world());
+    let asking = async {
+        test(&handle).await;
+        handle.stop().await;
+        std::future::pending::<()>().await;
+    };
+    let mut both = pin!(race(clerk.run(), asking));
+    let mut context = Context::from_waker(Waker::noop());
+    let is_over = (0..LOOKS_MAX).any(|_| matches!(both.as_mut().poll(&mut context), Poll::Ready(_)));
+    assert!(is_over, "a clerk that is asked to stop stops");
+}
+
+fn memory() -> MemoryStore {
+    MemoryStore::new(Arc::new(|| STORE_TIME))
+}
+
+fn anna() -> Actor {
+    Actor::Operator("anna".to_owned())
+}
+
+fn job_id() -> JobId {
+    JobId::parse("j").expect("an id")
+}
+
+fn put(job: Job) -> Command {
+    let (id, uid) = (job_id(), JobUid::from_bits(1));
+    Command::PutJob { id, job: Arc::new(job), source: Source::Api, uid, provided: Provided::Any }
+}
+
+fn job() -> Job {
+    Job { overlap: Overlap::Allow, ..Job::new(Program::Noop { duration: Span::ZERO }) }
+}
+
+fn run(id: RunId) -> Command {
+    Command::Run { job: job_id(), args: BTreeMap::new(), id, at: None }
+}
+
+async fn stored_run(store: &MemoryStore, id: RunId) -> Arc<Run> {
+    let found = store.load(&[Key::Run(id)]).await.expect("the store works");
+    match found.into_iter().flatten().next().map(|stored| stored.record) {
+        Some(Record::Run(run)) => run,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_it_makes_is_started_by_a_node() {
+    let store = memory();
+    let others = store.clone();
+    with_clerk(Arc::new(store), async |handle| {
+        assert_eq!(handle.ask(anna(), put(job())).await, Ok(Answer::Done));
+        let id = RunId::from_key(STORE_TIME, "one");
+        assert!(matches!(handle.ask(anna(), run(id)).await, Ok(Answer::Run { .. })));
+        let made = stored_run(&others, id).await;
+        assert_eq!((made.state, made.owner, made.nominal), (State::Waiting, None, STORE_TIME));
+        let found = others.load(&[Key::JobState(job_id())]).await.expect("the store works");
+        let queue = |state: &JobState| state.queue.iter().map(|queued| queued.run).collect::<Vec<_>>();
+        let Some(Record::JobState(state)) = found[0].as_ref().map(|stored| &stored.record) else { panic!("{found:?}") };
+        assert_eq!(queue(state), [id], "so that whoever hears of it starts it");
+
+        let mut desk = Desk::new(Arc::new(others.clone()), 10).await.expect("the store works");
+        let owner = Owner { node: NodeId::from_bits(5), incarnation: desk.writer() };
+        let stamp = Stamp { at: STORE_TIME, actor: Actor::Queue, owner };
+        let woken = desk.turn(&world(), &[Asked { stamp, command: Command::Wake { run: id } }]).await;
+        assert!(matches!(woken[0], Outcome::Done { .. }), "{woken:?}");
+        let started = stored_run(&others, id).await;
+        assert_eq!((started.state, started.owner), (State::Starting, Some(owner)));
+        assert_eq!(handle.ask(anna(), Command::Stop { run: id }).await, Ok(Answer::Done));
+        assert_eq!(stored_run(&others, id).await.state, State::Stopping);
+    });
+}
+
+#[test]
+fn starts_nothing_itself() {
+    with_clerk(Arc::new(memory()), async |handle| {
+        let id = RunId::from_key(STORE_TIME, "one");
+        handle.ask(anna(), put(job())).await.expect("a job");
+        handle.ask(anna(), run(id)).await.expect("a run");
+        let refused = Err(Refused::Rejected(Rejection::NotANode));
+        assert_eq!(handle.ask(anna(), Command::Start { run: id }).await, refused);
+        let each = Job { nodes: Nodes::Each(Default::default()), ..job() };
+        handle.ask(anna(), put(each)).await.expect("a job");
+        assert_eq!(handle.ask(anna(), run(RunId::from_key(STORE_TIME, "two"))).await, refused);
+    });
+}
+
+#[test]
+fn knows_who_is_there() {
+    let store = memory();
+    let others = store.clone();
+    let node = Node::new(NodeId::from_bits(5), "five", 1, STORE_TIME);
+    let there = Node { gone: STORE_TIME.plus(Span::from_secs(6)), ..node.clone() };
+    let gone = Node { id: NodeId::from_bits(6), ..node };
+    let (mut clerk, _) = Clerk::new(Arc::new(store), Arc::new(WrongClock), Arc::new(Count::default()), world());
+    let mut looking = pin!(async {
+        others.beat(&there, &[]).await.expect("the store works");
+        others.beat(&gone, &[]).await.expect("the store works");
+        clerk.prepare().await.expect("the store works");
+        clerk.world.nodes.iter().map(|node| node.id.bits()).collect::<Vec<_>>()
+    });
+    assert_eq!(looking.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(vec![5]));
+}
+
+#[test]
+fn tells_of_a_store_that_is_away_and_asks_it_again() {
+    let is_away = Arc::new(AtomicBool::new(true));
+    let remote = Remote { store: memory(), is_away: Arc::clone(&is_away) };
+    with_clerk(Arc::new(remote), async |handle| {
+        let failed = handle.ask(anna(), put(job())).await;
+        assert_eq!(failed, Err(Refused::Failed(Fault::Away("nobody answers".to_owned()))));
+        is_away.store(false, Ordering::Relaxed);
+        assert_eq!(handle.ask(anna(), put(job())).await, Ok(Answer::Done));
+    });
+}
+
+/// A signal that is not stored reaches only the node that was asked. A clerk has no programs.
+#[test]
+fn kills_and_sends_no_other_signal() {
+    let store = memory();
+    let others = store.clone();
+    with_clerk(Arc::new(store), async |handle| {
+        let id = RunId::from_key(STORE_TIME, "one");
+        handle.ask(anna(), put(job())).await.expect("a job");
+        handle.ask(anna(), run(id)).await.expect("a run");
+        let mut desk = Desk::new(Arc::new(others.clone()), 10).await.expect("the store works");
+        let owner = Owner { node: NodeId::from_bits(5), incarnation: desk.writer() };
+        for command in
+            [Command::Wake { run: id }, Command::Report { run: id, report: cronhold_core::command::Report::Launched }]
+        {
+            let stamp = Stamp { at: STORE_TIME, actor: Actor::Queue, owner };
+            desk.turn(&world(), &[Asked { stamp, command }]).await;
+        }
+        let signal = |name| Command::Signal { run: id, signal: Signal::parse(name).expect("a signal") };
+        let refused = Err(Refused::Rejected(Rejection::RunsElsewhere(owner.node)));
+        assert_eq!(handle.ask(anna(), signal("SIGHUP")).await, refused);
+        assert_eq!(handle.ask(anna(), signal("SIGKILL")).await, Ok(Answer::Done));
+        assert!(stored_run(&others, id).await.ending.is_some());
+    });
+}
