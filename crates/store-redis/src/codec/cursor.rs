@@ -1,0 +1,73 @@
+//! How far schedules have come. The scripts see the time that one has come to, because the later of two is right when a
+//! store has gone back.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cronhold_core::record::{Cursor, Record, ScheduleId, Streak};
+use cronhold_core::{JobId, RunId};
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+use super::head::{Body, Reading};
+
+#[derive(Serialize, Deserialize)]
+struct Form<'a> {
+    since: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+    revision: u32,
+    zones: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    generation: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    follows: Option<RunId>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    at_start: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    streak: Option<Cow<'a, Streak>>,
+}
+
+pub(super) fn write(body: &mut Body, cursor: &Cursor) {
+    body.moment(cursor.last);
+    body.json(&Form {
+        since: cursor.since.micros(),
+        next: cursor.next.map(Instant::micros),
+        revision: cursor.revision,
+        zones: Cow::Borrowed(&cursor.zones),
+        generation: cursor.generation,
+        follows: cursor.follows,
+        at_start: cursor.at_start,
+        streak: cursor.streak.as_ref().map(Cow::Borrowed),
+    });
+}
+
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let last = reading.moment()?;
+    let form: Form<'static> = reading.json()?;
+    Ok(Record::Cursor(Arc::new(Cursor {
+        job,
+        schedule,
+        since: Instant::from_micros(form.since),
+        last,
+        next: form.next.map(Instant::from_micros),
+        wake: reading.due()?,
+        revision: form.revision,
+        zones: form.zones.as_ref().into(),
+        generation: form.generation,
+        follows: form.follows,
+        at_start: form.at_start,
+        streak: form.streak.map(Cow::into_owned),
+    })))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,147 @@
+//! The first line of a stored record: what scripts look at, at fixed places. See `prelude.lua`, which knows them too.
+
+use std::cell::Cell;
+use std::io::Write as _;
+
+use cronhold_core::NodeId;
+use cronhold_schedule::Instant;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::scalars::{self, NO_TIME, read_moment};
+use super::{Unreadable, from_json, moment_text, to_json};
+
+/// Stands where a node could be.
+const NO_NODE: &str = "--------------------------------";
+
+/// Where the parts are that every record has.
+const VERSION: usize = 16;
+const BODY: usize = 34;
+
+/// Most bodies fit into this.
+const USUAL: usize = 640;
+
+/// A stored text in the making: all but version and seq.
+#[derive(Debug)]
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    has_json: bool,
+}
+
+impl Body {
+    /// Begins with what the record waits for.
+    pub(super) fn new(due: Option<Instant>) -> Self {
+        let mut body = Self { bytes: Vec::with_capacity(USUAL), has_json: false };
+        body.bytes.extend_from_slice(due.map_or_else(|| NO_TIME.to_owned(), moment_text).as_bytes());
+        body
+    }
+
+    /// A text without blanks, or the last of the line.
+    pub(super) fn text(&mut self, text: &str) {
+        self.bytes.push(b' ');
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    pub(super) fn moment(&mut self, at: Option<Instant>) {
+        self.text(&at.map_or_else(|| NO_TIME.to_owned(), moment_text));
+    }
+
+    pub(super) fn number(&mut self, number: u64, digits: usize) {
+        write!(self.bytes, " {number:0digits$x}").expect("memory takes any text");
+    }
+
+    pub(super) fn node(&mut self, node: Option<NodeId>) {
+        match node {
+            Some(node) => write!(self.bytes, " {node}").expect("memory takes any text"),
+            None => self.text(NO_NODE),
+        }
+    }
+
+    /// JSON within the line.
+    pub(super) fn inline(&mut self, value: &impl Serialize) {
+        self.bytes.push(b' ');
+        to_json(value, &mut self.bytes);
+    }
+
+    /// Ends the line, and adds what scripts never read.
+    pub(super) fn json(&mut self, value: &impl Serialize) {
+        self.bytes.push(b'\n');
+        to_json(value, &mut self.bytes);
+        self.has_json = true;
+    }
+
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        if !self.has_json {
+            self.bytes.push(b'\n');
+        }
+        self.bytes
+    }
+}
+
+/// A stored text that is read: the parts of its first line one after the other, then the rest.
+#[derive(Debug)]
+pub(crate) struct Reading<'v> {
+    line: &'v str,
+    rest: &'v str,
+    next: Cell<usize>,
+}
+
+impl<'v> Reading<'v> {
+    pub(crate) fn new(value: &'v [u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(value).map_err(|_| Unreadable::new("it is no text"))?;
+        let (line, rest) = text.split_once('\n').ok_or_else(|| Unreadable::new("it has no second line"))?;
+        // What the record waits for is part of what it says itself.
+        Ok(Self { line, rest, next: Cell::new(BODY + NO_TIME.len() + 1) })
+    }
+
+    pub(crate) fn version(&self) -> Result<u64, Unreadable> {
+        scalars::hex(self.part(0, VERSION)?)
+    }
+
+    pub(super) fn due(&self) -> Result<Option<Instant>, Unreadable> {
+        read_option(self.part(BODY, BODY + NO_TIME.len())?)
+    }
+
+    /// The next part, which has so many characters.
+    pub(super) fn text(&self, width: usize) -> Result<&'v str, Unreadable> {
+        let from = self.next.get();
+        self.next.set(from + width + 1);
+        self.part(from, from + width)
+    }
+
+    /// All that is left of the line.
+    pub(super) fn last(&self) -> Result<&'v str, Unreadable> {
+        self.part(self.next.get(), self.line.len())
+    }
+
+    pub(super) fn number(&self, width: usize) -> Result<u64, Unreadable> {
+        scalars::hex(self.text(width)?)
+    }
+
+    pub(super) fn moment(&self) -> Result<Option<Instant>, Unreadable> {
+        read_option(self.text(NO_TIME.len())?)
+    }
+
+    pub(super) fn node(&self) -> Result<Option<NodeId>, Unreadable> {
+        match self.text(NO_NODE.len())? {
+            NO_NODE => Ok(None),
+            text => NodeId::parse(text).map(Some).map_err(|error| Unreadable::new(&error)),
+        }
+    }
+
+    pub(super) fn rest(&self) -> &'v str {
+        self.rest
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        from_json(self.rest)
+    }
+
+    fn part(&self, from: usize, to: usize) -> Result<&'v str, Unreadable> {
+        self.line.get(from..to).ok_or_else(|| Unreadable::new("its first line is too short"))
+    }
+}
+
+fn read_option(text: &str) -> Result<Option<Instant>, Unreadable> {
+    if text == NO_TIME { Ok(None) } else { read_moment(text).map(Some) }
+}

@@ -1,0 +1,61 @@
+//! What is known of a job's runs as a set. Every run writes it twice, so that it is short.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cronhold_core::JobId;
+use cronhold_core::record::{Active, JobState, Kept, Pauses, Queued, Record};
+use cronhold_schedule::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+use super::head::{Body, Reading};
+
+#[derive(Serialize, Deserialize)]
+struct Form<'a> {
+    next: u64,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    active: Cow<'a, [Active]>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    queue: Cow<'a, [Queued]>,
+    #[serde(default, skip_serializing_if = "never_paused")]
+    pauses: Cow<'a, Pauses>,
+    /// By state: success, failure, error, skipped.
+    kept: [u32; 4],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    floor: Option<i64>,
+}
+
+pub(super) fn write(body: &mut Body, state: &JobState) {
+    let Kept { success, failure, error, skipped } = state.kept;
+    body.json(&Form {
+        next: state.next_number,
+        active: Cow::Borrowed(&state.active),
+        queue: Cow::Borrowed(&state.queue),
+        pauses: Cow::Borrowed(&state.pauses),
+        kept: [success, failure, error, skipped],
+        floor: state.floor.map(Instant::micros),
+    });
+}
+
+pub(super) fn read(job: JobId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let form: Form<'static> = reading.json()?;
+    let [success, failure, error, skipped] = form.kept;
+    Ok(Record::JobState(Arc::new(JobState {
+        job,
+        next_number: form.next,
+        active: form.active.into_owned(),
+        queue: form.queue.into_owned(),
+        pauses: form.pauses.into_owned(),
+        kept: Kept { success, failure, error, skipped },
+        floor: form.floor.map(Instant::from_micros),
+    })))
+}
+
+fn is_empty<T>(list: &[T]) -> bool {
+    list.is_empty()
+}
+
+fn never_paused(pauses: &Pauses) -> bool {
+    pauses.current.is_none() && pauses.last.is_none()
+}

@@ -1,0 +1,87 @@
+//! Records as texts: fields of fixed width that scripts look at, then JSON that they never read. One file for each kind
+//! that has something of its own, with both directions beside each other.
+
+mod cursor;
+mod head;
+mod identity;
+mod job;
+mod job_state;
+mod node;
+pub(crate) mod pack;
+pub(crate) mod reply;
+mod run;
+mod scalars;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cronhold_core::record::{Backlog, Key, Kind, Pauses, Record, Stored, Version};
+use cronhold_schedule::Zones;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use head::Body;
+pub(crate) use head::Reading;
+pub(crate) use scalars::{moment_text, read_moment, version_text};
+
+use crate::keys;
+
+/// What is wrong with a stored text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreadable(pub(crate) String);
+
+impl Unreadable {
+    fn new(message: &(impl fmt::Display + ?Sized)) -> Self {
+        Self(message.to_string())
+    }
+}
+
+/// The part of a stored record that its writer makes. The store puts version and seq before it.
+pub(crate) fn body(record: &Record) -> Vec<u8> {
+    let mut body = Body::new(record.due());
+    match record {
+        Record::Pause(pauses) => body.json(&**pauses),
+        Record::Job(job) => job::write(&mut body, job),
+        Record::JobState(state) => job_state::write(&mut body, state),
+        Record::Cursor(cursor) => cursor::write(&mut body, cursor),
+        Record::Backlog(backlog) => body.json(&**backlog),
+        Record::Identity(identity) => identity::write(&mut body, identity),
+        Record::Run(run) => run::write(&mut body, run),
+        Record::Node(node) => node::write(&mut body, node),
+        // Locks are keys of their own, which are taken and freed; what others have run is theirs to write.
+        Record::Lock(_) | Record::Foreign(_) => {}
+    }
+    body.into_bytes()
+}
+
+/// A stored record.
+pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, Unreadable> {
+    let key =
+        keys::key(kind, field).ok_or_else(|| Unreadable(format!("`{}` names no record", field.escape_debug())))?;
+    let reading = Reading::new(value)?;
+    let record = record(key, &reading, zones)?;
+    Ok(Stored { version: Version::from_bits(reading.version()?), record })
+}
+
+fn record(key: Key, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
+    Ok(match key {
+        Key::Pause => Record::Pause(Arc::new(reading.json::<Pauses>()?)),
+        Key::Job(id) => job::read(id, reading, zones)?,
+        Key::JobState(job) => job_state::read(job, reading)?,
+        Key::Cursor(job, schedule) => cursor::read(job, schedule, reading)?,
+        Key::Backlog(..) => Record::Backlog(Arc::new(reading.json::<Backlog>()?)),
+        Key::Identity(job, args) => identity::read(job, args, reading)?,
+        Key::Run(id) => run::read(id, reading)?,
+        Key::Node(_) => node::read(reading)?,
+        Key::Lock(_) | Key::Foreign(_) => return Err(Unreadable::new("it is no record of ours")),
+    })
+}
+
+fn to_json(value: &impl Serialize, into: &mut Vec<u8>) {
+    serde_json::to_writer(into, value).expect("records have texts for keys, which JSON can hold");
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
+    serde_json::from_str(text).map_err(|error| Unreadable::new(&error))
+}

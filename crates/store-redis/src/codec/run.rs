@@ -1,0 +1,167 @@
+//! Runs. State, owner, number and job stand in the first line, where scripts list runs by them; the rest is for those
+//! who read the run.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cronhold_core::policy::catch_up::Stretch;
+use cronhold_core::record::{Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, Work, Written};
+use cronhold_core::run::Reason;
+use cronhold_core::signal::Signal;
+use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span};
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+use super::head::{Body, Reading};
+
+/// Digits of a run's number.
+const NUMBER: usize = 16;
+
+/// When it entered a state, which, by whom, and what was said.
+type Entry<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
+
+#[derive(Serialize, Deserialize)]
+struct Form<'a> {
+    uid: JobUid,
+    nominal: i64,
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "no_args")]
+    args: Cow<'a, Args>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schedule: Option<Cow<'a, ScheduleId>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, Reason>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_of: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retried_by: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rerun_of: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    incarnation: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<NodeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<Cow<'a, Work>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lock: Option<Cow<'a, LockName>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stop_at: Option<i64>,
+    signal: Signal,
+    grace: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ending: Option<Cow<'a, Reason>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit: Option<Exit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "no_lines")]
+    tail: Cow<'a, [String]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    span: Option<(i64, i64, u32)>,
+    log: Vec<Entry<'a>>,
+}
+
+pub(super) fn write(body: &mut Body, run: &Run) {
+    let state = State::ALL.iter().position(|state| *state == run.state).expect("all states are there");
+    body.number(state as u64, 1);
+    body.node(run.owner.map(|owner| owner.node));
+    body.number(run.number.0, NUMBER);
+    body.text(run.job.as_str());
+    let Terms { timeout, stop_at, signal, grace, lease } = &run.terms;
+    body.json(&Form {
+        uid: run.uid,
+        nominal: run.nominal.micros(),
+        attempt: run.attempt,
+        args: Cow::Borrowed(&run.args),
+        schedule: run.schedule.as_ref().map(Cow::Borrowed),
+        reason: run.reason.as_ref().map(Cow::Borrowed),
+        retry_of: run.retry_of,
+        retried_by: run.retried_by,
+        rerun_of: run.rerun_of,
+        incarnation: run.owner.map(|owner| owner.incarnation),
+        target: run.target,
+        work: run.work.as_ref().map(Cow::Borrowed),
+        lock: run.lock.as_ref().map(Cow::Borrowed),
+        timeout: timeout.map(Span::micros),
+        stop_at: stop_at.map(Instant::micros),
+        signal: *signal,
+        grace: grace.micros(),
+        lease: lease.map(Span::micros),
+        ending: run.ending.as_ref().map(Cow::Borrowed),
+        exit: run.exit,
+        bytes: run.written.as_ref().map(|written| written.bytes),
+        tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
+        span: run.span.map(|span| (span.from.micros(), span.to.micros(), span.count)),
+        log: run.log.iter().map(entry).collect(),
+    });
+}
+
+pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+    let state = reading.number(1)?;
+    let state = usize::try_from(state).ok().and_then(|place| State::ALL.get(place).copied());
+    let state = state.ok_or_else(|| Unreadable::new("its state is unknown"))?;
+    let node = reading.node()?;
+    let number = RunNumber(reading.number(NUMBER)?);
+    let job = JobId::parse(reading.last()?).map_err(|error| Unreadable::new(&error))?;
+    let form: Form<'static> = reading.json()?;
+    let tail = form.tail.into_owned();
+    Ok(Record::Run(Arc::new(Run {
+        id,
+        number,
+        job,
+        uid: form.uid,
+        args: form.args.into_owned(),
+        schedule: form.schedule.map(Cow::into_owned),
+        nominal: Instant::from_micros(form.nominal),
+        state,
+        reason: form.reason.map(Cow::into_owned),
+        attempt: form.attempt,
+        retry_of: form.retry_of,
+        retried_by: form.retried_by,
+        rerun_of: form.rerun_of,
+        owner: node.zip(form.incarnation).map(|(node, incarnation)| Owner { node, incarnation }),
+        target: form.target,
+        work: form.work.map(Cow::into_owned),
+        lock: form.lock.map(Cow::into_owned),
+        terms: Terms {
+            timeout: form.timeout.map(Span::from_micros),
+            stop_at: form.stop_at.map(Instant::from_micros),
+            signal: form.signal,
+            grace: Span::from_micros(form.grace),
+            lease: form.lease.map(Span::from_micros),
+        },
+        ending: form.ending.map(Cow::into_owned),
+        due: reading.due()?,
+        exit: form.exit,
+        written: form.bytes.map(|bytes| Written { bytes, tail }),
+        log: form.log.into_iter().map(transition).collect(),
+        span: form.span.map(|(from, to, count)| Stretch {
+            from: Instant::from_micros(from),
+            to: Instant::from_micros(to),
+            count,
+        }),
+    })))
+}
+
+fn entry(transition: &Transition) -> Entry<'_> {
+    let Transition { at, state, actor, message } = transition;
+    (at.micros(), *state, Cow::Borrowed(actor), Cow::Borrowed(message))
+}
+
+fn transition((at, state, actor, message): Entry<'static>) -> Transition {
+    Transition { at: Instant::from_micros(at), state, actor: actor.into_owned(), message: message.into_owned() }
+}
+
+fn no_args(args: &Args) -> bool {
+    args.is_empty()
+}
+
+fn no_lines(lines: &[String]) -> bool {
+    lines.is_empty()
+}

@@ -1,0 +1,46 @@
+//! Numbers and times as digits of fixed width, which are in the same order as what they stand for.
+
+use cronhold_core::record::Version;
+use cronhold_schedule::Instant;
+
+use super::Unreadable;
+
+/// Stands where a time could be.
+pub(super) const NO_TIME: &str = "----------------";
+
+/// Turns the sign of a time, so that its digits are in the order of time.
+const SIGN: u64 = 1 << 63;
+
+/// A time as 16 digits.
+pub(crate) fn moment_text(at: Instant) -> String {
+    format!("{:016x}", at.micros().cast_unsigned() ^ SIGN)
+}
+
+/// Reads a time.
+pub(crate) fn read_moment(text: &str) -> Result<Instant, Unreadable> {
+    Ok(Instant::from_micros((hex(text)? ^ SIGN).cast_signed()))
+}
+
+/// A version as 16 digits.
+pub(crate) fn version_text(version: Version) -> String {
+    format!("{:016x}", version.bits())
+}
+
+/// Reads digits.
+pub(super) fn hex(text: &str) -> Result<u64, Unreadable> {
+    u64::from_str_radix(text, 16).map_err(|_| Unreadable(format!("`{}` is no number", text.escape_debug())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_back_and_in_order() {
+        let times = [i64::MIN, -1, 0, 1, 1_800_000_000_000_000, i64::MAX].map(Instant::from_micros);
+        let texts = times.map(moment_text);
+        assert!(texts.is_sorted() && texts.iter().all(|text| text.len() == NO_TIME.len()), "{texts:?}");
+        assert_eq!(texts.each_ref().map(|text| read_moment(text).expect("a time")), times);
+        assert!(read_moment(NO_TIME).is_err());
+    }
+}

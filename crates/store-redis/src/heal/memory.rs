@@ -1,0 +1,157 @@
+//! What this process has written itself, as it was written: for ever where it still matters, for a while otherwise.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long runs that have ended, and what was deleted, are remembered. A failover loses less than that.
+const PASSING: Duration = Duration::from_secs(60);
+
+/// So many of them are remembered at most.
+const PASSING_MAX: usize = 20_000;
+
+/// Locks are looked through when there are more than this, and more than runs that could hold them.
+const LOCKS_LOOK: usize = 1_000;
+
+/// Runs by their digit among kinds.
+const RUN: u8 = 6;
+
+/// A record that was written or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The digit of its kind.
+    pub(crate) kind: u8,
+    pub(crate) field: String,
+    /// Its text but for version and seq; nothing when it was deleted.
+    pub(crate) body: Vec<u8>,
+    /// What Cronken's clients are shown of it.
+    pub(crate) shown: Vec<u8>,
+    /// Whether it matters for as long as nobody has written it again.
+    pub(crate) lasts: bool,
+}
+
+/// A lock that was taken or freed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Took {
+    pub(crate) lock: String,
+    pub(crate) holder: String,
+    /// Nothing for one that was freed.
+    pub(crate) fence: u64,
+    /// Its time to live in milliseconds; 0 when it has no end.
+    pub(crate) life: u64,
+    /// Whether it was taken.
+    pub(crate) is_taken: bool,
+}
+
+/// What the store may have lost, with the commit and the version that wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lost<T> {
+    pub(super) seq: u64,
+    pub(super) version: String,
+    pub(super) what: T,
+}
+
+/// Everything that the store has lost.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AllLost {
+    pub(super) records: Vec<Lost<Written>>,
+    pub(super) locks: Vec<Lost<Took>>,
+}
+
+/// A record's place: its kind and its field.
+type Place = (u8, String);
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    records: BTreeMap<Place, Lost<Written>>,
+    /// By name.
+    locks: BTreeMap<String, Lost<Took>>,
+    /// What is forgotten in time, the oldest first, with the commit that wrote it.
+    passing: VecDeque<(Instant, Place, u64)>,
+}
+
+impl Written {
+    /// The text as it is stored; nothing when it was deleted.
+    pub(super) fn stored(&self, version: &str, seq: u64) -> Vec<u8> {
+        if self.body.is_empty() {
+            return Vec::new();
+        }
+        let mut text = format!("{version} {seq:016x} ").into_bytes();
+        text.extend_from_slice(&self.body);
+        text
+    }
+}
+
+impl Took {
+    /// The token of a lock that is brought back. It says so where others have a random text.
+    pub(super) fn token(&self, version: &str) -> String {
+        format!("{}:{}:{version}:{}:brought-back", self.holder, self.fence, self.life)
+    }
+}
+
+impl Memory {
+    pub(super) fn remember(&mut self, seq: u64, version: &str, written: Vec<Written>, took: Vec<Took>, now: Instant) {
+        for what in written {
+            let place = (what.kind, what.field.clone());
+            // Answers of commits that were on their way together may be heard in any order.
+            if self.records.get(&place).is_some_and(|known| known.seq > seq) {
+                continue;
+            }
+            if !what.lasts {
+                self.passing.push_back((now, place.clone(), seq));
+            }
+            self.records.insert(place, Lost { seq, version: version.to_owned(), what });
+        }
+        for what in took {
+            if !what.is_taken {
+                if self.locks.get(&what.lock).is_some_and(|held| held.what.holder == what.holder) {
+                    self.locks.remove(&what.lock);
+                }
+            // Locks of others than runs are too short to be worth anything later.
+            } else if self.is_open(&what.holder) {
+                self.locks.insert(what.lock.clone(), Lost { seq, version: version.to_owned(), what });
+            }
+        }
+        self.tidy(now);
+    }
+
+    pub(super) fn forget(&mut self, kind: u8, field: &str) {
+        self.records.remove(&(kind, field.to_owned()));
+    }
+
+    /// What was written by later commits than this one.
+    pub(super) fn lost_since(&self, seq: u64) -> AllLost {
+        let records = self.records.values().filter(|lost| lost.seq > seq).cloned().collect();
+        let locks = self.locks.values().filter(|lost| lost.seq > seq && self.is_open(&lost.what.holder));
+        AllLost { records, locks: locks.cloned().collect() }
+    }
+
+    /// The longest time to live of a lock, in milliseconds.
+    pub(super) fn longest_life(&self) -> u64 {
+        self.locks.values().map(|lost| lost.what.life).max().unwrap_or(0)
+    }
+
+    /// Whether a run is known that has not ended.
+    fn is_open(&self, run: &str) -> bool {
+        self.records.get(&(RUN, run.to_owned())).is_some_and(|lost| lost.what.lasts)
+    }
+
+    fn tidy(&mut self, now: Instant) {
+        while let Some((at, _, _)) = self.passing.front()
+            && (self.passing.len() > PASSING_MAX || now.duration_since(*at) > PASSING)
+        {
+            let Some((_, place, seq)) = self.passing.pop_front() else { break };
+            // It may have been written again since.
+            if self.records.get(&place).is_some_and(|lost| lost.seq == seq && !lost.what.lasts) {
+                self.records.remove(&place);
+            }
+        }
+        if self.locks.len() > LOCKS_LOOK && self.locks.len() > self.records.len() {
+            let records = &self.records;
+            self.locks
+                .retain(|_, lost| records.get(&(RUN, lost.what.holder.clone())).is_some_and(|run| run.what.lasts));
+        }
+    }
+}

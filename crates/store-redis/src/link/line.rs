@@ -1,0 +1,192 @@
+//! One connection to one server, from its opening until it is noticed to be of no use any more. A line never comes back:
+//! the link opens another.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cronhold_store::Fault;
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisError, Value};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
+
+use super::script::Script;
+use super::wire;
+use crate::faults;
+use crate::url::{RedisUrl, Server, Way};
+
+/// So many requests may wait to be written. Each is awaited by somebody, so that more would be a flood.
+const WAITING_MAX: usize = 1024;
+
+/// What moves bytes on a connection until it breaks.
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Who asks, and for what.
+#[derive(Clone, Copy)]
+pub(super) enum Login {
+    /// A server that holds records.
+    Records,
+    /// A Sentinel.
+    Sentinel,
+}
+
+/// One connection to one server.
+pub(super) struct Line {
+    pub(super) server: Server,
+    /// When it was opened.
+    pub(super) since: Instant,
+    connection: MultiplexedConnection,
+    driver: AbortHandle,
+    is_closed: Arc<AtomicBool>,
+    /// The hashes of the scripts that this server was told.
+    told: Mutex<BTreeSet<&'static str>>,
+    timeout: Duration,
+}
+
+impl Line {
+    /// Opens a connection and introduces itself.
+    pub(super) async fn open(url: &RedisUrl, server: &Server, login: Login) -> Result<Self, Fault> {
+        let limit = url.settings.timeout;
+        let opened = timeout(limit, async {
+            let wire = wire::open(url, server).await?;
+            let config = AsyncConnectionConfig::new()
+                .set_response_timeout(None)
+                .set_connection_timeout(None)
+                .set_pipeline_buffer_size(WAITING_MAX);
+            let info = introduction(url, login);
+            let set_up = MultiplexedConnection::new_with_config(&info, wire, config).await;
+            let (connection, driver) = set_up.map_err(|error| refused(server, &error))?;
+            let driver: Driver = Box::pin(driver);
+            let line = Self::drive(server, connection, driver, limit);
+            // The kernel takes connections for a server that is stopped. Only an answer shows that somebody is there.
+            match line.ask(vec![redis::cmd("PING")]).await?.pop() {
+                Some(Value::ServerError(error)) => Err(refused(server, &error.into())),
+                _ => Ok(line),
+            }
+        });
+        // Nothing was asked of it yet: without an answer, nothing has happened.
+        opened.await.unwrap_or_else(|_| Err(silent(url, server))).map_err(faults::as_unsent)
+    }
+
+    /// Lets the bytes move.
+    fn drive(server: &Server, connection: MultiplexedConnection, driver: Driver, timeout: Duration) -> Self {
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let flag = is_closed.clone();
+        let driver = tokio::spawn(async move {
+            driver.await;
+            flag.store(true, Ordering::Release);
+        });
+        Self {
+            server: server.clone(),
+            since: Instant::now(),
+            connection,
+            driver: driver.abort_handle(),
+            is_closed,
+            told: Mutex::default(),
+            timeout,
+        }
+    }
+
+    /// Whether it is known to be of no use any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Ends it. Whoever still waits for an answer gets none.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.driver.abort();
+    }
+
+    /// Sends commands in one go. Errors of single commands are among the answers.
+    pub(super) async fn ask(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, Fault> {
+        let count = commands.len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut pipeline = Pipeline::with_capacity(count);
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        let mut connection = self.connection.clone();
+        let unanswered = |why: &str| {
+            self.close();
+            Err(faults::unanswered(&self.server.to_string(), why))
+        };
+        match timeout(self.timeout, connection.send_packed_commands(&pipeline, 0, count)).await {
+            Ok(Ok(answers)) if answers.len() == count => {
+                if answers.iter().any(is_of_wrong_server) {
+                    self.close();
+                }
+                Ok(answers)
+            }
+            Ok(Ok(_)) => unanswered("Redis answered something else than was asked"),
+            Ok(Err(error)) => unanswered(&format!("the connection broke before the answer came ({error})")),
+            Err(_) => unanswered(&format!("no answer came for {:?}", self.timeout)),
+        }
+    }
+
+    /// Whether this server was told a script.
+    pub(super) fn knows(&self, script: &'static Script) -> bool {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).contains(script.sha())
+    }
+
+    /// Remembers that this server was told a script.
+    pub(super) fn has_told(&self, script: &'static Script) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(script.sha());
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// Opens a connection for messages of channels.
+pub(super) async fn open_channels(url: &RedisUrl, server: &Server) -> Result<PubSub, Fault> {
+    let limit = url.settings.timeout;
+    let opened = timeout(limit, async {
+        let wire = wire::open(url, server).await?;
+        PubSub::new(&introduction(url, Login::Records), wire).await.map_err(|error| refused(server, &error))
+    });
+    opened.await.map_err(|_| silent(url, server))?
+}
+
+fn introduction(url: &RedisUrl, login: Login) -> RedisConnectionInfo {
+    let (user, password, db) = match (login, &url.way) {
+        (Login::Sentinel, Way::Sentinel { user, password, .. }) => (user, password, 0),
+        _ => (&url.user, &url.password, url.db),
+    };
+    let mut info = RedisConnectionInfo::default().set_db(i64::from(db)).set_skip_set_lib_name();
+    if let Some(user) = user {
+        info = info.set_username(user);
+    }
+    if let Some(password) = password {
+        info = info.set_password(password);
+    }
+    info
+}
+
+fn is_of_wrong_server(answer: &Value) -> bool {
+    matches!(answer, Value::ServerError(error) if faults::is_wrong_server(error))
+}
+
+fn refused(server: &Server, error: &RedisError) -> Fault {
+    let what = match error.code() {
+        Some("WRONGPASS" | "NOAUTH") => "Redis does not accept the user or the password",
+        Some("NOPERM") => "the user may not do this; see its ACL rules",
+        Some("LOADING") => "Redis is still reading its data",
+        _ if error.kind() == redis::ErrorKind::AuthenticationFailed => "Redis does not accept the user or the password",
+        _ => "Redis does not take the connection",
+    };
+    faults::unreached(&server.to_string(), &format!("{what} ({error})"))
+}
+
+fn silent(url: &RedisUrl, server: &Server) -> Fault {
+    let hint = if url.tls { "; does it speak TLS on this port?" } else { "" };
+    faults::unreached(&server.to_string(), &format!("nobody answers there within {:?}{hint}", url.settings.timeout))
+}

@@ -1,0 +1,228 @@
+//! Answers that are lists: pages of records, and what is due. Lists are sorted sets in the order of their members'
+//! bytes, so that a page begins after a member and not at a position.
+
+use std::sync::LazyLock;
+
+use cronhold_core::record::{Key, Kind, Record, Run, Stored};
+use cronhold_core::{JobId, RunId, State};
+use cronhold_schedule::Instant;
+use cronhold_store::{Fault, Obligation, Page, Query, RunQuery};
+use redis::Value;
+
+use crate::codec::{self, reply};
+use crate::inner::Inner;
+use crate::keys;
+use crate::link::Script;
+
+static PAGE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/page.lua")]));
+
+/// A field and its value, if it is there.
+type Pair = (String, Option<Vec<u8>>);
+
+/// Digits of a time at the beginning of what is due.
+const TIME: usize = 16;
+
+impl Inner {
+    /// Records whose due is not after `until`, by time and then by key.
+    pub(crate) async fn due(
+        &self,
+        after: Option<Obligation>,
+        until: Instant,
+        limit: usize,
+    ) -> Result<Vec<Obligation>, Fault> {
+        let after = after.map(|Obligation { at, key }| {
+            format!("({}{}{}", codec::moment_text(at), keys::digit(key.kind()), keys::field(&key))
+        });
+        // No member goes on with this byte behind its time.
+        let mut max = format!("[{}", codec::moment_text(until)).into_bytes();
+        max.push(0xff);
+        let min = after.unwrap_or_else(|| "-".to_owned()).into_bytes();
+        let found = self.ask_page("due", vec![min, max, count(limit)]).await?;
+        found.into_iter().map(|member| self.obligation(&reply::text(member)?)).collect()
+    }
+
+    fn obligation(&self, member: &str) -> Result<Obligation, Fault> {
+        let strange = || {
+            let member = member.escape_debug();
+            Fault::Broken(format!("the key {}:cronhold:due holds `{member}`", self.settings().namespace))
+        };
+        let (at, rest) = member.split_at_checked(TIME).ok_or_else(strange)?;
+        let at = codec::read_moment(at).map_err(|_| strange())?;
+        let kind = rest.bytes().next().and_then(keys::kind).ok_or_else(strange)?;
+        let key = keys::key(kind, &rest[1..]).ok_or_else(strange)?;
+        Ok(Obligation { at, key })
+    }
+
+    /// A page of a list.
+    pub(crate) async fn page(&self, query: Query, limit: usize) -> Result<Page, Fault> {
+        if limit == 0 {
+            return Ok(Page::default());
+        }
+        match query {
+            Query::Jobs { after } => self.fields(Kind::Job, after.map(Key::Job), limit).await,
+            Query::JobStates { after } => self.fields(Kind::JobState, after.map(Key::JobState), limit).await,
+            Query::Cursors { after } => {
+                let after = after.map(|(job, schedule)| Key::Cursor(job, schedule));
+                self.fields(Kind::Cursor, after, limit).await
+            }
+            Query::Backlogs { after } => {
+                let after = after.map(|(job, schedule)| Key::Backlog(job, schedule));
+                self.fields(Kind::Backlog, after, limit).await
+            }
+            Query::Nodes { after } => self.nodes(after.map(|after| after.to_string()), limit).await,
+            Query::Unfinished { node: Some(node), after } => {
+                let args = vec![node.to_string().into_bytes(), id(after), count(limit)];
+                self.read_page(Kind::Run, self.ask_page("owned", args).await?, limit)
+            }
+            Query::Unfinished { node: None, after } => {
+                let args = vec![Vec::new(), class(State::Running), id(after), count(limit)];
+                self.read_page(Kind::Run, self.ask_page("runs", args).await?, limit)
+            }
+            Query::Oldest { state, .. } if !state.is_finished() => Ok(Page::default()),
+            Query::Oldest { job, state, after } => {
+                let args = vec![name(Some(&job)), class(state), id(after), count(limit)];
+                self.read_page(Kind::Run, self.ask_page("runs", args).await?, limit)
+            }
+            Query::Runs(query) => self.latest(query, limit).await,
+        }
+    }
+
+    /// Records of a kind by their fields.
+    async fn fields(&self, kind: Kind, after: Option<Key>, limit: usize) -> Result<Page, Fault> {
+        let min = after.map_or_else(|| "-".to_owned(), |key| format!("({}", keys::field(&key)));
+        let args = vec![keys::digit(kind).to_string().into_bytes(), min.into_bytes(), b"+".to_vec(), count(limit)];
+        let found = self.ask_page("fields", args).await?;
+        self.read_page(kind, found, limit)
+    }
+
+    /// Nodes by id. There are few of them, so that they have no list.
+    async fn nodes(&self, after: Option<String>, limit: usize) -> Result<Page, Fault> {
+        let mut found = pairs(self.ask_page("nodes", Vec::new()).await?)?;
+        found.retain(|(field, _)| after.as_ref().is_none_or(|after| field > after));
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found.truncate(limit);
+        self.page_of(Kind::Node, found, limit)
+    }
+
+    /// Runs, the latest id first. Where few of many are wanted, the list is gone through a part at a time.
+    async fn latest(&self, query: RunQuery, limit: usize) -> Result<Page, Fault> {
+        let mut page = Page::default();
+        let mut below = query.before;
+        loop {
+            let wanted = limit - page.records.len() - page.unreadable.len();
+            let mut answer = self.ask_page("latest", latest_args(&query, below, wanted)).await?.into_iter();
+            let next = reply::text(answer.next().unwrap_or(Value::Nil))?;
+            for (field, value) in pairs(answer.collect())? {
+                match self.listed(Kind::Run, &field, value) {
+                    Ok(stored) => page.records.extend(Some(stored).filter(|stored| is_since(stored, query.since))),
+                    Err(fault) => page.unreadable.push(fault.to_string()),
+                }
+            }
+            if next.is_empty() || page.records.len() + page.unreadable.len() >= limit {
+                return Ok(page);
+            }
+            below = RunId::parse(&next).ok();
+        }
+    }
+
+    async fn ask_page(&self, list: &str, args: Vec<Vec<u8>>) -> Result<Vec<Value>, Fault> {
+        let head = [self.settings().namespace.clone().into_bytes(), list.as_bytes().to_vec()];
+        reply::list(self.link.call(&PAGE, &self.slot, head.into_iter().chain(args).collect()).await?)
+    }
+
+    fn read_page(&self, kind: Kind, answer: Vec<Value>, limit: usize) -> Result<Page, Fault> {
+        self.page_of(kind, pairs(answer)?, limit)
+    }
+
+    fn page_of(&self, kind: Kind, found: Vec<Pair>, limit: usize) -> Result<Page, Fault> {
+        let mut page = Page::default();
+        let mut last = None;
+        for (field, value) in found {
+            match self.listed(kind, &field, value) {
+                Ok(stored) => page.records.push(stored),
+                // One bad record must not hide the others.
+                Err(fault) => {
+                    page.unreadable.push(fault.to_string());
+                    last = Some(fault);
+                }
+            }
+        }
+        match last {
+            // A page that says nothing of where the next begins would be the end of the list.
+            Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(fault),
+            _ => Ok(page),
+        }
+    }
+
+    fn listed(&self, kind: Kind, field: &str, value: Option<Vec<u8>>) -> Result<Stored, Fault> {
+        let missing = || codec::Unreadable("it is listed and not there".to_owned());
+        let value = value.ok_or_else(|| self.unreadable(kind, field, &missing()))?;
+        self.stored(kind, field, &value)
+    }
+}
+
+/// What the script of a list of runs is told.
+fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<u8>> {
+    let RunQuery { job, number, states, since, .. } = query;
+    let mut classes: Vec<u8> = match states.is_empty() {
+        true => State::ALL.into_iter().flat_map(class).collect(),
+        false => states.iter().copied().flat_map(class).collect(),
+    };
+    classes.sort_unstable();
+    classes.dedup();
+    // Only those that have not ended share a class.
+    let is_mixed = states.iter().any(|state| !state.is_finished());
+    let digits = states.iter().filter(|_| is_mixed).map(|state| place(*state)).collect();
+    // Ids begin with the milliseconds of the nominal time.
+    let from = since.map_or_else(String::new, |since| format!("{:012x}", since.millis().max(0)));
+    let number = number.map_or_else(String::new, |number| format!("{:016x}", number.0));
+    vec![name(job.as_ref()), classes, id(below), from.into_bytes(), digits, number.into_bytes(), count(limit)]
+}
+
+/// Ids know milliseconds only.
+fn is_since(stored: &Stored, since: Option<Instant>) -> bool {
+    let nominal = |run: &Run| since.is_none_or(|since| run.nominal >= since);
+    matches!(&stored.record, Record::Run(run) if nominal(run))
+}
+
+/// The digit of a state, as it stands in a run's first line.
+fn place(state: State) -> u8 {
+    let place = State::ALL.iter().position(|known| *known == state).expect("all states are there");
+    b'0' + u8::try_from(place).expect("there are fewer than ten")
+}
+
+/// The digit of a state's class.
+fn class(state: State) -> Vec<u8> {
+    let digit = match state {
+        State::Success => b'1',
+        State::Failure => b'2',
+        State::Error => b'3',
+        State::Skipped => b'4',
+        _ => b'0',
+    };
+    vec![digit]
+}
+
+/// How many are asked for. Redis counts with signs.
+fn count(limit: usize) -> Vec<u8> {
+    i64::try_from(limit).unwrap_or(i64::MAX).to_string().into_bytes()
+}
+
+fn name(job: Option<&JobId>) -> Vec<u8> {
+    job.map(|job| job.as_str().as_bytes().to_vec()).unwrap_or_default()
+}
+
+fn id(run: Option<RunId>) -> Vec<u8> {
+    run.map(|run| run.to_string().into_bytes()).unwrap_or_default()
+}
+
+/// Fields and values that came in turn.
+fn pairs(answer: Vec<Value>) -> Result<Vec<Pair>, Fault> {
+    let mut found = Vec::with_capacity(answer.len() / 2);
+    let mut answer = answer.into_iter();
+    while let (Some(field), Some(value)) = (answer.next(), answer.next()) {
+        found.push((reply::text(field)?, reply::bytes(value)?));
+    }
+    Ok(found)
+}

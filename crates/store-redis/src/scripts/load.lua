@@ -1,0 +1,39 @@
+-- Records by key, all of them at one moment. Needs prelude.lua and foreign.lua before it.
+--
+-- ARGV: namespace, then kind and field of each. Answers with the value of each, false when it is not there; for a lock
+-- with its token and the millisecond that it ends at, -1 when it has no end; for a foreign run as `foreign_run` does.
+
+local fields, found = {}, {}
+for kind in pairs(TABLES) do fields[kind], found[kind] = {}, {} end
+
+-- When a lock ends. Servers older than 7.0 can only say how long that takes.
+local function end_of_lock(key)
+  local at = redis.pcall('PEXPIRETIME', key)
+  if type(at) == 'number' then return at end
+  local time, rest = redis.call('TIME'), redis.call('PTTL', key)
+  return rest < 0 and rest or time[1] * 1000 + math.floor(time[2] / 1000) + rest
+end
+
+local function load_lock(name)
+  local token = read_token(name)
+  return token and { token, end_of_lock(lock_key(name)) }
+end
+
+for index = 2, #ARGV, 2 do
+  local wanted = fields[tonumber(ARGV[index])]
+  if wanted then wanted[#wanted + 1] = ARGV[index + 1] end
+end
+for kind, wanted in pairs(fields) do read_fields(TABLES[kind], wanted, found[kind]) end
+
+local answer = {}
+for index = 2, #ARGV, 2 do
+  local kind, field = tonumber(ARGV[index]), ARGV[index + 1]
+  if kind == LOCK then
+    answer[#answer + 1] = load_lock(field)
+  elseif kind == FOREIGN then
+    answer[#answer + 1] = foreign_run(ns, field) or false
+  else
+    answer[#answer + 1] = found[kind][field]
+  end
+end
+return answer

@@ -1,0 +1,85 @@
+-- Brings back what a client has written and the store has lost. Needs prelude, records, lines and projection before it.
+--
+-- ARGV: namespace, settings of the projection, the epoch, the client and its last commit (or '' before its last call),
+-- hints, then as MessagePack
+--   records  kind, field, seq, value or '' for a deleted one, and what the projection is told, for each
+--   locks    name, holder, token, time to live in milliseconds or 0, for each
+-- Answers with the number of records that were written; with the epoch that is stored, when it is another one.
+--
+-- Of two cursors the one that has come further stays, of other records the one that was written later.
+
+local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
+-- Nobody sends under this handle, so that everybody hears.
+local NO_HANDLE = '0000000000000000'
+
+local stored_epoch = read('HGET', META, 'epoch') or ''
+if stored_epoch ~= epoch then return stored_epoch end
+
+local batch = records()
+local fields = {}
+for kind in pairs(TABLES) do fields[kind] = {} end
+for at = 1, #items, 5 do
+  local of_kind = fields[items[at]]
+  of_kind[#of_kind + 1] = items[at + 1]
+end
+for kind in pairs(TABLES) do read_fields(TABLES[kind], fields[kind], batch.found[kind]) end
+
+local function is_newer(kind, seq, value, old)
+  if kind == CURSOR and value ~= '' and last_of(value) ~= last_of(old) then
+    -- A cursor that has not come to anything has dashes there, which are before all digits.
+    return last_of(value) > last_of(old)
+  end
+  return seq > seq_of(old)
+end
+
+local written, shown_runs, shown_pauses = 0, {}, {}
+for at = 1, #items, 5 do
+  local kind, field, seq, value, shown = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
+  local old = batch.get(kind, field)
+  local wins = not old and value ~= '' or old and is_newer(kind, seq, value, old)
+  if wins then
+    written = written + 1
+    batch.put(kind, field, value ~= '' and value)
+    if kind == RUN then
+      shown_runs[field] = shown
+    elseif kind == JOB_STATE then
+      shown_pauses[field] = shown
+    end
+  end
+end
+batch.check()
+if client ~= '' then
+  local by, own = string.match(client, '^(%S+) (%d+)$')
+  redis.call('HSET', META, by, own)
+end
+batch.finish()
+
+for at = 1, #locks, 4 do
+  local name, holder, token, life = locks[at], locks[at + 1], locks[at + 2], locks[at + 3]
+  local run = read('HGET', TABLES[RUN], holder)
+  if run and class_of(run) == '0' then
+    if life == 0 then
+      redis.pcall('SET', lock_key(name), token, 'NX')
+    else
+      redis.pcall('SET', lock_key(name), token, 'NX', 'PX', life)
+    end
+    local fence, stored = string.match(token, '^%x+:(%d+):'), read('HGET', FENCES, name)
+    if not stored or tonumber(stored) < tonumber(fence) then redis.call('HSET', FENCES, name, fence) end
+  end
+end
+
+local show = projection(ns, settings, redis.call('TIME'))
+for id, argument in pairs(shown_runs) do
+  local old, new = batch.found[RUN][id], batch.now[RUN][id]
+  local owner = old and (owner_of(old) == NO_OWNER and '-' or owner_of(old)) or nil
+  if new then
+    show.run(id, old and class_of(old) or nil, owner, argument)
+  elseif old then
+    show.gone(id, class_of(old), job_of(old))
+  end
+end
+for job, argument in pairs(shown_pauses) do show.pause(job, argument == '1') end
+show.finish()
+if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints) end
+return written

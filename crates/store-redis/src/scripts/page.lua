@@ -1,0 +1,98 @@
+-- A page of a list: fields and values in turn, all at one moment. Needs prelude.lua before it.
+--
+-- ARGV: namespace, which list, then
+--   due      min, max, limit: what is due, as it stands in the list, without values
+--   fields   kind, min, max, limit: records by their fields
+--   runs     job or '', class, after or '', limit: runs of one class, the earliest id first
+--   owned    node, after or '', limit: runs of a node that have not ended, the earliest id first
+--   nodes    all nodes, in no order
+--   latest   job or '', classes, below or '', from or '', states or '', number or '', limit: runs, the latest id first.
+--            Answers with where to go on before, '' at the end; then fields and values.
+
+local list = ARGV[2]
+-- Runs that are looked at in one call, also when few of them are wanted.
+local LOOK_MAX = 1000
+
+-- Fields with their values, from a table.
+local function with_values(key, fields)
+  local values, answer = {}, {}
+  read_fields(key, fields, values)
+  for index, field in ipairs(fields) do
+    answer[2 * index - 1], answer[2 * index] = field, values[field]
+  end
+  return answer
+end
+
+local function ids_of(members)
+  local ids = {}
+  for index, member in ipairs(members) do ids[index] = sub(member, -32) end
+  return ids
+end
+
+-- Where runs of a class are listed, and what their members begin with.
+local function place_of(job, class)
+  if job == '' then return RUNS_BY_ID, class end
+  return RUNS_BY_JOB, job .. '\0' .. class
+end
+
+local function runs(job, class, after, limit)
+  local key, prefix = place_of(job, class)
+  local from = after == '' and '[' .. prefix or '(' .. prefix .. after
+  return with_values(TABLES[RUN], ids_of(read('ZRANGEBYLEX', key, from, '(' .. prefix .. 'g', 'LIMIT', 0, limit)))
+end
+
+local function owned(node, after, limit)
+  local ids = {}
+  for _, id in ipairs(read('SMEMBERS', node_key(node))) do
+    if id > after then ids[#ids + 1] = id end
+  end
+  table.sort(ids)
+  for index = #ids, limit + 1, -1 do ids[index] = nil end
+  return with_values(TABLES[RUN], ids)
+end
+
+local function latest(job, classes, below, from, states, number, limit)
+  local ids, look = {}, math.min(LOOK_MAX, limit)
+  -- Where most are left out, more have to be looked at.
+  if states ~= '' or number ~= '' then look = LOOK_MAX end
+  for class in string.gmatch(classes, '.') do
+    local key, prefix = place_of(job, class)
+    local top = '(' .. prefix .. (below == '' and 'g' or below)
+    local found = ids_of(read('ZREVRANGEBYLEX', key, top, '[' .. prefix .. from, 'LIMIT', 0, look))
+    for _, id in ipairs(found) do ids[#ids + 1] = id end
+  end
+  -- Hex digits are in the same order in every language that a server may be told to sort by.
+  table.sort(ids, function(one, other) return one > other end)
+  local is_end = #ids < look
+  for index = #ids, look + 1, -1 do ids[index] = nil end
+  local values, answer = {}, { is_end and '' or ids[#ids] }
+  read_fields(TABLES[RUN], ids, values)
+  for _, id in ipairs(ids) do
+    local value = values[id]
+    local is_wanted = not value or ((states == '' or string.find(states, state_of(value), 1, true))
+      and (number == '' or number == number_of(value)))
+    if is_wanted then
+      answer[#answer + 1] = id
+      answer[#answer + 1] = value
+      if #answer > 2 * limit then
+        answer[1] = id
+        break
+      end
+    end
+  end
+  return answer
+end
+
+if list == 'due' then
+  return read('ZRANGEBYLEX', DUE, ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
+elseif list == 'fields' then
+  local kind = tonumber(ARGV[3])
+  return with_values(TABLES[kind], read('ZRANGEBYLEX', INDEXES[kind], ARGV[4], ARGV[5], 'LIMIT', 0, ARGV[6]))
+elseif list == 'runs' then
+  return runs(ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+elseif list == 'owned' then
+  return owned(ARGV[3], ARGV[4], tonumber(ARGV[5]))
+elseif list == 'nodes' then
+  return read('HGETALL', TABLES[NODE])
+end
+return latest(ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], tonumber(ARGV[9]))

@@ -1,0 +1,143 @@
+-- What the scripts share: where things are, what a stored record looks like, and how commands are sent. ARGV[1] is the
+-- namespace in every script.
+--
+-- A record is stored as one text: fields of fixed width, so that they are found without reading, then JSON.
+--
+--   version(16 hex) seq(16 hex) due(16 hex, or dashes) REST\n{JSON}
+--
+-- The REST of a cursor is the time it has come to; of a run it is `state owner number job`; of a node
+-- `incarnation draining beat gone`; others have none. Times are microseconds with their sign turned, so that their hex
+-- digits are in the order of time. The client makes everything from `due` on.
+
+local ns = ARGV[1]
+local own = ns .. ':cronhold:'
+local META = own .. 'meta'
+local HEALING = own .. 'healing'
+local DUE = own .. 'due'
+local FENCES = own .. 'fences'
+local HINTS = own .. 'hints'
+local RUNS_BY_ID = own .. 'index:runs'
+local NODE_RUNS = own .. 'node:'
+local RUNS_BY_JOB = own .. 'index:runs_by_job'
+
+-- Kinds of records by their number, as the client counts them.
+local PAUSE, JOB, JOB_STATE, CURSOR, BACKLOG = 0, 1, 2, 3, 4
+local IDENTITY, RUN, LOCK, NODE, FOREIGN = 5, 6, 7, 8, 9
+local TABLES = {
+  [PAUSE] = own .. 'pause',
+  [JOB] = own .. 'jobs',
+  [JOB_STATE] = own .. 'job_states',
+  [CURSOR] = own .. 'cursors',
+  [BACKLOG] = own .. 'backlogs',
+  [IDENTITY] = own .. 'identities',
+  [RUN] = own .. 'runs',
+  [NODE] = own .. 'nodes',
+}
+-- Kinds that are listed by their fields.
+local INDEXES = {
+  [JOB] = own .. 'index:jobs',
+  [JOB_STATE] = own .. 'index:job_states',
+  [CURSOR] = own .. 'index:cursors',
+  [BACKLOG] = own .. 'index:backlogs',
+}
+
+-- Values of one command: Lua can hand over some thousands. The number is even, because many come in pairs.
+local PART = 1000
+local NO_TIME = '----------------'
+local NO_OWNER = string.rep('-', 32)
+
+local sub = string.sub
+
+local function version_of(value) return sub(value, 1, 16) end
+local function seq_of(value) return sub(value, 18, 33) end
+local function due_of(value) return sub(value, 35, 50) end
+-- What a cursor has come to.
+local function last_of(value) return sub(value, 52, 67) end
+-- The state of a run by its number, `0` to `8`.
+local function state_of(value) return sub(value, 52, 52) end
+local function owner_of(value) return sub(value, 54, 85) end
+local function number_of(value) return sub(value, 87, 102) end
+local function job_of(value) return sub(value, 104, string.find(value, '\n', 104, true) - 1) end
+
+-- Classes of runs: `0` has not ended, `1` success, `2` failure, `3` error, `4` skipped.
+local CLASSES = {
+  ['0'] = '0', ['1'] = '0', ['2'] = '0', ['3'] = '0', ['4'] = '0', ['5'] = '1', ['6'] = '2', ['7'] = '3', ['8'] = '4',
+}
+local function class_of(value) return CLASSES[state_of(value)] end
+
+-- The node that owns a run that has not ended.
+local function open_owner_of(value)
+  local owner = owner_of(value)
+  return class_of(value) == '0' and owner ~= NO_OWNER and owner
+end
+
+-- The lock of a validation is Cronken's own, and has its name as it stands.
+local function lock_key(name)
+  return ns .. ':locks:' .. (name == '#cronhold/validation' and '__validation__' or redis.sha1hex(name))
+end
+local function node_key(node) return NODE_RUNS .. node end
+
+-- A lock that we have freed may stay a while for nodes of another kind, with this before its token. For us it is free.
+local FREED = 'freed:'
+
+-- The token of a lock, false when nobody holds it. The key is not ours alone: what is no text is somebody's all the
+-- same.
+local function read_token(name)
+  local token = redis.pcall('GET', lock_key(name))
+  if type(token) == 'table' then return 'something of a wrong type' end
+  return token and sub(token, 1, #FREED) ~= FREED and token
+end
+
+-- The run that holds a lock; the whole token, when a program of another kind has written it.
+local function holder_of(token) return sub(token, 33, 33) == ':' and sub(token, 1, 32) or token end
+
+local function give_up(key, why) error('CRONHOLD-BROKEN the key ' .. key .. ' cannot be used: ' .. why, 0) end
+
+-- A command on a key of ours. One that holds something else is named.
+local function read(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then give_up(key, answer.err) end
+  return answer
+end
+
+-- Fields of a hash, in parts, into a table; false for those that are not there.
+local function read_fields(key, fields, into)
+  for first = 1, #fields, PART do
+    local last = math.min(first + PART - 1, #fields)
+    local found = read('HMGET', key, unpack(fields, first, last))
+    for index = first, last do into[fields[index]] = found[index - first + 1] end
+  end
+end
+
+-- A command that writes, in parts.
+local function send(command, key, values)
+  for first = 1, #values, PART do
+    redis.call(command, key, unpack(values, first, math.min(first + PART - 1, #values)))
+  end
+end
+
+-- A key that is written next is what it should be. A command that fails half way cannot be undone.
+local function check_type(key, expected)
+  local found = redis.call('TYPE', key).ok
+  if found ~= expected and found ~= 'none' then give_up(key, 'it is a ' .. found .. ' and not a ' .. expected) end
+end
+
+-- What a client knows: the epoch, the field of META with the seq of its own last commit, and that seq. A store that has
+-- gone back and has come as far again by commits of others still has an older one there. Nothing before it enrolls.
+local function client_of(text)
+  local epoch, by, own = string.match(text, '^(%S+) (%S+) (%d+)$')
+  return epoch, by, tonumber(own)
+end
+
+-- Why nothing may be written now, when it may not: what is stored is older than what the client has seen, or is being
+-- healed. Answers with what stands in the way and with the seq that is stored.
+local function standing(client, known)
+  local epoch, by, own = client_of(client)
+  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq')
+  local seq = tonumber(meta[2] or '0') or give_up(META, 'its seq is no number')
+  local has_own = not own or (tonumber(meta[3] or own) or 0) >= own
+  if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq end
+  local healing = redis.call('PTTL', HEALING)
+  if healing ~= -2 then return { 'healing', healing }, seq end
+  return nil, seq, by
+end

@@ -1,0 +1,15 @@
+//! Real servers for tests and benchmarks, each on a free port with a folder of its own. They end with the value that
+//! stands for them, also when a test panics.
+
+mod certificates;
+mod cluster;
+mod options;
+mod sentinel;
+mod server;
+mod waiting;
+
+pub use cluster::ClusterSet;
+pub use options::ServerOptions;
+pub use sentinel::SentinelSet;
+pub use server::Server;
+pub use waiting::{PATIENCE, until};

@@ -1,0 +1,84 @@
+//! A master, a replica and three Sentinels that watch them.
+
+use super::options::ServerOptions;
+use super::server::Server;
+use super::waiting::until;
+
+/// The name under which the Sentinels know the master.
+const SERVICE: &str = "mymaster";
+
+/// How many Sentinels there are. Two of them must agree.
+const SENTINELS: usize = 3;
+
+/// A master, a replica and Sentinels. A master that is away for a second is replaced.
+#[derive(Debug)]
+pub struct SentinelSet {
+    /// The two servers. The first begins as the master.
+    pub servers: [Server; 2],
+    /// The Sentinels.
+    pub sentinels: Vec<Server>,
+}
+
+impl SentinelSet {
+    /// Starts all of them, and waits until they know of each other.
+    pub fn start() -> Self {
+        let master = Server::start();
+        let replica = Server::start_with(ServerOptions { replica_of: Some(master.port()), ..Default::default() });
+        until("the replica follows", || replica.cli(&["ROLE"]).contains("connected").then_some(()));
+        let sentinels = (0..SENTINELS).map(|_| Server::start_sentinel(master.port())).collect();
+        let set = Self { servers: [master, replica], sentinels };
+        for sentinel in &set.sentinels {
+            until("a Sentinel knows all the others", || {
+                let known = sentinel.cli(&["SENTINEL", "MASTER", SERVICE]);
+                let others = (SENTINELS - 1).to_string();
+                let has_all = value(&known, "num-slaves") == Some("1")
+                    && value(&known, "num-other-sentinels") == Some(others.as_str());
+                has_all.then_some(())
+            });
+        }
+        set
+    }
+
+    /// The URL of the set.
+    pub fn url_with(&self, params: &str) -> String {
+        let places: Vec<String> =
+            self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
+        let query = if params.is_empty() { String::new() } else { format!("?{params}") };
+        format!("redis+sentinel://{}/{SERVICE}{query}", places.join(","))
+    }
+
+    /// Which of the servers the Sentinels name as master.
+    pub fn master(&self) -> usize {
+        until("a Sentinel names a master", || {
+            let answer = self.sentinels[0].cli(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE]);
+            let port: u16 = answer.lines().nth(1)?.parse().ok()?;
+            self.servers.iter().position(|server| server.port() == port)
+        })
+    }
+
+    /// Waits until another server than this one is the master, and answers with it.
+    pub fn wait_for_other_than(&self, before: usize) -> usize {
+        until("another server is the master", || {
+            let now = self.master();
+            (now != before && self.servers[now].cli(&["ROLE"]).starts_with("master")).then_some(now)
+        })
+    }
+}
+
+impl Server {
+    fn start_sentinel(master: u16) -> Self {
+        let settings = vec![
+            ("sentinel", format!("monitor {SERVICE} 127.0.0.1 {master} 2")),
+            ("sentinel", format!("down-after-milliseconds {SERVICE} 1000")),
+            ("sentinel", format!("failover-timeout {SERVICE} 5000")),
+        ];
+        Self::start_program("redis-sentinel", ServerOptions { settings, ..Default::default() })
+    }
+}
+
+/// A value of an answer that `redis-cli` printed as names and values by turns.
+fn value<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = printed.lines();
+    lines.find(|line| *line == name)?;
+    lines.next()
+}

@@ -1,0 +1,208 @@
+//! One server: a process that is started, killed, stopped and asked by a test.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::certificates::Certificates;
+use super::options::ServerOptions;
+use super::waiting::{Folder, free_port, until};
+
+/// How many ports are tried before a test gives up.
+const PORTS_MAX: usize = 20;
+
+/// What to do when it is not there.
+const INSTALL: &str = "redis-server cannot be started; install it: apt-get install redis-server redis-sentinel";
+
+/// A server of its own. It is killed when it is dropped, and its folder is removed.
+#[derive(Debug)]
+pub struct Server {
+    options: ServerOptions,
+    /// The first is the program, such as `redis-server`; its folder and its port come with it.
+    program: &'static str,
+    port: u16,
+    process: Option<Child>,
+    /// What it keeps on disk.
+    keeps: Folder,
+    /// Its configuration, log and certificates.
+    around: Folder,
+    certificates: Option<Certificates>,
+}
+
+impl Server {
+    /// Starts a server that is set up as servers are by default.
+    pub fn start() -> Self {
+        Self::start_with(ServerOptions::default())
+    }
+
+    /// Starts a server.
+    pub fn start_with(options: ServerOptions) -> Self {
+        Self::start_program("redis-server", options)
+    }
+
+    pub(super) fn start_program(program: &'static str, options: ServerOptions) -> Self {
+        let around = Folder::new();
+        let certificates = options.tls.then(|| Certificates::make(around.path()));
+        let mut server = Self { options, program, port: 0, process: None, keeps: Folder::new(), around, certificates };
+        for _ in 0..PORTS_MAX {
+            server.port = free_port();
+            if server.try_start() {
+                return server;
+            }
+        }
+        panic!("{program} did not start on any of {PORTS_MAX} ports:\n{}", server.log());
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its URL, for whoever may do everything.
+    pub fn url(&self) -> String {
+        self.url_with("")
+    }
+
+    /// Its URL with further parameters, such as `namespace={mine}&timeout=1s`.
+    pub fn url_with(&self, params: &str) -> String {
+        let scheme = if self.certificates.is_some() { "rediss" } else { "redis" };
+        let password = self.options.password.map(|password| format!(":{password}@")).unwrap_or_default();
+        let ca = self.certificates.as_ref().map(|files| format!("ca={}", files.ca.display()));
+        let params: Vec<String> = ca.into_iter().chain([params.to_owned()]).filter(|param| !param.is_empty()).collect();
+        let query = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
+        format!("{scheme}://{password}127.0.0.1:{}{query}", self.port)
+    }
+
+    /// The file of the authority that signs its certificate.
+    pub fn ca(&self) -> Option<PathBuf> {
+        self.certificates.as_ref().map(|files| files.ca.clone())
+    }
+
+    /// Asks by `redis-cli`, and answers with what it printed.
+    pub fn cli(&self, args: &[&str]) -> String {
+        let mut command = Command::new("redis-cli");
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
+        if let Some(password) = self.options.password {
+            command.args(["-a", password, "--no-auth-warning"]);
+        }
+        if let Some(files) = &self.certificates {
+            command.arg("--tls").arg("--cacert").arg(&files.ca);
+        }
+        let output = command.args(args).stdin(Stdio::null()).output().expect(INSTALL);
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.strip_suffix('\n').unwrap_or(&text).to_owned()
+    }
+
+    /// Kills it on the spot. What it kept on disk stays.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Asks it to end, and waits for it.
+    pub fn stop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        if let Some(mut process) = self.process.take() {
+            let _ = process.wait();
+        }
+    }
+
+    /// Starts it again, on the same port and with what it kept on disk. It is killed before if it still runs.
+    pub fn restart(&mut self) {
+        self.kill();
+        let port = self.port;
+        until("the server starts again on its port", || {
+            self.port = port;
+            self.try_start().then_some(())
+        });
+    }
+
+    /// Starts it again without what it kept.
+    pub fn restart_empty(&mut self) {
+        self.kill();
+        self.keeps.empty();
+        self.restart();
+    }
+
+    /// Stops it in the middle of whatever it does: connections stay, and nobody answers.
+    pub fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("the server runs");
+        let id = i32::try_from(process.id()).expect("a process id is a positive number");
+        kill(Pid::from_raw(id), signal).expect("the process is ours");
+    }
+
+    /// Starts the process and waits until it answers; no, when it ended.
+    fn try_start(&mut self) -> bool {
+        let config = self.around.path().join("redis.conf");
+        let mut lines = self.options.lines();
+        let quoted = |path: PathBuf| format!("\"{}\"", path.display());
+        lines.push(format!("dir {}", quoted(self.keeps.path().to_owned())));
+        lines.push(format!("logfile {}", quoted(self.around.path().join("log"))));
+        match &self.certificates {
+            Some(files) => {
+                lines.extend(["port 0".to_owned(), format!("tls-port {}", self.port)]);
+                lines.push(format!("tls-cert-file {}", quoted(files.certificate.clone())));
+                lines.push(format!("tls-key-file {}", quoted(files.key.clone())));
+                lines.push(format!("tls-ca-cert-file {}", quoted(files.ca.clone())));
+                lines.extend(["tls-auth-clients no".to_owned(), "tls-replication yes".to_owned()]);
+            }
+            None => lines.push(format!("port {}", self.port)),
+        }
+        std::fs::write(&config, lines.join("\n") + "\n").expect("the folder is ours");
+        let process = Command::new(self.program)
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect(INSTALL);
+        self.process = Some(process);
+        until("the server answers or ends", || {
+            let process = self.process.as_mut().expect("it was started");
+            if process.try_wait().expect("the process is ours").is_some() {
+                return Some(false);
+            }
+            self.answers().then_some(true)
+        })
+    }
+
+    /// Whether it takes commands. An answer that asks for a password is one as well.
+    fn answers(&self) -> bool {
+        if self.certificates.is_some() {
+            let answer = self.cli(&["PING"]);
+            return answer == "PONG" || answer.contains("NOAUTH");
+        }
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let limit = Some(Duration::from_secs(1));
+        let _ = stream.set_read_timeout(limit).and_then(|()| stream.set_write_timeout(limit));
+        let mut answer = [0; 8];
+        let read = stream.write_all(b"PING\r\n").and_then(|()| stream.read(&mut answer));
+        read.is_ok_and(|count| answer[..count].starts_with(b"+PONG") || answer[..count].starts_with(b"-NOAUTH"))
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.around.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

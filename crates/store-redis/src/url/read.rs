@@ -1,0 +1,229 @@
+//! Reads URLs. Mistakes are told without quoting what could be a password.
+
+use std::path::PathBuf;
+
+use cronhold_schedule::TextError;
+use cronhold_schedule::text::shortened;
+
+use super::settings::{NAMES, Settings, unknown_param, wrong};
+use super::{PORT, RedisUrl, SENTINEL_PORT, Server, Way};
+
+/// No URL names more servers.
+const SERVERS_MAX: usize = 64;
+
+/// Who asks, if it is said: a user and a password.
+type Credentials = (Option<String>, Option<String>);
+
+/// A parameter: its name and its value.
+type Param = (String, String);
+
+/// Reads a URL.
+pub(super) fn read(text: &str) -> Result<RedisUrl, TextError> {
+    let (scheme, rest) = text.split_once("://").ok_or_else(|| {
+        wrong("a Redis store is named by a URL").hint("such as redis://localhost, or redis+sentinel://host1,host2/name")
+    })?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    if tail.contains('#') {
+        return Err(wrong("`#` means nothing here").hint("write `#` in names and passwords as %23"));
+    }
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let (credentials, hosts) = credentials(authority)?;
+    let port = if scheme == "redis+sentinel" { SENTINEL_PORT } else { PORT };
+    let servers = servers(hosts, port).map_err(|error| unless_password(error, tail))?;
+    let mut params = params(query)?;
+    let (way, path) = match scheme {
+        "redis" | "rediss" if servers.len() > 1 => {
+            let hint = "several are named by redis+sentinel:// and redis+cluster://";
+            return Err(wrong(format!("`{scheme}://` names one server")).hint(hint));
+        }
+        "redis" | "rediss" => (Way::Single, path),
+        "redis+sentinel" => sentinel(path, &mut params)?,
+        "redis+cluster" => (Way::Cluster, path),
+        other => {
+            let hint = "there are redis, rediss, redis+sentinel and redis+cluster";
+            return Err(wrong(format!("there is no scheme `{}`", shortened(other))).hint(hint));
+        }
+    };
+    let (user, password) = credentials;
+    let db = db(path, &way)?;
+    let tls = tls(scheme, &mut params)?;
+    let ca = taken(&mut params, "ca").map(PathBuf::from);
+    if ca.is_some() && !tls {
+        return Err(wrong("`ca` says whom to trust, and the line is not encrypted").hint(match way {
+            Way::Single => "write rediss://",
+            _ => "add tls=true",
+        }));
+    }
+    let settings = settings(params, &way)?;
+    Ok(RedisUrl { way, servers, tls, ca, user, password, db, settings })
+}
+
+/// The part before the last `@`.
+fn credentials(authority: &str) -> Result<(Credentials, &str), TextError> {
+    let Some((who, hosts)) = authority.rsplit_once('@') else { return Ok(((None, None), authority)) };
+    let (user, password) = match who.split_once(':') {
+        Some((user, password)) => (user, Some(password)),
+        None => (who, None),
+    };
+    let user = Some(unescaped(user)?).filter(|user| !user.is_empty());
+    let password = password.map(unescaped).transpose()?.filter(|password| !password.is_empty());
+    Ok(((user, password), hosts))
+}
+
+fn servers(hosts: &str, port: u16) -> Result<Vec<Server>, TextError> {
+    if hosts.is_empty() {
+        return Err(wrong("no server is named").hint("such as redis://localhost:6379"));
+    }
+    let servers: Vec<Server> = hosts.split(',').map(|host| server(host, port)).collect::<Result<_, _>>()?;
+    if servers.len() > SERVERS_MAX {
+        return Err(wrong(format!("no more than {SERVERS_MAX} servers can be named")));
+    }
+    Ok(servers)
+}
+
+/// Reads `host`, `host:port` or `[address]:port`.
+pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
+    let (host, digits) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or(rest))),
+        None => match text.rsplit_once(':') {
+            Some((host, digits)) => (host, Some(digits)),
+            None => (text, None),
+        },
+    };
+    if host.is_empty() {
+        return Err(wrong("a server has no name").hint("such as redis://localhost:6379"));
+    }
+    let port = match digits {
+        None => port,
+        Some(digits) => digits
+            .parse()
+            .ok()
+            .filter(|port| *port != 0)
+            .ok_or_else(|| wrong(format!("`{}` is not a port", shortened(digits))))?,
+    };
+    Ok(Server { host: host.to_owned(), port })
+}
+
+/// A password with a slash in it looks like a server and a path. What looks like a server then is part of the password.
+fn unless_password(error: TextError, tail: &str) -> TextError {
+    if tail.contains('@') {
+        wrong("a password holds a character that ends it").hint("write `/` as %2F, `?` as %3F, `#` as %23, `@` as %40")
+    } else {
+        error
+    }
+}
+
+fn params(query: &str) -> Result<Vec<Param>, TextError> {
+    let mut params: Vec<Param> = Vec::new();
+    for param in query.split('&').filter(|param| !param.is_empty()) {
+        let (name, value) = param.split_once('=').unwrap_or((param, ""));
+        if params.iter().any(|(other, _)| other == name) {
+            return Err(wrong(format!("`{}` is said twice", shortened(name))));
+        }
+        params.push((name.to_owned(), unescaped(value)?));
+    }
+    Ok(params)
+}
+
+fn taken(params: &mut Vec<Param>, name: &str) -> Option<String> {
+    let index = params.iter().position(|(other, _)| other == name)?;
+    Some(params.remove(index).1)
+}
+
+/// A path of Sentinel's: the name of the service, and what is left.
+fn sentinel<'a>(path: &'a str, params: &mut Vec<Param>) -> Result<(Way, &'a str), TextError> {
+    let path = path.trim_start_matches('/');
+    let end = path.find('/').unwrap_or(path.len());
+    let (service, rest) = path.split_at(end);
+    if service.is_empty() {
+        let hint = "it stands behind the servers: redis+sentinel://host1,host2/mymaster";
+        return Err(wrong("the name under which Sentinels know the server is missing").hint(hint));
+    }
+    let service = unescaped(service)?;
+    let (user, password) = (taken(params, "sentinel_user"), taken(params, "sentinel_password"));
+    Ok((Way::Sentinel { service, user, password }, rest))
+}
+
+fn db(path: &str, way: &Way) -> Result<u32, TextError> {
+    let path = path.trim_matches('/');
+    if path.is_empty() {
+        return Ok(0);
+    }
+    let db = path.parse().map_err(|_| wrong(format!("`{}` is not the number of a database", shortened(path))))?;
+    if db != 0 && *way == Way::Cluster {
+        return Err(wrong("a Cluster has database 0 alone"));
+    }
+    Ok(db)
+}
+
+fn tls(scheme: &str, params: &mut Vec<Param>) -> Result<bool, TextError> {
+    let given = taken(params, "tls");
+    match (scheme, given.as_deref()) {
+        ("rediss", None | Some("true")) | ("redis+sentinel" | "redis+cluster", Some("true")) => Ok(true),
+        (_, None) | ("redis" | "redis+sentinel" | "redis+cluster", Some("false")) => Ok(false),
+        ("redis", Some("true")) => Err(wrong("`redis://` is not encrypted").hint("write rediss://")),
+        ("rediss", Some("false")) => Err(wrong("`rediss://` is encrypted").hint("write redis://")),
+        (_, Some(other)) => Err(wrong(format!("`tls` is `true` or `false`, not `{}`", shortened(other)))),
+    }
+}
+
+fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
+    let mut known = NAMES.to_vec();
+    known.extend(match way {
+        Way::Single => vec!["ca"],
+        Way::Sentinel { .. } => vec!["ca", "tls", "sentinel_user", "sentinel_password"],
+        Way::Cluster => vec!["ca", "tls"],
+    });
+    let mut settings = Settings::default();
+    let mut given = Vec::new();
+    for (name, value) in params {
+        if value.is_empty() && NAMES.contains(&name.as_str()) {
+            return Err(wrong(format!("`{name}` has no value")));
+        }
+        settings.take(&name, &value, &known).map_err(|error| sentinel_only(&name, error))?;
+        given.push(name);
+    }
+    settings.settle(&given)?;
+    if *way == Way::Cluster && !has_tag(&settings.namespace) {
+        let hint = format!("such as namespace={{{}}}", settings.namespace);
+        return Err(wrong("in a Cluster all keys must be in one slot: the namespace needs a {tag}").hint(hint));
+    }
+    Ok(settings)
+}
+
+fn sentinel_only(name: &str, error: TextError) -> TextError {
+    match name {
+        "sentinel_user" | "sentinel_password" => {
+            unknown_param(name, &["namespace"]).hint("it is for redis+sentinel://")
+        }
+        _ => error,
+    }
+}
+
+/// Whether Redis hashes a part of a key in braces instead of the whole key.
+fn has_tag(namespace: &str) -> bool {
+    let Some((_, rest)) = namespace.split_once('{') else { return false };
+    rest.find('}').is_some_and(|end| end > 0)
+}
+
+/// A text without the `%XX` of URLs.
+fn unescaped(text: &str) -> Result<String, TextError> {
+    let mistake =
+        || wrong("a `%` is not followed by two hexadecimal digits, or the text is not UTF-8").hint("write `%` as %25");
+    let bytes = text.as_bytes();
+    let mut read = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            let digits = text.get(at + 1..at + 3).ok_or_else(mistake)?;
+            read.push(u8::from_str_radix(digits, 16).map_err(|_| mistake())?);
+            at += 3;
+        } else {
+            read.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(read).map_err(|_| mistake())
+}

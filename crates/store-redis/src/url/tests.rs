@@ -1,0 +1,115 @@
+//! URLs as tables of text: what is read and printed back, and what is said about mistakes.
+
+use super::RedisUrl;
+
+#[test]
+fn reads_and_prints_without_passwords() {
+    for (text, printed) in [
+        ("redis://localhost", "redis://localhost:6379"),
+        ("redis://localhost/", "redis://localhost:6379"),
+        ("redis://[::1]", "redis://[::1]:6379"),
+        ("redis://[::1]:7000/3", "redis://[::1]:7000/3"),
+        ("redis://:secret@h:1/2", "redis://:***@h:1/2"),
+        ("redis://me:s%40cret@h", "redis://me:***@h:6379"),
+        ("redis://me:s@cret@h", "redis://me:***@h:6379"),
+        ("redis://me@h", "redis://me@h:6379"),
+        ("rediss://h", "rediss://h:6379"),
+        ("rediss://h?ca=/etc/ssl/our%20ca.pem", "rediss://h:6379?ca=/etc/ssl/our%20ca.pem"),
+        ("redis+sentinel://a,b:2/mymaster", "redis+sentinel://a:26379,b:2/mymaster"),
+        (
+            "redis+sentinel://u:p@a/my/4?sentinel_password=x&sentinel_user=s&tls=true",
+            "redis+sentinel://u:***@a:26379/my/4?sentinel_user=s&sentinel_password=***&tls=true",
+        ),
+        ("redis+cluster://a:1,b:2,c:3", "redis+cluster://a:1,b:2,c:3"),
+        ("redis://h?namespace={mine}&timeout=500ms", "redis://h:6379?namespace={mine}&timeout=500ms"),
+        ("redis://h?namespace=%7Bcronken%7D&output=zset", "redis://h:6379"),
+        ("redis://h?peers=cronken", "redis://h:6379?peers=cronken"),
+        ("redis://h?output=list&lines=0", "redis://h:6379?output=list&lines=0"),
+        ("redis://h?heartbeat=2s", "redis://h:6379?heartbeat=2s&stale=3s"),
+        (
+            "redis://h?job_results=5&all_results=50&output_ttl=1h",
+            "redis://h:6379?job_results=5&all_results=50&output_ttl=1h",
+        ),
+    ] {
+        let url = RedisUrl::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(url.to_string(), printed, "{text}");
+        assert_eq!(format!("{url:?}"), format!("RedisUrl({printed})"), "{text}");
+        if !printed.contains("***") {
+            assert_eq!(RedisUrl::parse(printed).as_ref(), Ok(&url), "what is printed can be read again: {printed}");
+        }
+    }
+}
+
+#[test]
+fn passwords_are_read_as_they_are_meant() {
+    for (text, user, password) in [
+        ("redis://h", None, None),
+        ("redis://:p@h", None, Some("p")),
+        ("redis://u:p%3A%2F%25@h", Some("u"), Some("p:/%")),
+        ("redis://u:a:b@h", Some("u"), Some("a:b")),
+        ("redis://u:@h", Some("u"), None),
+    ] {
+        let url = RedisUrl::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!((url.user.as_deref(), url.password.as_deref()), (user, password), "{text}");
+    }
+}
+
+#[test]
+fn mistakes_are_said_with_what_to_write() {
+    for (text, message) in [
+        (
+            "localhost:6379",
+            "a Redis store is named by a URL (such as redis://localhost, or redis+sentinel://host1,host2/name)",
+        ),
+        ("reddis://h", "there is no scheme `reddis` (there are redis, rediss, redis+sentinel and redis+cluster)"),
+        ("redis://", "no server is named (such as redis://localhost:6379)"),
+        ("redis://h:0", "`0` is not a port"),
+        ("redis://h:port", "`port` is not a port"),
+        ("redis://a,b", "`redis://` names one server (several are named by redis+sentinel:// and redis+cluster://)"),
+        ("redis://h/x", "`x` is not the number of a database"),
+        ("redis://h?namespce=x", "there is no parameter `namespce` (did you mean `namespace`?)"),
+        ("redis://h?heartbeat=1s&heartbeat=2s", "`heartbeat` is said twice"),
+        (
+            "redis://h?heartbeat=60s&stale=45s",
+            "`stale` is not longer than `heartbeat`, so that living runs would count as lost",
+        ),
+        ("redis://h?heartbeat=soon", "`heartbeat`: expected a span of time such as `15m`, `1h30m` or `90s`"),
+        ("redis://h?output=stream", "`output` is `zset` or `list`, not `stream`"),
+        (
+            "redis://h?peers=cronken&output=zset",
+            "Python nodes keep lines in lists (leave out `output` beside `peers=cronken`)",
+        ),
+        ("redis://h?lines=many", "`lines` is a number from 0 to 10000, not `many`"),
+        ("redis://h?timeout=1ms", "`timeout` must be between 50ms and 1m"),
+        ("redis://h?namespace=", "`namespace` has no value"),
+        ("redis://h?tls=true", "`redis://` is not encrypted (write rediss://)"),
+        ("redis://h?ca=x.pem", "`ca` says whom to trust, and the line is not encrypted (write rediss://)"),
+        ("redis://h?sentinel_user=x", "there is no parameter `sentinel_user` (it is for redis+sentinel://)"),
+        (
+            "redis+sentinel://h",
+            "the name under which Sentinels know the server is missing (it stands behind the servers: \
+             redis+sentinel://host1,host2/mymaster)",
+        ),
+        ("redis+cluster://h/1", "a Cluster has database 0 alone"),
+        (
+            "redis+cluster://h?namespace=mine",
+            "in a Cluster all keys must be in one slot: the namespace needs a {tag} (such as namespace={mine})",
+        ),
+        (
+            "redis://h?namespace=%zz",
+            "a `%` is not followed by two hexadecimal digits, or the text is not UTF-8 (write `%` as %25)",
+        ),
+        ("redis://u:p#x@h", "`#` means nothing here (write `#` in names and passwords as %23)"),
+    ] {
+        let error = RedisUrl::parse(text).expect_err(text);
+        assert_eq!(error.to_string(), message, "{text}");
+    }
+}
+
+#[test]
+fn a_mistake_never_shows_a_part_of_a_password() {
+    for text in ["redis://u:se/cret@h", "redis://u:se?cret@h", "redis://:se/cret@h:1", "redis://u:secret@h:bad"] {
+        let error = RedisUrl::parse(text).expect_err(text).to_string();
+        assert!(!error.contains("se/") && !error.contains("`se") && !error.contains("secret"), "{text}: {error}");
+    }
+}

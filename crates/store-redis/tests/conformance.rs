@@ -1,0 +1,47 @@
+//! The suite of the port, on a real server.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cronhold_schedule::{Span, Zones};
+use cronhold_store::Store;
+use cronhold_store::conformance::Subject;
+use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::{Options, RedisStore, RedisUrl};
+
+struct OnRedis {
+    server: Server,
+    store: Mutex<Option<RedisStore>>,
+}
+
+impl OnRedis {
+    fn open(&self) -> RedisStore {
+        let url = RedisUrl::parse(&self.server.url()).expect("a URL");
+        let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+        RedisStore::open(&url, options).expect("it can be opened")
+    }
+}
+
+impl Subject for OnRedis {
+    fn store(&self) -> Arc<dyn Store> {
+        let mut store = self.store.lock().expect("nobody panicked");
+        Arc::new(store.get_or_insert_with(|| self.open()).clone())
+    }
+
+    fn pass(&self, span: Span) {
+        // The server has its own time, which goes as it goes.
+        let (_sender, nothing) = std::sync::mpsc::channel::<()>();
+        let _ = nothing.recv_timeout(Duration::from_micros(span.micros()));
+    }
+
+    fn reopen(&self) -> Arc<dyn Store> {
+        *self.store.lock().expect("nobody panicked") = None;
+        self.store()
+    }
+}
+
+fn on_redis() -> OnRedis {
+    OnRedis { server: Server::start(), store: Mutex::default() }
+}
+
+cronhold_store::conformance_tests!(on_redis);

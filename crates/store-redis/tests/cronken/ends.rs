@@ -1,0 +1,237 @@
+//! How runs end, and what becomes of them afterwards.
+
+use std::sync::Arc;
+
+use cronhold_core::State;
+use cronhold_core::record::{Exit, Key, Record, Run, Work, Written};
+use cronhold_core::run::Reason;
+use cronhold_core::signal::Signal;
+use cronhold_schedule::Span;
+use serde_json::{Value, json};
+
+use crate::place::{HOST, Place};
+
+/// One way to end, and what is shown of it.
+struct End {
+    state: State,
+    reason: Option<Reason>,
+    exit: Option<Exit>,
+    written: Option<Written>,
+    shown: (&'static str, Value, &'static str, &'static str),
+}
+
+fn written(text: &str) -> Option<Written> {
+    Some(Written { bytes: text.len() as u64, tail: text.lines().map(str::to_owned).collect() })
+}
+
+fn signal(name: &str) -> Signal {
+    Signal::parse(name).expect("a signal")
+}
+
+fn ends() -> Vec<End> {
+    let end = |state, reason, exit, written, shown| End { state, reason, exit, written, shown };
+    let (success, fail) = ("success", "fail");
+    vec![
+        end(
+            State::Success,
+            None,
+            Some(Exit::Code(0)),
+            written("ok\ndone\n"),
+            (success, json!(0), "ok\ndone\n", success),
+        ),
+        end(State::Success, None, Some(Exit::Code(3)), written(""), (success, json!(3), "", success)),
+        end(
+            State::Failure,
+            Some(Reason::ExitCode(7)),
+            Some(Exit::Code(7)),
+            written("\"a\"\t\\ größe\u{7}\nno newline"),
+            (fail, json!(7), "\"a\"\t\\ größe\u{7}\nno newline\n", fail),
+        ),
+        end(
+            State::Failure,
+            Some(Reason::Signal(signal("SIGSEGV"))),
+            Some(Exit::Signal(signal("SIGSEGV"))),
+            written(""),
+            (fail, json!(-11), "", fail),
+        ),
+        end(
+            State::Failure,
+            Some(Reason::Timeout),
+            Some(Exit::Signal(signal("SIGKILL"))),
+            written(""),
+            (fail, json!(-9), "", fail),
+        ),
+        end(
+            State::Error,
+            Some(Reason::NotLaunched("no such file".to_owned())),
+            None,
+            None,
+            (fail, json!(null), "", fail),
+        ),
+        end(State::Error, Some(Reason::StartUnknown), None, None, ("frozen", json!(null), "", fail)),
+        end(State::Error, Some(Reason::NodeLost), None, None, ("frozen", json!(null), "", fail)),
+        end(State::Error, Some(Reason::KeeperLost), None, None, ("frozen", json!(null), "", fail)),
+    ]
+}
+
+#[test]
+fn each_end_has_its_form() {
+    let place = Place::new();
+    for (number, End { state, reason, exit, written, shown }) in ends().into_iter().enumerate() {
+        let job = format!("job{number}");
+        let mut run = place.running(&job);
+        let first = place.rundata(run.id).expect("it is shown");
+        (run.reason, run.exit, run.written) = (reason, exit, written);
+        place.enter(&mut run, state);
+        let after = place.time();
+
+        let (status, retcode, output, word) = shown;
+        let last = place.rundata(run.id).expect("it is shown");
+        let expected = json!({
+            "job_name": job, "start_time": first["start_time"], "host": HOST, "status": status,
+            "retcode": retcode, "output": output, "duration": last["duration"],
+        });
+        assert_eq!(last, expected, "{run:?}");
+        let start: f64 = first["start_time"].as_str().expect("a text").parse().expect("a number");
+        let duration = last["duration"].as_f64().expect("a number");
+        assert!(duration > 0.0 && start + duration <= after, "{start} and {duration} within {after}");
+
+        assert_eq!(place.kind("rundata:active"), "none", "it is not active any more");
+        let own = place.scores(&format!("results:{job}:{word}"));
+        assert_eq!(own.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), [run.id.to_string()]);
+        assert!((own[0].1 - start - duration).abs() < 1e-5, "the score is when it ended");
+        let general = place.scores(&format!("results:{word}"));
+        assert_eq!(general.last(), own.last(), "the general results have it as well, as the latest");
+        let other = if word == "fail" { "success" } else { "fail" };
+        assert_eq!(place.kind(&format!("results:{job}:{other}")), "none");
+    }
+}
+
+#[test]
+fn a_run_may_start_and_end_in_one_commit() {
+    let place = Place::new();
+    let mut run = place.run("quick");
+    let mut units = Vec::new();
+    for state in [State::Starting, State::Running, State::Success] {
+        place.move_on(&mut run, state);
+        run.exit = (state == State::Success).then_some(Exit::Code(0));
+        run.work = Some(Work::Noop(Span::ZERO));
+        let mut unit = place.putting(&[Record::Run(Arc::new(run.clone()))]);
+        unit.compare[0].1 = units.last().map(|before: &cronhold_store::Unit| before.version);
+        units.push(unit);
+    }
+    let done = cronhold_store::conformance::block_on(cronhold_store::Store::commit(&*place.store, units));
+    assert!(done.iter().all(Result::is_ok), "{done:?}");
+    let shown = place.rundata(run.id).expect("it is shown");
+    assert_eq!((&shown["status"], &shown["retcode"], &shown["host"]), (&json!("success"), &json!(0), &json!(HOST)));
+    assert!(shown["start_time"].is_string() && shown["duration"].as_f64().is_some_and(|duration| duration >= 0.0));
+    assert_eq!(place.kind("rundata:active"), "none");
+    assert_eq!(place.members("results:quick:success"), [run.id.to_string()]);
+}
+
+#[test]
+fn the_last_lines_of_a_lost_run_come_from_its_output() {
+    let place = Place::new();
+    let mut run = place.running("backup");
+    let text: Vec<u8> =
+        (1..=12).flat_map(|line| format!("line {line}\n").into_bytes()).chain(*b"bad \xff\xe2\x82").collect();
+    assert_eq!(place.append(run.id, 0, &text), Ok(text.len() as u64));
+    run.reason = Some(Reason::NodeLost);
+    place.enter(&mut run, State::Error);
+    let expected: String = (4..=12).map(|line| format!("line {line}\n")).chain(["bad ???\n".to_owned()]).collect();
+    assert_eq!(place.rundata(run.id).expect("it is shown")["output"], expected);
+}
+
+#[test]
+fn more_lines_than_a_run_remembers_come_from_its_output() {
+    let place = Place::with("lines=3");
+    let shown = |tail: &[&str], bytes: u64| {
+        let mut run = place.running("backup");
+        assert_eq!(place.append(run.id, 0, b"one\ntwo\nthree\nfour\n"), Ok(19));
+        run.written = Some(Written { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect() });
+        place.enter(&mut run, State::Success);
+        place.rundata(run.id).expect("it is shown")["output"].clone()
+    };
+    assert_eq!(shown(&["four"], 19), "two\nthree\nfour\n");
+    assert_eq!(shown(&["1", "2", "3", "4"], 8), "2\n3\n4\n");
+}
+
+#[test]
+fn a_mark_moves_a_run_between_results() {
+    let place = Place::new();
+    let mut run = place.running("backup");
+    run.exit = Some(Exit::Code(1));
+    run.written = written("said\n");
+    place.enter(&mut run, State::Failure);
+    let ended = place.rundata(run.id).expect("it is shown");
+    let score = place.scores("results:fail");
+    run.reason = Some(Reason::ByOperator("known".to_owned()));
+    for (state, status, word) in [
+        (State::Success, "success", "success"),
+        (State::Error, "fail", "fail"),
+        (State::Failure, "fail", "fail"),
+        (State::Success, "success", "success"),
+    ] {
+        place.enter(&mut run, state);
+        let mut expected = ended.clone();
+        expected["status"] = json!(status);
+        assert_eq!(place.rundata(run.id), Some(expected), "only the status is another");
+        assert_eq!(place.scores(&format!("results:{word}")), score, "it keeps its time");
+        assert_eq!(place.scores(&format!("results:backup:{word}")), score);
+        let other = if word == "fail" { "success" } else { "fail" };
+        assert_eq!(place.kind(&format!("results:{other}")), "none");
+        assert_eq!(place.kind(&format!("results:backup:{other}")), "none");
+    }
+    // Cronken has no word for it.
+    place.enter(&mut run, State::Skipped);
+    for key in ["rundata", "results:success", "results:backup:success", "results:fail", "results:backup:fail"] {
+        assert_eq!(place.kind(key), "none", "{key} of a run that counts as skipped");
+    }
+    place.enter(&mut run, State::Failure);
+    let again = place.rundata(run.id).expect("it is shown again");
+    assert_eq!((&again["status"], &again["output"]), (&json!("fail"), &json!("said\n")));
+    assert_eq!(place.members("results:backup:fail"), [run.id.to_string()]);
+}
+
+#[test]
+fn a_retry_is_a_run_of_its_own() {
+    let place = Place::new();
+    let mut first = place.running("backup");
+    first.exit = Some(Exit::Code(1));
+    place.move_on(&mut first, State::Failure);
+    let mut second = place.run("backup");
+    (second.attempt, second.retry_of, first.retried_by) = (2, Some(first.id), Some(second.id));
+    place.put(&[Record::Run(Arc::new(first.clone())), Record::Run(Arc::new(second.clone()))]);
+    assert_eq!(place.rundata(second.id), None, "it waits");
+    place.enter(&mut second, State::Starting);
+    assert_eq!(place.members("rundata:active"), [second.id.to_string()]);
+    second.exit = Some(Exit::Code(0));
+    place.enter(&mut second, State::Success);
+    assert_eq!(place.members("results:backup:fail"), [first.id.to_string()]);
+    assert_eq!(place.members("results:backup:success"), [second.id.to_string()]);
+}
+
+#[test]
+fn everything_of_a_run_goes_when_it_is_pruned() {
+    let place = Place::new();
+    let end = |state: State| {
+        let mut run = place.running("backup");
+        assert_eq!(place.append(run.id, 0, b"a\nb"), Ok(3));
+        place.enter(&mut run, state);
+        run
+    };
+    let kept = end(State::Success);
+    let pruned: Vec<Run> = [State::Success, State::Failure, State::Error].map(end).into();
+    for run in &pruned {
+        place.delete(Key::Run(run.id));
+        assert_eq!(place.rundata(run.id), None);
+        assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "none");
+    }
+    for key in ["results:success", "results:backup:success"] {
+        assert_eq!(place.members(key), [kept.id.to_string()]);
+    }
+    for key in ["results:fail", "results:backup:fail", "rundata:active"] {
+        assert_eq!(place.kind(key), "none", "{key}");
+    }
+    assert!(place.rundata(kept.id).is_some(), "no other goes");
+}

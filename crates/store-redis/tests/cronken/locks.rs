@@ -1,0 +1,121 @@
+//! Locks as other programs see them.
+
+use cronhold_core::RunId;
+use cronhold_core::record::{Key, Record};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Refusal;
+use cronhold_store_redis::testing::until;
+use serde_json::json;
+
+use crate::place::{NS, Place, lock_name};
+
+/// Where the lock `backup` is.
+const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
+
+fn run(number: u8) -> RunId {
+    RunId::from_random(Instant::from_secs(1_767_225_600), [0, 0, 0x3f, number, 0, 0, 0, 0, 0, 0])
+}
+
+fn millis(place: &Place, key: &str) -> i64 {
+    place.at("PTTL", key, &[]).as_i64().expect("milliseconds")
+}
+
+#[test]
+fn a_lock_is_a_key_while_it_is_held() {
+    let place = Place::new();
+    let (lock, holder) = (lock_name("backup"), run(1));
+    let fence = place.take(&lock, holder, Some(Span::from_secs(10))).expect("it is free");
+    assert_eq!(place.kind(BACKUP), "string");
+    let token = place.at("GET", BACKUP, &[]).as_str().expect("a text").to_owned();
+    let parts: Vec<&str> = token.split(':').collect();
+    assert_eq!(
+        (parts.len(), parts[0], parts[1], parts[3]),
+        (5, &*holder.to_string(), &*fence.to_string(), "10001"),
+        "{token}"
+    );
+    assert!(parts[4].len() >= 16, "{token} ends with chance");
+    let rest = millis(&place, BACKUP);
+    assert!((5_000..=10_001).contains(&rest), "{rest}");
+
+    place.at("PEXPIRE", BACKUP, &["3000"]);
+    assert_eq!(place.beat(&[(lock.clone(), holder)]), []);
+    assert!(millis(&place, BACKUP) > 5_000, "a beat renews it");
+    assert_eq!(place.at("GET", BACKUP, &[]), json!(token), "and leaves it as it was");
+
+    place.free(&lock, run(2));
+    assert_eq!(place.kind(BACKUP), "string", "another does not free it");
+    place.free(&lock, holder);
+    assert_eq!(place.kind(BACKUP), "none");
+}
+
+#[test]
+fn a_lock_can_be_without_end() {
+    let place = Place::new();
+    place.take(&lock_name("backup"), run(1), None).expect("it is free");
+    assert_eq!(millis(&place, BACKUP), -1);
+    assert_eq!(place.beat(&[(lock_name("backup"), run(1))]), []);
+    assert_eq!(millis(&place, BACKUP), -1);
+}
+
+#[test]
+fn tokens_differ() {
+    let place = Place::new();
+    let token = || {
+        place.take(&lock_name("backup"), run(1), Some(Span::from_secs(10))).expect("it is free");
+        let token = place.at("GET", BACKUP, &[]);
+        place.free(&lock_name("backup"), run(1));
+        token.as_str().and_then(|token| token.rsplit(':').next().map(str::to_owned)).expect("a text")
+    };
+    assert_ne!(token(), token());
+}
+
+#[test]
+fn a_lock_of_others_is_held_and_left_alone() {
+    let place = Place::new();
+    let lock = lock_name("backup");
+    place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "PX", "60000"]);
+    let refused = place.take(&lock, run(1), Some(Span::from_secs(10)));
+    assert!(matches!(&refused, Err(Refusal::Held { lock: held, .. }) if *held == lock), "{refused:?}");
+    let Some((_, Record::Lock(state))) = place.load(&Key::Lock(lock.clone())) else { panic!("somebody holds it") };
+    assert!(matches!(refused, Err(Refusal::Held { holder, .. }) if holder == state.holder));
+    place.free(&lock, run(1));
+    place.free(&lock, state.holder);
+    assert_eq!(place.beat(&[(lock.clone(), run(1))]), [lock], "ours is lost");
+    assert_eq!(place.at("GET", BACKUP, &[]), json!("3f2a9c"));
+}
+
+#[test]
+fn a_lock_that_ran_out_goes_to_another() {
+    let place = Place::new();
+    let lock = lock_name("backup");
+    let first = place.take(&lock, run(1), Some(Span::from_millis(30))).expect("it is free");
+    until("the lock has run out", || (place.kind(BACKUP) == "none").then_some(()));
+    let second = place.take(&lock, run(2), Some(Span::from_secs(10))).expect("it is free again");
+    assert!(second > first);
+    assert_eq!(place.beat(&[(lock.clone(), run(1))]), [lock]);
+}
+
+#[test]
+fn beside_python_nodes_a_freed_lock_stays_until_its_occurrence_is_old() {
+    let place = Place::with("peers=cronken");
+    let lock = lock_name("backup");
+    // Long ago: nobody's clock is so late.
+    place.take(&lock, run(1), Some(Span::from_secs(10))).expect("it is free");
+    place.free(&lock, run(1));
+    assert_eq!(place.kind(BACKUP), "none");
+    // Now.
+    let now = place.run("backup").id;
+    place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
+    place.free(&lock, now);
+    let rest = millis(&place, BACKUP);
+    assert!((1..=2_000).contains(&rest), "{rest}");
+    let python = place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "NX", "PX", "60000"]);
+    assert_eq!(python, json!(null), "others do not get it");
+    assert_eq!(place.load(&Key::Lock(lock.clone())), None, "for us it is free");
+    assert_eq!(place.beat(&[(lock.clone(), now)]), std::slice::from_ref(&lock), "nobody holds it");
+    let again = place.run("backup").id;
+    place.take(&lock, again, Some(Span::from_secs(10))).expect("we get it");
+    assert!(millis(&place, BACKUP) > 5_000);
+    place.free(&lock, again);
+    until("it is gone", || (place.kind(BACKUP) == "none").then_some(()));
+}

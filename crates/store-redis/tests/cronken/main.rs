@@ -1,0 +1,11 @@
+//! Cronken's keys, key by key, as its document describes them: written through the port, and read with plain commands.
+//! One program, because linking it many times is what would take long.
+
+mod company;
+mod ends;
+mod limits;
+mod lines;
+mod locks;
+mod moments;
+mod place;
+mod shared;

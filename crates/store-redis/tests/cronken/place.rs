@@ -1,0 +1,219 @@
+//! A server, a store on it and a writer, for tests that look at keys with plain Redis commands. The store is only ever
+//! asked through its port.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use cronhold_core::decision::{Change, Free, Take};
+use cronhold_core::record::{Actor, Key, LockName, Node, Owner, Record, Run, Transition, Version};
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Committed, Fault, Refusal, Store, Unit};
+use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::{Options, RedisStore, RedisUrl};
+use serde_json::Value;
+
+/// The namespace that nobody has to name.
+pub(crate) const NS: &str = "{cronken}";
+
+/// The node that runs everything here.
+pub(crate) const NODE: NodeId = NodeId::from_bits(0xabc);
+
+/// What it is called.
+pub(crate) const HOST: &str = "lyra";
+
+/// A server, a store and a writer.
+pub(crate) struct Place {
+    pub(crate) server: Server,
+    pub(crate) store: Arc<RedisStore>,
+    writer: u32,
+    units: Cell<u64>,
+    runs: Cell<u16>,
+}
+
+impl Place {
+    /// A place whose node is known by name.
+    pub(crate) fn new() -> Self {
+        Self::with("")
+    }
+
+    /// A place whose URL has these parameters.
+    pub(crate) fn with(params: &str) -> Self {
+        let server = Server::start();
+        let store = open(&server, params);
+        let writer = block_on(store.enroll()).expect("a writer enrolls").0;
+        let place = Self { server, store, writer, units: Cell::new(0), runs: Cell::new(0) };
+        place.beat(&[]);
+        place
+    }
+
+    /// What a plain command answers, as JSON.
+    pub(crate) fn ask(&self, command: &[&str]) -> Value {
+        let args: Vec<&str> = std::iter::once("--json").chain(command.iter().copied()).collect();
+        let text = self.server.cli(&args);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{command:?} answered {text:?}: {error}"))
+    }
+
+    /// A command on a key of the namespace: `name key …`.
+    pub(crate) fn at(&self, command: &str, key: &str, rest: &[&str]) -> Value {
+        let key = format!("{NS}:{key}");
+        let words: Vec<&str> = [command, &key].into_iter().chain(rest.iter().copied()).collect();
+        self.ask(&words)
+    }
+
+    /// The type of a key; `none` when it is not there.
+    pub(crate) fn kind(&self, key: &str) -> String {
+        self.at("TYPE", key, &[]).as_str().expect("a word").to_owned()
+    }
+
+    /// The metadata of a run.
+    pub(crate) fn rundata(&self, run: RunId) -> Option<Value> {
+        let text = self.at("HGET", "rundata", &[&run.to_string()]);
+        text.as_str().map(|text| serde_json::from_str(text).expect("metadata is JSON"))
+    }
+
+    /// Members of a sorted set with their scores.
+    pub(crate) fn scores(&self, key: &str) -> Vec<(String, f64)> {
+        let found = self.at("ZRANGE", key, &["0", "-1", "WITHSCORES"]);
+        let pair = |pair: &Value| (pair[0].as_str().expect("a text").to_owned(), pair[1].as_f64().expect("a number"));
+        found.as_array().expect("a list").iter().map(pair).collect()
+    }
+
+    /// Members of a sorted set.
+    pub(crate) fn members(&self, key: &str) -> Vec<String> {
+        self.scores(key).into_iter().map(|(member, _)| member).collect()
+    }
+
+    /// Redis' own time in seconds.
+    pub(crate) fn time(&self) -> f64 {
+        let parts = self.ask(&["TIME"]);
+        let part = |at: usize| parts[at].as_str().and_then(|text| text.parse::<f64>().ok()).expect("a number");
+        part(0) + part(1) / 1e6
+    }
+
+    /// A run of a job that waits.
+    pub(crate) fn run(&self, job: &str) -> Run {
+        let now = block_on(self.store.time()).expect("the store tells the time");
+        let number = self.runs.get() + 1;
+        self.runs.set(number);
+        let [high, low] = number.to_be_bytes();
+        let id = RunId::from_random(now, [0, 0, 0x3f, high, low, 0, 0, 0, 0, 0]);
+        let mut run = Run::blank(id, RunNumber(number.into()), job_id(job), JobUid::from_bits(7), now);
+        run.log.push(entry(now, State::Waiting));
+        run
+    }
+
+    /// A run that has a program, and is stored so.
+    pub(crate) fn running(&self, job: &str) -> Run {
+        let mut run = self.run(job);
+        self.enter(&mut run, State::Starting);
+        self.enter(&mut run, State::Running);
+        run
+    }
+
+    /// A run enters a state and is stored.
+    pub(crate) fn enter(&self, run: &mut Run, state: State) {
+        self.move_on(run, state);
+        self.put(&[Record::Run(Arc::new(run.clone()))]);
+    }
+
+    /// A run enters a state and is not stored yet.
+    pub(crate) fn move_on(&self, run: &mut Run, state: State) {
+        let now = block_on(self.store.time()).expect("the store tells the time");
+        if state.has_program() {
+            run.owner = Some(Owner { node: NODE, incarnation: 1 });
+        }
+        run.state = state;
+        run.log.push(entry(now, state));
+    }
+
+    /// Writes records in one unit, whatever was there.
+    pub(crate) fn put(&self, records: &[Record]) {
+        let unit = self.putting(records);
+        assert_eq!(self.commit(unit), Ok(Committed::default()));
+    }
+
+    /// A unit that writes records, whatever is there now.
+    pub(crate) fn putting(&self, records: &[Record]) -> Unit {
+        let keys: Vec<Key> = records.iter().map(Record::key).collect();
+        let found = block_on(self.store.load(&keys)).expect("records are loaded");
+        let versions = found.into_iter().map(|stored| stored.map(|stored| stored.version));
+        let mut unit = self.unit();
+        unit.compare = keys.into_iter().zip(versions).collect();
+        unit.changes = records.iter().cloned().map(Change::Put).collect();
+        unit
+    }
+
+    /// Deletes a record.
+    pub(crate) fn delete(&self, key: Key) {
+        let version = self.load(&key).expect("it is there");
+        let mut unit = self.unit();
+        unit.compare = vec![(key.clone(), Some(version.0))];
+        unit.changes = vec![Change::Delete(key)];
+        assert_eq!(self.commit(unit), Ok(Committed::default()));
+    }
+
+    /// A record and its version.
+    pub(crate) fn load(&self, key: &Key) -> Option<(Version, Record)> {
+        let found = block_on(self.store.load(std::slice::from_ref(key))).expect("records are loaded").pop();
+        found.expect("one key has one answer").map(|stored| (stored.version, stored.record))
+    }
+
+    /// Takes a lock; answers with its fence.
+    pub(crate) fn take(&self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, Refusal> {
+        let mut unit = self.unit();
+        unit.take = vec![Take { lock: lock.clone(), holder, ttl }];
+        self.commit(unit).map(|done| done.fences[0].1)
+    }
+
+    /// Frees a lock.
+    pub(crate) fn free(&self, lock: &LockName, holder: RunId) {
+        let mut unit = self.unit();
+        unit.free = vec![Free { lock: lock.clone(), holder }];
+        assert_eq!(self.commit(unit), Ok(Committed::default()));
+    }
+
+    /// The node says that it is alive; answers with the locks that it has lost.
+    pub(crate) fn beat(&self, locks: &[(LockName, RunId)]) -> Vec<LockName> {
+        let now = block_on(self.store.time()).expect("the store tells the time");
+        let node = Node { gone: now.plus(Span::from_secs(6)), ..Node::new(NODE, HOST, 1, now) };
+        block_on(self.store.beat(&node, locks)).expect("a node beats")
+    }
+
+    /// Appends to the output of a run.
+    pub(crate) fn append(&self, run: RunId, from: u64, bytes: &[u8]) -> Result<u64, Fault> {
+        block_on(self.store.append(run, from, bytes))
+    }
+
+    /// A unit that does nothing yet.
+    pub(crate) fn unit(&self) -> Unit {
+        self.units.set(self.units.get() + 1);
+        let version = Version::new(self.writer, self.units.get());
+        Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() }
+    }
+
+    /// Commits one unit.
+    pub(crate) fn commit(&self, unit: Unit) -> Result<Committed, Refusal> {
+        block_on(self.store.commit(vec![unit])).pop().expect("one unit has one answer")
+    }
+}
+
+/// Another handle on a server.
+pub(crate) fn open(server: &Server, params: &str) -> Arc<RedisStore> {
+    let url = RedisUrl::parse(&server.url_with(params)).expect("a URL");
+    let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+    Arc::new(RedisStore::open(&url, options).expect("a store opens"))
+}
+
+pub(crate) fn job_id(text: &str) -> JobId {
+    JobId::parse(text).expect("a job's id")
+}
+
+pub(crate) fn lock_name(text: &str) -> LockName {
+    LockName::parse(text).expect("a lock's name")
+}
+
+fn entry(at: Instant, state: State) -> Transition {
+    Transition { at, state, actor: Actor::Schedule, message: String::new() }
+}

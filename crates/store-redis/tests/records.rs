@@ -1,0 +1,194 @@
+//! What the suite of the port does not know of: batches, scripts that a server has forgotten, names of keys, and keys
+//! that hold something else than they should.
+
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use cronhold_core::decision::{Change, Take};
+use cronhold_core::record::{JobState, Key, LockName, Record, Version};
+use cronhold_core::{JobId, RunId};
+use cronhold_schedule::{Instant, Zones};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Committed, Fault, Query, Refusal, Store, Unit};
+use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::{Options, RedisStore, RedisUrl};
+
+/// More units than one call of a script takes, by far.
+const MANY: u64 = 1_500;
+
+#[test]
+fn many_units_are_done_in_order_and_a_forgotten_script_is_told_again() {
+    let server = Server::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    let mut unit = 0;
+    let mut version = None;
+    for round in 0..3 {
+        // All units but the first depend on the one before them.
+        let units: Vec<Unit> = (0..MANY)
+            .map(|number| {
+                unit += 1;
+                let put = put("one", round * MANY + number, Version::new(writer, unit), version);
+                version = Some(put.version);
+                put
+            })
+            .collect();
+        let mut commit = store.commit(units);
+        if round == 1 {
+            // It is on its way, and some of its calls may be answered already.
+            assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            server.cli(&["SCRIPT", "FLUSH"]);
+        }
+        let results = block_on(commit);
+        let failed = results.iter().position(Result::is_err);
+        assert_eq!((results.len() as u64, failed), (MANY, None), "{:?}", failed.map(|place| &results[place]));
+    }
+    let found = block_on(store.load(&[Key::JobState(job("one"))])).expect("it can be read");
+    let Some(Record::JobState(state)) = found[0].as_ref().map(|stored| &stored.record) else { panic!("{found:?}") };
+    assert_eq!(state.next_number, 3 * MANY - 1);
+}
+
+#[test]
+fn a_script_may_be_forgotten_between_any_two_calls() {
+    let server = Server::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    for number in 1..=20 {
+        server.cli(&["SCRIPT", "FLUSH"]);
+        let name = format!("job {number}");
+        let results = block_on(store.commit(vec![put(&name, number, Version::new(writer, number), None)]));
+        assert_eq!(results, [Ok(Committed::default())]);
+        server.cli(&["SCRIPT", "FLUSH"]);
+        assert!(block_on(store.load(&[Key::JobState(job(&name))])).expect("it can be read")[0].is_some());
+    }
+}
+
+#[test]
+fn namespaces_are_apart_whatever_they_are_called() {
+    let server = Server::start();
+    let names = ["", "namespace=plain", "namespace=%7Btag%7D:a%20b", "namespace=gr%C3%B6%C3%9Fe%25*%5B%5D%5C%22'"];
+    let stores = names.map(|params| open(&server, params));
+    for (number, store) in (1_u64..).zip(&stores) {
+        let writer = block_on(store.enroll()).expect("a writer").0;
+        let unit = put("a", number, Version::new(writer, number), None);
+        assert_eq!(block_on(store.commit(vec![unit])), [Ok(Committed::default())]);
+    }
+    for (number, store) in (1_u64..).zip(&stores) {
+        let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
+        let numbers: Vec<u64> = page
+            .records
+            .iter()
+            .map(|stored| match &stored.record {
+                Record::JobState(state) => state.next_number,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(numbers, [number]);
+    }
+    let keys = server.cli(&["KEYS", "*"]);
+    for prefix in ["{cronken}:", "plain:", "{tag}:a b:", "größe%*[]\\\"':"] {
+        assert!(keys.lines().any(|key| key == format!("{prefix}cronhold:meta")), "{prefix} is in {keys}");
+    }
+}
+
+#[test]
+fn keys_of_a_wrong_type_are_named_and_nothing_is_written() {
+    let server = Server::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    let mut unit = 0;
+    let mut attempt = || {
+        unit += 1;
+        let put = put("a", 1, Version::new(writer, unit), None);
+        match block_on(store.commit(vec![put])).pop() {
+            Some(Err(Refusal::Fault(Fault::Broken(message)))) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    for key in ["{cronken}:cronhold:job_states", "{cronken}:cronhold:index:job_states"] {
+        server.cli(&["SET", key, "something else"]);
+        let before = server.cli(&["HGET", "{cronken}:cronhold:meta", "seq"]);
+        let message = attempt();
+        assert!(message.contains(key), "{message}");
+        assert_eq!(server.cli(&["HGET", "{cronken}:cronhold:meta", "seq"]), before);
+        server.cli(&["DEL", key]);
+    }
+    server.cli(&["SET", "{cronken}:cronhold:jobs", "x"]);
+    let loaded = block_on(store.load(&[Key::Job(job("a"))]));
+    assert!(matches!(&loaded, Err(Fault::Broken(message)) if message.contains("cronhold:jobs")), "{loaded:?}");
+    server.cli(&["SET", "{cronken}:cronhold:index:jobs", "x"]);
+    let page = block_on(store.page(&Query::Jobs { after: None }, 3));
+    assert!(matches!(&page, Err(Fault::Broken(message)) if message.contains("index:jobs")), "{page:?}");
+    server.cli(&["SET", "{cronken}:cronhold:due", "x"]);
+    let due = block_on(store.due(None, Instant::EPOCH, 3));
+    assert!(matches!(&due, Err(Fault::Broken(message)) if message.contains("cronhold:due")), "{due:?}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_hides_no_other() {
+    let server = Server::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    let units = ["a", "b", "c"]
+        .into_iter()
+        .zip(1..)
+        .map(|(name, number)| put(name, number, Version::new(writer, number), None));
+    assert!(block_on(store.commit(units.collect())).iter().all(Result::is_ok));
+    server.cli(&["HSET", "{cronken}:cronhold:job_states", "b", "nonsense"]);
+    let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
+    assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
+    assert!(page.unreadable[0].contains("cronhold:job_states, field `b`"), "{:?}", page.unreadable);
+    let loaded = block_on(store.load(&[Key::JobState(job("b"))]));
+    assert!(matches!(&loaded, Err(Fault::Broken(message)) if message.contains("field `b`")), "{loaded:?}");
+}
+
+#[test]
+fn a_lock_of_another_program_is_held() {
+    let server = Server::start();
+    let store = open(&server, "");
+    let writer = block_on(store.enroll()).expect("a writer").0;
+    let (lock, run) = (LockName::parse("nightly").expect("a name"), RunId::from_key(Instant::EPOCH, "a run"));
+    let mut unit = 0;
+    let mut take = || {
+        unit += 1;
+        let take = vec![Take { lock: lock.clone(), holder: run, ttl: None }];
+        let version = Version::new(writer, unit);
+        let unit = Unit { version, compare: Vec::new(), changes: Vec::new(), take, free: Vec::new() };
+        block_on(store.commit(vec![unit])).pop().expect("one answer")
+    };
+    assert!(take().is_ok());
+    let digest = server.cli(&["EVAL", "return redis.sha1hex(ARGV[1])", "0", "nightly"]);
+    let key = format!("{{cronken}}:locks:{}", digest.trim());
+    assert_eq!(server.cli(&["EXISTS", &key]).trim(), "1");
+    for token in ["3e1f6f0a-somebody else", "0123", ""] {
+        server.cli(&["SET", &key, token]);
+        let held = take();
+        assert!(
+            matches!(&held, Err(Refusal::Held { lock: named, holder }) if *named == lock && *holder != run),
+            "{held:?}"
+        );
+    }
+    server.cli(&["DEL", &key]);
+    server.cli(&["RPUSH", &key, "a list"]);
+    assert!(matches!(take(), Err(Refusal::Held { .. })), "whatever it is, it is somebody's");
+    server.cli(&["DEL", &key]);
+    assert!(take().is_ok());
+}
+
+fn open(server: &Server, params: &str) -> RedisStore {
+    let url = RedisUrl::parse(&server.url_with(params)).expect("a URL");
+    let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+    RedisStore::open(&url, options).expect("it can be opened")
+}
+
+fn job(name: &str) -> JobId {
+    JobId::parse(name).expect("an id")
+}
+
+/// A unit that writes one small record.
+fn put(name: &str, number: u64, version: Version, expected: Option<Version>) -> Unit {
+    let state = JobState { next_number: number, ..JobState::new(job(name)) };
+    let compare = vec![(Key::JobState(job(name)), expected)];
+    let changes = vec![Change::Put(Record::JobState(Arc::new(state)))];
+    Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
+}

@@ -1,0 +1,111 @@
+//! Servers that are away, silent, full or unfit.
+
+use cronhold_core::record::Key;
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Fault, Store};
+use cronhold_store_redis::testing::{Server, ServerOptions, until};
+
+use crate::hand::{Hand, counter, job_id, open};
+
+fn is_back(health: &cronhold_store::Health) -> bool {
+    health.warnings.iter().any(|warning| warning.contains("gone back"))
+}
+
+#[test]
+fn a_server_that_comes_back_with_everything_goes_on() {
+    let mut server = Server::start_with(ServerOptions { aof: true, ..Default::default() });
+    let mut hand = Hand::new(&server.url());
+    assert_eq!(hand.health().warnings, Vec::<String>::new());
+    hand.put(counter("a", 1)).unwrap();
+    server.kill();
+    let fault = hand.fault();
+    assert!(matches!(fault, Fault::Away(_) | Fault::Unknown(_)), "{fault}");
+    assert!(hand.health().trouble.is_some() || matches!(fault, Fault::Unknown(_)));
+    server.restart();
+    hand.put_in_time(&counter("b", 2));
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert!(!is_back(&hand.health()), "{:?}", hand.health());
+    assert_eq!(hand.health().trouble, None);
+}
+
+#[test]
+fn a_silent_server_is_waited_for_no_longer_than_said() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url_with("timeout=300ms"));
+    hand.put(counter("a", 1)).unwrap();
+    server.freeze();
+    let fault = hand.fault();
+    assert!(fault.is_passing(), "{fault}");
+    server.thaw();
+    hand.put_in_time(&counter("a", 2));
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert!(!is_back(&hand.health()), "{:?}", hand.health());
+}
+
+#[test]
+fn a_full_server_takes_no_writes_and_loses_none() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    hand.put(counter("a", 1)).unwrap();
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let fault = hand.fault();
+    assert!(matches!(&fault, Fault::ReadOnly(why) if why.contains("memory")), "{fault}");
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)), "it can be read all the same");
+    server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    hand.put(counter("a", 2)).unwrap();
+}
+
+#[test]
+fn a_server_whose_replicas_are_missing_takes_no_writes() {
+    let settings = vec![("min-replicas-to-write", "0".to_owned())];
+    let server = Server::start_with(ServerOptions { settings, ..Default::default() });
+    let mut hand = Hand::new(&server.url());
+    server.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let fault = hand.fault();
+    assert!(matches!(&fault, Fault::ReadOnly(why) if why.contains("replicas")), "{fault}");
+    server.cli(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
+    hand.put(counter("a", 1)).unwrap();
+}
+
+#[test]
+fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
+    let maxmemory = Some((100 << 20, "allkeys-lru"));
+    let server = Server::start_with(ServerOptions { maxmemory, ..Default::default() });
+    let fault = block_on(open(&server.url(), None, false).enroll()).unwrap_err();
+    assert!(matches!(&fault, Fault::Broken(why) if why.contains("--accept-loss")), "{fault}");
+    assert_eq!(server.cli(&["DBSIZE"]), "0", "nothing is written to a server that is refused");
+    let store = open(&server.url(), None, true);
+    block_on(store.enroll()).unwrap();
+    let warnings = block_on(store.health()).warnings.join("\n");
+    assert!(warnings.contains("allkeys-lru") && warnings.contains("keeps nothing on disk"), "{warnings}");
+}
+
+#[test]
+fn a_server_that_hides_its_settings_is_used_with_a_word_about_it() {
+    let users = vec!["user worker on >secret ~* &* +@all -config".to_owned()];
+    let server = Server::start_with(ServerOptions { aof: true, users, ..Default::default() });
+    let hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
+    let warnings = hand.health().warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("CONFIG GET"), "{warnings:?}");
+}
+
+#[test]
+fn who_listens_hears_again_after_the_line_was_cut() {
+    let server = Server::start();
+    let mut writer = Hand::new(&server.url());
+    let listener = Hand::new(&server.url());
+    for round in 0..3 {
+        // What is written before the line stands again is not heard, so something is written until it is.
+        let (heard, hints) = std::sync::mpsc::channel();
+        let store = listener.store.clone();
+        std::thread::spawn(move || heard.send(block_on(store.hints())));
+        let mut number = 0;
+        let hints = until("a hint", || {
+            number += 1;
+            writer.put(counter(&format!("job{round}"), number)).unwrap();
+            hints.try_recv().ok()
+        });
+        assert!(hints.iter().any(|hint| matches!(hint.key, Key::JobState(_))), "{hints:?}");
+        server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Servers that have gone back: what live processes have written is brought back, and nothing is committed meanwhile.
+
+use std::path::PathBuf;
+
+use cronhold_core::NodeId;
+use cronhold_core::decision::{Change, Take};
+use cronhold_core::record::{Key, Node, Record};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Fault, Store};
+use cronhold_store_redis::testing::{Server, until};
+
+use crate::hand::{Hand, counter, cursor, job, job_id, lock, running};
+
+/// The key that is there while nothing may be committed.
+const HEALING: &str = "{cronken}:cronhold:healing";
+
+/// The shortest time for which nothing is committed, less some for slow machines.
+const WAIT_MILLIS: i64 = 5_000;
+
+/// Lets the time pass for which nothing is committed.
+fn let_pass(server: &Server) {
+    let left: i64 = server.cli(&["PTTL", HEALING]).parse().expect("a number");
+    assert!(left > WAIT_MILLIS, "nothing is committed for a while: {left} ms are left");
+    server.cli(&["DEL", HEALING]);
+}
+
+fn assert_gone_back(fault: &Fault) {
+    assert!(matches!(fault, Fault::Away(why) if why.contains("gone back")), "{fault}");
+}
+
+/// Waits until a process has noticed by itself, by the beats of its node.
+fn beat_until_noticed(hand: &Hand) {
+    let node = Node::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
+    let fault = until("a beat notices", || block_on(hand.store.beat(&node, &[])).err());
+    assert_gone_back(&fault);
+}
+
+fn is_empty_again(forget: impl FnOnce(&mut Server)) {
+    let mut server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    let (id, run) = running("a", 1);
+    let name = lock("the lock");
+    let take = Take { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(20)) };
+    let records = [job("a"), counter("a", 1), cursor("a", 1_800_000_000)];
+    for record in &records {
+        hand.put(record.clone()).expect("the server takes it");
+    }
+    hand.write(Change::Put(run.clone()), vec![take]).expect("the server takes it");
+    hand.put(job("gone")).expect("the server takes it");
+    hand.write(Change::Delete(Key::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
+
+    forget(&mut server);
+    let noticed = until("it is noticed", || match hand.fault() {
+        fault @ (Fault::Away(_) | Fault::Unknown(_)) if !fault.to_string().contains("gone back") => None,
+        fault => Some(fault),
+    });
+    assert_gone_back(&noticed);
+    for record in records.iter().chain([&run]) {
+        assert_eq!(hand.get(&record.key()).as_ref(), Some(record), "it was brought back");
+    }
+    assert_eq!(hand.get(&Key::Job(job_id("gone"))), None, "what was deleted stays so");
+    let held = hand.get(&Key::Lock(name));
+    assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
+    assert_gone_back(&hand.fault());
+    let left: i64 = server.cli(&["PTTL", HEALING]).parse().expect("a number");
+    assert!(left > 10_000, "the longest lock could be held for so long: {left} ms are left");
+    let_pass(&server);
+    hand.put(counter("a", 2)).expect("the server takes it");
+    let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
+    assert!(due.iter().any(|obligation| obligation.key == records[2].key()), "lists are brought back: {due:?}");
+    let warnings = hand.health().warnings.join("\n");
+    assert!(warnings.contains("gone back to an earlier state 1 times"), "{warnings}");
+}
+
+#[test]
+fn a_server_that_was_emptied() {
+    is_empty_again(|server| {
+        server.cli(&["FLUSHALL"]);
+    });
+}
+
+#[test]
+fn a_server_that_came_up_empty() {
+    is_empty_again(Server::restart_empty);
+}
+
+#[test]
+fn everybody_brings_back_what_they_wrote_last() {
+    let server = Server::start();
+    let [mut one, mut two] = [Hand::new(&server.url()), Hand::new(&server.url())];
+    one.put(job("of one")).unwrap();
+    two.put(job("of two")).unwrap();
+    one.put(cursor("behind", 1_800_000_000)).unwrap();
+    two.put(cursor("behind", 1_800_000_060)).unwrap();
+    one.put(job("deleted by two")).unwrap();
+    // Whoever listens knows that somebody else has had the last word.
+    let (heard, hints) = std::sync::mpsc::channel();
+    let store = one.store.clone();
+    std::thread::spawn(move || while heard.send(block_on(store.hints())).is_ok() {});
+    until("one listens", || {
+        two.put(counter("heard", 1)).unwrap();
+        hints.try_recv().ok()
+    });
+    let gone = Key::Job(job_id("deleted by two"));
+    two.write(Change::Delete(gone.clone()), Vec::new()).unwrap();
+    until("one hears of it", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
+
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&one);
+    beat_until_noticed(&two);
+    for record in [job("of one"), job("of two"), cursor("behind", 1_800_000_060)] {
+        assert_eq!(one.get(&record.key()), Some(record));
+    }
+    assert_eq!(one.get(&gone), None);
+    let_pass(&server);
+    one.put(counter("a", 1)).unwrap();
+    two.put(counter("b", 1)).unwrap();
+}
+
+#[test]
+fn a_lost_commit_is_missed_although_others_have_come_further() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    hand.put(counter("a", 1)).unwrap();
+    hand.put(counter("a", 2)).unwrap();
+    // As it is after a failover: the commits of others have had the same numbers since.
+    let meta = "{cronken}:cronhold:meta";
+    let own =
+        server.cli(&["HKEYS", meta]).lines().find(|field| field.starts_with("by:")).expect("it is there").to_owned();
+    let before: u64 = server.cli(&["HGET", meta, &own]).parse().expect("a number");
+    server.cli(&["HSET", meta, &own, &(before - 1).to_string()]);
+    server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
+    assert_gone_back(&hand.fault());
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+    let_pass(&server);
+    hand.put(counter("a", 3)).unwrap();
+}
+
+#[test]
+fn clients_of_long_ago_are_forgotten() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    hand.put(counter("a", 1)).unwrap();
+    let meta = "{cronken}:cronhold:meta";
+    let script = "for n = 1, 1000 do redis.call('HSET', KEYS[1], 'by:old' .. n, '0') end";
+    server.cli(&["EVAL", script, "1", meta]);
+    let mut other = Hand::new(&server.url());
+    let left: u64 = server.cli(&["HLEN", meta]).parse().expect("a number");
+    assert!(left < 600, "{left}");
+    other.put(counter("b", 1)).unwrap();
+    hand.put(counter("a", 2)).unwrap();
+}
+
+#[test]
+fn a_process_that_starts_later_notices_by_its_notes() {
+    let mut server = Server::start();
+    let memory = std::env::temp_dir().join(format!("cronhold-redis-notes-{}", std::process::id()));
+    let notes = Notes(memory.clone());
+    let open = |server: &Server| Hand::with_memory(&server.url(), Some(memory.clone()));
+    let mut hand = open(&server).unwrap();
+    until("it is noted", || {
+        hand.put(counter("a", 1)).unwrap();
+        notes.0.exists().then_some(())
+    });
+    drop(hand);
+    open(&server).expect("nothing is wrong");
+    server.restart_empty();
+    assert_gone_back(&open(&server).err().expect("the store has forgotten"));
+    let_pass(&server);
+    until("work goes on", || open(&server).ok());
+}
+
+/// A file that is removed at the end.
+struct Notes(PathBuf);
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,130 @@
+//! Somebody who writes and reads records as a node does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cronhold_core::decision::{Change, Take};
+use cronhold_core::job::{Job, Program};
+use cronhold_core::record::{
+    Cursor, JobRecord, JobState, Key, LockName, Owner, Record, Run, ScheduleId, Source, Version,
+};
+use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{Fault, Health, Refusal, Store, Unit};
+use cronhold_store_redis::testing::until;
+use cronhold_store_redis::{Options, RedisStore, RedisUrl};
+
+/// A store and whoever writes to it, as a process of its own would.
+pub(crate) struct Hand {
+    pub(crate) store: RedisStore,
+    writer: u32,
+    units: u64,
+}
+
+impl Hand {
+    pub(crate) fn new(url: &str) -> Self {
+        Self::with_memory(url, None).expect("a writer enrolls")
+    }
+
+    /// One that remembers in a file.
+    pub(crate) fn with_memory(url: &str, memory: Option<PathBuf>) -> Result<Self, Fault> {
+        let store = open(url, memory, false);
+        let writer = block_on(store.enroll())?.0;
+        Ok(Self { store, writer, units: 0 })
+    }
+
+    /// Writes a record, whatever was there.
+    pub(crate) fn put(&mut self, record: Record) -> Result<(), Refusal> {
+        self.write(Change::Put(record), Vec::new())
+    }
+
+    /// Writes a record, and takes a lock for as long.
+    pub(crate) fn write(&mut self, change: Change, take: Vec<Take>) -> Result<(), Refusal> {
+        let key = change.key();
+        let found = block_on(self.store.load(std::slice::from_ref(&key)))?.remove(0).map(|stored| stored.version);
+        self.units += 1;
+        let version = Version::new(self.writer, self.units);
+        let unit = Unit { version, compare: vec![(key, found)], changes: vec![change], take, free: Vec::new() };
+        block_on(self.store.commit(vec![unit])).remove(0).map(drop)
+    }
+
+    /// Writes a record as soon as that can be done. What is said before must be passing.
+    pub(crate) fn put_in_time(&mut self, record: &Record) {
+        until("a record is written", || match self.put(record.clone()) {
+            Ok(()) => Some(()),
+            Err(Refusal::Fault(fault)) if fault.is_passing() => None,
+            Err(other) => panic!("{other}"),
+        });
+    }
+
+    /// What a commit is refused with.
+    pub(crate) fn fault(&mut self) -> Fault {
+        match self.put(counter("refused", 0)) {
+            Err(Refusal::Fault(fault)) => fault,
+            other => panic!("a fault was expected: {other:?}"),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Record> {
+        let found = until("a record can be read", || block_on(self.store.load(std::slice::from_ref(key))).ok());
+        found.into_iter().next().flatten().map(|stored| stored.record)
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        block_on(self.store.health())
+    }
+}
+
+pub(crate) fn open(url: &str, memory: Option<PathBuf>, accept_loss: bool) -> RedisStore {
+    let url = RedisUrl::parse(url).expect("a URL");
+    let options = Options { zones: Arc::new(Zones::bundled()), memory, accept_loss };
+    RedisStore::open(&url, options).expect("it can be opened")
+}
+
+pub(crate) fn job_id(name: &str) -> JobId {
+    JobId::parse(name).expect("a job's id")
+}
+
+/// A set of runs whose next number serves as a counter.
+pub(crate) fn counter(job: &str, number: u64) -> Record {
+    let mut state = JobState::new(job_id(job));
+    state.next_number = number;
+    Record::JobState(Arc::new(state))
+}
+
+pub(crate) fn job(name: &str) -> Record {
+    let job = Job::new(Program::Noop { duration: Span::ZERO });
+    let uid = JobUid::from_bits(7);
+    Record::Job(Arc::new(JobRecord::new(job_id(name), uid, Arc::new(job), "UTC".into(), Source::Api)))
+}
+
+/// A cursor that has come to this second.
+pub(crate) fn cursor(job: &str, last: i64) -> Record {
+    Record::Cursor(Arc::new(Cursor {
+        job: job_id(job),
+        schedule: ScheduleId::parse("s").expect("a schedule's id"),
+        since: Instant::EPOCH,
+        last: Some(Instant::from_secs(last)),
+        next: None,
+        wake: Some(Instant::from_secs(last + 60)),
+        revision: 1,
+        zones: "2026a".into(),
+        generation: 0,
+        follows: None,
+        at_start: false,
+        streak: None,
+    }))
+}
+
+/// A run that a node has started.
+pub(crate) fn running(job: &str, number: u8) -> (RunId, Record) {
+    let id = RunId::from_random(Instant::from_secs(1_800_000_000), [0, 0, 0x3f, number, 0, 0, 0, 0, 0, 0]);
+    let owner = Some(Owner { node: NodeId::from_bits(5), incarnation: 1 });
+    let blank = Run::blank(id, RunNumber(u64::from(number)), job_id(job), JobUid::from_bits(7), id.time());
+    (id, Record::Run(Arc::new(Run { state: State::Running, owner, ..blank })))
+}
+
+pub(crate) fn lock(name: &str) -> LockName {
+    LockName::parse(name).expect("a lock's name")
+}

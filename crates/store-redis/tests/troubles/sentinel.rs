@@ -1,0 +1,44 @@
+//! A Sentinel set whose master fails, with and without a loss.
+
+use cronhold_core::record::Key;
+use cronhold_store_redis::testing::{SentinelSet, until};
+
+use crate::hand::{Hand, counter, job_id};
+
+/// The key that is there while nothing may be committed.
+const HEALING: &str = "{cronken}:cronhold:healing";
+
+#[test]
+fn another_server_takes_over_with_everything() {
+    let mut set = SentinelSet::start();
+    let mut hand = Hand::new(&set.url_with("timeout=500ms"));
+    hand.put(counter("a", 1)).unwrap();
+    assert_eq!(hand.health().trouble, None, "the replica has it");
+    let before = set.master();
+    set.servers[before].kill();
+    set.wait_for_other_than(before);
+    hand.put_in_time(&counter("b", 1));
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert!(!hand.health().warnings.iter().any(|warning| warning.contains("gone back")), "{:?}", hand.health());
+}
+
+#[test]
+fn what_a_failover_loses_is_brought_back() {
+    let mut set = SentinelSet::start();
+    let mut hand = Hand::new(&set.url_with("timeout=2s"));
+    hand.put(counter("kept", 1)).unwrap();
+    let before = set.master();
+    // The replica is cut off and not let in again.
+    set.servers[before].cli(&["CONFIG", "SET", "requirepass", "closed"]);
+    set.servers[before].cli(&["-a", "closed", "--no-auth-warning", "CLIENT", "KILL", "TYPE", "replica"]);
+    hand.put(counter("lost", 1)).unwrap();
+    assert!(hand.health().trouble.is_some_and(|trouble| trouble.contains("no replica")), "nobody else has it");
+    set.servers[before].kill();
+    let after = set.wait_for_other_than(before);
+    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.to_string().contains("gone back")));
+    assert!(fault.is_passing(), "{fault}");
+    assert_eq!(hand.get(&Key::JobState(job_id("lost"))), Some(counter("lost", 1)));
+    assert_eq!(hand.get(&Key::JobState(job_id("kept"))), Some(counter("kept", 1)));
+    set.servers[after].cli(&["DEL", HEALING]);
+    hand.put_in_time(&counter("later", 1));
+}

@@ -1,0 +1,165 @@
+//! What a store is asked by one node that does nothing but start and end no-op runs: the same for every store, so that
+//! their benchmarks can be compared.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use cronhold_core::decision::Change;
+use cronhold_core::job::{Job, Program};
+use cronhold_core::record::{
+    Active, Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source,
+    Transition, Version, Work,
+};
+use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::Unit;
+
+/// Jobs that have runs in turn.
+pub(crate) const JOBS: usize = 1_000;
+
+/// What a store is asked, as one node would: runs of all jobs in turn.
+pub(crate) struct Load {
+    jobs: Vec<Known>,
+    next: usize,
+    started: VecDeque<(usize, Arc<Run>, Version)>,
+    writer: u32,
+    unit: u64,
+    zones: Arc<str>,
+}
+
+/// What the node remembers of a job.
+struct Known {
+    id: JobId,
+    job_version: Version,
+    cursor: (Arc<Cursor>, Version),
+    state: (Arc<JobState>, Version),
+    identity: (Identity, Option<Version>),
+}
+
+impl Load {
+    /// A node that knows of nothing, on a store where it is this writer.
+    pub(crate) fn new(writer: u32) -> Self {
+        Self { writer, jobs: Vec::new(), next: 0, started: VecDeque::new(), unit: 0, zones: Arc::from("2026e") }
+    }
+
+    fn version(&mut self) -> Version {
+        self.unit += 1;
+        Version::new(self.writer, self.unit)
+    }
+
+    /// A job with its cursor and its set of runs.
+    pub(crate) fn put_job(&mut self, index: usize) -> Unit {
+        let version = self.version();
+        let id = JobId::parse(&format!("reports/prices-{index}")).expect("an id");
+        let job = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
+        let uid = JobUid::from_bits(index as u128 * 0x1234_5678_9abc_def1);
+        let record = JobRecord::new(id.clone(), uid, job, "UTC".into(), Source::Api);
+        let cursor = Arc::new(Cursor {
+            job: id.clone(),
+            schedule: ScheduleId::parse("4f1d2c3b5a697887").expect("an id"),
+            since: Instant::EPOCH,
+            last: None,
+            next: Some(Instant::from_secs(1_800_000_000)),
+            wake: Some(Instant::from_secs(1_800_000_000)),
+            revision: 1,
+            zones: Arc::clone(&self.zones),
+            generation: 0,
+            follows: None,
+            at_start: false,
+            streak: None,
+        });
+        let state = Arc::new(JobState::new(id.clone()));
+        let identity = Identity::new(id.clone(), Args::new());
+        let records =
+            [Record::Job(Arc::new(record)), Record::Cursor(Arc::clone(&cursor)), Record::JobState(Arc::clone(&state))];
+        let compare = records.iter().map(|record| (record.key(), None)).collect();
+        self.jobs.push(Known {
+            id,
+            job_version: version,
+            cursor: (cursor, version),
+            state: (state, version),
+            identity: (identity, None),
+        });
+        let changes = records.into_iter().map(Change::Put).collect();
+        Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
+    }
+
+    /// The next job's occurrence is claimed: a run, the cursor moves on, the set of runs grows.
+    pub(crate) fn start(&mut self) -> Unit {
+        let version = self.version();
+        let index = self.next % self.jobs.len();
+        self.next += 1;
+        let known = &mut self.jobs[index];
+        let nominal = known.cursor.0.next.expect("it always has a next");
+        let mut cursor = (*known.cursor.0).clone();
+        cursor.last = cursor.next;
+        cursor.next = Some(nominal.plus(Span::from_secs(1)));
+        cursor.wake = cursor.next;
+        let mut state = (*known.state.0).clone();
+        let run = Arc::new(run(known, &mut state, nominal));
+        let compare = vec![
+            (Key::Pause, None),
+            (Key::Job(known.id.clone()), Some(known.job_version)),
+            (Key::JobState(known.id.clone()), Some(known.state.1)),
+            (Key::Cursor(known.id.clone(), cursor.schedule.clone()), Some(known.cursor.1)),
+            (Key::Run(run.id), None),
+        ];
+        known.cursor = (Arc::new(cursor), version);
+        known.state = (Arc::new(state), version);
+        self.started.push_back((index, Arc::clone(&run), version));
+        let changes = vec![
+            Change::Put(Record::Run(run)),
+            Change::Put(Record::Cursor(Arc::clone(&known.cursor.0))),
+            Change::Put(Record::JobState(Arc::clone(&known.state.0))),
+        ];
+        Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
+    }
+
+    /// The run that started first ends: it becomes final, the set of runs shrinks, conditions can see it.
+    pub(crate) fn end(&mut self) -> Unit {
+        let version = self.version();
+        let (index, run, run_version) = self.started.pop_front().expect("as many start as end");
+        let known = &mut self.jobs[index];
+        let mut run = (*run).clone();
+        run.state = State::Success;
+        run.due = None;
+        let at = run.log[0].at.plus(Span::from_micros(1_700));
+        run.log.push(Transition { at, state: State::Success, actor: Actor::Program, message: String::new() });
+        let mut state = (*known.state.0).clone();
+        state.forget(run.id);
+        state.kept.success += 1;
+        known.identity.0.set(State::Success, Some(Outcome { run: run.id, at }));
+        let compare = vec![
+            (Key::Job(known.id.clone()), Some(known.job_version)),
+            (Key::JobState(known.id.clone()), Some(known.state.1)),
+            (Key::Identity(known.id.clone(), Args::new()), known.identity.1),
+            (Key::Run(run.id), Some(run_version)),
+        ];
+        known.state = (Arc::new(state), version);
+        known.identity.1 = Some(version);
+        let changes = vec![
+            Change::Put(Record::Run(Arc::new(run))),
+            Change::Put(Record::JobState(Arc::clone(&known.state.0))),
+            Change::Put(Record::Identity(Arc::new(known.identity.0.clone()))),
+        ];
+        Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
+    }
+}
+
+fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
+    let uid = JobUid::from_bits(u128::from(state.next_number) << 64 | 7);
+    let schedule = known.cursor.0.schedule.clone();
+    let id = RunId::derived(uid, known.id.as_str(), nominal, 1);
+    let at = nominal.plus(Span::from_micros(834));
+    let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    state.active.push(Active { run: id, args: Args::new().digest(), target: None });
+    Run {
+        schedule: Some(schedule),
+        state: State::Starting,
+        owner: Some(Owner { node: NodeId::from_bits(0x1111_2222_3333_4444_5555_6666_7777_8888), incarnation: 3 }),
+        work: Some(Work::Noop(Span::ZERO)),
+        due: Some(at.plus(Span::from_secs(10))),
+        log: vec![entered(State::Waiting), entered(State::Starting)],
+        ..Run::blank(id, RunNumber(state.take_number().0), known.id.clone(), uid, nominal)
+    }
+}
