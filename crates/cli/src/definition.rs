@@ -197,6 +197,7 @@ mod tests {
             progress: false,
             place: &place,
             surroundings: &surroundings,
+            stores: &crate::NoStores,
             end_with_reader: || (),
         };
         let line = Line::try_parse_from([&["add"], args].concat()).expect("a command line");

@@ -1,10 +1,12 @@
 //! The verbs of the command line. Each verb is a file that turns arguments into an answer; `render` alone makes text of
 //! answers. Time, zone data and the terminal come in as arguments, so that a verb can be tested without a process.
 //!
-//! Verbs that ask a daemon do so with the client of `api`; `remote` finds the daemon. Verbs that need a store of their own
-//! are defined here, with their help, and done by the binary.
+//! Verbs that ask a daemon do so with the client of `api`; `remote` finds the daemon, or has the binary answer for a store
+//! in its place (`at_store`). Verbs that need a store of their own are defined here, with their help, and done by the
+//! binary.
 
 mod asked;
+mod at_store;
 mod definition;
 mod failure;
 mod follow;
@@ -25,6 +27,9 @@ use cronhold_schedule::{Instant, Zones};
 
 use crate::remote::Remote;
 
+#[cfg(test)]
+pub(crate) use at_store::NoStores;
+pub use at_store::{NamedStore, Served, Stores};
 pub use failure::Failure;
 pub use reference::reference;
 pub use remote::{Place, Surroundings};
@@ -48,6 +53,8 @@ pub struct Session<'a> {
     pub place: &'a Place,
     /// What the environment says of daemons.
     pub surroundings: &'a Surroundings,
+    /// Who answers for stores that are worked on without a daemon.
+    pub stores: &'a dyn Stores,
     /// Lets the process end when nobody reads its answers any more, for verbs that wait for something to tell.
     pub end_with_reader: fn(),
 }
@@ -142,6 +149,7 @@ pub enum RemoteVerb {
     Resume(verbs::resume::Resume),
     Why(verbs::why::Why),
     Holes(verbs::holes::Holes),
+    Import(verbs::import::Import),
     Backfill(verbs::backfill::Backfill),
     Reload(verbs::reload::Reload),
     Nodes(verbs::nodes::Nodes),
@@ -172,12 +180,30 @@ pub fn ask(verb: &RemoteVerb, session: &Session<'_>, out: &mut dyn Write, err: &
     let answer = match verb {
         // What the token is can be told without a daemon.
         RemoteVerb::Token(token) => token.run(session, out),
-        verb => Remote::find(session).and_then(|remote| verb.run(&remote, out, err)),
+        verb => verb.find(session).and_then(|remote| verb.run(&remote, out, err)),
     };
     conclude(answer, session, out, err)
 }
 
 impl RemoteVerb {
+    /// Whether it may change jobs, or whether they are paused.
+    pub fn changes_jobs(&self) -> bool {
+        matches!(self, Self::Add(_) | Self::Upd(_) | Self::Del(_) | Self::Pause(_) | Self::Resume(_) | Self::Import(_))
+    }
+
+    /// Whether it shows what happens, and so has to be told of it.
+    pub fn is_follower(&self) -> bool {
+        matches!(self, Self::Watch(_) | Self::Logs(_))
+    }
+
+    /// Finds the daemon, or the store that is meant instead.
+    fn find<'a>(&self, session: &'a Session<'a>) -> Result<Remote<'a>, Failure> {
+        if matches!(self, Self::Reload(_)) {
+            remote::needs_daemon(session, "job files are read by daemons")?;
+        }
+        Remote::find(session)
+    }
+
     fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         match self {
             Self::Add(add) => add.run(remote, out, err),
@@ -200,6 +226,7 @@ impl RemoteVerb {
             Self::Resume(resume) => resume.run(remote, out, err),
             Self::Why(why) => why.run(remote, out, err),
             Self::Holes(holes) => holes.run(remote, out, err),
+            Self::Import(import) => import.run(remote, out, err),
             Self::Backfill(backfill) => backfill.run(remote, out, err),
             Self::Reload(reload) => reload.run(remote, out, err),
             Self::Nodes(nodes) => nodes.run(remote, out, err),

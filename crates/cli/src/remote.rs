@@ -1,5 +1,6 @@
 //! The daemon, as the verbs that need one see it: where it is, how it is asked, and what its refusals mean to people.
-//! One place, so that every verb finds the same daemon and fails in the same words.
+//! One place, so that every verb finds the same daemon and fails in the same words. A store that is worked on without a
+//! daemon looks the same from here: the binary answers for it in the place of one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use cronhold_core::RunId;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::Deserialize;
 
-use crate::{Failure, Session};
+use crate::{Failure, NamedStore, Session};
 
 /// The file in which a daemon says where it listens.
 const ADDRESS: &str = "address";
@@ -30,6 +31,9 @@ pub struct Place {
     /// [default: $CRONHOLD_URL]
     #[arg(long, value_name = "URL", global = true)]
     pub url: Option<String>,
+    /// Store to work on without a daemon, such as redis://127.0.0.1; one that nodes can share [default: $CRONHOLD_STORE]
+    #[arg(long, value_name = "URL", global = true)]
+    pub store: Option<String>,
 }
 
 /// What the process that asks knows of daemons and of itself. The binary reads it from the environment.
@@ -39,6 +43,8 @@ pub struct Surroundings {
     pub data: Option<PathBuf>,
     /// `CRONHOLD_URL`.
     pub url: Option<String>,
+    /// `CRONHOLD_STORE`, when it names a store that can be worked on without a daemon.
+    pub store: Option<String>,
     /// `CRONHOLD_TOKEN`.
     pub token: Option<String>,
     /// Who asks.
@@ -59,6 +65,8 @@ enum Way {
     Url,
     /// By its directory.
     Data { dir: PathBuf, pid: u32 },
+    /// It is none: this process answers for a store.
+    Store,
 }
 
 /// The daemon that a verb asks.
@@ -86,6 +94,10 @@ impl<'a> Remote<'a> {
                 let address = parse(&format!("{}", dir.join(ADDRESS).display()), &said.url)?;
                 (address, token_in(dir, around), Way::Data { dir: dir.to_owned(), pid: said.pid })
             }
+            Meant::Store(named) => {
+                let served = session.stores.serve(&named)?;
+                (parse(named.origin, &served.url)?, Some(served.token), Way::Store)
+            }
         };
         let caller = Caller { address, token: token.clone(), user: around.user.clone() };
         let client = Client::new(caller).map_err(|error| unreachable(error.to_string(), "try again"))?;
@@ -104,7 +116,7 @@ impl<'a> Remote<'a> {
                     unreachable(problem.detail, format!("{} cannot be read: ask as the daemon's user", file.display()))
                 }
                 (Code::Unauthorized, Way::Data { .. }) => unreachable(problem.detail, self.hint_when_strange()),
-                (Code::Unauthorized, Way::Url) => {
+                (Code::Unauthorized, Way::Url | Way::Store) => {
                     let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
                     Failure::refused(problem.detail, hint)
                 }
@@ -155,6 +167,7 @@ impl<'a> Remote<'a> {
     fn hint_when_away(&self) -> String {
         match &self.way {
             Way::Url => "look whether the daemon runs there, and at the address".to_owned(),
+            Way::Store => "try again".to_owned(),
             Way::Data { dir, pid } if has_died(*pid) => {
                 format!("the daemon that wrote its address there (pid {pid}) has died; {}", start(dir))
             }
@@ -167,6 +180,7 @@ impl<'a> Remote<'a> {
     fn hint_when_strange(&self) -> String {
         match &self.way {
             Way::Url => "look at the address: something else may listen there".to_owned(),
+            Way::Store => "try again".to_owned(),
             Way::Data { dir, pid } if has_died(*pid) => {
                 let dir_shown = dir.display();
                 format!(
@@ -202,6 +216,15 @@ pub(crate) fn token(session: &Session<'_>) -> Result<String, Failure> {
             };
             Failure::refused(format!("there is no token to read in {}", file.display()), hint)
         }),
+        Meant::Store(named) => Err(no_daemon(&named, "a token is what a daemon asks for")),
+    }
+}
+
+/// Refuses what a daemon alone can do, when a store is meant.
+pub(crate) fn needs_daemon(session: &Session<'_>, why: &str) -> Result<(), Failure> {
+    match meant(session)? {
+        Meant::Store(named) => Err(no_daemon(&named, why)),
+        Meant::Url { .. } | Meant::Data(_) => Ok(()),
     }
 }
 
@@ -211,11 +234,26 @@ enum Meant<'a> {
     Url { address: Address, dir: Option<&'a Path> },
     /// The one with a directory.
     Data(&'a Path),
+    /// None: a store itself.
+    Store(NamedStore<'a>),
 }
 
-/// What is typed counts more than what the environment says.
+/// What is typed counts more than what the environment says, and there a daemon's address more than a store, which may
+/// stand there for daemons that are started.
 fn meant<'a>(session: &Session<'a>) -> Result<Meant<'a>, Failure> {
     let (place, around) = (session.place, session.surroundings);
+    let is_daemon = place.url.is_some() || place.data.is_some();
+    match (&place.store, &around.store) {
+        (Some(_), _) if is_daemon => {
+            let message = "a store is worked on without a daemon, and --url and --data name one";
+            return Err(Failure::usage(message, "give either --store, or one of --url and --data"));
+        }
+        (Some(url), _) => return Ok(Meant::Store(NamedStore { origin: "--store", url })),
+        (None, Some(url)) if !is_daemon && around.url.is_none() => {
+            return Ok(Meant::Store(NamedStore { origin: "CRONHOLD_STORE", url }));
+        }
+        _ => {}
+    }
     let url = match (&place.url, &place.data) {
         (Some(url), _) => Some(("--url", url)),
         (None, Some(_)) => None,
@@ -265,6 +303,11 @@ fn has_died(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
 }
 
+fn no_daemon(named: &NamedStore<'_>, why: &str) -> Failure {
+    let hint = "ask a daemon: name it with --data or --url";
+    Failure::refused(format!("{why}, and with {} there is none", named.origin), hint)
+}
+
 fn start(dir: &Path) -> String {
     format!("`cronhold up --data {}` starts one", shortened(&dir.display().to_string()))
 }
@@ -285,6 +328,21 @@ mod tests {
     use cronhold_schedule::{Instant, Zones};
 
     use super::*;
+    use crate::{Served, Stores};
+
+    /// Answers for every store at the same address.
+    #[derive(Debug)]
+    struct AllStores;
+
+    impl Stores for AllStores {
+        fn serve(&self, named: &NamedStore<'_>) -> Result<Served, Failure> {
+            Ok(Served { url: "http://127.0.0.1:9".to_owned(), token: format!("{}={}", named.origin, named.url) })
+        }
+
+        fn definitions(&self, _: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure> {
+            Ok(Vec::new())
+        }
+    }
 
     /// A directory that says where a daemon listens and what its token is, and vanishes at the end.
     struct Dir(PathBuf);
@@ -309,10 +367,16 @@ mod tests {
     /// Which daemon is found, and with which token it is asked.
     fn found(place: &Place, surroundings: &Surroundings) -> String {
         let zones = Arc::new(Zones::bundled());
-        let now = Instant::EPOCH;
-        let end_with_reader = || ();
-        let session =
-            Session { now, zones: &zones, colours: false, progress: false, place, surroundings, end_with_reader };
+        let session = Session {
+            now: Instant::EPOCH,
+            zones: &zones,
+            colours: false,
+            progress: false,
+            place,
+            surroundings,
+            stores: &AllStores,
+            end_with_reader: || (),
+        };
         match Remote::find(&session) {
             Ok(remote) => format!("{} {}", remote.client.address(), remote.token.as_deref().unwrap_or("-")),
             Err(failure) => format!("exit {}", failure.exit().code()),
@@ -342,11 +406,57 @@ mod tests {
                 "typed" => Some(typed.0.clone()),
                 other => Some(PathBuf::from("/").join(other)),
             };
-            let place = Place { data: dirs(data), url: text(url) };
+            let place = Place { data: dirs(data), url: text(url), store: None };
             let data_dir = Some(usual.0.clone());
-            let around = Surroundings { data: data_dir, url: text(env_url), token: text(env_token), user: None };
+            let (env, token) = (text(env_url), text(env_token));
+            let around = Surroundings { data: data_dir, url: env, token, ..Surroundings::default() };
             assert_eq!(found(&place, &around), expected, "--data {data} --url {url} {env_url} {env_token}");
         }
         assert_eq!(found(&Place::default(), &Surroundings::default()), "exit 3");
+    }
+
+    #[test]
+    fn a_store_is_meant_where_no_daemon_is_named() {
+        let usual = Dir::new("beside-store", 2);
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        for (store, url, data, env_store, env_url, expected) in [
+            ("redis://a", "", "", "", "", "http://127.0.0.1:9 --store=redis://a"),
+            ("redis://a", "", "", "redis://b", "http://127.0.0.1:3", "http://127.0.0.1:9 --store=redis://a"),
+            ("", "", "", "redis://b", "", "http://127.0.0.1:9 CRONHOLD_STORE=redis://b"),
+            // A daemon that is named is asked, also where a store stands in the environment for those who start one.
+            ("", "", "", "redis://b", "http://127.0.0.1:3", "http://127.0.0.1:3 -"),
+            ("", "http://127.0.0.1:4", "", "redis://b", "", "http://127.0.0.1:4 -"),
+            ("", "", "beside", "redis://b", "", "http://127.0.0.1:2 beside-store"),
+            ("redis://a", "http://127.0.0.1:4", "", "", "", "exit 2"),
+            ("redis://a", "", "beside", "", "", "exit 2"),
+        ] {
+            let data = text(data).map(|_| usual.0.clone());
+            let place = Place { data, url: text(url), store: text(store) };
+            let data = Some(usual.0.clone());
+            let (store, url) = (text(env_store), text(env_url));
+            let around = Surroundings { data, url, store, ..Surroundings::default() };
+            assert_eq!(found(&place, &around), expected, "{place:?} {env_store} {env_url}");
+        }
+    }
+
+    #[test]
+    fn what_a_daemon_alone_can_do_is_refused_for_a_store() {
+        let place = Place { store: Some("redis://a".to_owned()), ..Place::default() };
+        let session = Session {
+            now: Instant::EPOCH,
+            zones: &Arc::new(Zones::bundled()),
+            colours: false,
+            progress: false,
+            place: &place,
+            surroundings: &Surroundings::default(),
+            stores: &crate::NoStores,
+            end_with_reader: || (),
+        };
+        let Err(Failure::Refused { message, hint }) = needs_daemon(&session, "job files are read by daemons") else {
+            panic!("it must be refused")
+        };
+        assert_eq!(message, "job files are read by daemons, and with --store there is none");
+        assert!(hint.is_some_and(|hint| hint.contains("--url")));
+        assert!(Remote::find(&session).is_err(), "there are no stores here");
     }
 }

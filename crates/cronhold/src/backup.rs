@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use cronhold_cli::{Backup, Exit, Failure};
-use cronhold_wiring::StoreUrl;
 
 use crate::home::{Home, Places};
 
@@ -18,11 +17,12 @@ pub fn backup(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Failure> {
-    let url = match &backup.store {
-        Some(url) => url.clone(),
+    // A directory that is typed counts more than a store that the environment names.
+    let named = if backup.data.is_none() { places.named_store(backup.store.as_deref())? } else { None };
+    let url = match named {
+        Some(url) => url,
         None => Home::choose(backup.data.as_deref(), places)?.store_url(),
     };
-    let url = StoreUrl::parse(&url).map_err(|error| Failure::flag("--store", error))?;
     let mut shown = None;
     let mut progress = |done: u64, all: u64| {
         let cells = BAR * done / all.max(1);

@@ -12,8 +12,9 @@ use cronhold_keeper::client::{Client, Setup};
 use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
-use cronhold_wiring::{Around, StoreUrl};
+use cronhold_wiring::Around;
 
+use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::front::{self, Face, Front, Known};
@@ -22,6 +23,7 @@ use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
+use crate::peers::{Bell, Peers};
 use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
@@ -55,6 +57,8 @@ struct Parts {
     /// The way in for everybody else, and what they are told.
     front: Option<Front>,
     feed: Arc<cronhold_server::Feed>,
+    /// Rings when this node has changed what other programs share.
+    bell: Arc<Bell>,
 }
 
 /// Runs the daemon until it is asked to stop.
@@ -62,18 +66,15 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let zones = &setting.zone_rules.zones;
     let zone = zones.get(&up.timezone).map_err(|error| Failure::flag("--timezone", error))?;
     let home = Home::choose(up.data.as_deref(), &setting.places)?;
-    let url = up.store.clone().unwrap_or_else(|| home.store_url());
-    let url = StoreUrl::parse(&url).map_err(|error| Failure::flag("--store", error))?;
+    let url = setting.places.named_store(up.store.as_deref())?.unwrap_or_else(|| home.store_url());
     let roots = job_files::roots(&up.jobs)?;
     let listen = front::listen(up)?;
     let labels = up.labels()?;
     home.make()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
-    let around = Around { clock: Arc::new(clock::now), zones: Arc::clone(zones) };
+    let memory = url.is_shared().then(|| home.store_memory(&url));
+    let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
     let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
-    // A store that is in use says more of another daemon than an address that is.
-    let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
-
     let log = Log::new(weight(up), io::stderr());
     let version = Arc::clone(&setting.zone_rules.version);
     let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
@@ -87,7 +88,17 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let executor = executor.map_err(|error| no_executor(&error))?;
     let outcome = executor.block_on(async {
         // Whoever asks before everything is there is heard when it is.
-        let signals = Signals::new().map_err(|error| no_executor(&error))?;
+        let mut signals = Signals::new().map_err(|error| no_executor(&error))?;
+        tokio::select! {
+            biased;
+            signal = signals.next_stop() => {
+                log.say(Weight::Usual, format!("{signal}: stopped"));
+                return Ok(Exit::Done);
+            }
+            there = await_store(&*store, &log) => there?,
+        }
+        // A store that is in use says more of another daemon than an address that is.
+        let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
         let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| gave_up(&fault))?;
         let parts = assemble(store, options, files, front, setting, &home, &log)?;
@@ -119,20 +130,26 @@ fn assemble(
     let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| no_executor(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
-    let everyone =
-        Everyone([Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _]);
+    let bell = Arc::new(Bell::default());
+    let mut everyone: Vec<Arc<dyn Feed>> =
+        vec![Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _];
+    if store.shared().is_some() {
+        everyone.push(Arc::clone(&bell) as _);
+    }
+    let everyone = Everyone(everyone);
     let outside = Arc::clone(&programs) as _;
     let ports =
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::around(ports, &setting.env);
-    Ok(Parts { ports, options, programs, outputs, client, files, front, feed })
+    Ok(Parts { ports, options, programs, outputs, client, files, front, feed, bell })
 }
 
 /// Who is told what happens: the log; programs, which need not be remembered when it is stored what became of them; the
-/// job files, which may wait for a job to come or go; and whoever listens at the API.
+/// job files, which may wait for a job to come or go; whoever listens at the API; and, where other programs share the
+/// store, who tells them.
 #[derive(Debug)]
-struct Everyone([Arc<dyn Feed>; 4]);
+struct Everyone(Vec<Arc<dyn Feed>>);
 
 impl Feed for Everyone {
     fn tell(&self, news: &News<'_>) {
@@ -142,11 +159,12 @@ impl Feed for Everyone {
 
 /// Runs the node until a signal asks it to stop, or the store is broken.
 async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Result<Exit, Failure> {
-    let Parts { ports, options, programs, outputs, client, files, front, feed } = parts;
+    let Parts { ports, options, programs, outputs, client, files, front, feed, bell } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
-    let (bell, loaders) = (files.shelf(), files.loaders());
+    let (requests, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
+    let peers = Peers::new(&files, &store, &node, this, bell, log);
     let face = front.map(|front| {
         let known =
             Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
@@ -158,9 +176,9 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     }
     let mut running = std::pin::pin!(engine.run());
     let company = async {
-        // What the files say is asked for before the node begins, so that a job that was changed or removed meanwhile
-        // is not run as it was.
-        get_ready(files, &node, store, &*clock, face.as_ref(), log).await;
+        // What the files and other programs say is asked for before the node begins, so that a job that was changed or
+        // removed meanwhile is not run as it was.
+        get_ready(files, peers, &node, store, &*clock, face.as_ref(), log).await;
         std::future::pending::<()>().await;
     };
     let mut company = std::pin::pin!(company);
@@ -169,7 +187,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         tokio::select! {
             biased;
             asked = signals.next() => match asked {
-                Asked::Reload => bell.reload_for_signal(log),
+                Asked::Reload => requests.reload_for_signal(log),
                 Asked::Stop(signal) => {
                     let words = format!("{signal}: stopping; runs that are not over go on at the next start");
                     log.say(Weight::Usual, words);
@@ -230,9 +248,10 @@ fn told_end(ended: Option<Result<(), EngineError>>, log: &Log) -> Result<Exit, F
     }
 }
 
-/// Asks for what the job files say, tells when the node has taken up everything, and follows the files from then on.
+/// Asks for what the job files and other programs say, tells when the node has taken up everything, and follows the files from then on.
 async fn get_ready(
     mut files: JobFiles,
+    peers: Peers,
     node: &Handle,
     store: Arc<dyn Store>,
     clock: &dyn Clock,
@@ -248,9 +267,11 @@ async fn get_ready(
         let weight = if applied.has_jobs(unchanged) { Weight::Usual } else { Weight::Trouble };
         log.say(weight, format!("{}: {}", files.shown(), applied.words(unchanged, kept)));
     }
+    peers.begin().await;
     node.begin().await;
     log.ready().await;
     face.into_iter().for_each(Face::set_ready);
+    store.health().await.warnings.into_iter().for_each(|warning| log.say(Weight::Trouble, warning));
     log.say(Weight::Usual, "ready");
     if let Some(link) = face.and_then(Face::link) {
         log.say(Weight::Trouble, format!("open the page with this link, which works once: {link}"));
@@ -274,7 +295,7 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-fn no_executor(error: &io::Error) -> Failure {
+pub(crate) fn no_executor(error: &io::Error) -> Failure {
     let message = format!("the system does not give what the daemon needs to wait for things: {error}");
     Failure::refused(message, "look at the limit of open files (`ulimit -n`)")
 }
@@ -289,6 +310,6 @@ fn halted(error: EngineError) -> Failure {
     }
 }
 
-fn gave_up(fault: &Fault) -> Failure {
+pub(crate) fn gave_up(fault: &Fault) -> Failure {
     Failure::Refused { message: fault.to_string(), hint: None }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cronhold_cli::Failure;
 use cronhold_core::NodeId;
+use cronhold_wiring::StoreUrl;
 
 /// Only the daemon's user may look in.
 const MODE: u32 = 0o700;
@@ -14,6 +15,8 @@ const MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// The file that holds the node's identity.
 const NODE_ID: &str = "node-id";
+/// How the files begin that remember stores elsewhere.
+const STORE_MEMORY: &str = "store";
 
 /// The daemon's own directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,20 @@ pub struct Places {
     pub xdg: Option<PathBuf>,
     /// `HOME`.
     pub user: Option<PathBuf>,
+    /// `CRONHOLD_STORE`.
+    pub store: Option<String>,
+}
+
+impl Places {
+    /// The store that was asked for with `--store`, else the one that the environment names, if it does.
+    pub fn named_store(&self, given: Option<&str>) -> Result<Option<StoreUrl>, Failure> {
+        let (origin, text) = match (given, self.store.as_deref()) {
+            (Some(given), _) => ("--store", given),
+            (None, Some(named)) => ("CRONHOLD_STORE", named),
+            (None, None) => return Ok(None),
+        };
+        StoreUrl::parse(text).map(Some).map_err(|error| Failure::flag(origin, error))
+    }
 }
 
 impl Home {
@@ -59,8 +76,14 @@ impl Home {
     }
 
     /// The store that lies in it.
-    pub fn store_url(&self) -> String {
-        format!("sqlite:{}", self.0.join("cronhold.db").display())
+    pub fn store_url(&self) -> StoreUrl {
+        StoreUrl::Sqlite(self.0.join("cronhold.db"))
+    }
+
+    /// The file in which a store elsewhere is remembered. Each has its own, or a directory that is used with another one
+    /// would say that this has lost everything.
+    pub fn store_memory(&self, url: &StoreUrl) -> PathBuf {
+        self.0.join(format!("{STORE_MEMORY}-{:016x}", digest(&url.to_string())))
     }
 
     /// The node's identity: the one in the directory, or a new one that stays there.
@@ -108,6 +131,11 @@ impl Home {
     }
 }
 
+/// A number for a text that is the same in all versions (FNV-1a).
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -126,11 +154,40 @@ mod tests {
             ("", "", "", "ada", "nowhere"),
             ("", "", "", "", "nowhere"),
         ] {
-            let places = Places { own: path(own), xdg: path(xdg), user: path(user) };
+            let places = Places { own: path(own), xdg: path(xdg), user: path(user), store: None };
             let chosen = Home::choose(path(given).as_deref(), &places);
             let shown = chosen.map_or_else(|_| "nowhere".to_owned(), |home| home.path().display().to_string());
             assert_eq!(shown, expected, "{given:?} {own:?} {xdg:?} {user:?}");
         }
+    }
+
+    #[test]
+    fn the_store_that_is_meant() {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        for (given, named, expected) in [
+            ("", "", "none"),
+            ("sqlite:a.db", "", "sqlite:a.db"),
+            ("sqlite:a.db", "sqlite:b.db", "sqlite:a.db"),
+            ("", "sqlite:b.db", "sqlite:b.db"),
+            ("b.db", "", "--store: `b.db` does not say which kind of store it is"),
+            ("", "b.db", "CRONHOLD_STORE: `b.db` does not say which kind of store it is"),
+        ] {
+            let places = Places { store: text(named), ..Places::default() };
+            let shown = match places.named_store(text(given).as_deref()) {
+                Ok(url) => url.map_or_else(|| "none".to_owned(), |url| url.to_string()),
+                Err(Failure::Usage { message, .. }) => message,
+                Err(other) => panic!("{other:?}"),
+            };
+            assert_eq!(shown, expected, "{given:?} {named:?}");
+        }
+    }
+
+    #[test]
+    fn each_store_is_remembered_by_itself() {
+        let home = Home(PathBuf::from("dir"));
+        let memory = |url| home.store_memory(&StoreUrl::parse(url).expect("a URL"));
+        assert_eq!(memory("sqlite:a"), Path::new("dir/store-da45e1ee02dc2e04"));
+        assert_ne!(memory("sqlite:a"), memory("sqlite:b"));
     }
 
     fn scratch(name: &str) -> Home {

@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 use clap::Parser;
 use cronhold_cli::{Cli, Failure, Keeper, Place, Session, StoreVerb, Surroundings, Verb};
+use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::{Home, Places};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
 use cronhold_schedule::Zones;
+use cronhold_wiring::StoreUrl;
 
 use crate::pipe::Pipe;
 
@@ -42,14 +44,20 @@ fn main() -> ExitCode {
     let mut err = Pipe::new(io::stderr());
     let done = match &cli.verb {
         Verb::Question(question) => {
-            let (zones, surroundings) = (zone_rules().zones, surroundings());
-            let session = session(&cli.place, &zones, &surroundings, colours);
-            Ok(cronhold_cli::answer(question, &session, &mut out, &mut err))
+            let (zone_rules, surroundings) = (zone_rules(), surroundings());
+            let at_store = AtStore::new(zone_rules.clone(), false);
+            let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
+            let exit = cronhold_cli::answer(question, &session, &mut out, &mut err);
+            at_store.close(false, &mut err);
+            Ok(exit)
         }
         Verb::Remote(verb) => {
-            let (zones, surroundings) = (zone_rules().zones, surroundings());
-            let session = session(&cli.place, &zones, &surroundings, colours);
-            Ok(cronhold_cli::ask(verb, &session, &mut out, &mut err))
+            let (zone_rules, surroundings) = (zone_rules(), surroundings());
+            let at_store = AtStore::new(zone_rules.clone(), verb.is_follower());
+            let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
+            let exit = cronhold_cli::ask(verb, &session, &mut out, &mut err);
+            at_store.close(verb.changes_jobs(), &mut err);
+            Ok(exit)
         }
         Verb::Up(up) => {
             let (zone_rules, env) = (zone_rules(), variables());
@@ -66,17 +74,25 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-fn session<'a>(place: &'a Place, zones: &'a Arc<Zones>, around: &'a Surroundings, colours: bool) -> Session<'a> {
+fn session<'a>(
+    place: &'a Place,
+    zones: &'a Arc<Zones>,
+    surroundings: &'a Surroundings,
+    stores: &'a AtStore,
+    colours: bool,
+) -> Session<'a> {
     let progress = io::stderr().is_terminal();
     let end_with_reader = pipe::end_with_reader;
-    Session { now: clock::now(), zones, colours, progress, place, surroundings: around, end_with_reader }
+    Session { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
 }
 
 /// What the environment says of daemons, and who asks.
 fn surroundings() -> Surroundings {
-    let text = |name| variable(name).and_then(|value| value.into_os_string().into_string().ok());
+    // What stands there for daemons that are started may be a store that only they can work on.
+    let is_for_daemons = |url: &str| StoreUrl::parse(url).is_ok_and(|url| !url.is_shared());
     Surroundings {
         url: text("CRONHOLD_URL"),
+        store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
         token: text("CRONHOLD_TOKEN"),
         data: Home::choose(None, &places()).ok().map(|home| home.path().to_owned()),
         user: text("USER").or_else(|| text("LOGNAME")),
@@ -107,7 +123,17 @@ fn variables() -> Vec<(String, String)> {
 }
 
 fn places() -> Places {
-    Places { own: variable("CRONHOLD_DATA"), xdg: variable("XDG_DATA_HOME"), user: variable("HOME") }
+    Places {
+        own: variable("CRONHOLD_DATA"),
+        xdg: variable("XDG_DATA_HOME"),
+        user: variable("HOME"),
+        store: text("CRONHOLD_STORE"),
+    }
+}
+
+/// A variable that has to be text.
+fn text(name: &str) -> Option<String> {
+    variable(name).and_then(|value| value.into_os_string().into_string().ok())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]

@@ -94,6 +94,14 @@ impl cronhold_engine::Feed for Feed {
                 let direction = if *forward { "forward" } else { "back" };
                 self.push_all(None, [Event::Node(format!("its clock was set {direction} by {by}"))]);
             }
+            News::Skew { is_off, is_ahead, by } => {
+                let what = match (is_off, is_ahead) {
+                    (true, true) => format!("its clock is {by} ahead of the store's time"),
+                    (true, false) => format!("its clock is {by} behind the store's time"),
+                    (false, _) => "its clock agrees with the store's time".to_owned(),
+                };
+                self.push_all(None, [Event::Node(what)]);
+            }
             News::NodeCame(name) => self.push_all(None, [Event::Node(format!("node {name} is there"))]),
             News::NodeGone(name) => self.push_all(None, [Event::Node(format!("node {name} is gone"))]),
             News::Draining(on) => {

@@ -49,6 +49,7 @@ impl From<Rejection> for Denied {
             Rejection::Args(_)
             | Rejection::Schedule { .. }
             | Rejection::Lock { .. }
+            | Rejection::ReservedLock { .. }
             | Rejection::SameSchedule { .. } => Code::Invalid,
             Rejection::JobChanged { .. } => Code::Changed,
             _ => Code::Conflict,

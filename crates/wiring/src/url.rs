@@ -1,33 +1,44 @@
 //! How a store is named: a URL whose scheme says which kind it is.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::{did_you_mean, shortened};
+#[cfg(feature = "redis")]
+use cronhold_store_redis::RedisUrl;
+
+/// Schemes of stores on Redis.
+const REDIS: [&str; 4] = ["redis", "rediss", "redis+sentinel", "redis+cluster"];
 
 /// Schemes that later versions will know.
-const PLANNED: [&str; 6] = ["redis", "rediss", "redis+sentinel", "redis+cluster", "zk", "postgres"];
+const PLANNED: [&str; 2] = ["zk", "postgres"];
 
 /// What this build knows, with what stands behind the colon.
-const KNOWN: &str = "sqlite:PATH";
+#[cfg(feature = "redis")]
+const KNOWS: &str = "this build knows sqlite:PATH, redis://HOST, rediss://HOST, redis+sentinel://HOSTS/SERVICE and \
+                     redis+cluster://HOSTS; ZooKeeper and PostgreSQL come with later versions";
+#[cfg(not(feature = "redis"))]
+const KNOWS: &str = "this build knows sqlite:PATH; it was made without the feature `redis`";
 
 /// The name of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// A file on this machine.
     Sqlite(PathBuf),
+    /// One or many Redis servers, and a namespace in them.
+    #[cfg(feature = "redis")]
+    Redis(Box<RedisUrl>),
 }
 
 impl StoreUrl {
-    /// Reads a URL.
+    /// Reads a URL. What is wrong with one that has a password is said without it.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = |message: String| TextError::new(0..text.len(), message);
-        let knows = format!("this build knows {KNOWN}; Redis, ZooKeeper and PostgreSQL come with later versions");
         let Some((scheme, rest)) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
             let message = format!("`{}` does not say which kind of store it is", shortened(text));
             // What looks like a path is meant as one.
-            let hint = if is_path(text) { format!("write sqlite:{}", shortened(text)) } else { knows };
+            let hint = if is_path(text) { format!("write sqlite:{}", shortened(text)) } else { KNOWS.to_owned() };
             return Err(wrong(message).hint(hint));
         };
         match scheme {
@@ -43,29 +54,37 @@ impl StoreUrl {
                 Some(path) => Ok(Self::Sqlite(path.into())),
                 None => Ok(Self::Sqlite(rest.into())),
             },
-            planned if PLANNED.contains(&planned) => {
-                Err(wrong(format!("this build has no store of the kind `{planned}`")).hint(knows))
+            #[cfg(feature = "redis")]
+            redis if REDIS.contains(&redis) => RedisUrl::parse(text).map(|url| Self::Redis(Box::new(url))),
+            planned if PLANNED.contains(&planned) || REDIS.contains(&planned) => {
+                Err(wrong(format!("this build has no store of the kind `{planned}`")).hint(KNOWS))
             }
             unknown => {
                 let error = wrong(format!("there is no store of the kind `{}`", shortened(unknown)));
-                let meant = did_you_mean(unknown, ["sqlite"]);
-                Err(error.hint(meant.map_or(knows, |meant| format!("did you mean `{meant}:`?"))))
+                let known: &[&str] = if cfg!(feature = "redis") { &REDIS } else { &[] };
+                let meant = did_you_mean(unknown, ["sqlite"].into_iter().chain(known.iter().copied()));
+                Err(error.hint(meant.map_or(KNOWS.to_owned(), |meant| format!("did you mean `{meant}:`?"))))
             }
         }
     }
 
-    /// The file that it is kept in.
-    pub fn path(&self) -> &Path {
+    /// Whether nodes, and commands beside them, can work on it at the same time.
+    pub fn is_shared(&self) -> bool {
         match self {
-            Self::Sqlite(path) => path,
+            Self::Sqlite(_) => false,
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => true,
         }
     }
 }
 
 impl fmt::Display for StoreUrl {
+    /// Without passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            #[cfg(feature = "redis")]
+            Self::Redis(url) => url.fmt(f),
         }
     }
 }
@@ -90,24 +109,51 @@ mod tests {
             ("sqlite:///var/lib/cronhold.db", "sqlite:/var/lib/cronhold.db"),
             ("sqlite:a b:c.db", "sqlite:a b:c.db"),
         ] {
-            assert_eq!(StoreUrl::parse(text).expect(text).to_string(), printed);
+            let url = StoreUrl::parse(text).expect(text);
+            assert_eq!((url.to_string().as_str(), url.is_shared()), (printed, false));
         }
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn passwords_are_not_printed() {
+        for text in [
+            "redis://:secret@localhost",
+            "rediss://ada:secret@cache.example:6380/2?namespace={jobs}",
+            "redis+sentinel://:secret@a:1,b:2/main?sentinel_password=secret",
+            "redis+cluster://ada:secret@a:1,b:2",
+        ] {
+            let url = StoreUrl::parse(text).expect(text);
+            assert!(url.is_shared());
+            let shown = format!("{url} {url:?}");
+            assert!(shown.contains("***") && !shown.contains("secret"), "{shown}");
+        }
+        for wrong in ["redis://:secret@localhost:port", "redis://:secret@localhost?outptu=list"] {
+            let error = StoreUrl::parse(wrong).expect_err(wrong);
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+    }
+
+    #[cfg(not(feature = "redis"))]
+    #[test]
+    fn a_build_without_redis_says_so() {
+        let error = StoreUrl::parse("redis://localhost").expect_err("it has none");
+        assert_eq!(error.message, "this build has no store of the kind `redis`");
+        assert!(error.hint.is_some_and(|hint| hint.contains("without the feature `redis`")));
     }
 
     #[test]
     fn says_what_to_write_instead() {
-        let knows = "this build knows sqlite:PATH; Redis, ZooKeeper and PostgreSQL come with later versions";
         for (text, message, hint) in [
-            ("", "`` does not say which kind of store it is", knows),
-            ("cronhold", "`cronhold` does not say which kind of store it is", knows),
+            ("", "`` does not say which kind of store it is", KNOWS),
+            ("cronhold", "`cronhold` does not say which kind of store it is", KNOWS),
             ("jobs.db", "`jobs.db` does not say which kind of store it is", "write sqlite:jobs.db"),
             ("/var/a:b.db", "`/var/a:b.db` does not say which kind of store it is", "write sqlite:/var/a:b.db"),
             ("sqlite:", "`sqlite:` names no file", "such as sqlite:/var/lib/cronhold/cronhold.db"),
             ("sqlite://a.db", "`sqlite://a.db` names a host, and an SQLite store is a file", "write sqlite:a.db"),
-            ("redis://localhost", "this build has no store of the kind `redis`", knows),
-            ("zk://a,b/castle-cron", "this build has no store of the kind `zk`", knows),
+            ("zk://a,b/castle-cron", "this build has no store of the kind `zk`", KNOWS),
             ("sqlit:a.db", "there is no store of the kind `sqlit`", "did you mean `sqlite:`?"),
-            ("mysql://a", "there is no store of the kind `mysql`", knows),
+            ("mysql://a", "there is no store of the kind `mysql`", KNOWS),
         ] {
             let error = StoreUrl::parse(text).expect_err(text);
             assert_eq!((error.message.as_str(), error.hint.as_deref()), (message, Some(hint)), "{text}");

@@ -207,6 +207,7 @@ mod tests {
                 progress: bar,
                 place: &place,
                 surroundings: &surroundings,
+                stores: &crate::NoStores,
                 end_with_reader: || (),
             };
             let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -5,6 +5,7 @@ pub(crate) mod backfill;
 pub(crate) mod check;
 pub(crate) mod explain;
 mod format;
+pub(crate) mod import;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod lint;

@@ -3,29 +3,35 @@
 use std::io::{self, Write};
 
 use cronhold_api::Node;
+use cronhold_schedule::Span;
 
 use super::{Table, Wall};
 
+/// A clock that is off by this much or less is right.
+const SKEW_SHOWN: Span = Span::from_millis(100);
+
 /// The nodes.
 pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARD OF", "STARTS", "RUNS", "LABELS", "NOTES"]);
+    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARD OF", "RUNS", "LABELS", "NOTES"]);
     for node in nodes {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = Vec::new();
         if node.is_this {
-            notes.push("answers");
+            notes.push("answers".to_owned());
         }
         if node.gone {
-            notes.push("gone");
+            notes.push("gone".to_owned());
         }
         if node.draining {
-            notes.push("drains");
+            notes.push("drains".to_owned());
+        }
+        if let Some(skew) = node.skew_ms.filter(|_| !node.gone).and_then(skew) {
+            notes.push(skew);
         }
         table.row([
             node.name.clone().into(),
             node.id.clone().into(),
             wall.both(node.since).into(),
             wall.away(node.beat).into(),
-            node.incarnation.to_string().into(),
             node.runs.to_string().into(),
             node.labels.join(" ").into(),
             notes.join(", ").into(),
@@ -34,10 +40,15 @@ pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Wr
     table.write(colours, out)
 }
 
+/// How far a clock is off, when it is worth telling.
+fn skew(millis: i64) -> Option<String> {
+    let by = Span::from_millis(millis.unsigned_abs());
+    let way = if millis > 0 { "ahead" } else { "behind" };
+    (by > SKEW_SHOWN).then(|| format!("clock {by} {way}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Span;
-
     use super::super::jobs::tests::wall;
     use super::*;
 
@@ -52,6 +63,7 @@ mod tests {
             labels: vec!["gpu".to_owned(), "eu".to_owned()],
             draining,
             gone,
+            skew_ms: Some(if draining { -1_250 } else { 100 }),
             runs: if gone { 0 } else { 12 },
             is_this,
         };

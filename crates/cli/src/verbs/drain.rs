@@ -62,5 +62,7 @@ impl Drain {
 fn answering(remote: &Remote<'_>) -> Result<String, Failure> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
-    this.ok_or_else(|| Failure::refused("the node that answers is not among the nodes", "name a node"))
+    this.ok_or_else(|| {
+        Failure::refused("no node answers here that could be meant", "name a node; `cronhold nodes` shows all")
+    })
 }

@@ -7,6 +7,7 @@ pub(crate) mod del;
 pub(crate) mod drain;
 pub(crate) mod explain;
 pub(crate) mod holes;
+pub(crate) mod import;
 pub(crate) mod keeper;
 pub(crate) mod kill;
 pub(crate) mod lint;

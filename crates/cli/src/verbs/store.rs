@@ -26,6 +26,9 @@ pub enum StoreVerb {
 The copy is the store at one moment, complete and checked, and can be used in its place. A file
 that is there is not overwritten, and one that could not be finished is not left behind.
 
+This copies SQLite stores. A Redis store is copied by what Redis has for it: BGSAVE writes its
+snapshot, and the file of its log can be copied.
+
 Examples:
   cronhold store backup /var/backups/cronhold.db
   cronhold store backup --data /var/lib/cronhold /var/backups/cronhold.db")]
@@ -37,7 +40,7 @@ pub struct Backup {
     /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Where jobs and runs are kept [default: sqlite:DIR/cronhold.db in the directory of --data]
+    /// Where jobs and runs are kept [default: $CRONHOLD_STORE, or sqlite:DIR/cronhold.db in the directory of --data]
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub store: Option<String>,
 }

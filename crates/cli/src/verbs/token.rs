@@ -33,6 +33,7 @@ enum TokenVerb {
 
 impl Token {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+        remote::needs_daemon(session, "a token is what a daemon asks for")?;
         match self.verb {
             TokenVerb::Show => self.token(remote::token(session)?, out),
             TokenVerb::Link => {

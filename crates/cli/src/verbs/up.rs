@@ -26,7 +26,11 @@ Examples:
   cronhold up --jobs jobs/ --data /var/lib/cronhold --timezone Europe/Berlin
   cronhold up --jobs ops=/etc/ops/jobs --jobs web=/srv/web/jobs --listen 127.0.0.1:8080
   cronhold up --jobs jobs/ --label gpu --label rack-7
-  cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet")]
+  cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet
+  cronhold up --store redis://127.0.0.1 --jobs jobs/
+
+A URL with a password is better given in CRONHOLD_STORE than on the command line, which others on
+the machine can read.")]
 pub struct Up {
     /// Directory of the daemon's own files; made if it is not there [default: $CRONHOLD_DATA,
     /// $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
@@ -51,9 +55,13 @@ pub struct Up {
     /// Print a link that opens the page once; the first start always does
     #[arg(long)]
     pub link: bool,
-    /// Where jobs and runs are kept [default: sqlite:DIR/cronhold.db in the directory of --data]
+    /// Where jobs and runs are kept, such as redis://127.0.0.1, which nodes can share [default: $CRONHOLD_STORE, or
+    /// sqlite:DIR/cronhold.db in the directory of --data]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
+    /// Start also on a store that is set up to throw away what it should keep
+    #[arg(long)]
+    pub accept_loss: bool,
     /// What people call this node [default: the host's name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

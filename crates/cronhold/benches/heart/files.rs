@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cronhold_engine::Clock;
 
+use crate::account::memory;
 use crate::report::{Report, Target};
 use crate::rig::{scratch, seconds};
 use crate::size::Daemon;
@@ -43,7 +44,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, count: usize) {
     let mut daemon = start(report, "another start", Some(Target::AtMost(1.0)));
     let slowest = (1..=EDITS).map(|edit| edited(&mut daemon, clock, &jobs, edit)).fold(0.0, f64::max);
     report.compare(format!("{count} job files: an edit counts after, at most"), slowest, "s", Target::AtMost(1.0));
-    report.note(format!("{count} job files: memory"), daemon.memory("VmRSS:"), "MB");
+    report.note(format!("{count} job files: memory"), memory(daemon.pid(), "VmRSS:"), "MB");
     drop(daemon);
     let _ = fs::remove_dir_all(dir);
 }

@@ -4,25 +4,43 @@
 //! asked, scheduled, at-once, files, programs-rate, programs-late, programs-burden, size; `soak`, `flood` and `rounds`
 //! only if they are named.
 
+#[path = "../shared/account.rs"]
+mod account;
+#[path = "../shared/at_once.rs"]
 mod at_once;
+mod burden;
 mod files;
 mod fsync;
+#[path = "../shared/programs.rs"]
 mod programs;
+#[path = "../shared/report.rs"]
 mod report;
+#[path = "../shared/rig.rs"]
 mod rig;
 mod rounds;
 mod size;
 mod soak;
+#[path = "../shared/throughput.rs"]
 mod throughput;
 mod timer;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use cronhold_daemon::clock::SystemClock;
+use cronhold_wiring::StoreUrl;
 
 use crate::report::{Report, Target};
 use crate::rig::block_on;
 use crate::size::Limits;
+
+/// Runs in a second that do nothing, at least.
+const RUNS_LEAST: f64 = 20_000.0;
+
+/// The store of a directory.
+pub(crate) fn sqlite(dir: &Path) -> StoreUrl {
+    StoreUrl::Sqlite(dir.join("cronhold.db"))
+}
 
 fn main() -> ExitCode {
     let all: Vec<String> = std::env::args().skip(1).collect();
@@ -43,14 +61,14 @@ fn main() -> ExitCode {
         timer::measure(&mut report);
     }
     if wanted("asked") {
-        throughput::asked(&mut report);
+        throughput::asked(&mut report, &sqlite, RUNS_LEAST);
     }
     if wanted("scheduled") {
-        throughput::scheduled(&mut report);
+        throughput::scheduled(&mut report, &sqlite, RUNS_LEAST);
     }
     for (jobs, every, target) in [(1, 1, None), (1_000, 2, Some(Target::AtMost(25.0))), (10_000, 5, None)] {
         if wanted(&format!("at-once-{jobs}")) {
-            at_once::measure(&mut report, jobs, every, target);
+            at_once::measure(&mut report, &sqlite, jobs, every, target);
         }
     }
     if wanted("files") {
@@ -59,13 +77,15 @@ fn main() -> ExitCode {
     if ["programs-rate", "programs-late", "programs-burden"].into_iter().any(&wanted) {
         let bare = programs::bare(&mut report, &clock);
         if wanted("programs-rate") {
-            programs::rate(&mut report, bare);
+            let rate = programs::rate(&sqlite);
+            report.compare("process runs, fully recorded", rate, "/s", Target::AtLeast(0.7 / bare));
+            report.compare("  of the bare loop", rate * bare, "", Target::AtLeast(0.7));
         }
         if wanted("programs-late") {
-            programs::lateness(&mut report);
+            programs::lateness(&mut report, &sqlite);
         }
         if wanted("programs-burden") {
-            programs::burden(&mut report, &clock);
+            burden::burden(&mut report, &clock);
         }
     }
     for (jobs, limits) in [

@@ -10,9 +10,10 @@ use std::process::{Child, Command, Stdio};
 use cronhold_engine::Clock;
 use cronhold_schedule::Span;
 
+use crate::account::{busy_percent, memory};
 use crate::report::{Report, Target};
 use crate::rig::{Rig, block_on, scratch, seconds};
-use crate::throughput::number;
+use crate::sqlite;
 
 const IDLE: Span = Span::from_secs(20);
 
@@ -27,7 +28,7 @@ pub(crate) struct Limits {
 pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, jobs: usize, limits: Limits) {
     let dir = scratch("size");
     block_on(async {
-        let rig = Rig::start(&dir);
+        let rig = Rig::start(&dir, &sqlite);
         // Due at 3 o'clock on one day of the year, which is hardly today.
         let yaml = |number: usize| {
             let (day, month) = (number % 28 + 1, number / 28 % 12 + 1);
@@ -44,16 +45,10 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, jobs: usize, limit
     let mut daemon = Daemon::start(&dir);
     daemon.wait_for("ready");
     put(format!("{jobs} stored jobs: ready after"), seconds(clock.uptime().minus(begin)), "s", limits.seconds);
-    put(format!("{jobs} stored jobs: memory"), daemon.memory("VmRSS:"), "MB", limits.megabytes);
-    put(format!("{jobs} stored jobs: most memory so far"), daemon.memory("VmHWM:"), "MB", None);
+    put(format!("{jobs} stored jobs: memory"), memory(daemon.pid(), "VmRSS:"), "MB", limits.megabytes);
+    put(format!("{jobs} stored jobs: most memory so far"), memory(daemon.pid(), "VmHWM:"), "MB", None);
     if limits.idle_percent.is_some() {
-        let (before, begin) = (daemon.busy_ticks(), clock.uptime());
-        block_on(async {
-            cronhold_daemon::clock::SystemClock::new().expect("a timer").sleep(IDLE).await;
-        });
-        // A tick is a hundredth of a second on every Linux there is.
-        let busy = number(daemon.busy_ticks() - before) / seconds(clock.uptime().minus(begin));
-        put(format!("{jobs} stored jobs: idle CPU"), busy, "%", limits.idle_percent);
+        put(format!("{jobs} stored jobs: idle CPU"), busy_percent(daemon.pid(), IDLE), "%", limits.idle_percent);
     }
     drop(daemon);
     let _ = fs::remove_dir_all(dir);
@@ -89,18 +84,9 @@ impl Daemon {
         assert!(found, "the daemon ended before it was {end}");
     }
 
-    /// Megabytes, by a line of the kernel's account.
-    pub(crate) fn memory(&self, line: &str) -> f64 {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let value = text.lines().find_map(|text| text.strip_prefix(line)?.split_whitespace().next()?.parse().ok());
-        number(value.unwrap_or(0)) / 1_024.0
-    }
-
-    fn busy_ticks(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it runs");
-        // The name in parentheses may hold anything; user and system time are the 14th and 15th field.
-        let after_name = text.rsplit(')').next().unwrap_or_default();
-        after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 }
 

@@ -11,9 +11,11 @@ use cronhold_core::record::Run;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
-use crate::programs::{IN_FLIGHT, collect, keeper, processes, resident};
+use crate::burden::{keeper, processes, resident};
+use crate::programs::{IN_FLIGHT, collect};
 use crate::report::{Report, Target};
 use crate::rig::{Rig, block_on, job_id, scratch};
+use crate::sqlite;
 use crate::throughput::number;
 
 /// A program that writes the numbers up to this writes more than a gigabyte.
@@ -27,7 +29,7 @@ const LOOK_EVERY: Span = Span::from_millis(10);
 pub(crate) fn soak(report: &mut Report, runs: usize) {
     let dir = scratch("soak");
     block_on(async {
-        let rig = Rig::with_keeper(&dir);
+        let rig = Rig::with_keeper(&dir, &sqlite);
         let yaml = "program: [/bin/echo, hello]\noverlap: allow\nretain: {success: 10}\n";
         rig.put_jobs(IN_FLIGHT, |_| yaml.to_owned()).await;
         for job in 0..IN_FLIGHT {
@@ -68,7 +70,7 @@ pub(crate) fn soak(report: &mut Report, runs: usize) {
 pub(crate) fn flood(report: &mut Report) {
     let dir = scratch("flood");
     block_on(async {
-        let rig = Rig::with_keeper(&dir);
+        let rig = Rig::with_keeper(&dir, &sqlite);
         rig.put_jobs(1, |_| format!("program: [seq, \"1\", \"{NUMBERS}\"]\n")).await;
         Rig::run_once(&rig.node, job_id(0)).await;
         let mut most_on_disk = 0;

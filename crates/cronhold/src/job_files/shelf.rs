@@ -27,6 +27,8 @@ pub struct Shelf {
     /// The directories.
     roots: Vec<Root>,
     mistakes: Mutex<Arc<Vec<MistakeAt>>>,
+    /// What is wrong with definitions that other programs share with us.
+    shared_mistakes: Mutex<Vec<MistakeAt>>,
     has_mistakes: AtomicBool,
     world: Mutex<World>,
     /// Jobs that come from elsewhere than the directories.
@@ -44,10 +46,11 @@ pub(super) enum Request {
 }
 
 impl Shelf {
-    pub(super) fn new(roots: Vec<Root>, world: World) -> Self {
+    pub(crate) fn new(roots: Vec<Root>, world: World) -> Self {
         Self {
             roots,
             mistakes: Mutex::default(),
+            shared_mistakes: Mutex::default(),
             has_mistakes: AtomicBool::new(false),
             world: Mutex::new(world),
             elsewhere: Mutex::default(),
@@ -67,6 +70,11 @@ impl Shelf {
     pub(super) fn set_mistakes(&self, mistakes: Vec<MistakeAt>) {
         self.has_mistakes.store(!mistakes.is_empty(), Ordering::Relaxed);
         *lock(&self.mistakes) = Arc::new(mistakes);
+    }
+
+    /// What is wrong with definitions that other programs share with us is shown where mistakes of files are.
+    pub(crate) fn set_shared_mistakes(&self, mistakes: Vec<MistakeAt>) {
+        *lock(&self.shared_mistakes) = mistakes;
     }
 
     pub(super) fn set_elsewhere(&self, ids: BTreeSet<JobId>) {
@@ -118,7 +126,8 @@ impl Feed for Shelf {
 
 impl JobFiles for Shelf {
     fn mistakes(&self) -> Vec<MistakeAt> {
-        lock(&self.mistakes).to_vec()
+        let shared = lock(&self.shared_mistakes).clone();
+        lock(&self.mistakes).iter().cloned().chain(shared).collect()
     }
 
     fn may_have_file(&self, job: &JobId) -> bool {

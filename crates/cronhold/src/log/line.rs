@@ -143,6 +143,17 @@ pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
             let text = format!("the clock was set {way} by {}; nothing starts for some seconds", in_millis(*by));
             (Weight::Trouble, text)
         }
+        News::Skew { is_off: true, is_ahead, by } => {
+            let way = if *is_ahead { "ahead of" } else { "behind" };
+            let text = format!(
+                "the clock of this machine is {} {way} the store's time; jobs start by the store's time",
+                in_millis(*by)
+            );
+            (Weight::Trouble, text)
+        }
+        News::Skew { is_off: false, .. } => {
+            (Weight::Trouble, "the clock of this machine agrees with the store's time again".to_owned())
+        }
         News::Repaired { key, late } => {
             (Weight::Trouble, format!("the watchdog found {key}, {} late, and sees to it", in_millis(*late)))
         }
@@ -249,6 +260,10 @@ mod tests {
             (
                 News::ClockStep { forward: false, by: Span::from_secs(61) },
                 "the clock was set back by 1m1s; nothing starts for some seconds",
+            ),
+            (
+                News::Skew { is_off: true, is_ahead: false, by: Span::from_millis(1_250) },
+                "the clock of this machine is 1s250ms behind the store's time; jobs start by the store's time",
             ),
         ] {
             assert_eq!(of_news(&news).expect("a line").1, expected);

@@ -14,7 +14,7 @@ fn refusals() {
     let folder = folder.put("file", "").put("foreign/node-id", "0199a3c45e7870008f3b6d2a91c4e507\n");
     let text = folder.transcript(&[
         &["up"],
-        &["up", "--data", "new", "--store", "redis://localhost"],
+        &["up", "--data", "new", "--store", "postgres://localhost"],
         &["up", "--data", "new", "--store", "new.db"],
         &["up", "--data", "new", "--timezone", "Berlin"],
         &["up", "--data", "new", "--jobs", "nowhere"],

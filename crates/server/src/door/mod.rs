@@ -22,7 +22,8 @@ const SESSION_PURPOSE: &str = "session until ";
 
 /// Who may come in.
 pub struct Door {
-    path: PathBuf,
+    /// The file of the token; none, when it is kept here only.
+    path: Option<PathBuf>,
     entropy: Arc<dyn Entropy>,
     keys: Mutex<Keys>,
 }
@@ -37,7 +38,14 @@ impl Door {
     pub fn open(folder: &Path, entropy: Arc<dyn Entropy>) -> io::Result<Self> {
         let path = folder.join(cronhold_api::Token::FILE);
         let token = token::kept_or_new(&path, &*entropy)?;
-        Ok(Self { path, entropy, keys: Mutex::new(Keys { token, codes: Codes::default() }) })
+        Ok(Self { path: Some(path), entropy, keys: Mutex::new(Keys { token, codes: Codes::default() }) })
+    }
+
+    /// A door for whoever opens it, with a token that nobody else ever knows and that ends with it.
+    pub fn private(entropy: Arc<dyn Entropy>) -> (Self, String) {
+        let token = token::make(&*entropy);
+        let keys = Mutex::new(Keys { token: token.clone(), codes: Codes::default() });
+        (Self { path: None, entropy, keys }, token)
     }
 
     /// A code that lets a browser in, once and soon.
@@ -74,7 +82,9 @@ impl Door {
         let token = token::make(&*self.entropy);
         // Held until both are done: of two renewals at once, the file has that of the later.
         let mut keys = self.keys();
-        token::write(&self.path, &token)?;
+        if let Some(path) = &self.path {
+            token::write(path, &token)?;
+        }
         *keys = Keys { token: token.clone(), codes: Codes::default() };
         Ok(token)
     }
@@ -99,7 +109,10 @@ fn signature(token: &str, until: i64) -> String {
 
 impl fmt::Debug for Door {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Door({})", self.path.display())
+        match &self.path {
+            Some(path) => write!(f, "Door({})", path.display()),
+            None => f.write_str("Door"),
+        }
     }
 }
 
@@ -134,6 +147,16 @@ mod tests {
         assert!(!restarted.is_session(&session.text, NOW), "it ends with its token");
         assert!(restarted.enter(&code, NOW).is_none(), "so do codes");
         assert!(door(&scratch).is_token(&new), "the file has the new one");
+    }
+
+    #[test]
+    fn a_private_door_has_a_token_of_its_own() {
+        let dice = Arc::new(Dice::default());
+        let (one, token) = Door::private(Arc::clone(&dice) as _);
+        let (other, _) = Door::private(dice);
+        assert!(one.is_token(&token) && !other.is_token(&token));
+        let renewed = one.renew().expect("no file is needed");
+        assert!(one.is_token(&renewed) && !one.is_token(&token));
     }
 
     #[test]

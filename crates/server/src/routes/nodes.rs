@@ -91,6 +91,7 @@ async fn told(node: &record::Node, now: Instant, app: &App) -> Result<Node, Faul
         draining: node.draining,
         // Whoever answers is there, also when the store has not heard of it for a while.
         gone: node.gone < now && !is_this,
+        skew_ms: node.skew.map(|micros| micros / 1_000),
         runs: runs as u64,
         is_this,
     })

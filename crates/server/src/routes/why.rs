@@ -48,7 +48,9 @@ pub(crate) async fn ask(
     if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
         return Err(Rejection::NoJob(job).into());
     }
-    let (world, now) = ((app.world)(), app.clock.now());
+    // Nodes that share a store go by its time, and so does what they have written.
+    let now = if app.store.is_shared() { app.store.time().await? } else { app.clock.now() };
+    let world = (app.world)();
     let answer = why::why(&job, &loaded.known, &world, now, at);
     let mut lines: Vec<Line> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
     if let Some(cut) = loaded.cut.filter(|cut| at.is_some_and(|at| at <= *cut)) {

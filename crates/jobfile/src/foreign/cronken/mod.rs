@@ -15,7 +15,7 @@ use cronhold_schedule::Zones;
 use super::{FieldMistake, Form, Note};
 
 pub use read::{read, read_form};
-pub use write::write;
+pub use write::{with_errors, without_errors, write};
 
 /// How a `cronstring` is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

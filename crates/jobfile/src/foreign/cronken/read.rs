@@ -14,7 +14,7 @@ use crate::foreign::Form;
 use crate::foreign::object::{Field, Mistakes, found, optional, path};
 
 /// The longest `ttl`, a day: a lock that outlives its holder for longer helps nobody.
-const TTL_MAX_SECS: u64 = 86_400;
+pub(super) const TTL_MAX_SECS: u64 = 86_400;
 
 /// Reads the JSON of one job.
 pub fn read(text: &str, options: &Options<'_>) -> CronkenRead {

@@ -7,6 +7,7 @@ use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{Span, Spec, Timing};
 use serde_json::{Map, Value, json};
 
+use super::read::TTL_MAX_SECS;
 use super::timing::surprises;
 use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, MORE_CRON_ARGS, NEVER, Options, read_form};
 use crate::foreign::object::differences;
@@ -14,6 +15,9 @@ use crate::foreign::{Form, Written};
 
 /// The command of a job that Cronken cannot run: its nodes may be told to, whatever its schedule says.
 const ELSEWHERE: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
+
+/// Where a validation says what is wrong, in `job_state`.
+const ERRORS: &str = "validation_errors";
 
 /// Writes a job. `found` is the form that stands there now; what we do not know in it is kept.
 ///
@@ -33,7 +37,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
         form.object(JOB_ARGS).insert("lock".to_owned(), lock(&job.lock));
     }
     if before.is_none_or(|before| before.ttl != job.ttl) {
-        form.object(JOB_ARGS).insert("ttl".to_owned(), json!(job.ttl.secs().max(1)));
+        form.object(JOB_ARGS).insert("ttl".to_owned(), json!(job.ttl.secs().clamp(1, TTL_MAX_SECS)));
     }
     if before.map_or(job.paused, |before| before.paused != job.paused) {
         form.object(JOB_STATE).insert("paused".to_owned(), json!(job.paused));
@@ -42,7 +46,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
     if before != Some(job)
         && let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
     {
-        state.remove("validation_errors");
+        state.remove(ERRORS);
     }
     let mut unexpressed = other_differences(job, &form, options);
     if schedule.is_none() {
@@ -54,6 +58,28 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
         schedule => replace_cron_args(&mut form, schedule.unwrap_or_else(never)),
     }
     Written { form, unexpressed }
+}
+
+/// The form without what a validation has said of it, for one in which nothing is wrong any more.
+pub fn without_errors(mut form: Form) -> Form {
+    if let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
+        && state.remove(ERRORS).is_some()
+        && state.is_empty()
+    {
+        form.0.remove(JOB_STATE);
+    }
+    form
+}
+
+/// The form with what a validation says of it. What another validation has said stays.
+pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
+    let mut form = form.clone();
+    let state = form.object(JOB_STATE);
+    if state.contains_key(ERRORS) {
+        return None;
+    }
+    state.insert(ERRORS.to_owned(), json!(errors));
+    Some(form)
 }
 
 /// What the form cannot say beside the schedule.

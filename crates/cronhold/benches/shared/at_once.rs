@@ -7,7 +7,7 @@ use std::fs;
 use cronhold_schedule::{Instant, Span};
 
 use crate::report::{Report, Target};
-use crate::rig::{Rig, block_on, scratch};
+use crate::rig::{Rig, Stores, block_on, scratch};
 use crate::throughput::number;
 
 /// Instants that are looked at, after a first one that warms up.
@@ -15,10 +15,10 @@ const ROUNDS: usize = 11;
 const LOOK_EVERY: Span = Span::from_millis(100);
 
 /// `jobs` jobs, due every `every` seconds.
-pub(crate) fn measure(report: &mut Report, jobs: usize, every: u32, target: Option<Target>) {
+pub(crate) fn measure(report: &mut Report, stores: Stores<'_>, jobs: usize, every: u32, target: Option<Target>) {
     let dir = scratch("at-once");
     let notes = block_on(async {
-        let rig = Rig::start(&dir);
+        let rig = Rig::start(&dir, stores);
         let yaml = format!("program: {{noop: true}}\noverlap: allow\nschedule: {{every: {every}s}}\n");
         rig.put_jobs(jobs, |_| yaml.clone()).await;
         // The first instant may have come while the jobs were put.

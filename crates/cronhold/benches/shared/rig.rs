@@ -1,4 +1,5 @@
-//! A node on a real store in this process, with a feed that notes when runs are durable.
+//! A node on a real store in this process, with a feed that notes when runs are durable. Each benchmark says which kind
+//! of store that is.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ use tokio::task::{JoinHandle, JoinSet};
 const ENDED_MAX: usize = 100_000;
 /// Jobs that are put at once.
 const PUT_MAX: usize = 4_096;
+
+/// The store of a directory: one that nobody has used before.
+pub(crate) type Stores<'a> = &'a dyn Fn(&Path) -> StoreUrl;
 
 /// A node that runs.
 pub(crate) struct Rig {
@@ -85,20 +89,19 @@ impl Feed for Notes {
 
 impl Rig {
     /// A node on the store of a directory, for programs that do nothing.
-    pub(crate) fn start(dir: &Path) -> Self {
-        Self::assemble(dir, false)
+    pub(crate) fn start(dir: &Path, stores: Stores<'_>) -> Self {
+        Self::assemble(dir, stores, false)
     }
 
     /// The same with a keeper, for real programs.
-    pub(crate) fn with_keeper(dir: &Path) -> Self {
-        Self::assemble(dir, true)
+    pub(crate) fn with_keeper(dir: &Path, stores: Stores<'_>) -> Self {
+        Self::assemble(dir, stores, true)
     }
 
-    fn assemble(dir: &Path, has_keeper: bool) -> Self {
+    fn assemble(dir: &Path, stores: Stores<'_>, has_keeper: bool) -> Self {
         let zones = Arc::new(Zones::bundled());
-        let url = StoreUrl::Sqlite(dir.join("cronhold.db"));
-        let around = Around { clock: Arc::new(clock::now), zones: Arc::clone(&zones) };
-        let store = cronhold_wiring::open(&url, around).expect("a store");
+        let around = Around::new(Arc::new(clock::now), Arc::clone(&zones));
+        let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
         let surroundings = Surroundings::new([]);
         let log = Log::new(Weight::Trouble, std::io::sink());
@@ -183,7 +186,7 @@ fn job(yaml: &str, zones: &Arc<Zones>) -> Job {
 
 /// An empty directory for one measurement.
 pub(crate) fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("heart-{name}-{}", std::process::id()));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).expect("a directory");
     dir

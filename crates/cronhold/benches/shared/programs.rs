@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use cronhold_daemon::clock::SystemClock;
 use cronhold_engine::Clock;
-use cronhold_schedule::{Instant, Span};
+use cronhold_schedule::Instant;
 use tokio::task::JoinSet;
 
 use crate::report::{Report, Target};
-use crate::rig::{Rig, block_on, job_id, scratch, seconds};
+use crate::rig::{Rig, Stores, block_on, job_id, scratch, seconds};
 use crate::throughput::number;
 
 /// Programs that are in flight at once.
@@ -21,9 +20,6 @@ const RUNS: usize = 4_000;
 const FEW: usize = 4;
 const FEW_ROUNDS: usize = 50;
 const AT_ONCE: usize = 1_000;
-const SLEEPERS: usize = 1_000;
-const LOOK_EVERY: Span = Span::from_millis(20);
-const OUTPUT: u64 = 1 << 30;
 
 /// Seconds that a bare loop needs for so many programs.
 pub(crate) fn bare(report: &mut Report, clock: &dyn Clock) -> f64 {
@@ -52,11 +48,11 @@ fn wait(child: Option<Child>) {
     }
 }
 
-/// Programs in a second, each fully recorded, against the seconds that one takes in a bare loop.
-pub(crate) fn rate(report: &mut Report, bare: f64) {
+/// Programs in a second, each fully recorded.
+pub(crate) fn rate(stores: Stores<'_>) -> f64 {
     let dir = scratch("programs");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir);
+    let rate = block_on(async {
+        let rig = Rig::with_keeper(&dir, stores);
         rig.put_jobs(IN_FLIGHT, |_| "program: [/bin/true]\noverlap: allow\n".to_owned()).await;
         for job in 0..IN_FLIGHT {
             Rig::run_once(&rig.node, job_id(job)).await;
@@ -74,28 +70,28 @@ pub(crate) fn rate(report: &mut Report, bare: f64) {
             while asked.try_join_next().is_some() {}
         }
         let rate = number(ended as u64) / seconds(rig.clock.uptime().minus(begin));
-        report.compare("process runs, fully recorded", rate, "/s", Target::AtLeast(0.7 / bare));
-        report.compare("  of the bare loop", rate * bare, "", Target::AtLeast(0.7));
         rig.stop().await;
+        rate
     });
     let _ = fs::remove_dir_all(dir);
+    rate
 }
 
 /// How late programs start: few at the same second, and many at one instant. The program tells the time by itself, and
 /// needs time for that; so the same program is started without us as well, in the same way, and both are told.
-pub(crate) fn lateness(report: &mut Report) {
+pub(crate) fn lateness(report: &mut Report, stores: Stores<'_>) {
     let part = |late: &[f64], percent: usize| late[(late.len() - 1) * percent / 100];
     let alone = bare_lateness();
     report.note("bare start, until the program tells the time: median", part(&alone, 50), "ms");
     report.note("bare start, until the program tells the time: p99", part(&alone, 99), "ms");
-    let few = measure_lateness("lateness", FEW, FEW_ROUNDS, |_| "{every: 1s}".to_owned());
+    let few = measure_lateness("lateness", stores, FEW, FEW_ROUNDS, 1);
     report.compare("start lateness at 4 a second: median", part(&few, 50), "ms", Target::AtMost(2.0));
     report.compare("start lateness at 4 a second: p99", part(&few, 99), "ms", Target::AtMost(10.0));
     report.note("  more than a bare start: median", part(&few, 50) - part(&alone, 50), "ms");
     report.note("  more than a bare start: p99", part(&few, 99) - part(&alone, 99), "ms");
     let alone = bare_at_once();
     report.note("bare loop: 1000 programs that tell the time into files: last", alone, "ms");
-    let many = measure_lateness("at-once-programs", AT_ONCE, 3, |_| "{every: 5s}".to_owned());
+    let many = measure_lateness("at-once-programs", stores, AT_ONCE, 3, 5);
     report.note("1000 programs due at one instant: median", part(&many, 50), "ms");
     report.compare("1000 programs due at one instant: last", part(&many, 100), "ms", Target::AtMost(1.3 * alone));
 }
@@ -157,12 +153,12 @@ fn told_after(text: &str, micros: i64) -> Option<f64> {
 }
 
 /// Milliseconds from due to start, sorted.
-fn measure_lateness(name: &str, jobs: usize, rounds: usize, schedule: impl Fn(usize) -> String) -> Vec<f64> {
+fn measure_lateness(name: &str, stores: Stores<'_>, jobs: usize, rounds: usize, every: u32) -> Vec<f64> {
     let dir = scratch(name);
     let runs = block_on(async {
-        let rig = Rig::with_keeper(&dir);
-        let yaml = |job| format!("program: [/bin/date, +%s%N]\noverlap: allow\nschedule: {}\n", schedule(job));
-        rig.put_jobs(jobs, yaml).await;
+        let rig = Rig::with_keeper(&dir, stores);
+        let yaml = format!("program: [/bin/date, +%s%N]\noverlap: allow\nschedule: {{every: {every}s}}\n");
+        rig.put_jobs(jobs, |_| yaml.clone()).await;
         // The first may have come while jobs were put.
         let mut runs = collect(&rig, jobs).await;
         runs.clear();
@@ -185,73 +181,4 @@ pub(crate) async fn collect(rig: &Rig, many: usize) -> Vec<std::sync::Arc<cronho
         runs.extend(rig.notes.ended.take(many));
     }
     runs
-}
-
-/// What a program that runs costs the keeper, and how fast outputs are.
-pub(crate) fn burden(report: &mut Report, clock: &dyn Clock) {
-    let dir = scratch("burden");
-    block_on(async {
-        let rig = Rig::with_keeper(&dir);
-        rig.put_jobs(1, |_| "program: [/bin/sleep, 300]\noverlap: allow\n".to_owned()).await;
-        Rig::run_once(&rig.node, job_id(0)).await;
-        rig.clock.sleep(Span::from_secs(2)).await;
-        let before = resident(&dir);
-        let mut asked = JoinSet::new();
-        for _ in 0..SLEEPERS {
-            let node = rig.node.clone();
-            asked.spawn(async move { Rig::run_once(&node, job_id(0)).await });
-        }
-        asked.join_all().await;
-        while processes(&dir) <= SLEEPERS {
-            rig.clock.sleep(LOOK_EVERY).await;
-        }
-        let each = (resident(&dir) - before) / number(SLEEPERS as u64);
-        report.note("keeper with one program", before, "kB");
-        report.note("  and for each that runs", each, "kB");
-        let _ = Command::new("pkill").args(["-P", &keeper(&dir)]).status();
-        collect(&rig, SLEEPERS + 1).await;
-
-        let writer = format!("program: [head, -c, \"{OUTPUT}\", /dev/zero]\noverlap: allow\n");
-        rig.put_jobs(1, |_| writer.clone()).await;
-        let begin = rig.clock.uptime();
-        Rig::run_once(&rig.node, job_id(0)).await;
-        collect(&rig, 1).await;
-        let ours = seconds(rig.clock.uptime().minus(begin));
-        rig.stop().await;
-        let begin = clock.uptime();
-        let file = fs::File::create(dir.join("bare")).expect("a file");
-        let bare = Command::new("head").args(["-c", &OUTPUT.to_string(), "/dev/zero"]).stdout(file).status();
-        assert!(bare.expect("a program").success());
-        let bare = seconds(clock.uptime().minus(begin));
-        let megabytes = number(OUTPUT) / 1e6;
-        report.note("bare: one program writes 1 GiB into a file", megabytes / bare, "MB/s");
-        report.note("output of a run: 1 GiB written and recorded", megabytes / ours, "MB/s");
-    });
-    let _ = fs::remove_dir_all(dir);
-}
-
-/// The number of the keeper's process.
-pub(crate) fn keeper(dir: &Path) -> String {
-    let words = format!("\0keeper\0--data\0{}\0", dir.display());
-    let processes = fs::read_dir("/proc").expect("a list of processes").filter_map(Result::ok);
-    let mut pids = processes.filter_map(|entry| entry.file_name().into_string().ok());
-    let is_keeper = |pid: &String| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&words)
-    };
-    pids.find(is_keeper).expect("a keeper")
-}
-
-/// Kilobytes of memory that the keeper has.
-pub(crate) fn resident(dir: &Path) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", keeper(dir))).expect("it lives");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
-}
-
-/// How many children the keeper has.
-pub(crate) fn processes(dir: &Path) -> usize {
-    let pid = keeper(dir);
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it lives");
-    children.split_whitespace().count()
 }

@@ -1,0 +1,107 @@
+//! Nodes that share many jobs, each due every second, while one after the other is killed with all its programs and
+//! started again: nothing runs twice, nothing is forgotten, and the next due run is not late.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use cronhold_daemon::clock::now;
+use cronhold_schedule::{Instant, Span};
+use serde_json::json;
+
+use crate::late::micros;
+use crate::place::{Node, Place, Side, rest};
+use crate::report::{Report, Target};
+use crate::throughput::number;
+
+const JOBS: usize = 500;
+/// Time between two kills, and how long the dead are away.
+const EVERY: Span = Span::from_secs(15);
+const AWAY: Span = Span::from_secs(5);
+/// Time for the last runs to get their outcome: that of the dead is known when nobody has heard of them for long enough.
+const SETTLE: Span = Span::from_secs(60);
+/// How late the next due run may be after a kill.
+const LATE_MOST_MILLIS: f64 = 1_000.0;
+/// Doubled and missing ones that are shown.
+const SHOWN_MAX: usize = 10;
+
+/// Starts of programs by job and second, each with how many microseconds it was late.
+type Starts = BTreeMap<(String, i64), Vec<u64>>;
+
+pub(crate) fn measure(report: &mut Report, place: &mut Place, nodes: usize, seconds: u64) {
+    let starts = place.starts().display().to_string();
+    let cmd = format!("echo \"$EPOCHREALTIME $CRONHOLD_JOB $CRONHOLD_NOMINAL_TIME\" >> {starts}");
+    place.put_jobs(JOBS, &cmd, false, |_| json!({"second": "*"}));
+    let name = |number: usize| format!("node-{number}");
+    let mut running: Vec<Node> = (0..nodes).map(|number| place.start(Side::Cronhold, &name(number))).collect();
+    rest(AWAY);
+    let begin = now().secs_up();
+    let mut kills = Vec::new();
+    let rounds = usize::try_from(seconds / EVERY.secs()).expect("few rounds");
+    for round in 0..rounds {
+        rest(EVERY.minus(AWAY));
+        kills.push(now());
+        drop(running.remove(0));
+        rest(AWAY);
+        running.push(place.start(Side::Cronhold, &name(round % nodes)));
+    }
+    let end = now().secs();
+    rest(SETTLE);
+    let found = read(place);
+    let of = format!("kills: {nodes} nodes, {JOBS} jobs every second for {seconds} s");
+    report.note(format!("{of}: kills"), number(kills.len() as u64), "");
+    judge(report, &found, begin..end, &running);
+    lateness(report, &found, &kills, begin..end);
+}
+
+fn read(place: &Place) -> Starts {
+    let text = fs::read_to_string(place.starts()).expect("programs have begun");
+    let mut found = Starts::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let [Some(at), Some(job), Some(nominal)] = [words.next(), words.next(), words.next()] else { continue };
+        let (Some(at), Ok(nominal)) = (micros(at), Instant::parse(nominal)) else { continue };
+        let late = Instant::from_micros(at).since(nominal).micros();
+        found.entry((job.to_owned(), nominal.secs())).or_default().push(late);
+    }
+    found
+}
+
+/// What was started more often than once, or not at all; and of those, what has no outcome in the store.
+fn judge(report: &mut Report, found: &Starts, span: std::ops::Range<i64>, running: &[Node]) {
+    let doubled: Vec<_> = found.iter().filter(|(_, starts)| starts.len() > 1).map(|(which, _)| which).collect();
+    doubled.iter().take(SHOWN_MAX).for_each(|which| println!("doubled: {which:?}"));
+    let all = JOBS * usize::try_from(span.end - span.start).expect("it went on");
+    let started = found.keys().filter(|(_, second)| span.contains(second)).count();
+    report.note("  occurrences", number(all as u64), "");
+    report.note("  programs started", number(started as u64), "");
+    report.note("  with an outcome instead: lost with their node, or skipped", number((all - started) as u64), "");
+    report.compare("  doubled", number(doubled.len() as u64), "", Target::AtMost(0.0));
+    let (since, until) = (Instant::from_secs(span.start).to_string(), Instant::from_secs(span.end).to_string());
+    let holes = running.iter().find_map(|node| match node {
+        Node::Cronhold(daemon) => daemon.ask(&["holes", "--since", &since, "--until", &until]),
+        Node::Cronken(_) => None,
+    });
+    let holes = holes.and_then(|holes| holes["found"].as_u64()).expect("a node answers");
+    report.compare("  lost: occurrences without an outcome", number(holes), "", Target::AtMost(0.0));
+}
+
+/// How late the runs were that were due next after a kill, and all others.
+fn lateness(report: &mut Report, found: &Starts, kills: &[Instant], span: std::ops::Range<i64>) {
+    let next: Vec<i64> = kills.iter().map(|kill| kill.secs_up()).collect();
+    let of = |is_wanted: &dyn Fn(i64) -> bool| {
+        let wanted = found.iter().filter(|((_, second), _)| span.contains(second) && is_wanted(*second));
+        let mut late: Vec<u64> = wanted.filter_map(|(_, starts)| starts.first().copied()).collect();
+        late.sort_unstable();
+        [50, 99, 100].map(|percent| {
+            number(late.get(late.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0)) / 1_000.0
+        })
+    };
+    let [median, most, last] = of(&|second| next.contains(&second));
+    report.note("  due next after a kill: late, median", median, "ms");
+    report.note("  due next after a kill: late, p99", most, "ms");
+    report.compare("  due next after a kill: late, last", last, "ms", Target::AtMost(LATE_MOST_MILLIS));
+    let [median, most, last] = of(&|second| !next.contains(&second));
+    report.note("  all others: late, median", median, "ms");
+    report.note("  all others: late, p99", most, "ms");
+    report.note("  all others: late, last", last, "ms");
+}

@@ -1,0 +1,48 @@
+//! Jobs that are due in one second, on either side: how late their programs start, and how many do.
+
+use std::fs;
+
+use cronhold_daemon::clock::now;
+use cronhold_schedule::{Instant, Span};
+use serde_json::json;
+
+use crate::place::{Place, SIDES, rest};
+use crate::report::Report;
+use crate::throughput::number;
+
+/// Seconds between two instants at which all jobs are due.
+const PERIOD: u32 = 10;
+/// Instants that are looked at.
+const ROUNDS: u32 = 2;
+/// Time for a node to get ready before the first of them.
+const BEFORE: Span = Span::from_secs(1);
+
+pub(crate) fn measure(report: &mut Report, place: &mut Place, jobs: usize) {
+    for side in SIDES {
+        let cmd = format!("echo $EPOCHREALTIME >> {}", place.starts().display());
+        place.put_jobs(jobs, &cmd, true, |_| json!({"second": format!("*/{PERIOD}")}));
+        let node = place.start(side, "node");
+        let period = i64::from(PERIOD);
+        let first = Instant::from_secs((now().plus(BEFORE).secs() / period + 1) * period);
+        let end = first.plus(Span::from_secs(u64::from(PERIOD * ROUNDS)));
+        rest(end.since(now()));
+        drop(node);
+        let text = fs::read_to_string(place.starts()).unwrap_or_default();
+        let times = text.lines().filter_map(micros).filter(|time| (first.micros()..end.micros()).contains(time));
+        let mut late: Vec<u64> = times.map(|time| time.rem_euclid(period * 1_000_000).unsigned_abs()).collect();
+        late.sort_unstable();
+        let part = |percent: usize| late.get(late.len().saturating_sub(1) * percent / 100).copied().unwrap_or(0);
+        let of = format!("{}, {jobs} jobs due in one second", side.name());
+        let started = number(late.len() as u64) / f64::from(ROUNDS) / number(jobs as u64);
+        report.note(format!("{of}: started"), 100.0 * started, "%");
+        report.note(format!("{of}: late, median"), number(part(50)) / 1_000.0, "ms");
+        report.note(format!("{of}: late, p99"), number(part(99)) / 1_000.0, "ms");
+        report.note(format!("{of}: late, last"), number(part(100)) / 1_000.0, "ms");
+    }
+}
+
+/// A time such as `1794832464.029690`, in microseconds.
+pub(crate) fn micros(text: &str) -> Option<i64> {
+    let (seconds, part) = text.split_once(['.', ','])?;
+    Some(seconds.parse::<i64>().ok()? * 1_000_000 + part.parse::<i64>().ok()?)
+}

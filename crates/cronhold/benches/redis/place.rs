@@ -1,0 +1,162 @@
+//! One Redis for all measurements, and on it nodes of either side, each with the same jobs in the form that both read.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use cronhold_daemon::clock::SystemClock;
+use cronhold_engine::Clock;
+use cronhold_schedule::Span;
+use cronhold_store_redis::testing::Server;
+use cronhold_wiring::StoreUrl;
+use serde_json::{Map, Value, json};
+
+use crate::processes::{end_keeper_of, eventually};
+use crate::python::{PythonClient, PythonNode};
+use crate::rig::{block_on, scratch};
+
+/// Who runs the jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Cronken,
+    Cronhold,
+}
+
+/// Both, in the order in which they are measured.
+pub(crate) const SIDES: [Side; 2] = [Side::Cronken, Side::Cronhold];
+
+impl Side {
+    /// What the report calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cronken => "Cronken",
+            Self::Cronhold => "Cronhold",
+        }
+    }
+}
+
+/// The server, and a directory for what programs write.
+pub(crate) struct Place {
+    pub(crate) server: Server,
+    pub(crate) dir: PathBuf,
+    client: PythonClient,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let server = Server::start();
+        let client = PythonClient::start(server.port());
+        Self { server, dir: scratch("redis"), client }
+    }
+
+    /// A store of its own for a directory.
+    pub(crate) fn store_of(&self, dir: &Path) -> StoreUrl {
+        let name = dir.file_name().expect("a directory has a name").to_string_lossy();
+        let url = format!("redis://127.0.0.1:{}?namespace={{{name}}}", self.server.port());
+        StoreUrl::parse(&url).expect("it is well formed")
+    }
+
+    /// Forgets everything, and puts jobs in Cronken's form: `many` of them, each due as `cron_args` says for its number.
+    pub(crate) fn put_jobs(&mut self, many: usize, cmd: &str, lock: bool, cron_args: impl Fn(usize) -> Value) {
+        self.server.cli(&["FLUSHALL"]);
+        // A keeper that was killed may still be about to write.
+        eventually("what was there is gone", || fs::remove_dir_all(&self.dir).is_ok());
+        fs::create_dir_all(&self.dir).expect("a directory");
+        let form = |number| json!({"cron_args": cron_args(number), "job_args": {"cmd": cmd, "lock": lock, "ttl": 10}});
+        let jobs: Map<String, Value> = (0..many).map(|number| (format!("job-{number}"), form(number))).collect();
+        self.client.ask("set_jobs", json!({"jobs": jobs}));
+    }
+
+    /// The file in which programs say that they have begun.
+    pub(crate) fn starts(&self) -> PathBuf {
+        self.dir.join("starts")
+    }
+
+    /// Starts a node, and waits until it is ready. Neither side tells more than trouble.
+    pub(crate) fn start(&self, side: Side, name: &str) -> Node {
+        let log = self.dir.join(format!("{name}.log"));
+        match side {
+            Side::Cronken => Node::Cronken(PythonNode::start(self.server.port(), &["--quiet", "--name", name], &log)),
+            Side::Cronhold => Node::Cronhold(Daemon::start(self.server.port(), self.dir.join(name), name)),
+        }
+    }
+
+    /// A number that the server tells of itself.
+    pub(crate) fn told(&self, section: &str, field: &str) -> u64 {
+        let text = self.server.cli(&["INFO", section]);
+        let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        // Of a command it tells several numbers, the first of which is how often it was called.
+        let first = value.map(|value| value.trim().trim_start_matches("calls=").split(',').next().unwrap_or_default());
+        first.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A node of one side. It is killed when the measurement is done with it.
+pub(crate) enum Node {
+    Cronken(PythonNode),
+    Cronhold(Daemon),
+}
+
+impl Node {
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        match self {
+            Self::Cronken(node) => node.pid().as_raw_nonzero().get().unsigned_abs(),
+            Self::Cronhold(daemon) => daemon.child.id(),
+        }
+    }
+}
+
+/// A real daemon, with what its keeper keeps.
+pub(crate) struct Daemon {
+    child: Child,
+    home: PathBuf,
+}
+
+impl Daemon {
+    fn start(port: u16, home: PathBuf, name: &str) -> Self {
+        fs::create_dir_all(&home).expect("a directory");
+        let log = home.join("log");
+        let mut command = bare(&home);
+        let store = format!("redis://127.0.0.1:{port}");
+        command.args(["up", "--quiet", "--listen", "127.0.0.1:0", "--name", name, "--store", &store]);
+        let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
+        let daemon = Self { child, home };
+        // One that tells of trouble only does not say that it is ready, but it answers.
+        eventually("the daemon is ready", || daemon.ask(&["nodes"]).is_some());
+        daemon
+    }
+
+    /// What a command answers to programs; nothing, when it was refused.
+    pub(crate) fn ask(&self, args: &[&str]) -> Option<Value> {
+        let output = bare(&self.home).args(args).args(["-o", "json"]).output().expect("the binary starts");
+        serde_json::from_slice(&output.stdout).ok()
+    }
+}
+
+impl Drop for Daemon {
+    /// It ends without a word, and its programs with it, as in a power cut.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        end_keeper_of(&self.home);
+    }
+}
+
+/// The binary, without what somebody's shell sets.
+fn bare(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("CRONHOLD_DATA", home).stdin(Stdio::null());
+    command
+}
+
+/// Lets time pass.
+pub(crate) fn rest(span: Span) {
+    block_on(async { SystemClock::new().expect("a timer").sleep(span).await });
+}

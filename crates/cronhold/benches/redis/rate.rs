@@ -1,0 +1,60 @@
+//! Programs in a second that either side keeps up, and what one of them costs the server: the same jobs, due every second,
+//! more of them from time to time.
+
+use std::fs;
+
+use cronhold_schedule::Span;
+use serde_json::json;
+
+use crate::place::{Place, SIDES, Side, rest};
+use crate::report::{Report, Target};
+use crate::rig::seconds;
+use crate::throughput::number;
+
+/// Jobs that are due every second.
+const LOADS: [usize; 5] = [10, 250, 500, 1_000, 2_000];
+const WARM_UP: Span = Span::from_secs(4);
+const FOR: Span = Span::from_secs(12);
+/// As many programs in a second as Cronken, and this many times more.
+const TIMES_MORE: f64 = 4.0;
+
+pub(crate) fn measure(report: &mut Report, place: &mut Place) {
+    let mut best = [0.0; SIDES.len()];
+    for load in LOADS {
+        for (side, best) in SIDES.into_iter().zip(&mut best) {
+            *best = f64::max(*best, one(report, place, side, load));
+        }
+    }
+    for (side, best) in SIDES.into_iter().zip(best) {
+        report.note(format!("{}, process runs: the most", side.name()), best, "/s");
+    }
+    let [theirs, ours] = best;
+    report.compare("  ours for one of Cronken's", ours / theirs.max(1.0), "", Target::AtLeast(TIMES_MORE));
+}
+
+/// Programs in a second with so many jobs.
+fn one(report: &mut Report, place: &mut Place, side: Side, load: usize) -> f64 {
+    let cmd = format!("echo >> {}", place.starts().display());
+    place.put_jobs(load, &cmd, true, |_| json!({"second": "*"}));
+    let node = place.start(side, "node");
+    rest(WARM_UP);
+    let read = |place: &Place| {
+        let starts = fs::metadata(place.starts()).map_or(0, |file| file.len());
+        let scripts = place.told("commandstats", "cmdstat_evalsha") + place.told("commandstats", "cmdstat_eval");
+        let (reads, all) =
+            (place.told("stats", "total_reads_processed"), place.told("stats", "total_commands_processed"));
+        [starts, scripts, reads, all]
+    };
+    let before = read(place);
+    rest(FOR);
+    let after = read(place);
+    drop(node);
+    let [runs, scripts, reads, all] = [0, 1, 2, 3].map(|at| number(after[at] - before[at]));
+    let rate = runs / seconds(FOR);
+    let of = format!("{}, {load} jobs every second", side.name());
+    report.note(format!("{of}: process runs"), rate, "/s");
+    report.note(format!("{of}: reads of the server in a run"), reads / runs.max(1.0), "");
+    report.note(format!("{of}: scripts in a run"), scripts / runs.max(1.0), "");
+    report.note(format!("{of}: commands in a run, in scripts too"), all / runs.max(1.0), "");
+    rate
+}

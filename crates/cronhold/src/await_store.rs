@@ -1,0 +1,43 @@
+//! A daemon that is started before its store waits for it. Nothing is read or listened on meanwhile, so that whoever asks
+//! is told at once that there is no daemon yet.
+
+use cronhold_cli::Failure;
+use cronhold_engine::Clock;
+use cronhold_schedule::Span;
+use cronhold_store::Store;
+
+use crate::clock::SystemClock;
+use crate::daemon::{gave_up, no_executor};
+use crate::log::{Log, Weight};
+
+/// How soon a store that is away is asked again, at first.
+const WAIT_MIN: Span = Span::from_millis(100);
+/// How soon it is asked again in the long run.
+const WAIT_MAX: Span = Span::from_secs(2);
+
+/// Waits until a store that others share answers; it is told once why it does not. One that is broken is not waited for.
+/// Must be called inside the executor.
+pub(crate) async fn await_store(store: &dyn Store, log: &Log) -> Result<(), Failure> {
+    if !store.is_shared() {
+        return Ok(());
+    }
+    let clock = SystemClock::new().map_err(|error| no_executor(&error))?;
+    let (mut wait, mut told) = (WAIT_MIN, None);
+    loop {
+        let fault = match store.time().await {
+            Err(fault) if fault.is_passing() => fault.to_string(),
+            Err(fault) => return Err(gave_up(&fault)),
+            Ok(_) => break,
+        };
+        if told.as_ref() != Some(&fault) {
+            log.say(Weight::Trouble, format!("{fault}; it is waited for"));
+            told = Some(fault);
+        }
+        clock.sleep(wait).await;
+        wait = wait.plus(wait).min(WAIT_MAX);
+    }
+    if told.is_some() {
+        log.say(Weight::Trouble, "the store is there");
+    }
+    Ok(())
+}

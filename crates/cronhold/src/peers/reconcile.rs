@@ -1,0 +1,393 @@
+//! One job in two places: as it stands where other programs write as well, and as we have it. What has to be asked of the
+//! node and what has to be written there so that both say the same. Pure, so that every case stands in one table.
+//!
+//! Whoever changed something last wins, field by field: others change only what their form can say, and what they left as
+//! we wrote it stays as we have it. A job that comes from a job file is changed by nobody else; pausing it is no change.
+
+use std::sync::Arc;
+
+use cronhold_core::command::{Command, Provided};
+use cronhold_core::record::{JobRecord, Source};
+use cronhold_core::{Job, JobId, JobUid};
+use cronhold_jobfile::foreign::cronken::{self, CronkenRead, Options};
+use cronhold_jobfile::foreign::{FieldMistake, Form};
+use cronhold_store::{Settle, SharedForm, Standing};
+
+/// A job as we have it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ours<'a> {
+    pub(super) record: &'a JobRecord,
+    /// Whether it is paused, whatever its definition says.
+    pub(super) is_paused: bool,
+}
+
+/// What has to happen for one job.
+#[derive(Debug, Default)]
+pub(super) struct Step {
+    /// Asked one after the other. When one is refused the rest is left, and looked at again later.
+    pub(super) commands: Vec<Command>,
+    /// Written afterwards.
+    pub(super) settle: Option<Settle>,
+    /// What nodes of another kind have to be told, because they would not look.
+    pub(super) news: Option<News>,
+    /// What is wrong with the form. The job stays as it was.
+    pub(super) mistakes: Vec<FieldMistake>,
+    /// Whether somebody has changed what only a job file can change.
+    pub(super) is_overruled: bool,
+}
+
+/// What nodes of another kind have to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// The job is paused.
+    Paused,
+    /// It goes on.
+    Resumed,
+    /// It is another one, or is gone.
+    Changed,
+}
+
+/// What has to happen so that both places say the same. `was_removed` is whether somebody had the job removed here and
+/// wants its form to stay for now. `uid` is that of the job, if it is new.
+pub(super) fn reconcile(
+    id: &JobId,
+    form: &SharedForm,
+    ours: Option<Ours<'_>>,
+    was_removed: bool,
+    uid: JobUid,
+    options: &Options<'_>,
+) -> Step {
+    let Some(text) = &form.text else { return without_form(form, ours, options) };
+    let read = cronken::read(text, options);
+    match (&read.job, ours) {
+        (None, Some(ours)) if is_of_file(ours.record) => {
+            Step { is_overruled: true, ..refreshed(form, ours, &read, options) }
+        }
+        // Nobody's work is overwritten because of a mistake in it.
+        (None, _) => Step { mistakes: read.mistakes, ..Step::default() },
+        (Some(job), None) => without_job(id, form, (&read, job), was_removed, uid),
+        (Some(_), Some(ours)) if form.standing == Standing::Settled => refreshed(form, ours, &read, options),
+        (Some(job), Some(ours)) => merged(id, form, ours, (&read, job), options),
+    }
+}
+
+/// There is no form. It is written, unless somebody has removed it: then the job goes too.
+fn without_form(form: &SharedForm, ours: Option<Ours<'_>>, options: &Options<'_>) -> Step {
+    let was_there = form.standing == Standing::Changed;
+    match ours {
+        None if was_there => Step { settle: settle(form, None), ..Step::default() },
+        None => Step::default(),
+        Some(Ours { record, .. }) if was_there && !is_of_file(record) => {
+            let provided = Provided::As { uid: record.uid, revision: record.revision };
+            let removal = Command::RemoveJob { id: record.id.clone(), source: record.source.clone(), provided };
+            Step { commands: vec![removal], settle: settle(form, None), ..Step::default() }
+        }
+        Some(ours) => {
+            let text = shown(&ours.record.job, ours.is_paused, None, options).to_string();
+            let (settle, news) = (settle(form, Some(text)), Some(News::Changed));
+            Step { settle, news, is_overruled: was_there, ..Step::default() }
+        }
+    }
+}
+
+/// There is no job. It is made, unless it was here before and was removed here. A form of which a validation said that it
+/// was wrong never was a job, though it may be one by now.
+fn without_job(
+    id: &JobId,
+    form: &SharedForm,
+    (read, job): (&CronkenRead, &Job),
+    was_removed: bool,
+    uid: JobUid,
+) -> Step {
+    if form.standing == Standing::Settled && read.validation_errors.is_none() {
+        let step = Step { settle: settle(form, None), news: Some(News::Changed), ..Step::default() };
+        return if was_removed { Step::default() } else { step };
+    }
+    let (id, job, source) = (id.clone(), Arc::new(job.clone()), Source::Foreign);
+    let put = Command::PutJob { id, job, source, uid, provided: Provided::New };
+    let text = rewritten(form, &read.form, &cronken::without_errors(read.form.clone()));
+    Step { commands: vec![put], settle: settle(form, text), ..Step::default() }
+}
+
+/// The form is written as our job is, where it says something else.
+fn refreshed(form: &SharedForm, ours: Ours<'_>, read: &CronkenRead, options: &Options<'_>) -> Step {
+    let new = shown(&ours.record.job, ours.is_paused, Some(&read.form), options);
+    if new == read.form && form.standing == Standing::Settled {
+        return Step::default();
+    }
+    let new_text = rewritten(form, &read.form, &new);
+    let news = news(read.job.as_ref(), &new, options);
+    Step { settle: settle(form, new_text), news, ..Step::default() }
+}
+
+/// Somebody has changed the form: the job becomes what it says, as far as it says something else than we would.
+fn merged(
+    id: &JobId,
+    form: &SharedForm,
+    ours: Ours<'_>,
+    (read, theirs): (&CronkenRead, &Job),
+    options: &Options<'_>,
+) -> Step {
+    let Ours { record, is_paused } = ours;
+    let base = cronken::read_form(&shown(&record.job, is_paused, None, options), options).job;
+    let job = merge(&record.job, base.as_ref(), theirs);
+    let is_file = is_of_file(record);
+    let is_changed = job != *record.job;
+    let mut commands = Vec::new();
+    if theirs.paused && !is_paused {
+        let why = "in the definition that other programs share".to_owned();
+        commands.push(Command::Pause { job: Some(id.clone()), why });
+    }
+    if is_changed && !is_file {
+        let provided = Provided::As { uid: record.uid, revision: record.revision };
+        let (id, job, source) = (id.clone(), Arc::new(job.clone()), record.source.clone());
+        commands.push(Command::PutJob { id, job, source, uid: record.uid, provided });
+    }
+    if !theirs.paused && is_paused {
+        commands.push(Command::Resume { job: Some(id.clone()) });
+    }
+    let job = if is_file { &*record.job } else { &job };
+    let new = shown(job, theirs.paused, Some(&read.form), options);
+    let news = news(Some(theirs), &new, options);
+    let settle = settle(form, rewritten(form, &read.form, &new));
+    Step { commands, settle, news, is_overruled: is_file && is_changed, mistakes: Vec::new() }
+}
+
+/// Our job with what somebody has changed of it. `base` is how the job looks in their form: what they left so, they did
+/// not mean to change, and it may be all that the form can say of something richer.
+fn merge(ours: &Job, base: Option<&Job>, theirs: &Job) -> Job {
+    let mut job = ours.clone();
+    if base.is_none_or(|base| base.schedules != theirs.schedules) {
+        job.schedules.clone_from(&theirs.schedules);
+    }
+    if base.is_none_or(|base| base.program != theirs.program) {
+        job.program.clone_from(&theirs.program);
+    }
+    if base.is_none_or(|base| base.lock != theirs.lock) {
+        job.lock.clone_from(&theirs.lock);
+    }
+    if base.is_none_or(|base| base.ttl != theirs.ttl) {
+        job.ttl = theirs.ttl;
+    }
+    job
+}
+
+/// Our job in their form. There `paused` says how it is now, and not how it was meant to begin.
+fn shown(job: &Job, is_paused: bool, found: Option<&Form>, options: &Options<'_>) -> Form {
+    cronken::without_errors(cronken::write(&Job { paused: is_paused, ..job.clone() }, found, options).form)
+}
+
+/// The text of a form from now on: as it was spelled, where it says the same.
+fn rewritten(form: &SharedForm, found: &Form, new: &Form) -> Option<String> {
+    if new == found { form.text.clone() } else { Some(new.to_string()) }
+}
+
+/// Whether a job comes from a job file, which nobody else changes.
+fn is_of_file(record: &JobRecord) -> bool {
+    matches!(record.source, Source::Directory(_))
+}
+
+fn settle(form: &SharedForm, text: Option<String>) -> Option<Settle> {
+    Some(Settle { name: form.name.clone(), found: form.text.clone(), text })
+}
+
+/// What is new in a form that was written.
+fn news(before: Option<&Job>, new: &Form, options: &Options<'_>) -> Option<News> {
+    match (before, cronken::read_form(new, options).job) {
+        (Some(before), Some(after)) if after == *before => None,
+        (Some(before), Some(after)) if (Job { paused: before.paused, ..after.clone() }) == *before => {
+            Some(if after.paused { News::Paused } else { News::Resumed })
+        }
+        _ => Some(News::Changed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::job::Lock;
+    use cronhold_jobfile::foreign::cronken::Dialect;
+    use cronhold_schedule::{Span, Zones};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A job of ours by the names of what is special about it.
+    fn job(words: &str) -> Job {
+        let zones = Zones::bundled();
+        let options = Options { zones: &zones, dialect: Dialect::Cron };
+        let mut job = cronken::read(&form("").to_string(), &options).job.expect("a good form");
+        for word in words.split_whitespace() {
+            match word {
+                "echo" => job.program = cronken::read(&form("echo").to_string(), &options).job.expect("good").program,
+                "rich" => job.timeout = Some(Span::from_secs(60)),
+                "locked" => job.lock = Lock::Job,
+                _ => {}
+            }
+        }
+        job
+    }
+
+    /// A form by the names of what is special about it.
+    fn form(words: &str) -> Value {
+        let mut form =
+            json!({"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10}});
+        for word in words.split_whitespace() {
+            match word {
+                "echo" => form["job_args"]["cmd"] = json!("echo"),
+                "locked" => form["job_args"]["lock"] = json!(true),
+                "hourly" => form["cron_args"] = json!({"cronstring": "0 * * * *"}),
+                "never" => form["cron_args"] = json!({"cronstring": "@never"}),
+                "paused" => form["job_state"] = json!({"paused": true}),
+                "going" => form["job_state"] = json!({"paused": false}),
+                "noted" => form["note"] = json!("theirs"),
+                "wrong" => form["cron_args"] = json!({"cronstring": "nonsense"}),
+                "judged" => form["job_state"] = json!({"validation_errors": "wrong"}),
+                other => panic!("{other}"),
+            }
+        }
+        form
+    }
+
+    /// What is special about a form that was written.
+    fn described(text: &str) -> String {
+        let written: Value = serde_json::from_str(text).expect("JSON");
+        let all = ["echo", "locked", "hourly", "never", "paused", "going", "noted", "wrong"];
+        for count in 0_u32..1 << all.len() {
+            let words: Vec<&str> =
+                all.iter().enumerate().filter(|(at, _)| count >> at & 1 == 1).map(|(_, word)| *word).collect();
+            let words = words.join(" ");
+            if form(&words) == written {
+                return if words.is_empty() { "plain".to_owned() } else { words };
+            }
+        }
+        panic!("{text}")
+    }
+
+    /// What a step does, in words.
+    fn words(step: &Step, options: &Options<'_>) -> String {
+        let mut words: Vec<String> = Vec::new();
+        for command in &step.commands {
+            words.push(match command {
+                Command::PutJob { job, source, provided, .. } => {
+                    let form = shown(job, job.paused, None, options).to_string();
+                    let rich = if job.timeout.is_some() { " rich" } else { "" };
+                    format!("put {}{rich} ({source}, {})", described(&form), provided_words(provided))
+                }
+                Command::RemoveJob { provided, .. } => format!("remove ({})", provided_words(provided)),
+                Command::Pause { .. } => "pause".to_owned(),
+                Command::Resume { .. } => "resume".to_owned(),
+                other => panic!("{other:?}"),
+            });
+        }
+        match &step.settle {
+            None => {}
+            Some(Settle { text: None, .. }) => words.push("forget".to_owned()),
+            Some(Settle { found, text: Some(text), .. }) if found.as_ref() == Some(text) => {
+                words.push("know".to_owned());
+            }
+            Some(Settle { text: Some(text), .. }) => words.push(format!("write {}", described(text))),
+        }
+        words.extend(step.news.map(|news| format!("tell {news:?}")));
+        words.extend((!step.mistakes.is_empty()).then(|| "mistake".to_owned()));
+        words.extend(step.is_overruled.then(|| "overruled".to_owned()));
+        if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+    }
+
+    fn provided_words(provided: &Provided) -> &'static str {
+        match provided {
+            Provided::New => "new",
+            Provided::As { revision: 1, .. } => "as seen",
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The form's standing, what it says, our job, and what has to happen.
+    const CASES: [(&str, &str, &str, &str); 48] = [
+        // Nobody knows the job yet.
+        ("new", "plain", "-", "put plain (foreign, new), know"),
+        ("new", "paused", "-", "put paused (foreign, new), know"),
+        ("new", "wrong", "-", "mistake"),
+        ("new", "-", "-", "nothing"),
+        // We have a job that is not there yet.
+        ("new", "-", "api", "write plain, tell Changed"),
+        ("new", "-", "api is-paused", "write paused, tell Changed"),
+        ("new", "-", "file", "write plain, tell Changed"),
+        ("new", "-", "api rich", "write never, tell Changed"),
+        // Both are there and nothing has changed.
+        ("settled", "plain", "api", "nothing"),
+        ("settled", "noted", "api", "nothing"),
+        ("settled", "never", "api rich", "nothing"),
+        ("settled", "going", "api", "nothing"),
+        // Ours has changed.
+        ("settled", "plain", "api echo", "write echo, tell Changed"),
+        ("settled", "noted", "foreign echo", "write echo noted, tell Changed"),
+        ("settled", "plain", "api is-paused", "write paused, tell Paused"),
+        ("settled", "paused", "api", "write going, tell Resumed"),
+        ("settled", "plain", "api rich", "write never, tell Changed"),
+        ("settled", "plain", "-", "forget, tell Changed"),
+        ("settled", "plain", "removed", "nothing"),
+        // A mistake that was noted there stays for whoever made it.
+        ("settled", "wrong", "-", "mistake"),
+        ("settled", "wrong", "api", "mistake"),
+        // What was wrong once and is good now.
+        ("settled", "judged", "-", "put plain (foreign, new), write plain"),
+        ("changed", "judged", "-", "put plain (foreign, new), write plain"),
+        ("settled", "judged", "api", "write plain"),
+        // Theirs has changed.
+        ("changed", "echo", "api", "put echo (api, as seen), know"),
+        ("changed", "hourly noted", "foreign", "put hourly (foreign, as seen), know"),
+        ("changed", "locked", "api echo", "put locked (api, as seen), know"),
+        ("changed", "paused", "api", "pause, know"),
+        ("changed", "echo paused", "api", "pause, put echo (api, as seen), know"),
+        ("changed", "plain", "api is-paused", "resume, know"),
+        ("changed", "paused", "api is-paused", "know"),
+        ("changed", "noted", "api", "know"),
+        ("changed", "wrong", "api", "mistake"),
+        ("changed", "plain", "removed", "put plain (foreign, new), know"),
+        ("changed", "-", "api", "remove (as seen), forget"),
+        ("changed", "-", "foreign", "remove (as seen), forget"),
+        ("changed", "-", "-", "forget"),
+        // What their form cannot say is not changed by them.
+        ("changed", "never paused", "api rich", "pause, know"),
+        ("changed", "never echo", "api rich", "put echo never rich (api, as seen), know"),
+        ("changed", "hourly", "api rich", "put never rich (api, as seen), write never, tell Changed"),
+        // Job files win, but for pauses.
+        ("changed", "echo", "file", "write plain, tell Changed, overruled"),
+        ("changed", "paused", "file", "pause, know"),
+        ("changed", "echo paused", "file", "pause, write paused, tell Changed, overruled"),
+        ("changed", "wrong", "file", "write plain, tell Changed, overruled"),
+        ("changed", "-", "file", "write plain, tell Changed, overruled"),
+        // Both are there and we have never seen theirs: it counts as a change.
+        ("new", "plain", "api", "know"),
+        ("new", "echo", "api", "put echo (api, as seen), know"),
+        ("new", "echo", "file", "write plain, tell Changed, overruled"),
+    ];
+
+    #[test]
+    fn both_places_come_to_say_the_same() {
+        let zones = Zones::bundled();
+        let options = Options { zones: &zones, dialect: Dialect::Cron };
+        let id = JobId::parse("j").expect("an id");
+        let uid = JobUid::from_bits(7);
+        for (standing, text, ours, expected) in CASES {
+            let standing = match standing {
+                "new" => Standing::New,
+                "settled" => Standing::Settled,
+                _ => Standing::Changed,
+            };
+            let found = (text != "-").then(|| form(text.strip_prefix("plain").unwrap_or(text)).to_string());
+            let shared = SharedForm { name: "j".to_owned(), text: found, standing };
+            let source = match ours.split_whitespace().next() {
+                Some("api") => Some(Source::Api),
+                Some("foreign") => Some(Source::Foreign),
+                Some("file") => Some(Source::Directory(String::new())),
+                _ => None,
+            };
+            let record =
+                source.map(|source| JobRecord::new(id.clone(), uid, Arc::new(job(ours)), "UTC".into(), source));
+            let record = record.as_ref().map(|record| Ours { record, is_paused: ours.contains("is-paused") });
+            let step = reconcile(&id, &shared, record, ours == "removed", uid, &options);
+            assert_eq!(words(&step, &options), expected, "{standing:?} {text} / {ours}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What there is of jobs in both places at one look: forms as other programs have them, and records as we have them.
+//! Forms are read first. Whatever changes after that is newer in our records, and settling compares the form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::JobId;
+use cronhold_core::record::{JobRecord, Key, LockName, Record};
+use cronhold_store::{Fault, Query, Shared, SharedForm, Standing, Store};
+
+/// Records that are read at once.
+const PAGE: usize = 1_000;
+
+/// Which jobs are looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of them.
+    All,
+    /// These.
+    Some(BTreeSet<JobId>),
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub(super) struct Sight {
+    /// Forms by the jobs that they are of; also those of jobs that have none.
+    pub(super) forms: BTreeMap<JobId, SharedForm>,
+    /// Names that cannot be those of a job, with why.
+    pub(super) strange: Vec<(String, String)>,
+    /// Our jobs.
+    pub(super) jobs: BTreeMap<JobId, Arc<JobRecord>>,
+    /// Those of them that are paused.
+    pub(super) paused: BTreeSet<JobId>,
+    /// Jobs that somebody had removed here, and whose forms stay until everything is read again.
+    pub(super) removed: BTreeSet<JobId>,
+}
+
+impl Sight {
+    /// Looks at both places.
+    pub(super) async fn read(store: &dyn Store, shared: &dyn Shared, scope: &Scope) -> Result<Self, Fault> {
+        let mut sight = Self::default();
+        let forms = match scope {
+            Scope::All => shared.forms(None).await?,
+            Scope::Some(ids) => {
+                let names: Vec<String> = ids.iter().map(JobId::to_string).collect();
+                shared.forms(Some(&names)).await?
+            }
+        };
+        for form in forms {
+            match JobId::parse(&form.name) {
+                Ok(id) => drop(sight.forms.insert(id, form)),
+                Err(error) => sight.strange.push((form.name, error.to_string())),
+            }
+        }
+        match scope {
+            Scope::All => sight.read_all(store).await?,
+            Scope::Some(ids) => sight.read_some(store, ids).await?,
+        }
+        for id in sight.jobs.keys() {
+            let absent = || SharedForm { name: id.to_string(), text: None, standing: Standing::New };
+            sight.forms.entry(id.clone()).or_insert_with(absent);
+        }
+        sight.read_removed(store).await?;
+        Ok(sight)
+    }
+
+    async fn read_all(&mut self, store: &dyn Store) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = store.page(&Query::Jobs { after }, PAGE).await?;
+            page.records.iter().for_each(|stored| self.take(&stored.record));
+            let Some(Key::Job(last)) = page.next(PAGE) else { break };
+            after = Some(last);
+        }
+        let mut after = None;
+        loop {
+            let page = store.page(&Query::JobStates { after }, PAGE).await?;
+            page.records.iter().for_each(|stored| self.take(&stored.record));
+            let Some(Key::JobState(last)) = page.next(PAGE) else { return Ok(()) };
+            after = Some(last);
+        }
+    }
+
+    async fn read_some(&mut self, store: &dyn Store, ids: &BTreeSet<JobId>) -> Result<(), Fault> {
+        let keys: Vec<Key> = ids.iter().flat_map(|id| [Key::Job(id.clone()), Key::JobState(id.clone())]).collect();
+        for part in keys.chunks(PAGE) {
+            store.load(part).await?.iter().flatten().for_each(|stored| self.take(&stored.record));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: &Record) {
+        match record {
+            Record::Job(job) => drop(self.jobs.insert(job.id.clone(), Arc::clone(job))),
+            Record::JobState(state) if state.pauses.is_paused() => drop(self.paused.insert(state.job.clone())),
+            _ => {}
+        }
+    }
+
+    /// Only a form that we know and have no job for can be one of those that stay.
+    async fn read_removed(&mut self, store: &dyn Store) -> Result<(), Fault> {
+        let ids: Vec<JobId> = self.forgettable().cloned().collect();
+        let keys: Vec<Key> = ids.iter().map(|id| Key::Lock(removed_lock(id))).collect();
+        let mut marks = Vec::with_capacity(keys.len());
+        for part in keys.chunks(PAGE) {
+            marks.extend(store.load(part).await?);
+        }
+        let marked = ids.into_iter().zip(marks).filter_map(|(id, mark)| mark.map(|_| id));
+        self.removed.extend(marked);
+        Ok(())
+    }
+
+    /// Jobs that we do not have any more, and whose forms are still as we knew them.
+    fn forgettable(&self) -> impl Iterator<Item = &JobId> {
+        let known = |form: &SharedForm| form.text.is_some() && form.standing == Standing::Settled;
+        self.forms.iter().filter(move |(id, form)| known(form) && !self.jobs.contains_key(*id)).map(|(id, _)| id)
+    }
+
+    /// Somebody has lost all forms at once: nobody removes all jobs in that way, and ours are kept. Answers how many.
+    pub(super) fn keep_when_all_forms_are_gone(&mut self) -> usize {
+        let is_gone = |form: &SharedForm| form.text.is_none() && form.standing == Standing::Changed;
+        let gone = self.forms.values().filter(|form| is_gone(form)).count();
+        if gone < 2 || !self.strange.is_empty() || self.forms.values().any(|form| form.text.is_some()) {
+            return 0;
+        }
+        self.forms.values_mut().filter(|form| is_gone(form)).for_each(|form| form.standing = Standing::New);
+        gone
+    }
+
+    /// Whether all of our jobs are gone at once while their forms are there.
+    pub(super) fn has_lost_all_jobs(&self) -> bool {
+        self.jobs.is_empty() && self.forgettable().filter(|id| !self.removed.contains(*id)).count() > 1
+    }
+
+    /// Takes forms of jobs that we do not have for new ones; only those that were removed here for a while, or all.
+    pub(super) fn take_for_new(&mut self, all: bool) {
+        let ids: Vec<JobId> = self.forgettable().filter(|id| all || self.removed.contains(*id)).cloned().collect();
+        for id in ids {
+            if let Some(form) = self.forms.get_mut(&id) {
+                form.standing = Standing::New;
+            }
+        }
+    }
+}
+
+/// The lock that says of a job that it was removed here by an event, and that its form stays. Nobody waits for it, and
+/// nobody's run has it.
+pub(super) fn removed_lock(id: &JobId) -> LockName {
+    LockName::parse(&format!("{}removed/{id}", LockName::RESERVED)).expect("an id is shorter than a lock's name")
+}

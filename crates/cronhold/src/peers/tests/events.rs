@@ -1,0 +1,168 @@
+//! Events that all nodes hear.
+
+use cronhold_core::State;
+use cronhold_core::command::Command;
+use cronhold_core::job::Overlap;
+use cronhold_core::record::Source;
+use cronhold_core::{Job, NodeId};
+use cronhold_engine::Clock;
+use cronhold_schedule::Span;
+use serde_json::{Value, json};
+
+use super::super::control::{Control, Heard};
+use super::place::{Member, Place, in_executor, job_id};
+use super::{DAILY, HOURLY, shell};
+
+fn definition(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// Two nodes that follow.
+async fn company(place: &Place) -> [Member; 2] {
+    let nodes = [Member::start(1, place).await, Member::start(2, place).await];
+    for node in &nodes {
+        node.follow().await;
+    }
+    nodes
+}
+
+#[test]
+fn each_takes_effect_once() {
+    in_executor(async || {
+        let place = Place::new(false);
+        let [one, _two] = company(&place).await;
+        one.put("a", Job { overlap: Overlap::Allow, ..shell("true") }, Source::Api).await;
+        place.send("trigger", &json!("a"));
+        one.until(async || !place.runs().await.is_empty()).await;
+        place.send("pause", &json!("a"));
+        one.until(async || place.is_paused("a").await).await;
+        place.send("resume", &json!("a"));
+        one.until(async || !place.is_paused("a").await).await;
+        // By now both have acted on what came before.
+        assert_eq!(place.runs().await.len(), 1, "{}", one.said());
+        assert!(place.runs().await.iter().all(|run| run.state != State::Skipped));
+
+        place.send("pause", &json!("all"));
+        one.until(async || place.is_all_paused().await).await;
+        one.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        place.send("resume", &json!("all"));
+        one.until(async || !place.is_all_paused().await && !place.is_paused("a").await).await;
+        place.send("drain_nodes", &json!(["node 2", "a host of others"]));
+        one.until(async || is_draining(&one, 2).await).await;
+        assert!(!is_draining(&one, 1).await);
+    });
+}
+
+async fn is_draining(node: &Member, number: u128) -> bool {
+    let nodes = cronhold_store::all_nodes(&*node.store).await.expect("the store works");
+    nodes.iter().any(|node| node.id == NodeId::from_bits(number) && node.draining)
+}
+
+#[test]
+fn jobs_come_and_go() {
+    in_executor(async || {
+        let place = Place::new(false);
+        let [one, _two] = company(&place).await;
+        place.send("add", &json!({"job_name": "a", "job_def": definition(DAILY)}));
+        one.until(async || place.job("a").await.is_some()).await;
+        one.until(async || place.read("a") == Some(definition(DAILY))).await;
+        place.send("add", &json!({"job_name": "a", "job_def": definition(HOURLY)}));
+
+        // What is removed by an event stays removed, with its definition there, until everything is read again.
+        place.send("remove", &json!("a"));
+        one.until(async || place.job("a").await.is_none()).await;
+        place.write("b", Some(DAILY));
+        one.bell.want_all_soon();
+        one.until(async || place.job("b").await.is_some()).await;
+        assert_eq!((place.job("a").await, place.read("a")), (None, Some(definition(DAILY))));
+        place.send("reload", &json!({}));
+        one.until(async || place.job("a").await.is_some()).await;
+
+        // A definition that says less than the job cannot bring it back.
+        one.put("rich", Job { timeout: Some(Span::from_secs(60)), ..shell("true") }, Source::Api).await;
+        one.until(async || place.read("rich").is_some()).await;
+        place.send("remove", &json!("rich"));
+        one.until(async || place.job("rich").await.is_none() && place.read("rich").is_none()).await;
+
+        place.write("wrong", Some("{}"));
+        place.send("validate", &json!(["wrong"]));
+        one.until(async || place.read("wrong").is_some_and(|form| !form["job_state"].is_null())).await;
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_ignored() {
+    in_executor(async || {
+        let place = Place::new(false);
+        let node = Member::start(1, &place).await;
+        node.follow().await;
+        for text in ["", "no JSON", "[1]", r#"{"action": "explode", "args": 1}"#, r#"{"action": "pause", "args": "x"}"#]
+        {
+            place.send_text(text);
+        }
+        place.send("kill_run", &json!("9b58757d1ecfe63e9b58757d1ecfe63e"));
+        place.send("add", &json!({"job_name": "a", "job_def": {}}));
+        place.send("add", &json!({"job_name": "a", "job_def": definition(DAILY)}));
+        node.until(async || place.job("a").await.is_some()).await;
+        node.until(async || node.said().contains(r#""a"#) && node.said().matches("ignored: ").count() == 7).await;
+        assert!(node.said().contains("there is no job `x`"), "{}", node.said());
+    });
+}
+
+/// What this node has changed is written and told to nodes of another kind, which do not look by themselves. What an event
+/// asked for they have heard themselves.
+#[test]
+fn others_are_told() {
+    in_executor(async || {
+        let place = Place::new(true);
+        let node = Member::start(1, &place).await;
+        node.follow().await;
+        node.put("a", shell("true"), Source::Api).await;
+        node.until(async || !place.sent().is_empty()).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        node.until(async || place.sent().len() == 2).await;
+        place.send("resume", &json!("a"));
+        let is_told = |form: Value| form["job_state"]["paused"] == json!(false);
+        node.until(async || place.read("a").is_some_and(is_told)).await;
+        node.ask(Command::Pause { job: None, why: String::new() }).await;
+        node.until(async || place.sent().len() == 4).await;
+        let sent: Vec<Value> = place.sent().iter().map(|text| definition(text)).collect();
+        let actions: Vec<(&str, &Value)> =
+            sent.iter().map(|event| (event["action"].as_str().expect("a text"), &event["args"])).collect();
+        assert_eq!(
+            actions,
+            [("reload", &json!({})), ("pause", &json!("a")), ("resume", &json!("a")), ("pause", &json!("all")),]
+        );
+        assert!(!place.is_paused("a").await, "nobody obeys themselves");
+    });
+}
+
+/// A node that was stopped hears late what others have acted on; alone it is the only one who can.
+#[test]
+fn late_events_are_left_to_others() {
+    in_executor(async || {
+        let place = Place::new(false);
+        let [one, two] = [Member::start(1, &place).await, Member::start(2, &place).await];
+        one.put("a", shell("true"), Source::Api).await;
+        let control = Control {
+            store: std::sync::Arc::clone(&one.store),
+            node: one.handle.clone(),
+            this: one.this(),
+            zones: std::sync::Arc::new(cronhold_schedule::Zones::bundled()),
+            bell: std::sync::Arc::clone(&one.bell),
+            log: one.log.clone(),
+        };
+        let late = |text: Value| Heard { text: text.to_string(), since: one.clock.uptime().minus(Span::from_secs(1)) };
+        control.act(&late(json!({"action": "pause", "args": "a"})), &one.clock).await;
+        assert!(!place.is_paused("a").await);
+        two.vanish();
+        let gone = async || {
+            let nodes = cronhold_store::all_nodes(&*one.store).await.expect("the store works");
+            let now = one.store.time().await.expect("the store works");
+            nodes.iter().all(|node| node.id == one.this() || node.gone < now)
+        };
+        one.until(gone).await;
+        control.act(&late(json!({"action": "pause", "args": "a"})), &one.clock).await;
+        assert!(place.is_paused("a").await, "{}", one.said());
+    });
+}

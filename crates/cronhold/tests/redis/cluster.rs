@@ -1,0 +1,188 @@
+//! Several real nodes on one Redis, under load, while nodes are killed, stopped and started again, connections are cut, and
+//! Redis itself stands still for a while. Whatever happens, each occurrence has one outcome, no program is started twice,
+//! and what is under a lock never runs beside itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use cronhold_schedule::Instant;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::processes::eventually;
+use crate::site::{Node, Site};
+
+/// What happens, and to whom, follows from this.
+const SEED: u64 = 0x5eed_0007_c1a5_7e12;
+/// Things that happen.
+const ACTS: usize = 11;
+/// The one in which Redis stands still.
+const STANDSTILL: usize = 6;
+/// Jobs of each kind; all are due every second.
+const NOOPS: usize = 20;
+const PROGRAMS: usize = 20;
+const LOCKED: usize = 10;
+/// More runs than there can be.
+const RUNS_MAX: &str = "100000";
+/// So much has to succeed for the test to mean anything.
+const SUCCESSES_MIN: usize = 200;
+/// States of runs that are not over.
+const OPEN: &str = "scheduled,waiting,starting,running,stopping";
+
+#[test]
+fn every_occurrence_has_one_outcome() {
+    let site = Site::new("cluster");
+    put_jobs(&site);
+    let names = ["a", "b", "c"];
+    let mut nodes: Vec<Node> = names.iter().map(|name| site.start(name, &["--jobs", "jobs"])).collect();
+    nodes.iter().for_each(Node::wait_until_ready);
+    eventually("something runs", || !finished(&site, "success").is_empty());
+
+    let mut chance = Chance(SEED);
+    for act in 0..ACTS {
+        let one = chance.below(names.len());
+        match chance.below(5) {
+            _ if act == STANDSTILL => {
+                site.server.freeze();
+                let_pass(3_000);
+                site.server.thaw();
+            }
+            0 | 1 => {
+                nodes[one].kill();
+                let_pass(chance.between(300, 1_500));
+                nodes[one].start_again();
+            }
+            2 => {
+                nodes[one].send(Signal::STOP);
+                let_pass(chance.between(500, 4_000));
+                nodes[one].send(Signal::CONT);
+            }
+            3 => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
+            _ => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"])),
+        }
+        let_pass(chance.between(500, 1_200));
+    }
+
+    let until = store_time(&site);
+    eventually("all that was due until then is over", || {
+        let open = site.json(&["runs", "--state", OPEN, "-n", RUNS_MAX]);
+        open.as_array().expect("runs").iter().all(|run| seconds(run) > until)
+    });
+    check_runs(&site, until);
+    check_programs(&site);
+    for node in &mut nodes {
+        assert_eq!(node.ended(), None, "{}", node.said());
+    }
+}
+
+/// As it is told in the README: two nodes, one of which is killed.
+#[test]
+fn two_nodes_and_one_is_lost() {
+    let site = Site::new("two-nodes");
+    let (one, mut other) = (site.up("one", &[]), site.up("other", &[]));
+    site.done(&["add", "hello", "* * * * * * *", "--", "echo", "hi"]);
+    site.done(&["add", "bye", "* * * * * * *", "--", "echo", "bye"]);
+    site.at_store(&["nodes"]).exits(0).says("one").says("other");
+    let by = |node: &str| {
+        let runs = site.json(&["runs", "--state", "success", "-n", RUNS_MAX]);
+        runs.as_array().expect("runs").iter().filter(|run| run["node"] == node).count()
+    };
+    eventually("both run something", || by("one") > 0 && by("other") > 0);
+    other.kill();
+    let before = by("one");
+    eventually("the one that is left goes on", || by("one") > before + 5);
+    site.at_store(&["holes"]).exits(0);
+    one.stop();
+}
+
+fn put_jobs(site: &Site) {
+    let every_second = "schedule: '* * * * * * *'";
+    let put = |kind: &str, count: usize, program: &str| {
+        let yaml = format!("program: {program}\n{every_second}\n");
+        (0..count).for_each(|n| site.put(&format!("jobs/{kind}-{n}.yaml"), &yaml));
+    };
+    put("noop", NOOPS, "{noop: true}");
+    put("true", PROGRAMS, "['true']");
+    let dir = site.path("");
+    let dir = dir.display();
+    for n in 0..LOCKED {
+        // The file's lock ends with whoever holds it, however that ends.
+        let program = format!(
+            "exec 9>>{dir}/lock-{n}; flock -n 9 || echo {n} $CRONHOLD_RUN_ID >>{dir}/overlaps; \
+             echo $CRONHOLD_RUN_ID >>{dir}/starts; sleep 0.4"
+        );
+        let yaml = format!("program: '{program}'\n{every_second}\nlock: locked-{n}\nttl: 5\n");
+        site.put(&format!("jobs/locked-{n}.yaml"), &yaml);
+    }
+}
+
+/// Occurrences until a time have one outcome each.
+fn check_runs(site: &Site, until: i64) {
+    let told = site.at_store(&["holes", "--until", &Instant::from_secs(until).to_string()]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let mut outcomes: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    let mut states: BTreeMap<String, usize> = BTreeMap::new();
+    for run in site.json(&["runs", "-n", RUNS_MAX]).as_array().expect("runs") {
+        let word = |name: &str| run[name].as_str().unwrap_or_default().to_owned();
+        outcomes.entry((word("job"), word("nominal_time"))).or_default().push(format!("{run}"));
+        *states.entry(word("state")).or_default() += 1;
+    }
+    let doubled: Vec<_> = outcomes.iter().filter(|(_, runs)| runs.len() > 1).collect();
+    assert!(doubled.is_empty(), "{doubled:#?}");
+    println!("{states:?}");
+    let successes = states.get("success").copied().unwrap_or_default();
+    assert!(successes >= SUCCESSES_MIN, "{states:?}");
+}
+
+/// No program was started twice, and none ran beside another under its lock.
+fn check_programs(site: &Site) {
+    let read = |name: &str| fs::read_to_string(site.path(name)).unwrap_or_default();
+    assert_eq!(read("overlaps"), "", "programs ran beside each other under one lock");
+    let starts = read("starts");
+    let mut seen = BTreeSet::new();
+    let twice: Vec<&str> = starts.lines().filter(|run| !seen.insert(*run)).collect();
+    assert!(twice.is_empty(), "started twice: {twice:?}");
+    assert!(seen.len() > LOCKED, "{starts}");
+}
+
+fn finished(site: &Site, state: &str) -> Vec<Value> {
+    site.json(&["runs", "--state", state]).as_array().expect("runs").clone()
+}
+
+/// The nominal time of a run in seconds.
+fn seconds(run: &Value) -> i64 {
+    Instant::parse(run["nominal_time"].as_str().expect("a time")).expect("an instant").secs()
+}
+
+fn store_time(site: &Site) -> i64 {
+    let answer = site.server.cli(&["TIME"]);
+    answer.lines().next().and_then(|line| line.parse().ok()).expect("seconds")
+}
+
+/// Lets things happen for a while. Nothing is waited for by it.
+fn let_pass(millis: u64) {
+    let (_nobody, never) = channel::<()>();
+    let _ = never.recv_timeout(Duration::from_millis(millis));
+}
+
+/// The same numbers each time (xorshift).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).expect("it is small")
+    }
+
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most - least)
+    }
+}

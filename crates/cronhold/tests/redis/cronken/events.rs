@@ -1,0 +1,157 @@
+//! Events that Cronken's own code sends, and what our nodes make of them; and what Python's nodes make of ours.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::scene::{Node, RARELY, Scene};
+use crate::processes::eventually;
+
+/// A job that runs when it is asked to, until somebody ends it.
+fn nap() -> Value {
+    never("exec sleep 300")
+}
+
+fn never(cmd: &str) -> Value {
+    json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": cmd, "lock": true, "ttl": 10}})
+}
+
+fn is_paused(node: &Node, job: &str) -> bool {
+    node.job(job).is_some_and(|job| job["paused"] == true)
+}
+
+#[test]
+fn pauses_are_obeyed_and_outlive_the_node() {
+    let mut scene = Scene::new("pauses");
+    scene.client.ask("set_jobs", json!({"jobs": {"one": nap(), "two": nap()}}));
+    let ours = scene.ours("ours", "");
+    scene.send("pause", &json!("one"));
+    eventually("one is paused", || is_paused(&ours, "one"));
+    assert!(!is_paused(&ours, "two"));
+    eventually("Cronken would load it paused", || {
+        scene.client.ask("jobs", json!({}))["one"]["job_state"]["paused"] == true
+    });
+    ours.stop();
+    let ours = scene.ours("ours", "");
+    assert!(is_paused(&ours, "one"), "a pause is kept");
+    scene.send("resume", &json!("one"));
+    eventually("one goes on", || !is_paused(&ours, "one"));
+    scene.send("pause", &json!("all"));
+    eventually("all are paused", || is_paused(&ours, "one") && is_paused(&ours, "two"));
+    scene.send("resume", &json!("all"));
+    eventually("all go on", || !is_paused(&ours, "one") && !is_paused(&ours, "two"));
+}
+
+#[test]
+fn runs_are_triggered_once_and_ended() {
+    let mut scene = Scene::new("runs");
+    let free = json!({"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10}});
+    // The same event within half a second is the same, so each job is triggered once.
+    let jobs = json!({"terminated": nap(), "killed": nap(), "free": free, "last": nap()});
+    scene.client.ask("set_jobs", json!({"jobs": jobs}));
+    let nodes = [scene.ours("first", ""), scene.ours("second", "")];
+    let ours = &nodes[0];
+    for (job, action, signal) in [("terminated", "terminate_run", "SIGTERM"), ("killed", "kill_run", "SIGKILL")] {
+        scene.send("trigger", &json!(job));
+        eventually("it runs", || ours.runs(job).first().is_some_and(|run| run["state"] == "running"));
+        let run = ours.runs(job)[0]["id"].clone();
+        scene.send(action, &run);
+        eventually("it has ended", || ours.runs(job)[0]["state"] == "failure");
+        let found = &ours.runs(job)[0];
+        assert_eq!((&found["id"], &found["signal"]), (&run, &json!(signal)), "{found:#}");
+    }
+    // Nobody is kept out by a lock here; only the event itself counts once.
+    scene.send("trigger", &json!("free"));
+    scene.send("trigger", &json!("last"));
+    let is_begun = |job: &str| !ours.runs(job).is_empty();
+    eventually("what was sent later has begun", || is_begun("free") && is_begun("last"));
+    for job in ["terminated", "killed", "free", "last"] {
+        assert_eq!(ours.runs(job).len(), 1, "{job}: an event counts once, though both nodes hear it");
+    }
+}
+
+#[test]
+fn jobs_are_added_removed_and_loaded() {
+    let mut scene = Scene::new("jobs");
+    let ours = scene.ours("ours", "");
+    scene.send("add", &json!({"job_name": "new", "job_def": never("echo new")}));
+    eventually("it is there", || ours.job("new").is_some());
+    eventually("Cronken knows it", || scene.client.ask("names", json!({})) == json!(["new"]));
+    scene.send("remove", &json!("new"));
+    eventually("it is gone", || ours.job("new").is_none());
+    assert_eq!(scene.client.ask("names", json!({})), json!(["new"]), "Cronken leaves it where it is");
+    scene.send("reload", &json!({}));
+    eventually("it is there again", || ours.job("new").is_some());
+}
+
+#[test]
+fn what_is_wrong_is_told_where_cronken_tells_it() {
+    let mut scene = Scene::new("validate");
+    let broken = r#"{"cron_args": {"cronstring": "0 3 * * *"}, "job_args": {"cmd": "", "lock": true, "ttl": 9}}"#;
+    scene.client.ask("put_raw", json!({"name": "broken", "text": broken}));
+    scene.client.ask("put_raw", json!({"name": "nonsense", "text": "{"}));
+    scene.client.ask("update_jobs", json!({"jobs": {"fine": never("true")}}));
+    let ours = scene.ours("ours", "");
+    let told = |scene: &mut Scene, name: &str| {
+        let text = scene.client.ask("raw_job", json!({"name": name}));
+        let form: Option<Value> = serde_json::from_str(text.as_str().expect("there")).ok();
+        form.and_then(|form| form["job_state"]["validation_errors"].as_str().map(str::to_owned))
+    };
+    // One of Cronken's nodes is about to do it.
+    assert_eq!(scene.client.ask("hold", json!({"key": "__validation__", "ttl": 60})), true);
+    scene.send("validate", &json!([]));
+    eventually("it is left to them", || ours.said().contains("are not validated"));
+    assert_eq!(told(&mut scene, "broken"), None);
+    scene.client.ask("free", json!({"key": "__validation__"}));
+    scene.send("validate", &json!(["broken", "fine", "nonsense", "absent"]));
+    eventually("it is told what is wrong", || told(&mut scene, "broken").is_some());
+    assert_eq!((told(&mut scene, "fine"), told(&mut scene, "nonsense")), (None, None));
+}
+
+#[test]
+fn a_node_is_drained_by_its_name_and_nonsense_is_ignored() {
+    let mut scene = Scene::new("drain");
+    let ours = scene.ours("ours", "");
+    let is_draining = |ours: &Node| ours.json(&["nodes"])[0]["draining"] == true;
+    scene.send("pause", &json!({"no": "name"}));
+    scene.send("drain_nodes", &json!(["elsewhere"]));
+    scene.send("trigger", &json!(7));
+    assert!(!is_draining(&ours));
+    scene.send("drain_nodes", &json!(["elsewhere", "ours"]));
+    eventually("it drains", || is_draining(&ours));
+}
+
+#[test]
+fn python_nodes_obey_what_our_users_ask_for() {
+    let mut scene = Scene::new("obeyed");
+    // Cronken forgets a job that is never due when it is resumed, and can load nothing after that.
+    let rare =
+        json!({"cron_args": {"cronstring": "0 3 1 1 *"}, "job_args": {"cmd": "sleep 300", "lock": true, "ttl": 10}});
+    scene.client.ask("set_jobs", json!({"jobs": {"one": rare}}));
+    let theirs = scene.python("theirs", RARELY);
+    let ours = scene.ours("ours", "");
+    let heard = |words: &str| theirs.said().contains(words);
+    ours.done(&["pause", "one"]);
+    eventually("theirs pauses it", || heard("EVENT: Paused job one"));
+    ours.done(&["resume", "one"]);
+    eventually("theirs resumes it", || heard("EVENT: Resumed job one"));
+    ours.done(&["add", "two", "0 3 * * *", "--", "echo", "hi"]);
+    eventually("theirs loads it", || heard("loading job two"));
+    ours.done(&["del", "two"]);
+    let loads = || theirs.said().matches("EVENT: reloaded jobs").count();
+    let before = loads();
+    eventually("theirs forgets it", || loads() > before && scene.client.ask("names", json!({})) == json!(["one"]));
+    // Both run it when they are told to, and the lock lets one of them in.
+    ours.send(Signal::STOP);
+    scene.send("trigger", &json!("one"));
+    eventually("theirs runs it", || active(&mut scene).iter().any(|run| run["host"] == "theirs"));
+    ours.send(Signal::CONT);
+    let id = active(&mut scene)[0]["id"].clone();
+    scene.send("kill_run", &id);
+    eventually("theirs kills it", || active(&mut scene).is_empty());
+    let page = scene.client.ask("job_page", json!({"name": "one"}));
+    assert_eq!((&page["fail"][0]["id"], &page["fail"][0]["retcode"]), (&id, &json!(-9)), "{page}");
+}
+
+fn active(scene: &mut Scene) -> Vec<Value> {
+    scene.client.ask("dashboard", json!({}))["active"].as_array().expect("runs").clone()
+}

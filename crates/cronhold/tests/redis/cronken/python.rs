@@ -1,0 +1,102 @@
+//! Python Cronken as its makers wrote it: nodes of it, and a client that asks by its own code. Both end with whoever
+//! started them. Benchmarks take this file in as a module of their own.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+
+use crate::processes::eventually;
+
+/// A node of Python Cronken.
+pub(crate) struct PythonNode {
+    child: Child,
+    log: PathBuf,
+}
+
+impl PythonNode {
+    /// Starts a node on the server at a port, with options of its driver, and waits until it has loaded its jobs and
+    /// listens. What it says goes to the log.
+    pub(crate) fn start(port: u16, options: &[&str], log: &Path) -> Self {
+        let file = File::create(log).expect("a file");
+        let mut command = python("node.py", port);
+        command.args(options);
+        command.stdin(Stdio::piped()).stdout(file.try_clone().expect("a file")).stderr(file);
+        // What it starts belongs to it, and dies with it.
+        command.process_group(0);
+        let node = Self { child: command.spawn().expect("Python starts"), log: log.to_owned() };
+        eventually("Python Cronken is ready", || node.said().lines().any(|line| line == "ready"));
+        node
+    }
+
+    /// All that it has said.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log")
+    }
+
+    /// Its process, which is also the group of what it has started.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for PythonNode {
+    /// It ends without a word, as in a power cut.
+    fn drop(&mut self) {
+        let _ = kill_process_group(self.pid(), Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// A client of Python Cronken.
+pub(crate) struct PythonClient {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl PythonClient {
+    /// A client of the server at a port.
+    pub(crate) fn start(port: u16) -> Self {
+        let mut command = python("client.py", port);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Python starts");
+        let questions = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("piped"));
+        Self { child, questions, answers }
+    }
+
+    /// Calls a function of the client with arguments by name. It must not fail.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, function: &str, arguments: Value) -> Value {
+        let mut question = arguments;
+        question["ask"] = json!(function);
+        let questions = self.questions.as_mut().expect("open until it ends");
+        writeln!(questions, "{question}").expect("it reads");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("it answers");
+        let mut answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(answer.get("error").is_none(), "{question}: {}", answer["error"]);
+        answer["ok"].take()
+    }
+}
+
+impl Drop for PythonClient {
+    fn drop(&mut self) {
+        drop(self.questions.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// One of our drivers, by the Python that Cronken is installed for.
+fn python(driver: &str, port: u16) -> Command {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../cronken/bin/python3");
+    assert!(program.exists(), "Python Cronken is not installed; `./dev test` does that");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cronken");
+    let mut command = Command::new(program);
+    command.arg(folder.join(driver)).args(["--port", &port.to_string()]);
+    command
+}

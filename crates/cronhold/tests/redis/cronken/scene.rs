@@ -1,0 +1,158 @@
+//! One Redis with our nodes, Python's and a client of Cronken on it, in a directory of its own.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use cronhold_store_redis::testing::Server;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+
+use super::python::{PythonClient, PythonNode};
+use crate::processes::{end_keeper_of, eventually};
+
+/// Seconds between two heartbeats of a Python node that nobody reaps within a test.
+pub(super) const RARELY: u32 = 30;
+
+/// The place.
+pub(super) struct Scene {
+    pub(super) client: PythonClient,
+    dir: PathBuf,
+    server: Server,
+}
+
+impl Scene {
+    pub(super) fn new(name: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cronken-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a directory");
+        let server = Server::start();
+        let client = PythonClient::start(server.port());
+        Self { client, dir, server }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Starts a node of Python Cronken.
+    pub(super) fn python(&self, name: &str, heartbeat_seconds: u32) -> PythonNode {
+        let heartbeat = heartbeat_seconds.to_string();
+        let options = ["--name", name, "--output", "1", "--heartbeat", &heartbeat];
+        PythonNode::start(self.server.port(), &options, &self.path(&format!("{name}.log")))
+    }
+
+    /// Starts a node of ours that knows of Cronken's, and waits until it is ready. `more` are parameters of its store.
+    pub(super) fn ours(&self, name: &str, more: &str) -> Node {
+        let url = format!("redis://127.0.0.1:{}?peers=cronken{more}", self.server.port());
+        let (home, log) = (self.path(name), self.path(&format!("{name}.log")));
+        let mut command = bare(&home);
+        command.args(["up", "--listen", "127.0.0.1:0", "--name", name, "--store", &url]);
+        let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
+        let node = Node { child, home, log };
+        eventually("our node is ready", || node.said().lines().any(|line| line.ends_with("  ready")));
+        node
+    }
+
+    /// Sends an event by Cronken's own code.
+    #[track_caller]
+    pub(super) fn send(&mut self, action: &str, args: &Value) {
+        self.client.ask("send", json!({"event": {"action": action, "args": args}}));
+    }
+
+    /// Whom the lines of a file name, by the period in which each was written: the first word of a line is a time in
+    /// seconds, the second is who wrote it.
+    pub(super) fn periods(&self, file: &str, seconds: u64) -> BTreeMap<u64, Vec<String>> {
+        let text = fs::read_to_string(self.path(file)).unwrap_or_default();
+        let mut periods: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+            let (time, who) = line.split_once(' ').expect("a time and a name");
+            let second: u64 = time.split('.').next().and_then(|whole| whole.parse().ok()).expect("a time");
+            periods.entry(second / seconds).or_default().push(who.to_owned());
+        }
+        periods
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // What went wrong stays to be looked at.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// A node of ours. It is killed when the test is done with it, with what its keeper keeps.
+pub(super) struct Node {
+    child: Child,
+    home: PathBuf,
+    log: PathBuf,
+}
+
+impl Node {
+    /// All that it has said.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log")
+    }
+
+    /// Sends a signal to it.
+    pub(super) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Stops it in good order.
+    pub(super) fn stop(mut self) {
+        self.send(Signal::TERM);
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}: {}", self.said());
+    }
+
+    /// Gives it a command, which must succeed.
+    #[track_caller]
+    pub(super) fn done(&self, args: &[&str]) -> String {
+        let output = bare(&self.home).args(args).output().expect("the binary starts");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// What a command answers to programs.
+    #[track_caller]
+    pub(super) fn json(&self, args: &[&str]) -> Value {
+        let text = self.done(&[args, &["-o", "json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"))
+    }
+
+    /// A job as a list has it, if it is there.
+    pub(super) fn job(&self, id: &str) -> Option<Value> {
+        let list = self.json(&["list"]);
+        list.as_array().expect("jobs").iter().find(|job| job["id"] == id).cloned()
+    }
+
+    /// All runs of a job that are remembered, the latest first.
+    pub(super) fn runs(&self, job: &str) -> Vec<Value> {
+        self.json(&["runs", job]).as_array().expect("runs").clone()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        end_keeper_of(&self.home);
+    }
+}
+
+/// Sends a signal to a Python node and to what it has started.
+pub(super) fn signal(node: &PythonNode, signal: Signal) {
+    kill_process_group(node.pid(), signal).expect("it is there");
+}
+
+/// The binary, without what somebody's shell sets.
+fn bare(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("USER", "ada").env("CRONHOLD_DATA", home);
+    command.stdin(Stdio::null());
+    command
+}

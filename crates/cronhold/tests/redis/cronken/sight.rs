@@ -1,0 +1,73 @@
+//! Runs of ours as Cronken's own code and a page on Cronken's keys see them, at each moment of their life.
+
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+use crate::processes::eventually;
+
+#[test]
+fn a_page_on_cronkens_keys_shows_our_runs() {
+    let mut scene = Scene::new("sight");
+    let gate = scene.path("gate");
+    let wait = format!("echo one; echo one; echo two; until [ -e {} ]; do sleep 0.05; done; echo end", gate.display());
+    scene.client.ask(
+        "set_jobs",
+        json!({"jobs": {
+            "good": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": wait, "lock": true, "ttl": 10}},
+            "bad": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo no; exit 3", "lock": false, "ttl": 10}},
+            "shot": {"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "kill -9 $$", "lock": false, "ttl": 10}},
+        }}),
+    );
+    let ours = scene.ours("ours", "&heartbeat=1s");
+    ours.done(&["run", "good"]);
+    eventually("it is shown", || !active(&mut scene).is_empty());
+    let shown = active(&mut scene);
+    assert_eq!(shown.len(), 1);
+    let run = shown[0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(told(&shown[0]), json!(["good", "ours", "running", null, null]));
+    eventually("its lines are there", || {
+        scene.client.ask("output", json!({"run": run})) == json!(["one\n", "one\n", "two\n"])
+    });
+    eventually("our node is shown", || hosts(&mut scene) == ["ours"]);
+
+    std::fs::write(gate, "").expect("written");
+    eventually("it is over", || active(&mut scene).is_empty());
+    ours.done(&["run", "bad"]);
+    ours.done(&["run", "shot"]);
+    eventually("they are over", || results(&mut scene, "fail").len() == 2);
+    let success = results(&mut scene, "success");
+    assert_eq!(
+        success.iter().map(told).collect::<Vec<_>>(),
+        [json!(["good", "ours", "success", 0, "one\none\ntwo\nend\n"])]
+    );
+    assert_eq!(success[0]["id"], run.as_str());
+    let mut fail: Vec<String> = results(&mut scene, "fail").iter().map(|run| told(run).to_string()).collect();
+    fail.sort();
+    assert_eq!(fail, [r#"["bad","ours","fail",3,"no\n"]"#, r#"["shot","ours","fail",-9,""]"#]);
+    for run in success {
+        let (ended, score) = (run["ended"].as_f64().expect("a time"), run["score"].as_f64().expect("a time"));
+        assert!((ended - score).abs() < 0.001, "a result stands where it ended: {run}");
+    }
+    let page = scene.client.ask("job_page", json!({"name": "bad"}));
+    assert_eq!(told(&page["fail"][0]), json!(["bad", "ours", "fail", 3, "no\n"]));
+    assert_eq!(page["success"], json!([]));
+}
+
+/// What is told of a run, without ids and times.
+fn told(run: &Value) -> Value {
+    json!([run["job"], run["host"], run["status"], run["retcode"], run["output"]])
+}
+
+fn active(scene: &mut Scene) -> Vec<Value> {
+    results(scene, "active")
+}
+
+fn results(scene: &mut Scene, part: &str) -> Vec<Value> {
+    scene.client.ask("dashboard", json!({}))[part].as_array().expect("runs").clone()
+}
+
+fn hosts(scene: &mut Scene) -> Vec<String> {
+    let instances = scene.client.ask("instances", json!({}));
+    let hosts = instances.as_array().expect("instances").iter().filter_map(|one| one["host"].as_str());
+    hosts.map(str::to_owned).collect()
+}

@@ -1,0 +1,54 @@
+//! `cronhold import cronken`: from one Redis into another store, which is asked through a daemon or without one.
+
+use cronhold_store_redis::testing::Server;
+
+use crate::site::Site;
+
+const GOOD: &str =
+    r#"{"cron_args": {"cronstring": "0 3 * * 0"}, "job_args": {"cmd": "echo {{ hi", "lock": true, "ttl": 20}}"#;
+const PAUSED: &str = r#"{"cron_args": {"second": "*/2"}, "job_args": {"cmd": "true", "lock": false, "ttl": 10},
+    "job_state": {"paused": true}}"#;
+
+#[test]
+fn jobs_come_with_what_they_say() {
+    let (site, old) = (Site::new("import"), Server::start());
+    let from = old.url_with("namespace={old}");
+    for (name, text) in [("good", GOOD), ("paused", PAUSED), ("bad", r#"{"cron_args": {}}"#), ("a#b", GOOD)] {
+        old.cli(&["hset", "{old}:jobs", name, text]);
+    }
+    let before = old.cli(&["keys", "*"]);
+    let import = |more: &[&str]| site.at_store(&[&["import", "cronken", "--from", &from], more].concat());
+
+    let told = import(&["--dry-run"]).exits(1);
+    assert!(told.err.contains("4 definitions found: 2 would come, 2 left"), "{told:?}");
+    assert_eq!(site.json(&["list"]), serde_json::json!([]), "nothing has come");
+    let told = import(&["--prefix", "old/"]).exits(1);
+    assert!(told.err.contains("4 definitions found: 2 imported, 2 left"), "{told:?}");
+    let told = told.says("`#` cannot be in a job's id").says("`job_args` is missing").says("Monday").hides("***");
+    assert!(told.out.contains("old/paused"), "{told:?}");
+    let good = &site.json(&["show", "old/good"])["definition"];
+    assert_eq!((&good["lock"], &good["ttl"]), (&true.into(), &"20s".into()), "{good}");
+    assert_eq!(site.json(&["show", "old/paused"])["paused"], true);
+    assert_eq!(site.json(&["show", "old/good"])["paused"], false);
+    import(&["--prefix", "old/"]).exits(1).says("2 there already");
+    import(&["--prefix", "old/", "--pause"]).exits(1).says("another job of that name");
+    assert_eq!(old.cli(&["keys", "*"]), before, "nothing was written there");
+}
+
+#[test]
+fn a_daemon_of_its_own_store_takes_them() {
+    let (site, old) = (Site::new("import-daemon"), Server::start());
+    old.cli(&["hset", "{cronken}:jobs", "good", GOOD]);
+    let data = site.path("sqlite");
+    let data = data.to_str().expect("a text");
+    let node = site.start_at(&format!("sqlite:{data}.db"), "sqlite", &[]);
+    node.wait_until_ready();
+    let import = ["--data", data, "import", "cronken", "--as-cronken", "--from", &old.url(), "-o", "json"];
+    let told = site.give(&import).exits(0);
+    assert!(told.out.contains(r#""outcome": "imported""#), "{told:?}");
+    site.give(&["--data", data, "next", "--help"]).exits(0);
+    site.give(&["--data", data, "list"]).exits(0).says("good");
+    let gone = ["--data", data, "import", "cronken", "--from", "redis://127.0.0.1:1?timeout=200ms"];
+    site.give(&gone).exits(3).says("127.0.0.1:1");
+    site.give(&["--data", data, "import", "cronken", "--from", "sqlite:x.db"]).exits(2);
+}

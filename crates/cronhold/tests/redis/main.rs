@@ -1,0 +1,11 @@
+//! The real binary on a real Redis: nodes of ours alone and several, and nodes of Python Cronken beside them.
+
+mod cluster;
+mod cronken;
+mod import;
+mod peers;
+#[path = "../processes/mod.rs"]
+mod processes;
+mod site;
+mod store_refusals;
+mod store_verbs;

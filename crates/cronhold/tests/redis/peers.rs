@@ -1,0 +1,151 @@
+//! Definitions and events of other programs, as they come from `redis-cli`: no line of ours writes them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::processes::eventually;
+use crate::site::{Node, Site};
+
+/// A definition that runs nothing by itself.
+const NEVER: &str =
+    r#"{"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo ran", "lock": true, "ttl": 10}}"#;
+
+/// Events that were sent so far.
+static SENT: AtomicU64 = AtomicU64::new(0);
+
+impl Site {
+    /// Writes a definition, as another program does.
+    fn define(&self, name: &str, text: &str) {
+        self.server.cli(&["hset", "{cronken}:jobs", name, text]);
+    }
+
+    /// A definition as it stands there.
+    fn defined(&self, name: &str) -> Option<Value> {
+        let text = self.server.cli(&["hget", "{cronken}:jobs", name]);
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Sends an event, as another program does.
+    fn event(&self, action: &str, args: &Value) {
+        // What is sent twice within half a second counts once, so that each is another text.
+        let number = SENT.fetch_add(1, Ordering::Relaxed);
+        let text = json!({"action": action, "args": args, "number": number}).to_string();
+        self.server.cli(&["publish", "{cronken}:__events__", &text]);
+    }
+
+    fn has_job(&self, name: &str) -> bool {
+        self.json(&["list"]).as_array().expect("a list").iter().any(|job| job["id"] == name)
+    }
+
+    fn is_paused(&self, name: &str) -> bool {
+        self.json(&["list"]).as_array().expect("a list").iter().any(|job| job["id"] == name && job["paused"] == true)
+    }
+
+    fn run_count(&self, name: &str) -> usize {
+        self.json(&["runs", name]).as_array().map_or(0, Vec::len)
+    }
+}
+
+fn two_nodes(site: &Site) -> [Node; 2] {
+    [site.up("one", &[]), site.up("two", &[])]
+}
+
+#[test]
+fn definitions_become_jobs_and_back() {
+    let site = Site::new("peers-definitions");
+    site.define("there", NEVER);
+    let [one, two] = two_nodes(&site);
+    assert!(site.has_job("there"), "it is there when the node is ready: {}", one.said());
+    site.define("late", NEVER);
+    site.define("wrong", r#"{"cron_args": {}}"#);
+    site.event("reload", &json!({}));
+    eventually("the new definition is a job", || site.has_job("late"));
+    let is_told = |node: &Node| node.said().contains("mistake: shared job wrong: ");
+    eventually("the mistake is told", || is_told(&one) || is_told(&two));
+
+    site.done(&["add", "ours", "@daily", "true"]);
+    eventually("our job is defined", || site.defined("ours").is_some());
+    assert_eq!(
+        site.defined("ours").expect("there")["cron_args"]["cronstring"],
+        "@never",
+        "arguments are not Cronken's"
+    );
+    site.done(&["add", "--shell", "simple", "0 3 * * 1", "echo hi"]);
+    let simple = site.defined("simple").expect("the verb writes it");
+    assert_eq!(simple["cron_args"], json!({"cronstring": "0 3 * * mon"}));
+    assert_eq!(simple["job_args"], json!({"cmd": "echo hi", "lock": false, "ttl": 10}));
+    site.done(&["pause", "there"]);
+    eventually("the pause is written", || {
+        site.defined("there").is_some_and(|form| form["job_state"]["paused"] == true)
+    });
+    site.done(&["del", "simple"]);
+    eventually("the definition goes with its job", || site.defined("simple").is_none());
+    site.server.cli(&["hdel", "{cronken}:jobs", "late"]);
+    site.event("reload", &json!({}));
+    eventually("the job goes with its definition", || !site.has_job("late"));
+}
+
+#[test]
+fn events_take_effect_once() {
+    let site = Site::new("peers-events");
+    let [_one, _two] = two_nodes(&site);
+    site.event("add", &json!({"job_name": "a", "job_def": serde_json::from_str::<Value>(NEVER).expect("JSON")}));
+    eventually("it is added", || site.has_job("a"));
+    site.event("trigger", &json!("a"));
+    eventually("it has run", || site.json(&["runs", "a"])[0]["state"] == "success");
+    site.event("pause", &json!("a"));
+    eventually("it is paused", || site.is_paused("a"));
+    site.event("resume", &json!("a"));
+    eventually("it goes on", || !site.is_paused("a"));
+    assert_eq!(site.run_count("a"), 1, "both nodes have heard it");
+
+    site.define("sleep", &NEVER.replace("echo ran", "exec sleep 1000"));
+    site.event("reload", &json!({}));
+    eventually("it is a job", || site.has_job("sleep"));
+    for (action, signal) in [("terminate_run", "SIGTERM"), ("kill_run", "killed")] {
+        site.event("trigger", &json!("sleep"));
+        eventually("it runs", || site.json(&["runs", "sleep"])[0]["state"] == "running");
+        let run = site.json(&["runs", "sleep"])[0]["id"].as_str().expect("an id").to_owned();
+        site.event(action, &json!(run));
+        eventually("it has ended", || site.json(&["runs", "sleep"])[0]["state"] == "failure");
+        let reason = site.json(&["runs", "sleep"])[0]["reason"].to_string();
+        assert!(reason.contains(signal), "{action}: {reason}");
+    }
+    site.event("remove", &json!("a"));
+    eventually("it is removed", || !site.has_job("a"));
+    assert!(site.defined("a").is_some(), "its definition stays");
+    site.event("reload", &json!({}));
+    eventually("it is back", || site.has_job("a"));
+    site.define("wrong", r#"{"cron_args": {}}"#);
+    site.event("validate", &json!([]));
+    let is_noted = |form: Value| form["job_state"]["validation_errors"].is_string();
+    eventually("what is wrong is noted", || site.defined("wrong").is_some_and(is_noted));
+    site.event("drain_nodes", &json!(["two"]));
+    let drains = |node: &Value| node["name"] == "two" && node["draining"] == true;
+    eventually("one drains", || site.json(&["nodes"]).as_array().expect("a list").iter().any(drains));
+}
+
+/// A pause that was sent as an event is there after a restart, and one of everything covers later jobs.
+#[test]
+fn pauses_survive() {
+    let site = Site::new("peers-pauses");
+    let mut node = site.up("one", &[]);
+    site.define("a", NEVER);
+    site.event("reload", &json!({}));
+    eventually("it is a job", || site.has_job("a"));
+    site.event("pause", &json!("all"));
+    site.event("pause", &json!("a"));
+    eventually("the pause is written", || site.defined("a").is_some_and(|form| form["job_state"]["paused"] == true));
+    node.kill();
+    node.start_again();
+    site.define("b", NEVER);
+    eventually("the later job is there", || {
+        site.event("reload", &json!({}));
+        site.has_job("b")
+    });
+    assert!(site.is_paused("a") && site.is_paused("b"));
+    site.event("resume", &json!("all"));
+    eventually("all go on", || !site.is_paused("a") && !site.is_paused("b"));
+    node.wait_until_it_says("  ready");
+}

@@ -1,0 +1,230 @@
+//! A Redis server with nodes on it, each with a data directory of its own, and whoever gives commands there.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use cronhold_store_redis::testing::{Server, ServerOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::processes::{end_keeper_of, eventually};
+
+/// A directory with a Redis server. What runs in it is ended with it.
+pub(crate) struct Site {
+    dir: PathBuf,
+    pub(crate) server: Server,
+}
+
+impl Site {
+    /// With a server as servers are by default.
+    pub(crate) fn new(name: &str) -> Self {
+        Self::with(name, ServerOptions::default())
+    }
+
+    pub(crate) fn with(name: &str, options: ServerOptions) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("redis-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a directory");
+        Self { dir, server: Server::start_with(options) }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Writes a file.
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        let file = self.path(name);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        fs::write(file, text).expect("written");
+    }
+
+    /// The binary with arguments. What somebody's shell sets must not matter, and no daemon is known.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        bare(&self.dir, args)
+    }
+
+    /// Gives a command as it stands.
+    pub(crate) fn give(&self, args: &[&str]) -> Told {
+        Told::new(args, &self.command(args).output().expect("the binary starts"))
+    }
+
+    /// Gives a command on the store, without a daemon.
+    pub(crate) fn at_store(&self, args: &[&str]) -> Told {
+        self.give(&[&["--store", &self.server.url()], args].concat())
+    }
+
+    /// The same for a command that must succeed.
+    #[track_caller]
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        self.at_store(args).exits(0).out
+    }
+
+    /// What a command on the store answers to programs.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        // What stands behind the command of `add` belongs to that.
+        let text = self.done(&[&args[..1], &["-o", "json"], &args[1..]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"))
+    }
+
+    /// Waits until a run is in a state.
+    pub(crate) fn wait_for(&self, run: &str, state: &str) {
+        eventually(&format!("{run} is {state}"), || self.json(&["runs", run])[0]["state"] == state);
+    }
+
+    /// Starts a node, and waits until it is ready.
+    pub(crate) fn up(&self, name: &str, options: &[&str]) -> Node {
+        let node = self.start(name, options);
+        node.wait_until_ready();
+        node
+    }
+
+    /// Starts a node on the store.
+    pub(crate) fn start(&self, name: &str, options: &[&str]) -> Node {
+        self.start_at(&self.server.url(), name, options)
+    }
+
+    /// The same with another URL.
+    pub(crate) fn start_at(&self, url: &str, name: &str, options: &[&str]) -> Node {
+        let up = ["up", "--name", name, "--data", name, "--listen", "127.0.0.1:0"];
+        let words: Vec<String> = up.iter().chain(options).map(|word| (*word).to_owned()).collect();
+        let log = self.path(&format!("{name}.log"));
+        let (dir, url, home) = (self.dir.clone(), url.to_owned(), self.path(name));
+        let child = begin(&dir, &words, &url, &log);
+        Node { child, dir, words, url, home, log }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // What went wrong stays to be looked at.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// What a command said.
+pub(crate) struct Told {
+    args: String,
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Told {
+    fn new(args: &[&str], output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        Self { args: args.join(" "), out, err, code: output.status.code() }
+    }
+
+    /// It must have ended so.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// It must have said this.
+    #[track_caller]
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(self.out.contains(text) || self.err.contains(text), "`{text}` is missing: {self:?}");
+        self
+    }
+
+    /// It must not have said this.
+    #[track_caller]
+    pub(crate) fn hides(self, text: &str) -> Self {
+        assert!(!self.out.contains(text) && !self.err.contains(text), "`{text}` is there: {self:?}");
+        self
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "$ cronhold {}\n{}{}exit {:?}", self.args, self.out, self.err, self.code)
+    }
+}
+
+/// A node. It is killed when the test is done with it, with what its keeper keeps.
+pub(crate) struct Node {
+    child: Child,
+    /// How it was started.
+    dir: PathBuf,
+    words: Vec<String>,
+    url: String,
+    home: PathBuf,
+    log: PathBuf,
+}
+
+impl Node {
+    /// Starts it again after it was killed.
+    pub(crate) fn start_again(&mut self) {
+        self.child = begin(&self.dir, &self.words, &self.url, &self.log);
+    }
+
+    /// All that it has said, in all of its lives.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.log).expect("a log")
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_until_ready(&self) {
+        self.wait_until_it_says("  ready");
+    }
+
+    /// Waits until a line of its log has this.
+    #[track_caller]
+    pub(crate) fn wait_until_it_says(&self, text: &str) {
+        eventually(&format!("{} says `{text}`", self.log.display()), || self.said().contains(text));
+    }
+
+    /// Sends a signal to the daemon. Its keeper goes on.
+    pub(crate) fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Whether the daemon has ended, and with what.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.child.try_wait().expect("it is ours").map(|status| status.code().unwrap_or(-1))
+    }
+
+    /// Kills the daemon on the spot. Its keeper goes on.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Stops it in good order.
+    #[track_caller]
+    pub(crate) fn stop(mut self) {
+        self.send(Signal::TERM);
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}: {}", self.said());
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+        end_keeper_of(&self.home);
+    }
+}
+
+/// Starts a daemon. A later life goes on with the log of the one before.
+fn begin(dir: &Path, words: &[String], url: &str, log: &Path) -> Child {
+    let file = File::options().create(true).append(true).open(log).expect("a file");
+    bare(dir, &[]).args(words).env("CRONHOLD_STORE", url).stderr(file).spawn().expect("the binary starts")
+}
+
+/// The binary, without what somebody's shell sets.
+fn bare(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("USER", "ada").env("CRONHOLD_DATA", "nobody");
+    command.current_dir(dir).args(args).stdin(Stdio::null());
+    command
+}
