@@ -11,6 +11,7 @@ use cronhold_core::record::{JobRecord, Source};
 use cronhold_core::{Job, JobId, JobUid};
 use cronhold_jobfile::foreign::cronken::{self, CronkenRead, Options};
 use cronhold_jobfile::foreign::{FieldMistake, Form};
+use cronhold_schedule::Timing;
 use cronhold_store::{Settle, SharedForm, Standing};
 
 /// A job as we have it.
@@ -196,7 +197,13 @@ fn news(before: Option<&Job>, new: &Form, options: &Options<'_>) -> Option<News>
     match (before, cronken::read_form(new, options).job) {
         (Some(before), Some(after)) if after == *before => None,
         (Some(before), Some(after)) if (Job { paused: before.paused, ..after.clone() }) == *before => {
-            Some(if after.paused { News::Paused } else { News::Resumed })
+            let is_never = after.schedules.iter().all(|schedule| schedule.spec.timing == Timing::Never);
+            Some(match (after.paused, is_never) {
+                (true, _) => News::Paused,
+                // Told to go on with a job that is never due, Cronken's nodes lose it and can read nothing anew.
+                (false, true) => News::Changed,
+                (false, false) => News::Resumed,
+            })
         }
         _ => Some(News::Changed),
     }
@@ -302,7 +309,7 @@ mod tests {
     }
 
     /// The form's standing, what it says, our job, and what has to happen.
-    const CASES: [(&str, &str, &str, &str); 48] = [
+    const CASES: [(&str, &str, &str, &str); 49] = [
         // Nobody knows the job yet.
         ("new", "plain", "-", "put plain (foreign, new), know"),
         ("new", "paused", "-", "put paused (foreign, new), know"),
@@ -323,6 +330,7 @@ mod tests {
         ("settled", "noted", "foreign echo", "write echo noted, tell Changed"),
         ("settled", "plain", "api is-paused", "write paused, tell Paused"),
         ("settled", "paused", "api", "write going, tell Resumed"),
+        ("settled", "never paused", "api rich", "write never going, tell Changed"),
         ("settled", "plain", "api rich", "write never, tell Changed"),
         ("settled", "plain", "-", "forget, tell Changed"),
         ("settled", "plain", "removed", "nothing"),
