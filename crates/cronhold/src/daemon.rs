@@ -71,6 +71,8 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let listen = front::listen(up)?;
     let labels = up.labels()?;
     home.make()?;
+    // Held until the daemon ends.
+    let _occupied = url.is_shared().then(|| home.occupy()).transpose()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let memory = url.is_shared().then(|| home.store_memory(&url));
     let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };

@@ -1,6 +1,6 @@
 //! The daemon's own directory: its identity, and its store unless that is elsewhere.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ const MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// The file that holds the node's identity.
 const NODE_ID: &str = "node-id";
+/// The file that a daemon holds while it uses the directory with a store elsewhere.
+const OCCUPIED: &str = "daemon.lock";
 /// How the files begin that remember stores elsewhere.
 const STORE_MEMORY: &str = "store";
 
@@ -84,6 +86,23 @@ impl Home {
     /// would say that this has lost everything.
     pub fn store_memory(&self, url: &StoreUrl) -> PathBuf {
         self.0.join(format!("{STORE_MEMORY}-{:016x}", digest(&url.to_string())))
+    }
+
+    /// Keeps other daemons away from the directory for as long as the file is held. A store in the directory does that by
+    /// itself; one elsewhere does not know of it.
+    pub fn occupy(&self) -> Result<File, Failure> {
+        let path = self.0.join(OCCUPIED);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
+        let refused = |error: &dyn std::fmt::Display| {
+            let message = format!("the directory {} cannot be used: {error}", self.0.display());
+            Failure::refused(message, "give each daemon a directory of its own with --data")
+        };
+        let file = file.map_err(|error| refused(&error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(refused(&"another daemon uses it")),
+            Err(TryLockError::Error(error)) => Err(refused(&error)),
+        }
     }
 
     /// The node's identity: the one in the directory, or a new one that stays there.

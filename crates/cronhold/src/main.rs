@@ -45,18 +45,18 @@ fn main() -> ExitCode {
     let done = match &cli.verb {
         Verb::Question(question) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let at_store = AtStore::new(zone_rules.clone(), false);
+            let at_store = AtStore::new(zone_rules.clone(), false, false);
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
             let exit = cronhold_cli::answer(question, &session, &mut out, &mut err);
-            at_store.close(false, &mut err);
+            at_store.close(&mut err);
             Ok(exit)
         }
         Verb::Remote(verb) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
-            let at_store = AtStore::new(zone_rules.clone(), verb.is_follower());
+            let at_store = AtStore::new(zone_rules.clone(), verb.is_follower(), verb.changes_jobs());
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
             let exit = cronhold_cli::ask(verb, &session, &mut out, &mut err);
-            at_store.close(verb.changes_jobs(), &mut err);
+            at_store.close(&mut err);
             Ok(exit)
         }
         Verb::Up(up) => {

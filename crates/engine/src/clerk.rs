@@ -61,7 +61,7 @@ impl Clerk {
             let mut is_stopping = false;
             for input in self.handle.inputs.take(BATCH_MAX) {
                 match input {
-                    Input::Ask { actor, command, reply } => waiting.push(Waiting { actor, command, reply }),
+                    Input::Ask { actor, command, reply, .. } => waiting.push(Waiting { actor, command, reply }),
                     Input::Calendars(calendars) => self.world.calendars = calendars,
                     Input::Stop => is_stopping = true,
                     // It has no programs, and its start is not the start of a node.

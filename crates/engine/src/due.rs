@@ -4,7 +4,7 @@ use cronhold_core::command::Command;
 use cronhold_core::record::Actor;
 use cronhold_schedule::{Instant, Span};
 
-use crate::intake::Input;
+use crate::intake::{Input, Refused};
 use crate::node::{Node, Origin, Work};
 use crate::plan::Item;
 
@@ -57,7 +57,8 @@ impl Node {
         let room = self.room_for_inputs(due.len());
         for input in self.handle.inputs.take(room) {
             match input {
-                Input::Ask { actor, command, reply } => {
+                Input::Ask { by: Some(by), reply, .. } if by < uptime => reply.answer(Err(Refused::Late)),
+                Input::Ask { actor, command, reply, .. } => {
                     batch.push(Work::new(actor, command, Origin::Request(reply)));
                 }
                 Input::Report { run, report } => batch.push(Work::report(run, report)),

@@ -10,6 +10,7 @@ use cronhold_core::RunId;
 use cronhold_core::command::{Command, Report};
 use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::record::Actor;
+use cronhold_schedule::Span;
 use cronhold_schedule::calendar::Calendars;
 use cronhold_store::Fault;
 
@@ -25,8 +26,8 @@ const ASKS_MAX: usize = 12 * 1024;
 /// Everything that can come in.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Someone asks for something.
-    Ask { actor: Actor, command: Command, reply: Reply },
+    /// Someone asks for something, and some want it by an uptime or not at all.
+    Ask { actor: Actor, command: Command, by: Option<Span>, reply: Reply },
     /// A program reports.
     Report { run: RunId, report: Report },
     /// Jobs that run at each start of a node run now.
@@ -49,6 +50,9 @@ pub enum Refused {
     /// Too many requests wait.
     #[error("the node has too much to do")]
     Busy,
+    /// It could not be begun in the time that it was to be begun in.
+    #[error("the node was too late for it")]
+    Late,
     /// The node has stopped.
     #[error("the node is stopping")]
     Stopping,
@@ -81,8 +85,17 @@ impl Handle {
 
     /// Asks for something and waits for the answer.
     pub async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
+        self.ask_by(actor, command, None).await
+    }
+
+    /// Asks for something that is not done at all when the node cannot begin with it within that time.
+    pub async fn ask_within(&self, actor: Actor, command: Command, within: Span) -> Result<Answer, Refused> {
+        self.ask_by(actor, command, Some(self.clock.uptime().plus(within))).await
+    }
+
+    async fn ask_by(&self, actor: Actor, command: Command, by: Option<Span>) -> Result<Answer, Refused> {
         let reply = Reply(Arc::default());
-        let input = Input::Ask { actor, command, reply: reply.clone() };
+        let input = Input::Ask { actor, command, by, reply: reply.clone() };
         if self.inputs.len() >= ASKS_MAX {
             return Err(Refused::Busy);
         }

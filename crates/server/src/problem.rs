@@ -78,7 +78,9 @@ impl From<Refused> for Denied {
         match refused {
             Refused::Rejected(rejection) => rejection.into(),
             Refused::Failed(fault) => fault.into(),
-            Refused::Busy => Self::new(Code::Busy, refused.to_string()).hint("ask again a little later"),
+            Refused::Busy | Refused::Late => {
+                Self::new(Code::Busy, refused.to_string()).hint("ask again a little later")
+            }
             Refused::Stopping => Self::new(Code::Unavailable, refused.to_string()).hint("ask again after its start"),
         }
     }

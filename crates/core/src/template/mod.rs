@@ -67,6 +67,10 @@ impl Template {
         let parsed = environment().template_from_str(text);
         let parsed = parsed.map_err(|error| syntax_error("template", text, &error, TEMPLATE_HINT))?;
         let shape = shape::check(text)?;
+        // What is kept from being read as a template by these words alone stands for itself.
+        if let Some(inside) = shape::raw_alone(text) {
+            return Ok(Self::literal(inside));
+        }
         let names = Names::new(parsed.undeclared_variables(false), &shape);
         Ok(Self(Form::Live(Arc::new(Live { text: text.into(), names }))))
     }

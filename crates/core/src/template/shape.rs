@@ -159,6 +159,13 @@ fn end_of_raw(text: &str, from: usize) -> usize {
     text.len()
 }
 
+/// What stands in a text that is one raw part and nothing else, written in the plain way.
+pub(super) fn raw_alone(text: &str) -> Option<&str> {
+    let (begin, end) = ("{% raw %}", "{% endraw %}");
+    let inside = text.strip_prefix(begin)?.strip_suffix(end)?;
+    (end_of_raw(text, begin.len()) == begin.len() + inside.len()).then_some(inside)
+}
+
 fn check_statement(text: &str, tokens: &[Range<usize>]) -> Result<(), TextError> {
     let Some(first) = tokens.first() else {
         return Ok(());

@@ -146,6 +146,10 @@ fn literals_stand_for_themselves() {
     assert_eq!(literal.bind(&bindings()).as_deref(), Ok("docker ps --format {{.Names}}"));
     assert!(literal.names().is_empty());
     assert_eq!(Template::parse("a"), Ok(Template::literal("a")));
+    // Kept from being a template, it is the same text.
+    let raw = |text: &str| Template::parse(&format!("{{% raw %}}{text}{{% endraw %}}")).expect("a template");
+    assert_eq!(raw("docker ps --format {{.Names}}"), literal);
+    assert!(!raw("a{% endraw %}{{ b }}{% raw %}").is_literal());
 }
 
 #[test]

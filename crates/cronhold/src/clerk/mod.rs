@@ -19,7 +19,7 @@ use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clerk, Clock, Entropy, Handle};
 use cronhold_schedule::{Instant, Zone};
 use cronhold_server::{App, Door, Feed, Listen, Server};
-use cronhold_store::{Fault, Store};
+use cronhold_store::{Fault, Query, Store};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::runtime::{Builder, Runtime};
 
@@ -36,6 +36,8 @@ pub struct AtStore {
     zone_rules: ZoneRules,
     /// Whether the verb wants to be told what others do.
     is_follower: bool,
+    /// Whether it may change jobs.
+    changes_jobs: bool,
     opened: RefCell<Option<Opened>>,
 }
 
@@ -58,16 +60,16 @@ struct Greeting {
 
 impl AtStore {
     /// Nothing is opened yet.
-    pub fn new(zone_rules: ZoneRules, is_follower: bool) -> Self {
-        Self { zone_rules, is_follower, opened: RefCell::new(None) }
+    pub fn new(zone_rules: ZoneRules, is_follower: bool, changes_jobs: bool) -> Self {
+        Self { zone_rules, is_follower, changes_jobs, opened: RefCell::new(None) }
     }
 
     /// Ends what was begun, if anything was. After a change of jobs other programs that share the store are shown it in
     /// their form, as a node would do; what could not be shown is said, and the next node does it.
-    pub fn close(&self, has_changed_jobs: bool, err: &mut dyn Write) {
+    pub fn close(&self, err: &mut dyn Write) {
         let Some(Opened { store, clerk, thread, server, .. }) = self.opened.borrow_mut().take() else { return };
         if let Ok(executor) = executor() {
-            if has_changed_jobs && store.shared().is_some() {
+            if self.changes_jobs && store.shared().is_some() {
                 let zones = Arc::clone(&self.zone_rules.zones);
                 let agreed = executor.block_on(peers::agree(Arc::clone(&store), clerk.clone(), zones));
                 if let Err(fault) = agreed {
@@ -79,6 +81,23 @@ impl AtStore {
             let _ = thread.join();
         }
         server.stop();
+    }
+
+    /// Jobs that only other programs know so far are taken up before something is changed, and where there would be no job
+    /// at all without them. What cannot be done now is done by the next node.
+    fn take_up_definitions(&self, opened: &Opened) {
+        let Ok(executor) = executor() else { return };
+        let store = &opened.store;
+        let is_empty = || async {
+            let page = store.page(&Query::Jobs { after: None }, 1).await;
+            page.is_ok_and(|page| page.records.is_empty() && page.unreadable.is_empty())
+        };
+        executor.block_on(async {
+            if store.shared().is_some() && (self.changes_jobs || is_empty().await) {
+                let zones = Arc::clone(&self.zone_rules.zones);
+                peers::agree(Arc::clone(store), opened.clerk.clone(), zones).await.ok();
+            }
+        });
     }
 
     fn open(&self, named: &NamedStore<'_>) -> Result<Opened, Failure> {
@@ -151,6 +170,7 @@ impl Stores for AtStore {
             return Ok(opened.served.clone());
         }
         let opened = self.open(named)?;
+        self.take_up_definitions(&opened);
         Ok(self.opened.borrow_mut().insert(opened).served.clone())
     }
 

@@ -107,7 +107,7 @@ pub(super) fn id_of(command: &Command) -> Option<&JobId> {
 /// Whether the same command may be taken a little later.
 fn is_passing(refused: &Refused) -> bool {
     match refused {
-        Refused::Busy => true,
+        Refused::Busy | Refused::Late => true,
         Refused::Failed(fault) => fault.is_passing(),
         Refused::Rejected(_) | Refused::Stopping => false,
     }

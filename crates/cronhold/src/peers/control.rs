@@ -102,7 +102,13 @@ impl Control {
                 }
                 Ok(answer(is_first))
             }
-            Event::Pause(_) | Event::Resume(Some(_)) | Event::Signal(..) | Event::Trigger(_) => {
+            // Whoever hears them in their order ends with the last, so that they need not be done once only: between two
+            // that say the same there may be one that says the opposite.
+            Event::Pause(_) | Event::Resume(Some(_)) => {
+                let command = event.command(self.node.random_run_id()).expect("one command does each of these");
+                self.settled(command).await
+            }
+            Event::Signal(..) | Event::Trigger(_) => {
                 let command = event.command(self.node.random_run_id()).expect("one command does each of these");
                 self.once(text, command).await
             }
@@ -112,18 +118,30 @@ impl Control {
     /// Asks for what an event wants, in the same unit in which it is noted that somebody has done it.
     async fn once(&self, digested: &str, command: Command) -> Result<Answer, Ignored> {
         let (once, holder) = (event_lock(digested), self.node.random_run_id());
-        let command = Command::Event { once, holder, command: Box::new(command) };
-        match self.node.ask(actor(), command).await {
+        self.settled(Command::Event { once, holder, command: Box::new(command) }).await
+    }
+
+    /// Asks for something that may be so already.
+    async fn settled(&self, command: Command) -> Result<Answer, Ignored> {
+        match self.ask(command).await {
             Ok(answer) => Ok(answer),
             Err(Refused::Rejected(Rejection::Paused(_) | Rejection::NotPaused(_))) => Ok(Answer::Unchanged),
             Err(refused) => Err(refused.into()),
         }
     }
 
+    /// Asks the node, which does nothing when it was held up for so long that others have acted.
+    async fn ask(&self, command: Command) -> Result<Answer, Refused> {
+        match self.node.ask_within(actor(), command.clone(), LATE).await {
+            Err(Refused::Late) if !self.has_company().await => self.node.ask(actor(), command).await,
+            answer => answer,
+        }
+    }
+
     /// Whether this node is the first to act on an event that takes more than one command.
     async fn is_first(&self, text: &str) -> Result<bool, Ignored> {
         let (lock, holder) = (event_lock(text), self.node.random_run_id());
-        match self.node.ask(actor(), Command::Hold { lock, holder, ttl: ONCE }).await {
+        match self.ask(Command::Hold { lock, holder, ttl: ONCE }).await {
             Ok(_) => Ok(true),
             Err(Refused::Rejected(Rejection::Locked { .. })) => Ok(false),
             Err(refused) => Err(refused.into()),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use cronhold_api::FileMistake;
 use cronhold_cli::counted;
-use cronhold_core::command::Command;
+use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::Actor;
+use cronhold_core::record::{Actor, Key, Source};
 use cronhold_core::{JobId, JobUid, RunId};
 use cronhold_engine::{Entropy, Handle, Refused};
 use cronhold_jobfile::foreign::cronken::{self, Dialect};
@@ -111,6 +111,7 @@ impl Looker {
             looked.again |= steps.len() < before;
         }
         let done = self.ask_all(steps, &mut looked).await;
+        self.undo_late(&done, &returning).await?;
         for id in done.iter().map(|(id, _)| id).filter(|id| returning.contains(*id)) {
             // They are no longer removed for a while only, whoever has removed them.
             self.ask(Command::LetGo { lock: removed_lock(id), holder: removed_holder() }).await.ok();
@@ -251,6 +252,22 @@ impl Looker {
         }
     }
 
+    /// A job that an event had removed while it was about to be made goes again. Whoever removes marks it first, so that
+    /// whoever makes it too late sees the mark afterwards.
+    async fn undo_late(&self, done: &[(JobId, Step)], returning: &BTreeSet<JobId>) -> Result<(), Fault> {
+        let made = done.iter().filter(|(id, step)| makes(step) && !returning.contains(id));
+        let made: Vec<&JobId> = made.map(|(id, _)| id).collect();
+        let keys: Vec<Key> = made.iter().map(|id| Key::Lock(removed_lock(id))).collect();
+        for (made, keys) in made.chunks(ASKED_MAX).zip(keys.chunks(ASKED_MAX)) {
+            let marks = self.store.load(keys).await?;
+            for (id, _) in made.iter().zip(marks).filter(|(_, mark)| mark.is_some()) {
+                let (id, source, provided) = ((*id).clone(), Source::Foreign, Provided::Any);
+                self.ask(Command::RemoveJob { id, source, provided }).await.ok();
+            }
+        }
+        Ok(())
+    }
+
     async fn settle(
         &mut self,
         steps: Vec<(JobId, Step)>,
@@ -282,7 +299,8 @@ impl Looker {
     fn tell_strange(&mut self, sight: &Sight, looked: &mut Looked) {
         for (name, why) in &sight.strange {
             self.tell_once(format!("name {name}"), why, looked, || {
-                format!("shared job `{}` is left alone: {why}", cronhold_schedule::text::shortened(name))
+                let shown = cronhold_schedule::text::shortened(name).replace(char::is_control, "?");
+                format!("shared job `{shown}` is left alone: {}", why.replace(char::is_control, "?"))
             });
         }
     }
@@ -308,7 +326,9 @@ impl Looker {
 
     fn tell_refused(&mut self, id: &JobId, step: &Step, refused: &Refused, looked: &mut Looked) {
         match refused {
-            Refused::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. }) | Refused::Busy => {
+            Refused::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. })
+            | Refused::Busy
+            | Refused::Late => {
                 looked.again = true;
             }
             Refused::Stopping => {}
@@ -401,6 +421,10 @@ async fn tell_others(shared: &dyn Shared, news: Vec<(JobId, News)>) -> Result<()
 
 fn actor() -> Actor {
     Actor::Operator(SHARED_JOBS.to_owned())
+}
+
+fn makes(step: &Step) -> bool {
+    step.commands.iter().any(|command| matches!(command, Command::PutJob { provided: Provided::New, .. }))
 }
 
 fn removes(step: &Step) -> bool {

@@ -193,7 +193,7 @@ fn writes_what_cronken_can_say() {
 #[test]
 fn names_what_cronken_cannot_say() {
     for (yaml, expected) in [
-        ("{program: x, description: y, labels: [z], schedule: '@daily'}", "description labels"),
+        ("{program: x, description: y, nodes: [z], schedule: '@daily'}", "description nodes"),
         ("{program: x, schedule: {every: 90s}}", "schedule"),
         ("{program: x, schedule: '0 0 * * * 2027'}", "schedule"),
         ("{program: x, schedule: '0 0 L * *'}", "schedule"),
@@ -217,6 +217,14 @@ fn names_what_cronken_cannot_say() {
         let is_shell = !expected.contains("program");
         assert_eq!(value["job_args"]["cmd"] == json!("x"), is_shell, "{yaml}");
     }
+}
+
+#[test]
+fn what_only_people_are_told_does_not_keep_cronken_from_running_it() {
+    let job = job_of("{program: x, description: y, labels: [z], retain: {success: 5}, schedule: '0 3 * * *'}");
+    let Written { form, unexpressed } = written(&job, None);
+    assert_eq!(unexpressed, ["description", "labels", "retain"]);
+    assert_eq!(form.to_value()["cron_args"], json!({"cronstring": "0 3 * * *"}));
 }
 
 #[test]

@@ -19,6 +19,9 @@ const ELSEWHERE: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
 /// Where a validation says what is wrong, in `job_state`.
 const ERRORS: &str = "validation_errors";
 
+/// What people and lists are told of a job. Cronken has no place for it, and runs the job in the same way without.
+const TOLD: [&str; 3] = ["description", "labels", "retain"];
+
 /// Writes a job. `found` is the form that stands there now; what we do not know in it is kept.
 ///
 /// A cron expression is written with weekdays by name, which both dialects read as the same occurrences.
@@ -53,7 +56,8 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
         unexpressed.push("schedule".to_owned());
         unexpressed.sort();
     }
-    match schedule.filter(|_| unexpressed.is_empty()) {
+    let says_how_to_run = unexpressed.iter().all(|key| TOLD.contains(&key.as_str()));
+    match schedule.filter(|_| says_how_to_run) {
         Some(_) if same_schedule => {}
         schedule => replace_cron_args(&mut form, schedule.unwrap_or_else(never)),
     }
