@@ -55,6 +55,7 @@ impl Inner {
         if self.tending.comes(node.id, Instant::now(), self.settings().heartbeat) {
             self.tend(&node).await;
             self.count_replicas().await;
+            self.recall_some().await;
         }
         Ok(lost)
     }

@@ -1,19 +1,25 @@
 //! Commits: units are sent in batches, one script call each and all in one go, and what was done is remembered.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cronhold_core::record::Kind;
 use cronhold_store::{Committed, Fault, Refusal};
 use redis::Value;
 
+use crate::codec::pack::Pack;
 use crate::codec::reply;
 use crate::hints::HandleId;
 use crate::inner::Inner;
 use crate::link::Script;
 use crate::order::Order;
-use crate::{foreign, projection};
+use crate::{foreign, keys, projection};
 
 /// Units of one script call: while it runs, nobody else is answered.
 const UNITS_A_CALL: usize = 256;
+
+/// Arguments of a call that stand before its units.
+const HEAD: usize = 10;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(&[
@@ -25,6 +31,16 @@ static COMMIT: LazyLock<Script> = LazyLock::new(|| {
         include_str!("scripts/commit.lua"),
     ])
 });
+
+/// Which seq a commit will have. Records whose texts have it already cost the script less, because it does not have to make
+/// them once more. That works for as long as no other process commits; when it does not, nothing is harmed.
+#[derive(Debug, Default)]
+pub(crate) struct Foresight {
+    /// Calls that are not answered yet.
+    on_their_way: AtomicU64,
+    /// Whether the last call had another seq than was foreseen.
+    fails: AtomicBool,
+}
 
 impl Inner {
     /// Does units in their order.
@@ -38,16 +54,18 @@ impl Inner {
             results.extend(Box::pin(self.carry_out(by, rest)).await);
             return results;
         }
-        let calls: Vec<_> = orders.chunks_mut(UNITS_A_CALL).map(|part| self.call(by, part)).collect();
+        let calls = orders.chunks_mut(UNITS_A_CALL).map(|part| self.call(by, part));
+        let (foreseen, calls): (Vec<_>, Vec<_>) = calls.unzip();
         if calls.is_empty() {
             return Vec::new();
         }
         let called = self.link.call_all(&COMMIT, &self.slot, calls, self.wait_for_replicas()).await;
         self.has_waited(&called.behind);
         let mut results = Vec::with_capacity(orders.len());
-        for (part, answer) in orders.chunks_mut(UNITS_A_CALL).zip(called.answers) {
+        for ((part, answer), foreseen) in orders.chunks_mut(UNITS_A_CALL).zip(called.answers).zip(foreseen) {
+            self.foresight.on_their_way.fetch_sub(1, Ordering::Relaxed);
             let answer = match answer.and_then(reply::list) {
-                Ok(answer) => self.settle(part, answer).await,
+                Ok(answer) => self.settle(part, foreseen, answer).await,
                 Err(fault) => Err(fault),
             };
             match answer {
@@ -58,29 +76,46 @@ impl Inner {
         results
     }
 
-    /// The arguments of one call.
-    fn call(&self, by: HandleId, part: &mut [Order]) -> Vec<Vec<u8>> {
+    /// The seq that one call is foreseen to have, and its arguments.
+    fn call(&self, by: HandleId, part: &mut [Order]) -> (u64, Vec<Vec<u8>>) {
         let (epoch, seq) = self.known.get();
+        let foreseen = seq + self.foresight.on_their_way.fetch_add(1, Ordering::Relaxed) + 1;
+        let stamp = (!self.foresight.fails.load(Ordering::Relaxed)).then_some(foreseen);
+        part.iter_mut().for_each(|order| order.stamp(stamp));
         let peers = u8::from(self.settings().peers);
-        let head = [
-            self.settings().namespace.clone(),
-            self.shown_settings.clone(),
-            epoch,
-            seq.to_string(),
-            by.text(),
-            self.random_text(),
-            peers.to_string(),
-        ];
-        let units = part.iter_mut().map(|order| std::mem::take(&mut order.packed));
-        head.into_iter().map(String::into_bytes).chain(units).collect()
+        let mut told = by.text().into_bytes();
+        part.iter().for_each(|order| told.extend_from_slice(&order.told));
+        let lengths: String = part.iter().map(|order| format!("{:08x}", order.told.len())).collect();
+        let (counts, fields) = compared(part);
+        let count: usize = part.iter().map(|order| order.arguments.len()).sum();
+        let mut call: Vec<Vec<u8>> = Vec::with_capacity(HEAD + fields.len() + count);
+        call.push(self.settings().namespace.clone().into_bytes());
+        call.push(self.shown_settings.clone().into_bytes());
+        call.push(epoch.into_bytes());
+        call.push(seq.to_string().into_bytes());
+        call.push(told);
+        call.push(lengths.into_bytes());
+        call.push(self.random_text().into_bytes());
+        call.push(peers.to_string().into_bytes());
+        call.push(stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default().into_bytes());
+        call.push(counts);
+        call.extend(fields);
+        part.iter_mut().for_each(|order| call.append(&mut order.arguments));
+        (foreseen, call)
     }
 
     /// What became of the units of one call.
-    async fn settle(&self, part: &mut [Order], answer: Vec<Value>) -> Result<Vec<Result<Committed, Refusal>>, Fault> {
+    async fn settle(
+        &self,
+        part: &mut [Order],
+        foreseen: u64,
+        answer: Vec<Value>,
+    ) -> Result<Vec<Result<Committed, Refusal>>, Fault> {
         let mut answer = self.standing(answer).await?.into_iter();
         let (seq, failures) = (answer.next().unwrap_or(Value::Nil), answer.next().unwrap_or(Value::Nil));
         let seq = reply::number(&seq)?.cast_unsigned();
         self.known.advance(seq);
+        self.foresight.fails.store(seq != foreseen, Ordering::Relaxed);
         self.tally.count(part.len(), reply::number(&failures)?.cast_unsigned());
         if answer.len() != part.len() {
             return Err(Fault::Unknown(format!("Redis answered for {} of {} units", answer.len(), part.len())));
@@ -109,4 +144,21 @@ impl Inner {
         }
         self.heal.remember(seq, &order.version, written, took);
     }
+}
+
+/// What the units of one call compare: how many fields of each kind, and the fields, kind by kind. The one record that has
+/// no name is there once.
+fn compared(part: &mut [Order]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let mut by_kind: [Vec<Vec<u8>>; keys::KINDS.len()] = Default::default();
+    let pause = keys::digit(Kind::Pause);
+    for (kind, field) in part.iter_mut().flat_map(|order| order.fields.drain(..)) {
+        let fields = &mut by_kind[usize::from(kind)];
+        if kind != pause || fields.is_empty() {
+            fields.push(field.into_bytes());
+        }
+    }
+    let mut counts = Pack::default();
+    counts.list(by_kind.len());
+    by_kind.iter().for_each(|fields| counts.number(fields.len() as u64));
+    (counts.into_bytes(), by_kind.into_iter().flatten().collect())
 }

@@ -121,11 +121,15 @@ pub(crate) async fn listen(link: Link, channel: String, inner: Weak<Inner>) {
     drop(link);
     while let Some(heard) = heard.recv().await {
         let Some(inner) = inner.upgrade() else { return };
-        // What was lost in a gap is found by those who look now and then.
-        if let Heard::Message { payload, .. } = heard {
-            for Hint { key, .. } in inner.hints.tell(&payload) {
-                inner.heal.forget(keys::digit(key.kind()), &keys::field(&key));
+        match heard {
+            Heard::Message { payload, .. } => {
+                for Hint { key, .. } in inner.hints.tell(&payload) {
+                    inner.heal.forget(keys::digit(key.kind()), &keys::field(&key));
+                }
             }
+            // Nodes find what they have missed when they look now and then. What is remembered is looked at here, aside:
+            // the next messages are heard meanwhile.
+            Heard::Gap => drop(tokio::spawn(async move { inner.recall_all().await })),
         }
     }
 }

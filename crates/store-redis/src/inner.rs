@@ -13,6 +13,7 @@ use redis::{Cmd, Value};
 use tokio::time::Instant as Moment;
 
 use crate::codec::reply;
+use crate::commit::Foresight;
 use crate::heal::{self, Heal, Known, Notebook};
 use crate::hints::Hints;
 use crate::link::{Link, Script};
@@ -21,8 +22,13 @@ use crate::projection::{self, Names};
 use crate::url::{RedisUrl, Settings};
 use crate::{keys, start};
 
-static ENROLL: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/enroll.lua")]));
+static ENROLL: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(&[
+        include_str!("scripts/prelude.lua"),
+        include_str!("scripts/ages.lua"),
+        include_str!("scripts/enroll.lua"),
+    ])
+});
 
 /// The form of our keys that this program knows.
 pub(crate) const SCHEMA: &str = "1";
@@ -45,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) outputs: Outputs,
     pub(crate) names: Names,
     pub(crate) known: Known,
+    pub(crate) foresight: Foresight,
     pub(crate) tally: Tally,
     pub(crate) tending: Tending,
     pub(crate) heal: Heal,
@@ -79,6 +86,7 @@ impl Inner {
             hints: Arc::new(Hints::new(handles)),
             names: Names::default(),
             known: Known::new(&format!("{handles:016x}"), noted),
+            foresight: Foresight::default(),
             tally: Tally::default(),
             tending: Tending::default(),
             heal: Heal::default(),
@@ -116,7 +124,10 @@ impl Inner {
         let (epoch, seq) = (reply::text(next())?, reply::number(&next())?);
         self.known.set(epoch, seq.cast_unsigned());
         self.note();
-        u32::try_from(writer).map(Writer).map_err(|_| reply::strange("the number of a writer", &Value::Int(writer)))
+        let writer =
+            u32::try_from(writer).map_err(|_| reply::strange("the number of a writer", &Value::Int(writer)))?;
+        self.known.enrolled(writer);
+        Ok(Writer(writer))
     }
 
     /// The answer of a script, unless it says that nothing may be written now.
@@ -194,11 +205,11 @@ impl Inner {
             format!("{failures} writes to keys that Cronken's clients read were left out: the keys are of a wrong type")
         });
         Health {
-            trouble: self.link.trouble().or(unheard),
+            trouble: self.link.trouble().or_else(|| self.tally.refused()),
             description: format!("Redis at {}", self.url),
             commits: commits.load(Ordering::Relaxed),
             units: units.load(Ordering::Relaxed),
-            warnings: self.warnings().into_iter().chain(strange).chain(self.heal.warning()).collect(),
+            warnings: self.warnings().into_iter().chain(unheard).chain(strange).chain(self.heal.warning()).collect(),
         }
     }
 }
@@ -214,6 +225,8 @@ pub(crate) struct Tally {
     pub(crate) replicas: AtomicU64,
     /// Whether the latest commit reached no replica.
     unheard: AtomicU64,
+    /// Why the latest write was not done, if it was not.
+    refused: Mutex<Option<String>>,
 }
 
 impl Tally {
@@ -222,6 +235,16 @@ impl Tally {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.units.fetch_add(units as u64, Ordering::Relaxed);
         self.failed(failures);
+    }
+
+    /// What came of a write.
+    pub(crate) fn wrote(&self, fault: Option<&Fault>) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = fault.map(ToString::to_string);
+    }
+
+    fn refused(&self) -> Option<String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn failed(&self, failures: u64) {

@@ -77,7 +77,7 @@ pub(crate) fn key(kind: Kind, field: &str) -> Option<Key> {
 }
 
 /// Kinds by their numbers, as the scripts count them.
-const KINDS: [Kind; 10] = [
+pub(crate) const KINDS: [Kind; 10] = [
     Kind::Pause,
     Kind::Job,
     Kind::JobState,

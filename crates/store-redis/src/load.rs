@@ -52,7 +52,10 @@ impl Inner {
 
     /// A stored record; says where it is, when it cannot be read.
     pub(crate) fn stored(&self, kind: Kind, field: &str, value: &[u8]) -> Result<Stored, Fault> {
-        codec::stored(kind, field, value, &self.zones).map_err(|error| self.unreadable(kind, field, &error))
+        let stored = codec::stored(kind, field, value, &self.zones);
+        let stored = stored.map_err(|error| self.unreadable(kind, field, &error))?;
+        self.heal.learn(&stored.record);
+        Ok(stored)
     }
 
     pub(crate) fn unreadable(&self, kind: Kind, field: &str, error: &Unreadable) -> Fault {

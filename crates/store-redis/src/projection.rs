@@ -50,30 +50,63 @@ pub(crate) fn settings(settings: &Settings) -> String {
     format!("{form} {job_results} {all_results} {lines} {ttl} {stale}")
 }
 
-/// What the script has to know of a run that is written. Parts end with a zero byte, which no JSON text and no name
-/// holds: how it is shown (`r` runs, `s` and `f` success and fail, `-` not at all) and its job, when it began by our own
-/// log, its job's name and its host as JSON; for one that has ended, where its output comes from (`-` there is none,
-/// `w` it is here, `t` the script looks for it) and then the rest of the metadata but for the duration.
-pub(crate) fn argument(run: &Run, lines: u64, names: &Names) -> Vec<u8> {
+/// What a script has to know of a record that is written, to show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// How it is shown. A run: `r` runs, `s` and `f` success and fail, `-` not at all. A state of a job: `1` is paused,
+    /// `0` is not.
+    pub(crate) kind: u8,
+    /// Where the output of a run that has ended comes from: `-` there is none, `w` it is here, `t` the script looks for
+    /// it.
+    pub(crate) output: u8,
+    /// Of a run that runs: its job's name and its host as JSON. Of one that has ended: its metadata up to its status, for
+    /// when the script finds none, with the time of our own log; and then the rest but for the duration.
+    pub(crate) texts: Option<[String; 2]>,
+}
+
+impl Default for Shown {
+    /// Not shown at all.
+    fn default() -> Self {
+        Self { kind: b'-', output: b'-', texts: None }
+    }
+}
+
+impl Shown {
+    /// A job is paused or not.
+    pub(crate) fn pause(is_paused: bool) -> Self {
+        Self { kind: if is_paused { b'1' } else { b'0' }, ..Self::default() }
+    }
+
+    /// The same as one text, as `merge.lua` takes it apart.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let mut text = vec![self.kind, self.output];
+        let [first, second] = self.texts.as_ref().map_or([""; 2], |texts| texts.each_ref().map(String::as_str));
+        text.extend_from_slice(first.as_bytes());
+        // No JSON text has this byte.
+        text.push(0);
+        text.extend_from_slice(second.as_bytes());
+        text
+    }
+}
+
+/// What the script has to know of a run that is written.
+pub(crate) fn shown(run: &Run, lines: u64, names: &Names) -> Shown {
     let began = began(run);
     let kind = match run.state {
-        State::Starting | State::Running | State::Stopping => 'r',
-        State::Success if began.is_some() => 's',
-        State::Failure | State::Error if began.is_some() => 'f',
-        _ => '-',
+        State::Starting | State::Running | State::Stopping => b'r',
+        State::Success if began.is_some() => b's',
+        State::Failure | State::Error if began.is_some() => b'f',
+        _ => return Shown::default(),
     };
-    let mut text = format!("{kind}{}\0", run.job);
-    if kind == '-' {
-        text.push_str("\0\0\0");
-        return text.into_bytes();
-    }
     let host = run.owner.map_or_else(String::new, |Owner { node, .. }| names.of(node));
-    let start = seconds(began.unwrap_or(run.nominal));
-    text.push_str(&format!("{start}\0{}\0{}\0", json(run.job.as_str()), json(&host)));
-    if kind != 'r' {
-        text.push_str(&end(run, lines));
+    let (name, host) = (json(run.job.as_str()), json(&host));
+    if kind == b'r' {
+        return Shown { kind, output: b'-', texts: Some([name, host]) };
     }
-    text.into_bytes()
+    let start = seconds(began.unwrap_or(run.nominal));
+    let (output, rest) = end(run, lines);
+    let head = format!("{{\"job_name\":{name},\"start_time\":\"{start}\",\"host\":{host}");
+    Shown { kind, output, texts: Some([head, rest]) }
 }
 
 /// When its program was first to be there. A run that was never so far is not shown.
@@ -81,7 +114,7 @@ fn began(run: &Run) -> Option<Instant> {
     run.log.iter().find(|entry| entry.state.has_program()).map(|entry| entry.at)
 }
 
-fn end(run: &Run, lines: u64) -> String {
+fn end(run: &Run, lines: u64) -> (u8, String) {
     let is_lost = matches!(run.reason, Some(Reason::StartUnknown | Reason::NodeLost | Reason::KeeperLost));
     let status = match run.state {
         State::Success => "success",
@@ -96,24 +129,24 @@ fn end(run: &Run, lines: u64) -> String {
     };
     let (said, output) = output(run, usize::try_from(lines).unwrap_or(usize::MAX));
     let output = output.map(|text| format!(",\"output\":{}", json(&text))).unwrap_or_default();
-    format!("{said},\"status\":\"{status}\",\"retcode\":{retcode}{output}")
+    (said, format!(",\"status\":\"{status}\",\"retcode\":{retcode}{output}"))
 }
 
 /// Where its output comes from, and the last lines when they are known here.
-fn output(run: &Run, lines: usize) -> (char, Option<String>) {
+fn output(run: &Run, lines: usize) -> (u8, Option<String>) {
     match &run.written {
-        Some(written) if written.bytes == 0 => ('-', Some(String::new())),
+        Some(written) if written.bytes == 0 => (b'-', Some(String::new())),
         Some(written) => {
             let tail = &written.tail;
             let known: u64 = tail.iter().map(|line| line.len() as u64 + 1).sum();
             if tail.len() < lines && known < written.bytes {
-                return ('t', None);
+                return (b't', None);
             }
             let last = &tail[tail.len().saturating_sub(lines)..];
-            ('w', Some(last.iter().map(|line| format!("{line}\n")).collect()))
+            (b'w', Some(last.iter().map(|line| format!("{line}\n")).collect()))
         }
-        None if matches!(run.work, Some(Work::Noop(_))) => ('-', Some(String::new())),
-        None => ('t', None),
+        None if matches!(run.work, Some(Work::Noop(_))) => (b'-', Some(String::new())),
+        None => (b't', None),
     }
 }
 
@@ -148,30 +181,31 @@ mod tests {
         run
     }
 
-    fn shown(run: &Run) -> String {
+    fn text(run: &Run) -> String {
         let names = Names::default();
         names.learn(&Node::new(NodeId::from_bits(7), "lyra", 1, Instant::EPOCH));
-        String::from_utf8(argument(run, 2, &names)).expect("text").replace('\0', "|")
+        String::from_utf8(shown(run, 2, &names).text()).expect("text").replace('\0', "|")
     }
 
     #[test]
-    fn each_state_has_its_argument() {
+    fn each_state_is_shown() {
         use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
-        let begun = r#"a "b"|1.500000|"a \"b\""|"lyra"|"#;
-        let none = r#"-a "b"||||"#.to_owned();
+        let runs = r#"r-"a \"b\""|"lyra""#.to_owned();
+        let head = r#"t{"job_name":"a \"b\"","start_time":"1.500000","host":"lyra"|,"status":"#;
+        let none = "--|".to_owned();
         for (states, expected) in [
             (&[Waiting][..], none.clone()),
             (&[Waiting, Skipped], none.clone()),
             (&[Waiting, Error], none.clone()),
             (&[Waiting, Skipped, Success], none.clone()),
             (&[Waiting, Starting, Success, Skipped], none),
-            (&[Waiting, Starting], format!("r{begun}")),
-            (&[Waiting, Starting, Running], format!("r{begun}")),
-            (&[Waiting, Starting, Success], format!(r#"s{begun}t,"status":"success","retcode":null"#)),
-            (&[Waiting, Running, Failure], format!(r#"f{begun}t,"status":"fail","retcode":null"#)),
-            (&[Waiting, Starting, Error], format!(r#"f{begun}t,"status":"fail","retcode":null"#)),
+            (&[Waiting, Starting], runs.clone()),
+            (&[Waiting, Starting, Running], runs),
+            (&[Waiting, Starting, Success], format!(r#"s{head}"success","retcode":null"#)),
+            (&[Waiting, Running, Failure], format!(r#"f{head}"fail","retcode":null"#)),
+            (&[Waiting, Starting, Error], format!(r#"f{head}"fail","retcode":null"#)),
         ] {
-            assert_eq!(shown(&run(states)), expected, "{states:?}");
+            assert_eq!(text(&run(states)), expected, "{states:?}");
         }
     }
 
@@ -181,7 +215,9 @@ mod tests {
         let mut end = |written: Option<(u64, &[&str])>| {
             run.written =
                 written.map(|(bytes, tail)| Written { bytes, tail: tail.iter().map(ToString::to_string).collect() });
-            shown(&run).rsplit_once('|').expect("parts").1.replace(r#","status":"success","retcode":null"#, "")
+            let text = text(&run);
+            let rest = text.rsplit_once('|').expect("two texts").1.replace(r#","status":"success","retcode":null"#, "");
+            format!("{}{rest}", &text[1..2])
         };
         assert_eq!(end(None), "t");
         assert_eq!(end(Some((0, &[]))), r#"-,"output":"""#);
@@ -191,6 +227,6 @@ mod tests {
         assert_eq!(end(Some((99, &["a"]))), "t", "there is more than it remembers");
         run.written = None;
         run.work = Some(Work::Noop(Span::ZERO));
-        assert!(shown(&run).contains(r#"-,"status""#), "it never writes");
+        assert!(text(&run).starts_with("s-"), "it never writes");
     }
 }

@@ -74,6 +74,13 @@ impl RedisStore {
         Ok(Self { id: inner.hints.join(), inner: Arc::new(inner), place })
     }
 
+    /// Nothing is committed for so long at least after the store has gone back. Tests are not as patient as nodes that
+    /// have others beside them.
+    #[cfg(feature = "testing")]
+    pub fn wait_when_gone_back(&self, least: std::time::Duration) {
+        self.inner.heal.set_least_wait(u64::try_from(least.as_millis()).unwrap_or(u64::MAX));
+    }
+
     /// Does something on the store's runtime.
     async fn on_line<T: Send + 'static>(
         &self,
@@ -84,7 +91,16 @@ impl RedisStore {
 
     async fn carry_out(&self, orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
         let (inner, by, asked) = (Arc::clone(&self.inner), self.id, orders.len());
-        let done = self.place.spawn(async move { inner.carry_out(by, orders).await }).await;
+        let done = self.place.spawn(async move {
+            let results = inner.carry_out(by, orders).await;
+            let faults = results.iter().find_map(|result| match result {
+                Err(Refusal::Fault(fault)) => Some(fault),
+                _ => None,
+            });
+            inner.tally.wrote(faults);
+            results
+        });
+        let done = done.await;
         done.unwrap_or_else(|| vec![Err(closed().into()); asked])
     }
 
@@ -166,7 +182,11 @@ impl Store for RedisStore {
 
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         let (inner, by, node, locks) = (Arc::clone(&self.inner), self.id, node.clone(), locks.to_vec());
-        Box::pin(self.on_line(async move { inner.beat(by, node, locks).await }))
+        Box::pin(self.on_line(async move {
+            let answer = inner.beat(by, node, locks).await;
+            inner.tally.wrote(answer.as_ref().err());
+            answer
+        }))
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {

@@ -16,7 +16,7 @@ const NO_NODE: &str = "--------------------------------";
 
 /// Where the parts are that every record has.
 const VERSION: usize = 16;
-const BODY: usize = 34;
+pub(crate) const BODY: usize = 34;
 
 /// Most bodies fit into this.
 const USUAL: usize = 640;

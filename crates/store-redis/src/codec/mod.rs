@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use head::Body;
-pub(crate) use head::Reading;
+pub(crate) use head::{BODY, Reading};
 pub(crate) use scalars::{moment_text, read_moment, version_text};
 
 use crate::keys;

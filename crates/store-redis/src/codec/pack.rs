@@ -1,7 +1,7 @@
-//! The form in which a unit goes to its script: MessagePack, of which lists, texts and small numbers are enough. Redis
-//! takes it apart in one call, which is cheaper than an argument for each part.
+//! What scripts take apart by themselves: MessagePack, of which lists, texts and small numbers are enough. It is for the
+//! form of things. A long text is an argument of its own, because a script makes a text once more of each that it unpacks.
 
-/// A unit in the making.
+/// A list in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Pack(Vec<u8>);
 

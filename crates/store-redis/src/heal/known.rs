@@ -17,19 +17,21 @@ struct Reached {
     seq: u64,
     /// The last commit of this process.
     own: u64,
+    /// The highest number of a writer that this process was given.
+    writer: u32,
 }
 
 impl Known {
     /// What was noted by a process before this one, if anything was.
     pub(crate) fn new(process: &str, noted: Option<(String, u64)>) -> Self {
         let (epoch, seq) = noted.unwrap_or_default();
-        Self { by: format!("by:{process}"), reached: Mutex::new(Reached { epoch, seq, own: 0 }) }
+        Self { by: format!("by:{process}"), reached: Mutex::new(Reached { epoch, seq, own: 0, writer: 0 }) }
     }
 
     /// What scripts are told: nothing, or epoch, field and own last commit; and the seq.
     pub(crate) fn get(&self) -> (String, u64) {
         let reached = self.lock();
-        let Reached { epoch, seq, own } = &*reached;
+        let Reached { epoch, seq, own, .. } = &*reached;
         let text = if epoch.is_empty() { String::new() } else { format!("{epoch} {} {own}", self.by) };
         (text, *seq)
     }
@@ -61,6 +63,17 @@ impl Known {
     pub(crate) fn wrote(&self, seq: u64) {
         let mut reached = self.lock();
         reached.own = reached.own.max(seq);
+    }
+
+    /// This process was given a writer's number.
+    pub(crate) fn enrolled(&self, writer: u32) {
+        let mut reached = self.lock();
+        reached.writer = reached.writer.max(writer);
+    }
+
+    /// The highest number of a writer that this process was given; 0 before it was given any.
+    pub(crate) fn writer(&self) -> u32 {
+        self.lock().writer
     }
 
     fn lock(&self) -> MutexGuard<'_, Reached> {

@@ -1,6 +1,7 @@
 //! What this process has written itself, as it was written: for ever where it still matters, for a while otherwise.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -47,6 +48,8 @@ pub(crate) struct Took {
 /// What the store may have lost, with the commit and the version that wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lost<T> {
+    /// How many times this process had healed the store before.
+    round: u64,
     pub(super) seq: u64,
     pub(super) version: String,
     pub(super) what: T,
@@ -60,7 +63,14 @@ pub(super) struct AllLost {
 }
 
 /// A record's place: its kind and its field.
-type Place = (u8, String);
+pub(super) type Place = (u8, String);
+
+/// What wrote a record last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LastWord {
+    version: String,
+    is_deleted: bool,
+}
 
 /// What was written.
 #[derive(Debug, Default)]
@@ -70,6 +80,15 @@ pub(super) struct Memory {
     locks: BTreeMap<String, Lost<Took>>,
     /// What is forgotten in time, the oldest first, with the commit that wrote it.
     passing: VecDeque<(Instant, Place, u64)>,
+    /// How many times this process has healed the store.
+    round: u64,
+}
+
+impl LastWord {
+    /// The version that is stored when nobody has written it since; nothing for a record that is not there.
+    pub(super) fn stored(&self) -> &str {
+        if self.is_deleted { "" } else { &self.version }
+    }
 }
 
 impl Written {
@@ -95,14 +114,15 @@ impl Memory {
     pub(super) fn remember(&mut self, seq: u64, version: &str, written: Vec<Written>, took: Vec<Took>, now: Instant) {
         for what in written {
             let place = (what.kind, what.field.clone());
-            // Answers of commits that were on their way together may be heard in any order.
-            if self.records.get(&place).is_some_and(|known| known.seq > seq) {
+            // Answers of commits that were on their way together may be heard in any order. Numbers from before the
+            // store was healed say nothing about those from after it.
+            if self.records.get(&place).is_some_and(|known| known.round == self.round && known.seq > seq) {
                 continue;
             }
             if !what.lasts {
                 self.passing.push_back((now, place.clone(), seq));
             }
-            self.records.insert(place, Lost { seq, version: version.to_owned(), what });
+            self.records.insert(place, Lost { round: self.round, seq, version: version.to_owned(), what });
         }
         for what in took {
             if !what.is_taken {
@@ -111,7 +131,8 @@ impl Memory {
                 }
             // Locks of others than runs are too short to be worth anything later.
             } else if self.is_open(&what.holder) {
-                self.locks.insert(what.lock.clone(), Lost { seq, version: version.to_owned(), what });
+                let lost = Lost { round: self.round, seq, version: version.to_owned(), what };
+                self.locks.insert(lost.what.lock.clone(), lost);
             }
         }
         self.tidy(now);
@@ -121,16 +142,30 @@ impl Memory {
         self.records.remove(&(kind, field.to_owned()));
     }
 
+    /// Somebody else has written a record since, unless this process has done so once more.
+    pub(super) fn forget_version(&mut self, place: &Place, word: &LastWord) {
+        if self.records.get(place).is_some_and(|lost| last_word(lost) == *word) {
+            self.records.remove(place);
+        }
+    }
+
+    /// The records after this place, so many at most, with what wrote them.
+    pub(super) fn remembered(&self, after: Option<&Place>, limit: usize) -> Vec<(Place, LastWord)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let records = self.records.range((from, Bound::Unbounded)).take(limit);
+        records.map(|(place, lost)| (place.clone(), last_word(lost))).collect()
+    }
+
+    /// The store was healed: what is committed from now on is later than all that is remembered.
+    pub(super) fn is_healed(&mut self) {
+        self.round += 1;
+    }
+
     /// What was written by later commits than this one.
     pub(super) fn lost_since(&self, seq: u64) -> AllLost {
         let records = self.records.values().filter(|lost| lost.seq > seq).cloned().collect();
         let locks = self.locks.values().filter(|lost| lost.seq > seq && self.is_open(&lost.what.holder));
         AllLost { records, locks: locks.cloned().collect() }
-    }
-
-    /// The longest time to live of a lock, in milliseconds.
-    pub(super) fn longest_life(&self) -> u64 {
-        self.locks.values().map(|lost| lost.what.life).max().unwrap_or(0)
     }
 
     /// Whether a run is known that has not ended.
@@ -154,4 +189,8 @@ impl Memory {
                 .retain(|_, lost| records.get(&(RUN, lost.what.holder.clone())).is_some_and(|run| run.what.lasts));
         }
     }
+}
+
+fn last_word(lost: &Lost<Written>) -> LastWord {
+    LastWord { version: lost.version.clone(), is_deleted: lost.what.body.is_empty() }
 }

@@ -5,11 +5,15 @@
 mod known;
 mod memory;
 mod notebook;
+mod recall;
 #[cfg(test)]
 mod tests;
+mod wait;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use cronhold_core::record::Record;
 use cronhold_store::Fault;
 use redis::Value;
 use tokio::time::Instant;
@@ -23,20 +27,24 @@ use crate::codec::reply;
 use crate::inner::Inner;
 use crate::link::Script;
 use crate::{hints, keys, projection};
-use memory::{Lost, Memory};
-
-/// Nothing is committed for so long at least, so that everybody has noticed: several beats of a node.
-const WAIT_MIN_MILLIS: u64 = 10_000;
+use memory::{Lost, Memory, Place};
+use wait::Wait;
 
 /// Records of one script call: while it runs, nobody else is answered.
 const RECORDS_A_CALL: usize = 200;
 
-static BEGIN: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[include_str!("../scripts/prelude.lua"), include_str!("../scripts/went_back.lua")]));
+static BEGIN: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(&[
+        include_str!("../scripts/prelude.lua"),
+        include_str!("../scripts/ages.lua"),
+        include_str!("../scripts/went_back.lua"),
+    ])
+});
 
 static MERGE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(&[
         include_str!("../scripts/prelude.lua"),
+        include_str!("../scripts/ages.lua"),
         include_str!("../scripts/records.lua"),
         projection::PARTS[0],
         projection::PARTS[1],
@@ -48,6 +56,11 @@ static MERGE: LazyLock<Script> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(crate) struct Heal {
     memory: Mutex<Memory>,
+    wait: Wait,
+    /// Held by whoever looks whether what is remembered is still so: where to go on.
+    recalling: tokio::sync::Mutex<Option<Place>>,
+    /// Whether hints were lost since that was begun.
+    has_gap: AtomicBool,
     /// Held by whoever is bringing something back.
     busy: tokio::sync::Mutex<()>,
     /// What has happened so far, for people.
@@ -71,7 +84,19 @@ struct Standing {
 impl Heal {
     /// A unit was done by the commit of this number.
     pub(crate) fn remember(&self, seq: u64, version: &str, written: Vec<Written>, took: Vec<Took>) {
+        took.iter().for_each(|took| self.wait.saw(took.life));
         self.memory().remember(seq, version, written, took, Instant::now());
+    }
+
+    /// A record was read or is written, by which leases are known that runs may have.
+    pub(crate) fn learn(&self, record: &Record) {
+        self.wait.learn(record);
+    }
+
+    /// Nothing is committed for so many milliseconds at least after the store has gone back.
+    #[cfg(feature = "testing")]
+    pub(crate) fn set_least_wait(&self, millis: u64) {
+        self.wait.set_least(millis);
     }
 
     /// Somebody else has written a record: bringing it back is up to them.
@@ -135,6 +160,7 @@ impl Inner {
                 break;
             }
         }
+        self.heal.memory().is_healed();
         self.known.set(standing.epoch, standing.seq);
         self.note();
         self.heal.note(count);
@@ -144,7 +170,7 @@ impl Inner {
     /// Says that the store has gone back, so that everybody stops. None, when it has not after all.
     async fn begin(&self) -> Result<Option<Standing>, Fault> {
         let (known, seq) = self.known.get();
-        let wait = self.heal.memory().longest_life().max(WAIT_MIN_MILLIS);
+        let wait = self.heal.wait.millis();
         let args = [
             self.settings().namespace.clone(),
             known,
@@ -152,6 +178,7 @@ impl Inner {
             self.random_text(),
             wait.to_string(),
             crate::inner::SCHEMA.to_owned(),
+            self.known.writer().to_string(),
         ];
         let args = args.into_iter().map(String::into_bytes).collect();
         let mut answer = reply::list(self.link.call(&BEGIN, &self.slot, args).await?)?.into_iter();
@@ -174,7 +201,7 @@ impl Inner {
         let mut told = Vec::new();
         let mut packed = Pack::default();
         packed.list(5 * records.len());
-        for Lost { seq, version, what } in records {
+        for Lost { seq, version, what, .. } in records {
             packed.number(u64::from(what.kind));
             packed.text(&what.field);
             packed.text(format!("{seq:016x}"));

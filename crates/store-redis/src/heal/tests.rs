@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::memory::{Memory, Took, Written};
+use super::wait::Wait;
 
 const JOB: u8 = 1;
 const RUN: u8 = 6;
@@ -66,7 +67,7 @@ fn locks_are_remembered_while_their_runs_have_not_ended() {
     let (mut memory, now) = (Memory::default(), Instant::now());
     memory.remember(1, "v", vec![written(RUN, "r", true)], vec![took("lock", "r", Some(9))], now);
     memory.remember(2, "v", Vec::new(), vec![took("event", "nobody", Some(1))], now);
-    assert_eq!((locks(&memory), memory.longest_life()), (vec!["lock".to_owned()], 20_000));
+    assert_eq!(locks(&memory), ["lock"]);
     assert_eq!(memory.lost_since(0).locks[0].what.token("v"), "r:9:v:20000:brought-back");
     memory.remember(3, "v", Vec::new(), vec![took("lock", "other", None)], now);
     assert_eq!(locks(&memory), ["lock"], "only its holder frees it");
@@ -74,4 +75,44 @@ fn locks_are_remembered_while_their_runs_have_not_ended() {
     assert_eq!(locks(&memory), [""; 0], "its run has ended");
     memory.remember(5, "v", vec![written(RUN, "r", true)], vec![took("lock", "r", None)], now);
     assert_eq!(locks(&memory), [""; 0]);
+}
+
+#[test]
+fn what_is_committed_after_the_store_was_healed_is_the_last_word_whatever_its_number() {
+    let (mut memory, now) = (Memory::default(), Instant::now());
+    memory.remember(7, "v7", vec![written(JOB, "a", true)], Vec::new(), now);
+    memory.remember(5, "v5", vec![written(JOB, "a", true)], Vec::new(), now);
+    assert_eq!(memory.lost_since(0).records[0].version, "v7", "its answer was only heard later");
+    memory.is_healed();
+    memory.remember(3, "v3", vec![written(JOB, "a", true)], Vec::new(), now);
+    assert_eq!(memory.lost_since(0).records[0].version, "v3");
+}
+
+#[test]
+fn what_others_have_changed_is_forgotten_unless_it_was_written_once_more() {
+    let (mut memory, now) = (Memory::default(), Instant::now());
+    let deleted = Written { body: Vec::new(), ..written(JOB, "c", false) };
+    memory.remember(1, "v1", vec![written(JOB, "a", true), written(JOB, "b", true), deleted], Vec::new(), now);
+    let looked_at = memory.remembered(None, 2);
+    let rest = memory.remembered(Some(&looked_at[1].0), 2);
+    let stored: Vec<_> = looked_at.iter().chain(&rest).map(|(_, word)| word.stored()).collect();
+    assert_eq!(stored, ["v1", "v1", ""]);
+    memory.remember(2, "v2", vec![written(JOB, "b", true)], Vec::new(), now);
+    for (place, word) in &looked_at {
+        memory.forget_version(place, word);
+    }
+    assert_eq!(fields(&memory, 0), ["b", "c"]);
+}
+
+#[test]
+fn nothing_is_committed_for_as_long_as_a_lease_may_last_somewhere() {
+    let wait = Wait::default();
+    assert_eq!(wait.millis(), 45_500);
+    wait.saw(10_000);
+    assert_eq!(wait.millis(), 45_500, "others may have runs with longer leases");
+    wait.saw(90_000);
+    wait.saw(20_000);
+    assert_eq!(wait.millis(), 90_000);
+    wait.set_least(1);
+    assert_eq!(wait.millis(), 90_000);
 }

@@ -165,6 +165,8 @@ fn introduction(url: &RedisUrl, login: Login) -> RedisConnectionInfo {
     if let Some(user) = user {
         info = info.set_username(user);
     }
+    // A user without a password has an empty one; without any, the user would be ignored.
+    let password = password.as_deref().or(user.as_ref().map(|_| ""));
     if let Some(password) = password {
         info = info.set_password(password);
     }

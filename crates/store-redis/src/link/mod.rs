@@ -34,6 +34,8 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// How often Sentinels are asked whether the server is still the one to ask.
 const GUARD: Duration = Duration::from_secs(2);
+/// Questions in a row that no Sentinel answers before the server is left.
+const UNANSWERED_MAX: usize = 3;
 
 /// The line to Redis. It lives on the store's runtime; clones share their connection.
 #[derive(Clone)]
@@ -244,16 +246,17 @@ impl Called {
     }
 }
 
-/// Leaves a server when the Sentinels name another. A server that was cut off from them may go on to take writes, and
-/// they would be lost.
+/// Leaves a server when the Sentinels name another, and when none of them can be asked for a while: a server that was cut
+/// off from them may go on to take writes, and they would be lost.
 async fn guard(url: RedisUrl, line: Weak<Line>) {
+    let mut unanswered = 0;
     for attempt in 0.. {
         sleep(GUARD).await;
         let Some(line) = line.upgrade().filter(|line| !line.is_closed()) else { return };
-        if let Ok(server) = find::locate(&url, attempt).await
-            && server != line.server
-        {
-            line.close();
+        match find::locate(&url, attempt).await {
+            Ok(server) if server == line.server => unanswered = 0,
+            Err(_) if unanswered + 1 < UNANSWERED_MAX => unanswered += 1,
+            _ => line.close(),
         }
     }
 }

@@ -27,7 +27,7 @@ local is_same = old and incarnation(old) == incarnation(body) and draining(old) 
   and rest(old) == rest(body)
 local version = redis.call('HINCRBY', META, 'beats', 1)
 redis.call('HSET', TABLES[NODE], node, string.format('%016x %016x ', version, seq) .. body)
-if not is_same then redis.call('PUBLISH', HINTS, handle .. hint) end
+if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint) end
 
 local answer = { seq }
 for index = FIRST_LOCK, #ARGV, 2 do

@@ -1,18 +1,17 @@
--- A number for a new writer. Needs prelude.lua before it.
+-- A number for a new writer. Needs prelude.lua and ages.lua before it.
 --
 -- ARGV: namespace, what the client knows (see `standing`), the seq that it knows, an epoch for a store that has none,
 -- the form of our keys that the client knows. Answers with the writer's number, the epoch and the seq; or with what
 -- stands in the way.
 
 local epoch, known, new_epoch, schema = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
--- Numbers of writers rise with time, also when what is stored was lost: a minute each, from the year 2026 on.
-local FIRST_SECOND = 1767225600
+-- Numbers of writers rise with time, also when what is stored was lost: a minute each.
 local SECONDS_A_NUMBER = 60
 -- Versions have so many bits for them.
 local WRITERS_MAX = 8388608
 
--- Every client leaves the seq of its last commit. When there are so many, the older half goes: a client that is still
--- there and misses its own is judged by the seq of all.
+-- Every client leaves the seq of its last commit, and raises it now and then for as long as it lives (recall.lua). When
+-- there are so many, the older half goes.
 local CLIENTS_MAX = 1000
 
 local function drop_old_clients()
@@ -35,7 +34,7 @@ local past = math.floor((redis.call('TIME')[1] - FIRST_SECOND) / SECONDS_A_NUMBE
 local writer = math.max((tonumber(meta[2] or '0') or 0) + 1, past)
 if writer >= WRITERS_MAX then give_up(META, WRITERS_MAX .. ' writers have enrolled; there are no more numbers') end
 redis.call('HSET', META, 'schema', schema, 'writers', string.format('%.0f', writer))
-redis.call('HSETNX', META, 'epoch', new_epoch)
-redis.call('HSETNX', META, 'seq', '0')
+if redis.call('HSETNX', META, 'epoch', new_epoch) == 1 then seq = math.max(seq, seq_of_now()) end
+redis.call('HSET', META, 'seq', string.format('%.0f', seq))
 drop_old_clients()
 return { writer, redis.call('HGET', META, 'epoch'), seq }

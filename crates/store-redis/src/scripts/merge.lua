@@ -6,7 +6,9 @@
 --   locks    name, holder, token, time to live in milliseconds or 0, for each
 -- Answers with the number of records that were written; with the epoch that is stored, when it is another one.
 --
--- Of two cursors the one that has come further stays, of other records the one that was written later.
+-- Of two cursors the one that has come further stays, and so of two runs; of other records the one that was written
+-- later. A seq is higher than all before it, also those of a store that is gone (see ages.lua), so that what somebody
+-- has written since the loss stays.
 
 local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
@@ -15,6 +17,9 @@ local NO_HANDLE = '0000000000000000'
 
 local stored_epoch = read('HGET', META, 'epoch') or ''
 if stored_epoch ~= epoch then return stored_epoch end
+-- Many records take many calls, and nobody may begin before the last of them.
+local CALL_MILLIS = 5000
+if #items + #locks > 0 then prolong_healing(CALL_MILLIS) end
 
 local batch = records()
 local fields = {}
@@ -23,12 +28,20 @@ for at = 1, #items, 5 do
   local of_kind = fields[items[at]]
   of_kind[#of_kind + 1] = items[at + 1]
 end
-for kind in pairs(TABLES) do read_fields(TABLES[kind], fields[kind], batch.found[kind]) end
+for kind, key in pairs(TABLES) do read_fields(key, fields[kind], batch.found[kind]) end
+
+-- How far a run has come: it waits, starts, runs, stops, has ended.
+local PROGRESS = { ['0'] = 0, ['1'] = 0, ['2'] = 1, ['3'] = 2, ['4'] = 3 }
+local ENDED = 4
+local function progress_of(run) return PROGRESS[state_of(run)] or ENDED end
 
 local function is_newer(kind, seq, value, old)
   if kind == CURSOR and value ~= '' and last_of(value) ~= last_of(old) then
     -- A cursor that has not come to anything has dashes there, which are before all digits.
     return last_of(value) > last_of(old)
+  end
+  if kind == RUN and value ~= '' and progress_of(value) ~= progress_of(old) then
+    return progress_of(value) > progress_of(old)
   end
   return seq > seq_of(old)
 end
@@ -40,7 +53,7 @@ for at = 1, #items, 5 do
   local wins = not old and value ~= '' or old and is_newer(kind, seq, value, old)
   if wins then
     written = written + 1
-    batch.put(kind, field, value ~= '' and value)
+    batch.now[kind][field] = value ~= '' and value
     if kind == RUN then
       shown_runs[field] = shown
     elseif kind == JOB_STATE then
@@ -58,7 +71,7 @@ batch.finish()
 for at = 1, #locks, 4 do
   local name, holder, token, life = locks[at], locks[at + 1], locks[at + 2], locks[at + 3]
   local run = read('HGET', TABLES[RUN], holder)
-  if run and class_of(run) == '0' then
+  if run and class_of(run) == OPEN then
     if life == 0 then
       redis.pcall('SET', lock_key(name), token, 'NX')
     else
@@ -70,16 +83,17 @@ for at = 1, #locks, 4 do
 end
 
 local show = projection(ns, settings, redis.call('TIME'))
-for id, argument in pairs(shown_runs) do
-  local old, new = batch.found[RUN][id], batch.now[RUN][id]
-  local owner = old and (owner_of(old) == NO_OWNER and '-' or owner_of(old)) or nil
-  if new then
-    show.run(id, old and class_of(old) or nil, owner, argument)
+for id, text in pairs(shown_runs) do
+  local old, job = batch.found[RUN][id], batch.jobs[id]
+  local class = old and class_of(old)
+  if batch.now[RUN][id] then
+    local kind, output, first, second = string.match(text, '^(.)(.)([^%z]*)%z(.*)$')
+    show.run(id, job, class, class == OPEN and owner_of(old) ~= NO_OWNER, kind, output, first, second)
   elseif old then
-    show.gone(id, class_of(old), job_of(old))
+    show.gone(id, class, job)
   end
 end
-for job, argument in pairs(shown_pauses) do show.pause(job, argument == '1') end
+for job, text in pairs(shown_pauses) do show.pause(job, sub(text, 1, 1) == '1') end
 show.finish()
 if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints) end
 return written

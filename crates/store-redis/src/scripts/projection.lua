@@ -2,15 +2,19 @@
 -- lines.lua before it.
 --
 --   local show = projection(ns, settings, time)  once a script: ARGV that `projection::settings` made, and redis TIME
---   show.run(id, class, owner, argument)         a run is written: `argument` is what `projection::argument` made;
---                                                `class` and `owner` are those of the header that it had before,
---                                                nil when it is new
---   show.gone(id, class, job)                    a run is deleted (by the header that it had); its output goes with it
+--   show.run(id, job, class, is_owned, kind, output, first, second)
+--                                                a run is written: `kind`, `output` and the two texts are what
+--                                                `projection::shown` made; `class` is the one that it had before, false
+--                                                when it is new, and so is whether a node owned it
+--   show.gone(id, class, job)                    a run is deleted (by the class that it had); its output goes with it
 --   show.pause(job, is_paused)                   a job_state is written, or deleted (false)
 --   local failures = show.finish()               once, after the last unit
 --
--- Everything is gathered and written by `finish`, a few commands for many runs. These keys are not ours alone, so a key
--- may be of a wrong type: such writes are left out and counted, and never keep our own records from being written.
+-- Everything is gathered and written by `finish`, a few commands for many runs; each run is told of once. These keys are
+-- not ours alone, so a key may be of a wrong type: such writes are left out and counted, and never keep our own records
+-- from being written.
+
+local sub, find = string.sub, string.find
 
 -- The latest lines of an output are looked for in so many of its last bytes.
 local TAIL_MAX = 65536
@@ -29,66 +33,105 @@ local function read_settings(text)
   }
 end
 
--- Calls a command with as many of the values at a time as it can take; `before` stands before them.
-local function call_in_parts(call, values, command, ...)
-  for from = 1, #values, VALUES_A_COMMAND do
-    local part = { command, ... }
-    for index = from, math.min(#values, from + VALUES_A_COMMAND - 1) do
-      part[#part + 1] = values[index]
+-- Calls a command with as many of the values at a time as it can take; `key` stands before them, if there is one.
+local function call_in_parts(call, values, command, key)
+  local count = #values
+  for from = 1, count, VALUES_A_COMMAND do
+    local till = math.min(count, from + VALUES_A_COMMAND - 1)
+    if key then
+      call(command, key, unpack(values, from, till))
+    else
+      call(command, unpack(values, from, till))
     end
-    call(unpack(part))
   end
 end
 
--- Adds and removes members of a sorted set: `changes` has a score or false for each.
-local function change_set(call, key, changes)
-  local added, removed = {}, {}
-  for member, score in pairs(changes) do
-    if score then
-      added[#added + 1] = score
-      added[#added + 1] = member
-    else
-      removed[#removed + 1] = member
-    end
-  end
-  call_in_parts(call, removed, 'ZREM', key)
-  call_in_parts(call, added, 'ZADD', key)
+-- Redis keeps a small sorted set as a list of texts, and reads the scores of all of them to add one. When a member comes
+-- that is longer than texts in such a list may be, the set becomes a proper one and stays so, also when the member goes.
+local LONG_MEMBER = string.rep('-', 65)
+
+local function begin_sorted(call, key) call('ZADD', key, 0, LONG_MEMBER) end
+local function end_sorted(call, key) call('ZREM', key, LONG_MEMBER) end
+
+-- So many scores and runs that come at once are worth that.
+local ACTIVE_MANY = 16
+
+-- A set of results is made a proper one early, and now and then while it is small: a server that is started anew has it
+-- as a list again.
+local LIST_MAX, LIST_STEP = 128, 32
+
+local function keep_sorted(call, key, count)
+  if count > LIST_MAX or count % LIST_STEP ~= 1 then return end
+  begin_sorted(call, key)
+  end_sorted(call, key)
 end
 
 -- Drops the oldest results that are too many, with their metadata. `grown` has for each set of a job that got something
 -- new the general set beside it.
 local function trim_results(call, ns, settings, grown)
-  local general = {}
-  for key, all in pairs(grown) do
-    general[all] = true
-    local old = call('ZRANGE', key, 0, -settings.job_results - 1) or {}
-    if #old > 0 then
-      call('ZREMRANGEBYRANK', key, 0, -settings.job_results - 1)
-      call_in_parts(call, old, 'HDEL', ns .. ':rundata')
-      call_in_parts(call, old, 'ZREM', all)
+  local dropped, by_general = {}, {}
+  for key, general in pairs(grown) do
+    local of_general = by_general[general] or {}
+    by_general[general] = of_general
+    local count = call('ZCARD', key) or 0
+    keep_sorted(call, key, count)
+    if count > settings.job_results then
+      local old = call('ZPOPMIN', key, count - settings.job_results) or {}
+      for at = 1, #old, 2 do
+        dropped[#dropped + 1] = old[at]
+        of_general[#of_general + 1] = old[at]
+      end
     end
   end
-  for all in pairs(general) do
-    call('ZREMRANGEBYRANK', all, 0, -settings.all_results - 1)
+  call_in_parts(call, dropped, 'HDEL', ns .. ':rundata')
+  for general, old in pairs(by_general) do
+    call_in_parts(call, old, 'ZREM', general)
+    call('ZREMRANGEBYRANK', general, 0, -settings.all_results - 1)
   end
+end
+
+-- What stands at the end of the metadata of a run that runs, and before the time in all metadata.
+local RUNNING = ',"status":"running","retcode":null,"output":null,"duration":null}'
+local STATUS, START = ',"status":"', ',"start_time":"'
+
+-- Takes metadata apart: all before the status, when the run began as text and in microseconds, and how long it took. Nil
+-- for what is not there.
+local function read_metadata(text)
+  local place, duration = find(text, RUNNING, #text - #RUNNING + 1, true), nil
+  if not place then
+    place, duration = find(text, STATUS, 1, true), string.match(text, ',"duration":([%d.]+)}$')
+  end
+  local _, before = find(text, START, 1, true)
+  local after = before and find(text, '"', before + 1, true)
+  if not place or not after or after > place then return nil, nil, nil, place and duration end
+  local start = sub(text, before + 1, after - 1)
+  local micros = tonumber(start)
+  if not micros then return nil, nil, nil, duration end
+  -- Sixteen digits are more than a number of seconds holds, and the last one is rounded right.
+  return sub(text, 1, place - 1), start, math.floor(micros * 1e6 + 0.5), duration
 end
 
 local function projection(ns, settings_text, time)
   local settings = read_settings(settings_text)
   local now = time[1] * 1e6 + time[2]
+  local now_text = seconds(now)
+  local RUNDATA, RESULTS, OUTPUT = ns .. ':rundata', ns .. ':results:', ns .. ':cronhold:output:'
+  -- What stands between the name and the host of a run that begins now.
+  local begins = START .. now_text .. '","host":'
   local failures = 0
-  -- By run: its metadata, or false when it has none any more.
-  local metadata = {}
-  -- By run: the score of its heartbeat, or false.
-  local active = {}
-  -- By key of a sorted set of results: by run, its score or false.
-  local results = {}
+  -- Runs and their metadata, and runs that have none any more.
+  local metadata, metadata_count, no_metadata = {}, 0, {}
+  -- Heartbeats and runs, and runs that do not run any more.
+  local active, active_count, inactive, inactive_count = {}, 0, {}, 0
+  -- By key of the general results: scores and runs that come. By key of any results: runs that go.
+  local results, no_results = {}, {}
   -- By key of the results of a job that got something new: the general results beside them.
   local grown = {}
-  -- Runs that have ended, with what is known of their ends.
-  local ended = {}
-  -- Runs that are no more, and jobs by whether they are paused.
-  local dropped, paused = {}, {}
+  -- Runs that have ended, and what is known of each, in the same order.
+  local ended, ended_count = {}, 0
+  local ended_jobs, ended_classes, ended_kinds, ended_outputs, ended_heads, ended_rests = {}, {}, {}, {}, {}, {}
+  -- Runs that are no more, and jobs that are paused and that are not.
+  local dropped, paused, unpaused = {}, {}, {}
 
   -- A command on keys that are not ours alone.
   local function call(...)
@@ -100,53 +143,66 @@ local function projection(ns, settings_text, time)
     return answer
   end
 
-  -- A result that is set or, without a score, unset.
-  local function set_result(key, run, score)
-    results[key] = results[key] or {}
-    results[key][run] = score
+  local function list_of(lists, key)
+    local list = lists[key]
+    if not list then
+      list = {}
+      lists[key] = list
+    end
+    return list
+  end
+
+  local function add_result(key, id, score)
+    local list = list_of(results, key)
+    local count = #list
+    list[count + 1], list[count + 2] = score, id
   end
 
   -- Takes a run out of the results of a class.
-  local function leave_results(run, class, job)
+  local function leave_results(id, class, job)
     local word = class == '1' and 'success' or 'fail'
-    set_result(ns .. ':results:' .. word, run, false)
-    set_result(ns .. ':results:' .. job .. ':' .. word, run, false)
+    table.insert(list_of(no_results, RESULTS .. word), id)
+    table.insert(list_of(no_results, RESULTS .. job .. ':' .. word), id)
   end
 
   -- Whether a run has results: it has ended, and had started before.
-  local function has_results(class)
-    return class == '1' or class == '2' or class == '3'
-  end
+  local function has_results(class) return class == '1' or class == '2' or class == '3' end
 
-  local function is_shown(class, owner)
-    return has_results(class) or class == '0' and owner ~= nil and owner ~= '-'
+  local function rest(id)
+    inactive_count = inactive_count + 1
+    inactive[inactive_count] = id
   end
 
   -- Takes a run away.
   local function hide(id, class, job)
-    metadata[id], active[id], ended[id] = false, false, nil
+    no_metadata[#no_metadata + 1] = id
+    rest(id)
     if has_results(class) then leave_results(id, class, job) end
+  end
+
+  local function write(id, text)
+    metadata[metadata_count + 1], metadata[metadata_count + 2] = id, text
+    metadata_count = metadata_count + 2
   end
 
   local show = {}
 
-  function show.run(id, class, owner, argument)
-    local kind, job, start, name, host, rest =
-      string.match(argument, '^(.)([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
-    if kind == '-' then
+  function show.run(id, job, class, is_owned, kind, output, first, second)
+    if kind == 's' or kind == 'f' then
+      local count = ended_count + 1
+      ended_count = count
+      ended[count], ended_jobs[count], ended_classes[count], ended_kinds[count] = id, job, class, kind
+      ended_outputs[count], ended_heads[count], ended_rests[count] = output, first, second
+      return
+    end
+    local is_shown = is_owned or has_results(class)
+    if kind == 'r' and not is_shown then
+      write(id, '{"job_name":' .. first .. begins .. second .. RUNNING)
+      active[active_count + 1], active[active_count + 2] = now_text, id
+      active_count = active_count + 2
+    elseif kind == '-' and is_shown then
       -- It never started, or counts as if it had not.
-      if is_shown(class, owner) then hide(id, class, job) end
-    elseif kind == 'r' then
-      if not is_shown(class, owner) then
-        metadata[id] = '{"job_name":' .. name .. ',"start_time":"' .. seconds(now) .. '","host":' .. host
-          .. ',"status":"running","retcode":null,"output":null,"duration":null}'
-        active[id] = seconds(now)
-      end
-    else
-      active[id] = false
-      -- When it ended earlier in this script, nothing of that is written yet.
-      local was = ended[id] and ended[id].was or class
-      ended[id] = { kind = kind, job = job, start = start, name = name, host = host, rest = rest, was = was }
+      hide(id, class, job)
     end
   end
 
@@ -156,43 +212,47 @@ local function projection(ns, settings_text, time)
   end
 
   function show.pause(job, is_paused)
-    paused[job] = is_paused
+    local list = is_paused and paused or unpaused
+    list[#list + 1] = job
   end
 
   -- The output's last lines as JSON, from its bytes.
   local function tail(id)
-    local text = redis.call('GETRANGE', ns .. ':cronhold:output:' .. id, -TAIL_MAX, -1)
+    local text = redis.call('GETRANGE', OUTPUT .. id, -TAIL_MAX, -1)
     return cjson.encode(last_lines(text, settings.lines))
   end
 
+  -- How long a run took that ends now, in seconds.
+  local function duration_since(micros)
+    local took = micros and micros < now and now - micros or 0
+    return took < 1e6 and string.format('0.%06d', took) or seconds(took)
+  end
+
   -- Shows the end of one run. `before` is the metadata that it had.
-  local function show_end(id, last, before)
-    local place = before and string.find(before, ',"status":"', 1, true)
-    local head = place and string.sub(before, 1, place - 1)
-    local start = head and string.match(head, ',"start_time":"([%d.]+)"')
-    local duration = place and string.match(before, ',"duration":([%d.]+)}$')
-    local word = last.kind == 's' and 'success' or 'fail'
-    local score = seconds(now)
-    if has_results(last.was) then
+  local function show_end(place, before)
+    local id, job, class = ended[place], ended_jobs[place], ended_classes[place]
+    local word, score = ended_kinds[place] == 's' and 'success' or 'fail', now_text
+    rest(id)
+    if has_results(class) then
       -- What has left the results long ago does not return to them.
       if not before then return end
       -- It was marked as something else, or got a note: it keeps its time.
-      local old = last.was == '1' and 'success' or 'fail'
-      score = call('ZSCORE', ns .. ':results:' .. last.job .. ':' .. old, id) or score
-      if old ~= word then leave_results(id, last.was, last.job) end
+      local old = class == '1' and 'success' or 'fail'
+      score = call('ZSCORE', RESULTS .. job .. ':' .. old, id) or score
+      if old ~= word then leave_results(id, class, job) end
     end
-    if not start then
+    local head, micros, duration, _
+    if before then head, _, micros, duration = read_metadata(before) end
+    if not head then
       -- Nothing is there that says when it began, so that our own record has to.
-      start = last.start
-      head = '{"job_name":' .. last.name .. ',"start_time":"' .. start .. '","host":' .. last.host
+      head, _, micros = read_metadata(ended_heads[place] .. RUNNING)
     end
-    duration = duration or seconds(math.max(0, now - (micros_of(start) or now)))
-    local said, rest = string.match(last.rest, '^(.)(.*)$')
-    local output = said == 't' and ',"output":' .. tail(id) or ''
-    metadata[id] = head .. rest .. output .. ',"duration":' .. duration .. '}'
-    local general, own = ns .. ':results:' .. word, ns .. ':results:' .. last.job .. ':' .. word
-    set_result(general, id, score)
-    set_result(own, id, score)
+    local output = ended_outputs[place] == 't' and ',"output":' .. tail(id) or ''
+    duration = duration or duration_since(micros)
+    write(id, head .. ended_rests[place] .. output .. ',"duration":' .. duration .. '}')
+    local general, own = RESULTS .. word, RESULTS .. job .. ':' .. word
+    add_result(general, id, score)
+    call('ZADD', own, score, id)
     grown[own] = general
   end
 
@@ -200,57 +260,45 @@ local function projection(ns, settings_text, time)
   local function show_last_lines(ids)
     local lines = #ids > 0 and redis.call('HMGET', ns .. ':cronhold:lines', unpack(ids)) or {}
     for index, id in ipairs(ids) do
-      local length = redis.call('STRLEN', ns .. ':cronhold:output:' .. id)
+      local length = redis.call('STRLEN', OUTPUT .. id)
       local is_shown = pcall(show_output, ns, settings, id, length, true, now, lines[index] or '')
       if not is_shown then failures = failures + 1 end
     end
   end
 
   local function show_ends()
-    local ids = {}
-    for id in pairs(ended) do
-      ids[#ids + 1] = id
-    end
-    for from = 1, #ids, VALUES_A_COMMAND do
-      local part = { unpack(ids, from, math.min(#ids, from + VALUES_A_COMMAND - 1)) }
-      local found = call('HMGET', ns .. ':rundata', unpack(part)) or {}
+    for from = 1, ended_count, VALUES_A_COMMAND do
+      local till = math.min(ended_count, from + VALUES_A_COMMAND - 1)
+      local found = call('HMGET', RUNDATA, unpack(ended, from, till)) or {}
       local written = {}
-      for index, id in ipairs(part) do
-        show_end(id, ended[id], metadata[id] or found[index] or nil)
-        if string.sub(ended[id].rest, 1, 1) ~= '-' then written[#written + 1] = id end
+      for place = from, till do
+        show_end(place, found[place - from + 1])
+        if ended_outputs[place] ~= '-' then written[#written + 1] = ended[place] end
       end
       show_last_lines(written)
     end
   end
 
-  local function write_metadata()
-    local set, deleted = {}, {}
-    for id, text in pairs(metadata) do
-      if text then
-        set[#set + 1] = id
-        set[#set + 1] = text
-      else
-        deleted[#deleted + 1] = id
-      end
-    end
-    call_in_parts(call, deleted, 'HDEL', ns .. ':rundata')
-    call_in_parts(call, set, 'HSET', ns .. ':rundata')
+  local function add_active()
+    local key = RUNDATA .. ':active'
+    local is_many = active_count >= ACTIVE_MANY
+    if is_many then begin_sorted(call, key) end
+    call_in_parts(call, active, 'ZADD', key)
+    if is_many then end_sorted(call, key) end
   end
 
   local function write_pauses()
-    local set, unset = {}, {}
-    for job, is_paused in pairs(paused) do
-      local list = is_paused and set or unset
-      list[#list + 1] = job
+    call_in_parts(call, paused, 'SADD', ns .. ':jobs:paused')
+    -- Mostly nothing is paused, and every end of a run writes a job_state.
+    if #unpaused > 0 and call('EXISTS', ns .. ':jobs:paused') == 1 then
+      call_in_parts(call, unpaused, 'SREM', ns .. ':jobs:paused')
     end
-    call_in_parts(call, set, 'SADD', ns .. ':jobs:paused')
-    call_in_parts(call, unset, 'SREM', ns .. ':jobs:paused')
   end
 
   local function drop_outputs()
     local keys = {}
     for _, id in ipairs(dropped) do
-      keys[#keys + 1] = ns .. ':cronhold:output:' .. id
+      keys[#keys + 1] = OUTPUT .. id
       keys[#keys + 1] = ns .. ':rundata:output:' .. id
     end
     call_in_parts(call, keys, 'DEL')
@@ -260,11 +308,12 @@ local function projection(ns, settings_text, time)
 
   function show.finish()
     show_ends()
-    write_metadata()
-    change_set(call, ns .. ':rundata:active', active)
-    for key, changes in pairs(results) do
-      change_set(call, key, changes)
-    end
+    call_in_parts(call, no_metadata, 'HDEL', RUNDATA)
+    call_in_parts(call, metadata, 'HSET', RUNDATA)
+    call_in_parts(call, inactive, 'ZREM', RUNDATA .. ':active')
+    add_active()
+    for key, runs in pairs(no_results) do call_in_parts(call, runs, 'ZREM', key) end
+    for key, values in pairs(results) do call_in_parts(call, values, 'ZADD', key) end
     trim_results(call, ns, settings, grown)
     write_pauses()
     drop_outputs()

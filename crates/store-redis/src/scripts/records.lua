@@ -2,9 +2,10 @@
 --
 --   local batch = records()
 --   batch.found[kind][field]             values as they were stored; whoever writes a record has read it before
+--   batch.now[kind][field]               values that take their place; false for a record that is deleted
 --   batch.get(kind, field)               a value as it stands now; false when there is none
---   batch.put(kind, field, value)        value is false for a record that is deleted
 --   batch.check()                        the keys that will be written are what they should be
+--   batch.jobs[run]                      the job of each run that is written or deleted, once that was checked
 --   batch.finish()                       writes everything, a few commands for many records
 --
 -- Keys of lists:
@@ -16,108 +17,136 @@
 --   node:<id>            a set of the runs that a node owns and that have not ended
 --
 -- The lists are sorted sets whose scores are all 0: their members are in the order of their bytes.
+--
+-- Every commit goes through here, so that lengths are counted and not asked for, and parts of values are cut out once.
+
+-- Kinds that something can be due of, with the digit that stands for them.
+local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6' }
+
+-- A sorted set: scores and members that come, members that go, and how many values these are.
+local function sorted_set(key) return { key = key, added = {}, adds = 0, removed = {}, removes = 0 } end
+
+local function add(set, member)
+  local adds, added = set.adds, set.added
+  added[adds + 1], added[adds + 2] = '0', member
+  set.adds = adds + 2
+end
+
+local function remove(set, member)
+  local removes = set.removes + 1
+  set.removed[removes], set.removes = member, removes
+end
 
 local function records()
-  local batch = { found = { [FOREIGN] = {} }, now = { [FOREIGN] = {} } }
-  for kind in pairs(TABLES) do
-    batch.found[kind], batch.now[kind] = {}, {}
+  local found, now = {}, {}
+  for kind = PAUSE, FOREIGN do
+    found[kind], now[kind] = {}, {}
   end
-  -- By key: scores and members that come, and members that go.
-  local added, removed = {}, {}
+  local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)
+  local sets, hashes = { due, by_id, by_job }, {}
   -- By node: runs that it owns from now on, and those that it does not own any more.
   local joined, left = {}, {}
+  local batch = { found = found, now = now, jobs = {} }
 
-  local function of(lists, key)
-    local list = lists[key]
+  local function join(lists, node, id)
+    local list = lists[node]
     if not list then
       list = {}
-      lists[key] = list
+      lists[node] = list
     end
-    return list
-  end
-
-  -- One member takes the place of another; either may be missing.
-  local function move(key, old, new)
-    if old == new then return end
-    if old then
-      local list = of(removed, key)
-      list[#list + 1] = old
-    end
-    if new then
-      local list = of(added, key)
-      local length = #list
-      list[length + 1], list[length + 2] = '0', new
-    end
+    list[#list + 1] = id
   end
 
   local function move_owner(id, old, new)
     if old == new then return end
-    if old then table.insert(of(left, node_key(old)), id) end
-    if new then table.insert(of(joined, node_key(new)), id) end
+    if old then join(left, old, id) end
+    if new then join(joined, new, id) end
   end
 
   local function move_run(id, old, new)
-    local old_place = old and class_of(old) .. id
-    local new_place = new and class_of(new) .. id
-    move(RUNS_BY_ID, old_place, new_place)
-    move(RUNS_BY_JOB, old and job_of(old) .. '\0' .. old_place, new and job_of(new) .. '\0' .. new_place)
-    move_owner(id, old and open_owner_of(old), new and open_owner_of(new))
+    local old_class, new_class = old and class_of(old), new and class_of(new)
+    -- A run never changes its job.
+    local job = job_of(new or old)
+    batch.jobs[id] = job
+    if old_class ~= new_class then
+      local prefix = job .. '\0'
+      if old then
+        local place = old_class .. id
+        remove(by_id, place)
+        remove(by_job, prefix .. place)
+      end
+      if new then
+        local place = new_class .. id
+        add(by_id, place)
+        add(by_job, prefix .. place)
+      end
+    end
+    if old_class == OPEN or new_class == OPEN then
+      move_owner(id, old_class == OPEN and open_owner_of(old), new_class == OPEN and open_owner_of(new))
+    end
   end
 
   -- Where a record stands among those that something has to happen to.
-  local function obligation(kind, field, value)
-    local due = value and due_of(value) or NO_TIME
-    return due ~= NO_TIME and due .. kind .. field or nil
+  local function move_due(digit, field, old, new)
+    local old_due, new_due = old and sub(old, 35, 50) or NO_TIME, new and sub(new, 35, 50) or NO_TIME
+    if old_due == new_due then return end
+    if old_due ~= NO_TIME then remove(due, old_due .. digit .. field) end
+    if new_due ~= NO_TIME then add(due, new_due .. digit .. field) end
   end
 
-  local function move_record(kind, field, old, new)
-    if INDEXES[kind] then move(INDEXES[kind], old and field, new and field) end
-    if kind == CURSOR or kind == BACKLOG or kind == RUN then
-      move(DUE, obligation(kind, field, old), obligation(kind, field, new))
+  -- Gathers what is written of one kind. A record that was made and deleted in one go is not there at all.
+  local function gather(kind, key)
+    local before, is_run, digit, index = found[kind], kind == RUN, DUE_KINDS[kind], nil
+    if INDEXES[kind] then
+      index = sorted_set(INDEXES[kind])
+      sets[#sets + 1] = index
     end
-    if kind == RUN then move_run(field, old, new) end
+    local put, puts, deleted = {}, 0, {}
+    for field, new in pairs(now[kind]) do
+      local old = before[field]
+      if new then
+        put[puts + 1], put[puts + 2] = field, new
+        puts = puts + 2
+        if index and not old then add(index, field) end
+      elseif old then
+        deleted[#deleted + 1] = field
+        if index then remove(index, field) end
+      end
+      if digit then move_due(digit, field, old, new) end
+      if is_run and (old or new) then move_run(field, old, new) end
+    end
+    hashes[#hashes + 1] = { key = key, put = put, deleted = deleted }
   end
 
   function batch.get(kind, field)
-    local value = batch.now[kind][field]
-    if value == nil then return batch.found[kind][field] end
+    local value = now[kind][field]
+    if value == nil then return found[kind][field] end
     return value
   end
 
-  function batch.put(kind, field, value) batch.now[kind][field] = value end
-
   function batch.check()
-    for kind, values in pairs(batch.now) do
-      for field, value in pairs(values) do move_record(kind, field, batch.found[kind][field], value) end
+    for kind, key in pairs(TABLES) do
+      if next(now[kind]) then gather(kind, key) end
     end
-    for _, lists in ipairs({ added, removed }) do
-      for key in pairs(lists) do check_type(key, 'zset') end
+    for _, set in ipairs(sets) do
+      if set.adds + set.removes > 0 then check_type(set.key, 'zset') end
     end
-    for _, sets in ipairs({ joined, left }) do
-      for key in pairs(sets) do check_type(key, 'set') end
+    for _, nodes in ipairs({ joined, left }) do
+      for node in pairs(nodes) do check_type(node_key(node), 'set') end
     end
-  end
-
-  local function write_table(kind)
-    local put, deleted = {}, {}
-    for field, value in pairs(batch.now[kind]) do
-      if value then
-        put[#put + 1] = field
-        put[#put + 1] = value
-      elseif batch.found[kind][field] then
-        deleted[#deleted + 1] = field
-      end
-    end
-    send('HDEL', TABLES[kind], deleted)
-    send('HSET', TABLES[kind], put)
   end
 
   function batch.finish()
-    for kind in pairs(TABLES) do write_table(kind) end
-    for key, members in pairs(removed) do send('ZREM', key, members) end
-    for key, members in pairs(added) do send('ZADD', key, members) end
-    for key, runs in pairs(left) do send('SREM', key, runs) end
-    for key, runs in pairs(joined) do send('SADD', key, runs) end
+    for _, hash in ipairs(hashes) do
+      send('HDEL', hash.key, hash.deleted)
+      send('HSET', hash.key, hash.put)
+    end
+    for _, set in ipairs(sets) do
+      send('ZREM', set.key, set.removed)
+      send('ZADD', set.key, set.added)
+    end
+    for node, runs in pairs(left) do send('SREM', node_key(node), runs) end
+    for node, runs in pairs(joined) do send('SADD', node_key(node), runs) end
   end
 
   return batch

@@ -1,26 +1,35 @@
 //! Servers that have gone back: what live processes have written is brought back, and nothing is committed meanwhile.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use cronhold_core::NodeId;
 use cronhold_core::decision::{Change, Take};
 use cronhold_core::record::{Key, Node, Record};
+use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
 use cronhold_store_redis::testing::{Server, until};
 
-use crate::hand::{Hand, counter, cursor, job, job_id, lock, running};
+use crate::hand::{Hand, counter, cursor, in_state, job, job_id, lock, running};
 
 /// The key that is there while nothing may be committed.
 const HEALING: &str = "{cronken}:cronhold:healing";
 
+/// The key that says which store this is.
+const META: &str = "{cronken}:cronhold:meta";
+
 /// The shortest time for which nothing is committed, less some for slow machines.
-const WAIT_MILLIS: i64 = 5_000;
+const WAIT_MILLIS: i64 = 30_000;
+
+/// For how many milliseconds nothing is committed.
+fn wait_left(server: &Server) -> i64 {
+    server.cli(&["PTTL", HEALING]).parse().expect("a number")
+}
 
 /// Lets the time pass for which nothing is committed.
 fn let_pass(server: &Server) {
-    let left: i64 = server.cli(&["PTTL", HEALING]).parse().expect("a number");
+    let left = wait_left(server);
     assert!(left > WAIT_MILLIS, "nothing is committed for a while: {left} ms are left");
     server.cli(&["DEL", HEALING]);
 }
@@ -29,10 +38,15 @@ fn assert_gone_back(fault: &Fault) {
     assert!(matches!(fault, Fault::Away(why) if why.contains("gone back")), "{fault}");
 }
 
+/// A beat of a process' node.
+fn beat(hand: &Hand) -> Result<(), Fault> {
+    let node = Node::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
+    block_on(hand.store.beat(&node, &[])).map(drop)
+}
+
 /// Waits until a process has noticed by itself, by the beats of its node.
 fn beat_until_noticed(hand: &Hand) {
-    let node = Node::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
-    let fault = until("a beat notices", || block_on(hand.store.beat(&node, &[])).err());
+    let fault = until("a beat notices", || beat(hand).err());
     assert_gone_back(&fault);
 }
 
@@ -41,7 +55,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
     let mut hand = Hand::new(&server.url());
     let (id, run) = running("a", 1);
     let name = lock("the lock");
-    let take = Take { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(20)) };
+    let take = Take { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
     let records = [job("a"), counter("a", 1), cursor("a", 1_800_000_000)];
     for record in &records {
         hand.put(record.clone()).expect("the server takes it");
@@ -63,8 +77,8 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
     let held = hand.get(&Key::Lock(name));
     assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
     assert_gone_back(&hand.fault());
-    let left: i64 = server.cli(&["PTTL", HEALING]).parse().expect("a number");
-    assert!(left > 10_000, "the longest lock could be held for so long: {left} ms are left");
+    let left = wait_left(&server);
+    assert!(left > 200_000, "the longest lock could be held for so long: {left} ms are left");
     let_pass(&server);
     hand.put(counter("a", 2)).expect("the server takes it");
     let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
@@ -125,11 +139,9 @@ fn a_lost_commit_is_missed_although_others_have_come_further() {
     hand.put(counter("a", 1)).unwrap();
     hand.put(counter("a", 2)).unwrap();
     // As it is after a failover: the commits of others have had the same numbers since.
-    let meta = "{cronken}:cronhold:meta";
-    let own =
-        server.cli(&["HKEYS", meta]).lines().find(|field| field.starts_with("by:")).expect("it is there").to_owned();
-    let before: u64 = server.cli(&["HGET", meta, &own]).parse().expect("a number");
-    server.cli(&["HSET", meta, &own, &(before - 1).to_string()]);
+    let own = own_field(&server);
+    let before = number_in_meta(&server, &own);
+    server.cli(&["HSET", META, &own, &(before - 1).to_string()]);
     server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
     assert_gone_back(&hand.fault());
     assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
@@ -138,15 +150,154 @@ fn a_lost_commit_is_missed_although_others_have_come_further() {
 }
 
 #[test]
+fn a_first_commit_that_is_lost_is_missed() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    hand.put(counter("a", 1)).unwrap();
+    server.cli(&["HDEL", META, &own_field(&server)]);
+    server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
+    assert_gone_back(&hand.fault());
+    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+}
+
+/// The field with the last commit of the only process that has committed anything.
+fn own_field(server: &Server) -> String {
+    let fields = server.cli(&["HKEYS", META]);
+    fields.lines().find(|field| field.starts_with("by:")).expect("it is there").to_owned()
+}
+
+fn number_in_meta(server: &Server, field: &str) -> u64 {
+    server.cli(&["HGET", META, field]).parse().expect("a number")
+}
+
+#[test]
+fn a_store_that_a_newcomer_began_anew_is_healed_and_what_is_written_then_lasts() {
+    let server = Server::start();
+    let mut old = Hand::new(&server.url());
+    let (id, run) = running("a", 1);
+    for record in [job("lost"), counter("a", 1), counter("b", 1), run.clone()] {
+        old.put(record).unwrap();
+    }
+    let before = number_in_meta(&server, "seq");
+    server.cli(&["FLUSHALL"]);
+    // It knows nothing of the store that was here, so that nobody stops it.
+    let mut new = Hand::new(&server.url());
+    new.put(counter("b", 7)).unwrap();
+    let epoch = server.cli(&["HGET", META, "epoch"]);
+
+    assert_gone_back(&old.fault());
+    assert_ne!(server.cli(&["HGET", META, "epoch"]), epoch, "the newcomer has to hear of it");
+    assert!(number_in_meta(&server, "seq") > before, "commits are counted on");
+    assert_eq!(old.get(&job("lost").key()), Some(job("lost")));
+    assert_eq!(old.get(&counter("b", 7).key()), Some(counter("b", 7)), "it was written after the loss");
+    let_pass(&server);
+    assert_gone_back(&new.fault());
+    new.put(counter("c", 1)).expect("it has lost nothing, so that nobody has to wait once more");
+
+    // What is committed from now on is remembered in place of what was committed before the loss.
+    let ended = in_state(&run, State::Success);
+    old.put(ended.clone()).unwrap();
+    old.put(counter("a", 2)).unwrap();
+    server.cli(&["FLUSHALL"]);
+    assert_gone_back(&old.fault());
+    assert_eq!(old.get(&Key::Run(id)), Some(ended), "a run that has ended is not run once more");
+    assert_eq!(old.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+}
+
+#[test]
+fn runs_and_cursors_never_go_back() {
+    let server = Server::start();
+    let mut old = Hand::new(&server.url());
+    let (_, ended) = running("a", 1);
+    let (_, started) = running("a", 2);
+    let far = cursor("a", 1_800_000_060);
+    for record in [in_state(&ended, State::Failure), in_state(&started, State::Waiting), far.clone()] {
+        old.put(record).unwrap();
+    }
+    server.cli(&["FLUSHALL"]);
+    let mut new = Hand::new(&server.url());
+    for record in [ended.clone(), started.clone(), cursor("a", 1_800_000_000)] {
+        new.put(record).unwrap();
+    }
+    assert_gone_back(&old.fault());
+    for record in [in_state(&ended, State::Failure), started, far] {
+        assert_eq!(old.get(&record.key()), Some(record));
+    }
+}
+
+/// Others delete a job and end a run, of which a process hears nothing. It finds out by looking.
+fn is_not_brought_back(look: impl FnOnce(&Hand)) {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    let (id, run) = running("a", 1);
+    for record in [job("kept"), job("gone"), run.clone()] {
+        hand.put(record).expect("the server takes it");
+    }
+    let own = own_field(&server);
+    let mut other = Hand::new(&server.url());
+    other.write(Change::Delete(Key::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
+    other.put(in_state(&run, State::Success)).expect("the server takes it");
+    drop(other);
+    let reached = number_in_meta(&server, "seq");
+    look(&hand);
+    until("it has looked", || (number_in_meta(&server, &own) >= reached).then_some(()));
+    // The answer is on its way when that can be seen. The next one comes after it.
+    beat(&hand).expect("nothing is wrong");
+
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&hand);
+    assert_eq!(hand.get(&Key::Job(job_id("kept"))), Some(job("kept")));
+    assert_eq!(hand.get(&Key::Job(job_id("gone"))), None, "others have deleted it");
+    assert_eq!(hand.get(&Key::Run(id)), None, "it had ended; that is up to whoever ended it");
+}
+
+#[test]
+fn what_others_have_changed_is_found_by_looking_now_and_then() {
+    is_not_brought_back(|hand| beat(hand).expect("nothing is wrong"));
+}
+
+#[test]
+fn what_others_have_changed_is_found_when_hints_may_be_lost() {
+    // Whoever begins to listen has heard nothing of what was before.
+    is_not_brought_back(|hand| {
+        let store = hand.store.clone();
+        std::thread::spawn(move || block_on(store.hints()));
+    });
+}
+
+#[test]
+fn nothing_is_committed_before_everything_is_brought_back() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    hand.store.wait_when_gone_back(Duration::from_millis(1));
+    hand.put(counter("a", 1)).unwrap();
+    server.cli(&["FLUSHALL"]);
+    assert_gone_back(&hand.fault());
+    let left = wait_left(&server);
+    assert!(left > 1, "every call with records takes some time more: {left} ms are left");
+}
+
+#[test]
+fn numbers_of_writers_are_not_given_twice() {
+    let server = Server::start();
+    drop(Hand::new(&server.url()));
+    server.cli(&["HSET", META, "writers", "5000000"]);
+    let mut hand = Hand::new(&server.url());
+    hand.put(counter("a", 1)).unwrap();
+    server.cli(&["FLUSHALL"]);
+    assert_gone_back(&hand.fault());
+    assert_eq!(number_in_meta(&server, "writers"), 5_000_001);
+}
+
+#[test]
 fn clients_of_long_ago_are_forgotten() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
-    let meta = "{cronken}:cronhold:meta";
     let script = "for n = 1, 1000 do redis.call('HSET', KEYS[1], 'by:old' .. n, '0') end";
-    server.cli(&["EVAL", script, "1", meta]);
+    server.cli(&["EVAL", script, "1", META]);
     let mut other = Hand::new(&server.url());
-    let left: u64 = server.cli(&["HLEN", meta]).parse().expect("a number");
+    let left: u64 = server.cli(&["HLEN", META]).parse().expect("a number");
     assert!(left < 600, "{left}");
     other.put(counter("b", 1)).unwrap();
     hand.put(counter("a", 2)).unwrap();

@@ -125,6 +125,14 @@ pub(crate) fn running(job: &str, number: u8) -> (RunId, Record) {
     (id, Record::Run(Arc::new(Run { state: State::Running, owner, ..blank })))
 }
 
+/// The same run in another state.
+pub(crate) fn in_state(run: &Record, state: State) -> Record {
+    match run {
+        Record::Run(run) => Record::Run(Arc::new(Run { state, ..Run::clone(run) })),
+        other => panic!("a run was expected: {other:?}"),
+    }
+}
+
 pub(crate) fn lock(name: &str) -> LockName {
     LockName::parse(name).expect("a lock's name")
 }

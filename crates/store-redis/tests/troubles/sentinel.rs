@@ -32,7 +32,8 @@ fn what_a_failover_loses_is_brought_back() {
     set.servers[before].cli(&["CONFIG", "SET", "requirepass", "closed"]);
     set.servers[before].cli(&["-a", "closed", "--no-auth-warning", "CLIENT", "KILL", "TYPE", "replica"]);
     hand.put(counter("lost", 1)).unwrap();
-    assert!(hand.health().trouble.is_some_and(|trouble| trouble.contains("no replica")), "nobody else has it");
+    let warnings = hand.health().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("no replica")), "nobody else has it: {warnings:?}");
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
     let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.to_string().contains("gone back")));
