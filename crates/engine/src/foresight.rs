@@ -15,6 +15,8 @@ use crate::node::{Node, Turn};
 
 /// Claims are decided so long before their instant.
 const AHEAD: Span = Span::from_millis(200);
+/// What was decided as if it were on time is not sent when it is later than this: the node stood still meanwhile.
+const LATE: Span = Span::from_secs(1);
 /// Turns that are decided ahead; what does not fit is decided when it is due.
 const TURNS_MAX: usize = 4;
 
@@ -59,7 +61,8 @@ impl Node {
     /// run that has ended must not be in the way of the next.
     pub(crate) fn take_foreseen(&mut self, from: &mut Option<Foreseen>, now: Instant) -> Option<(Prepared, Turn)> {
         let foreseen = from.as_mut().filter(|foreseen| foreseen.at <= now)?;
-        if !self.may_claim() || !foreseen.is_same_world(&self.world) {
+        let is_late = now.since(foreseen.at) > LATE;
+        if is_late || !self.may_claim() || !foreseen.is_same_world(&self.world) {
             // It is decided again, as everything else that is due.
             let turns = from.take().map(|foreseen| foreseen.turns).unwrap_or_default();
             turns.into_iter().for_each(|(_, turn)| self.put_in_plan(turn));
