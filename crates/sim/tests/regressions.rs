@@ -52,3 +52,9 @@ fn a_time_that_was_due_waited_for_ever() {
 fn an_occurrence_on_each_node_was_skipped_after_it_had_run() {
     holds(&[37_539, 38_598, 38_887]);
 }
+
+/// Its schedule was another one by then, with an earlier occurrence that its jitter made due later.
+#[test]
+fn a_backlog_ended_before_it_began() {
+    holds(&[92_148]);
+}

@@ -148,14 +148,18 @@ impl<'a> Timetable<'a> {
     /// division is made among the times at which they are due, and then told in their own.
     pub(super) fn divide(&self, first: Instant, now: Instant) -> Plan {
         let first_wake = self.wake(first);
-        // The first may not be an occurrence any more, when the schedule was changed since; it has its place anyway.
+        // The first may not be an occurrence any more, when the schedule was changed since; it has its place anyway. The
+        // schedule as it is now may have one before it that is due after it: that is none of those that are asked for.
         let after = |at| match at < first_wake {
             true => Some(first_wake),
-            false => self.woken_after(at).map(|nominal| self.wake(nominal)),
+            false => {
+                let found = self.woken_after(at).filter(|nominal| *nominal > first);
+                found.or_else(|| self.next(first)).map(|nominal| self.wake(nominal))
+            }
         };
         let before = |at| {
-            let found = self.woken_before(at).map(|nominal| self.wake(nominal));
-            if found.is_none_or(|found| found < first_wake) && first_wake < at { Some(first_wake) } else { found }
+            let found = self.woken_before(at).filter(|nominal| *nominal > first).map(|nominal| self.wake(nominal));
+            found.or(Some(first_wake).filter(|wake| *wake < at))
         };
         let occurrences = Occurrences { after: &after, before: &before };
         let Plan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);

@@ -225,6 +225,23 @@ fn jitter() {
     );
 }
 
+/// The schedule as it is now has an occurrence before the one that was due, and its jitter makes that one due after it.
+#[test]
+fn what_lay_before_the_first_is_not_caught_up() {
+    play(
+        "
+        00:00 put j a: @every 1h; catch_up all
+            a next 01:00, job r1
+        01:35 put j a: 57 * * * *; jitter 30m; catch_up all
+            a next 01:00 (01:12:17.219), job r2
+        01:36 due
+            a next 01:57 (02:08:33.596), backlog 01:00–01:00 of 1
+        01:36 catch up
+            #1 01:00 starting, backlog gone
+        ",
+    );
+}
+
 #[test]
 fn after_the_previous_run() {
     play(
