@@ -34,6 +34,8 @@ pub struct Programs {
     reports: Queue<()>,
     /// Rings when there may be an output to be stored.
     outputs: Queue<()>,
+    /// Rings when the node has handed out tasks for the keeper.
+    tasks: Queue<()>,
     /// Rings when there may be something to be said to the keeper.
     keeper: Bell,
 }
@@ -49,12 +51,27 @@ impl Programs {
             log,
             reports: Queue::new(1),
             outputs: Queue::new(1),
+            tasks: Queue::new(1),
             keeper: Bell::new()?,
         })
     }
 
-    /// Carries reports to the node, for ever.
+    /// Carries tasks from the node and reports to it, for ever.
     pub async fn carry(&self, node: &Handle) {
+        tokio::join!(self.carry_tasks(), self.carry_reports(node));
+    }
+
+    /// Has the keeper told when the node has handed out all it has for now: what comes together is written to the keeper's
+    /// journal together, and its programs start sooner.
+    async fn carry_tasks(&self) {
+        loop {
+            self.tasks.ready().await;
+            self.tasks.take(1);
+            self.keeper.ring();
+        }
+    }
+
+    async fn carry_reports(&self, node: &Handle) {
         loop {
             let uptime = self.clock.uptime();
             if self.processes().part(uptime) {
@@ -153,7 +170,7 @@ impl Programs {
             Task::Stop { run } => self.processes().stop(&run),
             Task::Signal { run, signal } => self.processes().signal(run, signal),
         }
-        self.keeper.ring();
+        self.ring(&self.tasks);
         // A program that is taken up may be found to have ended.
         self.ring(&self.outputs);
     }
@@ -213,7 +230,7 @@ impl Feed for Programs {
             }
             _ => return,
         }
-        self.keeper.ring();
+        self.ring(&self.tasks);
     }
 }
 

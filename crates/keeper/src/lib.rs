@@ -21,6 +21,7 @@ mod outputs;
 mod recover;
 #[cfg(test)]
 mod scratch;
+mod sole;
 mod spawn;
 mod table;
 mod tree;

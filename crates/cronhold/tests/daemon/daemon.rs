@@ -36,6 +36,12 @@ impl Place {
         Self(path)
     }
 
+    /// How many outputs the keeper keeps. It also has empty files for runs to come.
+    pub(crate) fn kept_outputs(&self) -> usize {
+        let names = fs::read_dir(self.path("home/keeper/outputs")).expect("there").flatten();
+        names.filter(|entry| !entry.file_name().to_string_lossy().starts_with("spare-")).count()
+    }
+
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.0.join(below)
     }

@@ -160,8 +160,7 @@ fn assert_all(point: &str, place: &Place, daemon: &Daemon, expected: Outcome) {
     assert_run(point, place, stored.run("job", 1), expected);
     assert_run(point, place, stored.run("job", 2), Success);
     assert_nothing_runs(place, &stored, daemon);
-    let outputs = place.path("home/keeper/outputs");
-    eventually("no output is kept twice", || fs::read_dir(&outputs).expect("there").count() == 0);
+    eventually("no output is kept twice", || place.kept_outputs() == 0);
 }
 
 /// The daemon goes on with a new keeper, without being told anything.

@@ -74,8 +74,7 @@ fn a_killed_daemon_finds_its_programs() {
     }
     assert_eq!(place.keeper(), Some(keeper), "it is the same one");
     // What is stored need not be kept twice.
-    let outputs = place.path("home/keeper/outputs");
-    eventually("no file is left", || fs::read_dir(&outputs).expect("there").count() == 0);
+    eventually("no output is left", || place.kept_outputs() == 0);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 

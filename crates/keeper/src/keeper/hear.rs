@@ -8,7 +8,7 @@ use super::Keeper;
 use crate::events::Source;
 use crate::line::{Closed, Line};
 use crate::protocol::{FromKeeper, LISTED_MAX, Program, RunKey, ToKeeper, is_understood, spoken};
-use crate::{fail, journal, log};
+use crate::{clock, fail, journal, log};
 
 /// Launches that may wait; beyond that the daemon is not read, and waits itself.
 const QUEUE_MAX: usize = 4_096;
@@ -62,6 +62,8 @@ impl Keeper {
             return log::line(&format!("a daemon was sent away: {why}"));
         }
         self.leave_daemon();
+        // What was not told yet is in the list.
+        self.news.clear();
         self.daemon = Some(guest);
         self.watch_daemon();
         self.hear_rest();
@@ -110,8 +112,9 @@ impl Keeper {
         }
     }
 
-    /// Tells the daemon what happened in this turn. Without a daemon it is in the list of the next one.
+    /// Tells the daemon what happened since it was last told. Without a daemon it is in the list of the next one.
     pub(super) fn tell_news(&mut self) {
+        self.told_at = clock::now();
         let news = std::mem::take(&mut self.news);
         for message in &news {
             match message {

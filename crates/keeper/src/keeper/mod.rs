@@ -27,6 +27,9 @@ const OUTPUTS_LOOK: u64 = 200_000;
 const OUTPUTS_QUIET: u64 = 1_000_000;
 /// A moment is quiet when nothing was started for so long.
 const QUIET: u64 = 50_000;
+/// While more is to be started than in one turn, the daemon is told so often what happened: it has work with each of them,
+/// and programs that are due need the processors more.
+const NEWS_WAIT: u64 = 200_000;
 /// How long after a new journal could not be written it is tried again.
 const RENEW_AGAIN: u64 = 1_000_000;
 /// How long the last words to a daemon may take.
@@ -53,8 +56,9 @@ pub(crate) struct Keeper {
     /// Launches that were asked for and not yet written down, with their runs.
     queue: VecDeque<Launch>,
     queued: BTreeSet<RunKey>,
-    /// What the daemon is told at the end of the turn, when the journal is on disk.
+    /// What the daemon is told at the end of the turn, when the journal is on disk, and when that was last done.
     news: Vec<FromKeeper>,
+    told_at: u64,
     /// Whether nothing more is started, and we end with the last program.
     is_retiring: bool,
     /// Since when there is nothing to do.
@@ -111,6 +115,7 @@ pub fn run(options: Options) -> Result<(), KeeperError> {
         queue: VecDeque::new(),
         queued: BTreeSet::new(),
         news: Vec::new(),
+        told_at: 0,
         is_retiring: false,
         idle_since: Some(clock::now()),
         outputs_due: 0,
@@ -155,7 +160,9 @@ impl Keeper {
         if let Err(error) = self.journal.flush() {
             log::line(&format!("the journal cannot be written: {error}"));
         }
-        self.tell_news();
+        if self.queue.is_empty() || clock::now() >= self.told_at + NEWS_WAIT {
+            self.tell_news();
+        }
         self.look_at_outputs();
         self.clear_outputs(!launches.is_empty());
         self.renew_journal();

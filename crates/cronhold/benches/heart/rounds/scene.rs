@@ -135,9 +135,10 @@ impl<'a> Scene<'a> {
         fs::read_to_string(self.dir.join("starts")).map_or(0, |text| text.lines().count())
     }
 
-    /// Files that the keeper keeps for the store.
+    /// Files that the keeper keeps for the store. It also has empty ones for runs to come.
     pub(super) fn kept_outputs(&self) -> usize {
-        fs::read_dir(self.dir.join("home/keeper/outputs")).map_or(0, Iterator::count)
+        let files = fs::read_dir(self.dir.join("home/keeper/outputs")).into_iter().flatten().flatten();
+        files.filter(|entry| !entry.file_name().to_string_lossy().starts_with("spare-")).count()
     }
 
     /// The store, as a reader beside the daemon sees it.
