@@ -157,7 +157,7 @@ impl Beacon {
         let mut inner = self.lock();
         inner.time = Some((heard, time));
         // Others hear of it with the next beat.
-        inner.record.skew = Some(skew.ahead);
+        inner.record.skew = Some(skew.told(inner.record.skew));
         let beaten = inner.beaten.get_or_insert_default();
         (beaten.time, beaten.skew) = (Some((asked, heard, time)), Some(skew));
         Ok(())

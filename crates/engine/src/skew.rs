@@ -7,6 +7,8 @@ use cronhold_schedule::{Instant, Span};
 const SKEW_MAX: Span = Span::from_secs(1);
 /// It counts as right again when it is less off than this, so that one at the limit is not told of again and again.
 const SKEW_OVER: Span = Span::from_millis(500);
+/// Others are told of it anew when it is another by more than this.
+const SKEW_STEP: Span = Span::from_millis(20);
 
 /// How far a clock is off, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,13 @@ impl Skew {
         let half = Span::from_micros(heard.minus(asked).micros() / 2);
         let ahead = wall.micros().saturating_sub(time.plus(half).micros());
         Self { ahead, error: half }
+    }
+
+    /// What others are told: what they know already, unless that is wrong by more than anybody cares about. Otherwise there
+    /// would be something new in every beat, and every node would look at it.
+    pub(crate) fn told(&self, before: Option<i64>) -> i64 {
+        let is_near = |before: &i64| before.abs_diff(self.ahead) <= SKEW_STEP.max(self.error).micros();
+        before.filter(is_near).unwrap_or(self.ahead)
     }
 
     /// How far it is off, in either direction.
@@ -68,6 +77,17 @@ mod tests {
     #[test]
     fn what_is_not_known_well_changes_nothing() {
         assert_eq!(told(&[(1_500, 600), (1_500, 100), (400, 200), (400, 50)]), [None, Some(true), None, Some(false)]);
+    }
+
+    #[test]
+    fn others_are_told_what_has_changed_much() {
+        let told = |ahead: i64, error: u64, before: Option<i64>| {
+            let error = Span::from_millis(error);
+            Skew { ahead: ahead * 1_000, error }.told(before.map(|before| before * 1_000)) / 1_000
+        };
+        assert_eq!(told(7, 0, None), 7);
+        assert_eq!((told(27, 0, Some(7)), told(28, 0, Some(7)), told(-14, 0, Some(7))), (7, 28, -14));
+        assert_eq!((told(100, 200, Some(7)), told(300, 200, Some(7))), (7, 300));
     }
 
     #[test]
