@@ -269,6 +269,11 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// Whether what was asked for is so already, so that whoever only wants it to be so has it.
+    pub fn is_so_already(&self) -> bool {
+        matches!(self, Self::Paused(_) | Self::NotPaused(_))
+    }
+
     /// What can be done instead.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

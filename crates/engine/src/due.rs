@@ -48,7 +48,7 @@ impl Node {
         // What is due has the larger share, because it should be on time. What has come in is decided first, because a
         // run that has ended must not be in the way of the next.
         let mut due = Vec::new();
-        if self.clock.hold(uptime).is_none() && self.beacon.is_fresh(uptime) {
+        if self.is_sure(uptime) {
             if std::mem::take(&mut self.is_to_begin) {
                 self.begin(now);
             }
@@ -69,6 +69,11 @@ impl Node {
         }
         batch.extend(due);
         batch
+    }
+
+    /// Whether the node knows the time, and was heard of so lately, that it may claim something.
+    pub(crate) fn is_sure(&mut self, uptime: Span) -> bool {
+        self.clock.hold(uptime).is_none() && self.beacon.is_fresh(uptime)
     }
 
     /// How many inputs go into a turn in which so much is due. What had come in when a rush began is decided before it.

@@ -91,7 +91,7 @@ impl Node {
 
     fn may_claim(&mut self) -> bool {
         let uptime = self.ports.clock.uptime();
-        !self.is_stopping && self.away.is_none() && self.clock.hold(uptime).is_none() && self.beacon.is_fresh(uptime)
+        !self.is_stopping && self.away.is_none() && self.is_sure(uptime)
     }
 }
 

@@ -48,7 +48,7 @@ impl Members {
             let member = match before {
                 Some(old) if is_same(&old) => Member { node, until: asked, ..old },
                 Some(_) => Member { node, since: heard, until: asked, was_gone: false },
-                None => Member { was_gone: node.gone < now, node, since: heard, until: asked },
+                None => Member { was_gone: !node.is_there(now), node, since: heard, until: asked },
             };
             seen.insert(member.node.id, member);
         }

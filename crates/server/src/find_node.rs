@@ -20,8 +20,8 @@ pub(crate) async fn find_node(store: &dyn Store, name: &str) -> Result<Arc<Node>
     }
     let now = store.time().await?;
     let mut called: Vec<&Arc<Node>> = nodes.iter().filter(|node| node.name == name).collect();
-    if called.iter().any(|node| node.gone >= now) {
-        called.retain(|node| node.gone >= now);
+    if called.iter().any(|node| node.is_there(now)) {
+        called.retain(|node| node.is_there(now));
     }
     match called[..] {
         [node] => Ok(Arc::clone(node)),

@@ -38,6 +38,11 @@ impl Node {
         let labels = BTreeSet::new();
         Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false, skew: None }
     }
+
+    /// Whether it counts as being there at a time of the store.
+    pub fn is_there(&self, now: Instant) -> bool {
+        self.gone >= now
+    }
 }
 
 /// A node in one of its lives: who owns a run.

@@ -90,7 +90,7 @@ async fn told(node: &record::Node, now: Instant, app: &App) -> Result<Node, Faul
         labels: node.labels.iter().cloned().collect(),
         draining: node.draining,
         // Whoever answers is there, also when the store has not heard of it for a while.
-        gone: node.gone < now && !is_this,
+        gone: !node.is_there(now) && !is_this,
         skew_ms: node.skew.map(|micros| micros / 1_000),
         runs: runs as u64,
         is_this,
