@@ -153,8 +153,9 @@ impl<'a> Timetable<'a> {
         let after = |at| match at < first_wake {
             true => Some(first_wake),
             false => {
-                let found = self.woken_after(at).filter(|nominal| *nominal > first);
-                found.or_else(|| self.next(first)).map(|nominal| self.wake(nominal))
+                let found = self.woken_after(at)?;
+                let nominal = if found > first { Some(found) } else { self.next(first) };
+                nominal.map(|nominal| self.wake(nominal))
             }
         };
         let before = |at| {
