@@ -4,16 +4,25 @@
 use cronhold_cli::Failure;
 use cronhold_engine::Clock;
 use cronhold_schedule::Span;
-use cronhold_store::Store;
+use cronhold_store::{Fault, Store};
 
 use crate::clock::SystemClock;
-use crate::daemon::{gave_up, no_executor};
+use crate::daemon::no_executor;
 use crate::log::{Log, Weight};
 
 /// How soon a store that is away is asked again, at first.
 const WAIT_MIN: Span = Span::from_millis(100);
 /// How soon it is asked again in the long run.
 const WAIT_MAX: Span = Span::from_secs(2);
+
+/// A store that does not let us work on it, now or later.
+pub(crate) fn unusable(fault: &Fault) -> Failure {
+    let why = match fault {
+        Fault::Broken(why) => format!("the store cannot be used: {why}"),
+        other => other.to_string(),
+    };
+    Failure::refused(why, "look at the store and at its URL: `--store` or CRONHOLD_STORE")
+}
 
 /// Waits until a store that others share answers; it is told once why it does not. One that is broken is not waited for.
 /// Must be called inside the executor.
@@ -26,7 +35,7 @@ pub(crate) async fn await_store(store: &dyn Store, log: &Log) -> Result<(), Fail
     loop {
         let fault = match store.time().await {
             Err(fault) if fault.is_passing() => fault.to_string(),
-            Err(fault) => return Err(gave_up(&fault)),
+            Err(fault) => return Err(unusable(&fault)),
             Ok(_) => break,
         };
         if told.as_ref() != Some(&fault) {

@@ -46,6 +46,7 @@ impl Inner {
         let answer = reply::list(self.link.call(&BEAT, &self.slot, args).await?)?;
         let mut answer = self.standing(answer).await?.into_iter();
         self.known.advance(reply::number(&answer.next().unwrap_or(Value::Nil))?.cast_unsigned());
+        self.peers.learn(reply::number(&answer.next().unwrap_or(Value::Nil))? != 0);
         let lost = answer.map(|place| {
             let place = reply::number(&place)?;
             let lock = usize::try_from(place).ok().and_then(|place| locks.get(place));
@@ -62,7 +63,7 @@ impl Inner {
 
     /// What others see of the node. That it could not be shown harms nobody: the next beat tries again.
     async fn tend(&self, node: &Node) {
-        let tended = tend::tend(&self.link, &self.url, &self.shown_settings, node, self.random_text()).await;
+        let tended = tend::tend(&self.link, &self.url, self.peers.shown_settings(), node, self.random_text()).await;
         match tended {
             Ok(tended) => self.tally.failed(tended.failures),
             Err(_) => self.tending.forget(node.id),

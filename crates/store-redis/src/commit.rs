@@ -19,7 +19,7 @@ use crate::{foreign, keys, projection};
 const UNITS_A_CALL: usize = 256;
 
 /// Arguments of a call that stand before its units.
-const HEAD: usize = 10;
+const HEAD: usize = 9;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(&[
@@ -82,7 +82,6 @@ impl Inner {
         let foreseen = seq + self.foresight.on_their_way.fetch_add(1, Ordering::Relaxed) + 1;
         let stamp = (!self.foresight.fails.load(Ordering::Relaxed)).then_some(foreseen);
         part.iter_mut().for_each(|order| order.stamp(stamp));
-        let peers = u8::from(self.settings().peers);
         let mut told = by.text().into_bytes();
         part.iter().for_each(|order| told.extend_from_slice(&order.told));
         let lengths: String = part.iter().map(|order| format!("{:08x}", order.told.len())).collect();
@@ -90,13 +89,12 @@ impl Inner {
         let count: usize = part.iter().map(|order| order.arguments.len()).sum();
         let mut call: Vec<Vec<u8>> = Vec::with_capacity(HEAD + fields.len() + count);
         call.push(self.settings().namespace.clone().into_bytes());
-        call.push(self.shown_settings.clone().into_bytes());
+        call.push(self.peers.shown_settings().as_bytes().to_vec());
         call.push(epoch.into_bytes());
         call.push(seq.to_string().into_bytes());
         call.push(told);
         call.push(lengths.into_bytes());
         call.push(self.random_text().into_bytes());
-        call.push(peers.to_string().into_bytes());
         call.push(stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default().into_bytes());
         call.push(counts);
         call.extend(fields);

@@ -10,6 +10,16 @@ const BROKEN: &str = "CRONHOLD-BROKEN ";
 /// What a server says behind it.
 const PLACE: &str = " script: ";
 
+/// What is said of a server that does not let us in.
+pub(crate) const PASSWORD: &str = "Redis does not accept the user or the password; look at both in the URL, where a sign \
+                                   such as `@` is written as %40";
+
+/// What is said of a user that may not do what is needed.
+pub(crate) const RIGHTS: &str = "the user may not do this; see its ACL rules";
+
+/// What servers say of a user whose rights end inside a script.
+const INSIDE_SCRIPT: &str = "The user executing the script can't";
+
 /// What the error that a server answered with means.
 pub(crate) fn answered(server: &str, error: &ServerError) -> Fault {
     let text = text(error);
@@ -28,8 +38,8 @@ pub(crate) fn answered(server: &str, error: &ServerError) -> Fault {
         "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(told("the Cluster is changing")),
         "MOVED" | "ASK" => Fault::Away(told("the keys have moved to another server of the Cluster")),
         "BUSY" => Fault::Away(told("Redis is busy with a script")),
-        "NOAUTH" | "WRONGPASS" => Fault::Away(told("Redis does not accept the user or the password")),
-        "NOPERM" => Fault::Broken(told("the user may not do this; see its ACL rules")),
+        "NOAUTH" | "WRONGPASS" => Fault::Broken(told(PASSWORD)),
+        "NOPERM" => Fault::Broken(told(RIGHTS)),
         "WRONGTYPE" => Fault::Broken(told("a key holds something else than it should")),
         "CROSSSLOT" => Fault::Broken(told("the namespace's keys are not in one slot")),
         _ => Fault::Broken(told("Redis refuses")),
@@ -50,6 +60,20 @@ pub(crate) fn unanswered(server: &str, why: &str) -> Fault {
 pub(crate) fn as_unsent(fault: Fault) -> Fault {
     match fault {
         Fault::Unknown(why) => Fault::Away(why),
+        other => other,
+    }
+}
+
+/// Whether an answer says that whoever asks may not.
+pub(crate) fn is_about_rights(error: &ServerError) -> bool {
+    matches!(code(error), "NOAUTH" | "WRONGPASS" | "NOPERM")
+        || error.details().is_some_and(|details| details.contains(INSIDE_SCRIPT))
+}
+
+/// A fault of a server that has worked before: what has become wrong with it can be put right without us.
+pub(crate) fn as_passing(fault: Fault) -> Fault {
+    match fault {
+        Fault::Broken(why) => Fault::Away(why),
         other => other,
     }
 }
@@ -112,7 +136,8 @@ mod tests {
             ("TRYAGAIN Multiple keys request during rehashing of slot", "Away"),
             ("MOVED 3999 127.0.0.1:6381", "Away"),
             ("BUSY Redis is busy running a script.", "Away"),
-            ("WRONGPASS invalid username-password pair or user is disabled.", "Away"),
+            ("WRONGPASS invalid username-password pair or user is disabled.", "Broken"),
+            ("NOAUTH Authentication required.", "Broken"),
             ("NOPERM this user has no permissions to run the 'evalsha' command", "Broken"),
             ("WRONGTYPE Operation against a key holding the wrong kind of value", "Broken"),
             ("ERR user_script:1: Script attempted to access nonexistent global variable", "Broken"),
@@ -132,6 +157,19 @@ mod tests {
         let said = "ERR CRONHOLD-BROKEN the key a:due cannot be used: it is a list and not a zset script: 1f, on @x:9.";
         let expected = "h:1: the key a:due cannot be used: it is a list and not a zset";
         assert_eq!(answered("h:1", &error(said)), Fault::Broken(expected.to_owned()));
+    }
+
+    #[test]
+    fn what_is_about_rights_is_known() {
+        for (text, is_so) in [
+            ("NOAUTH Authentication required.", true),
+            ("NOPERM this user has no permissions to run the 'evalsha' command", true),
+            ("ERR The user executing the script can't run this command or subcommand script: 1f", true),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", false),
+        ] {
+            assert_eq!(is_about_rights(&error(text)), is_so, "{text}");
+        }
+        assert!(as_passing(Fault::Broken("it may not".to_owned())).is_passing());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! written where it belongs: [`crate::commit`], [`crate::load`], [`crate::listing`], [`crate::beat`].
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use crate::heal::{self, Heal, Known, Notebook};
 use crate::hints::Hints;
 use crate::link::{Link, Script};
 use crate::outputs::{Outputs, command};
-use crate::projection::{self, Names};
+use crate::peers::Peers;
+use crate::projection::Names;
 use crate::url::{RedisUrl, Settings};
 use crate::{keys, start};
 
@@ -45,8 +46,8 @@ pub(crate) struct Inner {
     pub(crate) link: Link,
     /// The key whose hash slot all keys are in.
     pub(crate) slot: [String; 1],
-    /// What the scripts are told of the settings.
-    pub(crate) shown_settings: String,
+    /// Whether nodes of Cronken run the same jobs.
+    pub(crate) peers: Arc<Peers>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) outputs: Outputs,
     pub(crate) names: Names,
@@ -74,15 +75,15 @@ impl Inner {
         let [handles, random] =
             [&seeds[..8], &seeds[8..]].map(|seed| seed.iter().fold(0, |bits: u64, byte| bits << 8 | u64::from(*byte)));
         let noted = notebook.as_ref().and_then(Notebook::read);
-        let shown_settings = projection::settings(&url.settings);
+        let peers = Arc::new(Peers::new(&url.settings));
         let namespace = &url.settings.namespace;
         Ok(Self {
             slot: [keys::meta(namespace)],
-            outputs: Outputs::new(link.clone(), namespace, shown_settings.clone()),
+            outputs: Outputs::new(link.clone(), namespace, Arc::clone(&peers)),
             zones,
             accept_loss,
             link,
-            shown_settings,
+            peers,
             hints: Arc::new(Hints::new(handles)),
             names: Names::default(),
             known: Known::new(&format!("{handles:016x}"), noted),
@@ -115,18 +116,27 @@ impl Inner {
         self.tally.replicas.store(seen.replicas, Ordering::Relaxed);
         *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = seen.warnings;
         let (epoch, seq) = self.known.get();
-        let args = [self.settings().namespace.clone(), epoch, seq.to_string(), self.random_text(), SCHEMA.to_owned()];
+        let args = [
+            self.settings().namespace.clone(),
+            epoch,
+            seq.to_string(),
+            self.random_text(),
+            SCHEMA.to_owned(),
+            self.peers.wanted().to_owned(),
+        ];
         let args = args.into_iter().map(String::into_bytes).collect();
         let answer = reply::list(self.link.call(&ENROLL, &self.slot, args).await?)?;
         let mut answer = self.standing(answer).await?.into_iter();
         let mut next = || answer.next().unwrap_or(Value::Nil);
         let writer = reply::number(&next())?;
         let (epoch, seq) = (reply::text(next())?, reply::number(&next())?);
+        self.peers.enrolled(reply::number(&next())? != 0);
         self.known.set(epoch, seq.cast_unsigned());
         self.note();
         let writer =
             u32::try_from(writer).map_err(|_| reply::strange("the number of a writer", &Value::Int(writer)))?;
         self.known.enrolled(writer);
+        self.link.has_worked();
         Ok(Writer(writer))
     }
 
@@ -138,15 +148,25 @@ impl Inner {
         };
         let server = self.link.server();
         match word {
-            b"healing" => Err(Fault::Away(format!("{server}: {}", heal::GOING))),
+            b"healing" => {
+                let rest = answer.get(1).map_or(Ok(0), reply::number)?;
+                Err(Fault::Away(format!("{server}: {}", heal::going(u64::try_from(rest).unwrap_or(0)))))
+            }
             b"back" => Err(self.heal().await),
             _ => Err(reply::strange("what a script says", &answer[0])),
         }
     }
 
-    /// The store's own time.
+    /// The store's own time. It is the first that everybody asks for, so that whoever only looks hears of peers as well.
     pub(crate) async fn time(&self) -> Result<Instant, Fault> {
-        let answer = reply::list(self.link.ask_one(command("TIME", &[])).await?)?;
+        let peers = command("HGET", &[&self.slot[0], "peers"]);
+        let mut answers = self.link.ask(vec![command("TIME", &[]), peers]).await?.into_iter();
+        let mut next = || answers.next().unwrap_or(Value::Nil);
+        let answer = reply::list(self.link.checked(next())?)?;
+        // A key that cannot be read is told of by whoever needs it.
+        if let Value::BulkString(word) = next() {
+            self.peers.saw(&String::from_utf8_lossy(&word));
+        }
         let parts = answer.into_iter().map(|part| {
             let part = reply::text(part)?;
             part.parse::<i64>().map_err(|_| Fault::Broken(format!("Redis says that it is `{part}`")))
@@ -191,14 +211,15 @@ impl Inner {
                 // They may be gone for good, and every commit would wait for them.
                 self.tally.replicas.store(0, Ordering::Relaxed);
             }
-            self.tally.unheard.store(u64::from(*count == 0), Ordering::Relaxed);
+            self.tally.unheard.store(*count == 0, Ordering::Relaxed);
         }
     }
 
     /// How the store is doing.
     pub(crate) fn health(&self) -> Health {
         let Tally { commits, units, failures, unheard, .. } = &self.tally;
-        let unheard = (unheard.load(Ordering::Relaxed) > 0)
+        let unheard = unheard
+            .load(Ordering::Relaxed)
             .then(|| "no replica has the latest commits: they are lost if the server is".to_owned());
         let failures = failures.load(Ordering::Relaxed);
         let strange = (failures > 0).then(|| {
@@ -209,7 +230,14 @@ impl Inner {
             description: format!("Redis at {}", self.url),
             commits: commits.load(Ordering::Relaxed),
             units: units.load(Ordering::Relaxed),
-            warnings: self.warnings().into_iter().chain(unheard).chain(strange).chain(self.heal.warning()).collect(),
+            warnings: self
+                .warnings()
+                .into_iter()
+                .chain(unheard)
+                .chain(strange)
+                .chain(self.heal.warning())
+                .chain(self.peers.warning())
+                .collect(),
         }
     }
 }
@@ -224,7 +252,7 @@ pub(crate) struct Tally {
     /// Replicas that the server had when it was last asked.
     pub(crate) replicas: AtomicU64,
     /// Whether the latest commit reached no replica.
-    unheard: AtomicU64,
+    unheard: AtomicBool,
     /// Why the latest write was not done, if it was not.
     refused: Mutex<Option<String>>,
 }

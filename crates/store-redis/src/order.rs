@@ -267,6 +267,7 @@ fn shown(record: &Record, inner: &Inner) -> Shown {
     match record {
         Record::Run(run) => projection::shown(run, inner.settings().lines, &inner.names),
         Record::JobState(state) => Shown::pause(state.pauses.is_paused()),
+        Record::Pause(pauses) => Shown::pause(pauses.is_paused()),
         _ => Shown::default(),
     }
 }

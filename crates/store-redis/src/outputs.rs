@@ -1,13 +1,14 @@
 //! Outputs of runs: their bytes, exactly and by position, and beside them the lines that Cronken's clients read. One
 //! script appends to both, so that neither is ahead of the other.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use cronhold_core::RunId;
 use cronhold_store::{Chunk, Fault};
 use redis::{Cmd, FromRedisValue, Value};
 
 use crate::link::{Link, Script};
+use crate::peers::Peers;
 use crate::projection::PARTS;
 
 /// So many outputs are dropped by one call, so that others are not kept waiting.
@@ -23,8 +24,8 @@ static DROP: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scr
 pub(crate) struct Outputs {
     link: Link,
     ns: String,
-    /// What [`crate::projection::settings`] made.
-    settings: String,
+    /// Whose settings these follow.
+    peers: Arc<Peers>,
 }
 
 /// What came of an append.
@@ -37,15 +38,15 @@ pub(crate) struct Appended {
 }
 
 impl Outputs {
-    pub(crate) fn new(link: Link, ns: &str, settings: String) -> Self {
-        Self { link, ns: ns.to_owned(), settings }
+    pub(crate) fn new(link: Link, ns: &str, peers: Arc<Peers>) -> Self {
+        Self { link, ns: ns.to_owned(), peers }
     }
 
     /// Appends what is new of `bytes`, which begin at `from`.
     pub(crate) async fn append(&self, run: RunId, from: u64, bytes: Vec<u8>) -> Result<Appended, Fault> {
         let args = vec![
             self.ns.clone().into_bytes(),
-            self.settings.clone().into_bytes(),
+            self.peers.shown_settings().as_bytes().to_vec(),
             run.to_string().into_bytes(),
             from.to_string().into_bytes(),
             bytes,

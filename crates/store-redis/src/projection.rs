@@ -53,8 +53,8 @@ pub(crate) fn settings(settings: &Settings) -> String {
 /// What a script has to know of a record that is written, to show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// How it is shown. A run: `r` runs, `s` and `f` success and fail, `-` not at all. A state of a job: `1` is paused,
-    /// `0` is not.
+    /// How it is shown. A run: `r` runs, `s` and `f` success and fail, `-` not at all. The state of a job, and the pause of
+    /// everything: `1` is paused, `0` is not.
     pub(crate) kind: u8,
     /// Where the output of a run that has ended comes from: `-` there is none, `w` it is here, `t` the script looks for
     /// it.
@@ -72,7 +72,7 @@ impl Default for Shown {
 }
 
 impl Shown {
-    /// A job is paused or not.
+    /// A job, or everything, is paused or not.
     pub(crate) fn pause(is_paused: bool) -> Self {
         Self { kind: if is_paused { b'1' } else { b'0' }, ..Self::default() }
     }

@@ -1,14 +1,15 @@
-//! What other programs write as well: jobs in Cronken's form, and events. Nothing here knows what they mean.
+//! What other programs write as well: jobs in Cronken's form, events, and their runs. Nothing here knows what they mean.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cronhold_store::{Fault, Pending, Settle, Shared, SharedForm, Standing};
+use cronhold_store::{Fault, Pending, Settle, Shared, SharedForm, SharedRun, Standing};
 use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
+use crate::foreign_runs;
 use crate::link::{Heard, Link, Script};
 use crate::outputs::{command, read_answer};
 
@@ -158,6 +159,11 @@ impl Shared for SharedKeys {
             }
             Ok(settled)
         })
+    }
+
+    fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
+        let (link, ns, job) = (self.link.clone(), self.ns.clone(), job.map(str::to_owned));
+        on(&self.runtime, async move { foreign_runs::read(&link, &ns, job.as_deref(), limit).await })
     }
 }
 

@@ -10,7 +10,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
+    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Settle, Shared, SharedForm,
+    SharedRun, Store, Unit, Writer,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,6 +21,7 @@ use crate::inner::Inner;
 use crate::keys;
 use crate::link::Link;
 use crate::order::Order;
+use crate::peers::Peers;
 use crate::shared::SharedKeys;
 use crate::url::RedisUrl;
 
@@ -57,6 +59,7 @@ struct Place {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
     shared: SharedKeys,
+    peers: Arc<Peers>,
 }
 
 impl RedisStore {
@@ -66,11 +69,11 @@ impl RedisStore {
         let runtime = builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(OpenError::Thread)?;
         let link = Link::new(url, runtime.handle().clone());
         let settings = &url.settings;
-        let shared = SharedKeys::new(link.clone(), runtime.handle().clone(), &settings.namespace, settings.peers);
+        let shared = SharedKeys::new(link.clone(), runtime.handle().clone(), &settings.namespace, url.names_peers());
         let Options { zones, memory, accept_loss } = options;
         let inner =
             Inner::new(url.clone(), zones, accept_loss, link, memory.map(Notebook::new)).map_err(OpenError::Random)?;
-        let place = Arc::new(Place { runtime: Some(runtime), shared });
+        let place = Arc::new(Place { runtime: Some(runtime), shared, peers: Arc::clone(&inner.peers) });
         Ok(Self { id: inner.hints.join(), inner: Arc::new(inner), place })
     }
 
@@ -93,15 +96,14 @@ impl RedisStore {
         let (inner, by, asked) = (Arc::clone(&self.inner), self.id, orders.len());
         let done = self.place.spawn(async move {
             let results = inner.carry_out(by, orders).await;
-            let faults = results.iter().find_map(|result| match result {
+            let fault = results.iter().find_map(|result| match result {
                 Err(Refusal::Fault(fault)) => Some(fault),
                 _ => None,
             });
-            inner.tally.wrote(faults);
+            inner.tally.wrote(fault);
             results
         });
-        let done = done.await;
-        done.unwrap_or_else(|| vec![Err(closed().into()); asked])
+        done.await.unwrap_or_else(|| vec![Err(closed().into()); asked])
     }
 
     fn orders(&self, units: Vec<Unit>) -> Vec<Order> {
@@ -213,7 +215,40 @@ impl Store for RedisStore {
     }
 
     fn shared(&self) -> Option<&dyn Shared> {
-        Some(&self.place.shared)
+        Some(&*self.place)
+    }
+}
+
+/// The keys that others write as well, and whether nodes of theirs run the same jobs, which the namespace may say anew.
+impl Shared for Place {
+    fn has_foreign_nodes(&self) -> bool {
+        self.peers.are_there()
+    }
+
+    fn events(&self) -> Pending<'_, Vec<String>> {
+        self.shared.events()
+    }
+
+    fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>> {
+        self.shared.send(event)
+    }
+
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
+        self.shared.forms(names)
+    }
+
+    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>> {
+        self.shared.settle(forms)
+    }
+
+    fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
+        self.shared.foreign_runs(job, limit)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 

@@ -76,6 +76,11 @@ impl RedisUrl {
         read::read(text)
     }
 
+    /// Whether it says that nodes of Cronken run the same jobs.
+    pub fn names_peers(&self) -> bool {
+        self.settings.peers == Some(true)
+    }
+
     /// The word before the colon.
     fn scheme(&self) -> &'static str {
         match self.way {

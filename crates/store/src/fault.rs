@@ -19,6 +19,15 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// What a store says that has lost something and brings it back, before how long that takes. Until then it is away for
+    /// commits, and can be read.
+    pub const HEALING: &'static str = "the store has come back with less than was known";
+
+    /// Whether the store is away because it is being healed.
+    pub fn is_healing(&self) -> bool {
+        matches!(self, Self::Away(why) if why.contains(Self::HEALING))
+    }
+
     /// Whether trying again can help.
     pub const fn is_passing(&self) -> bool {
         !matches!(self, Self::Broken(_))

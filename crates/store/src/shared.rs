@@ -1,7 +1,10 @@
-//! What a store has in common with programs that are not ours: jobs in their form, and events that they send. A store
-//! only carries them; what they mean is known elsewhere.
+//! What a store has in common with programs that are not ours: jobs in their form, events that they send, and what they
+//! have run. A store only carries them; what they mean is known elsewhere.
 
 use std::fmt;
+
+use cronhold_core::record::Exit;
+use cronhold_schedule::{Instant, Span};
 
 use crate::{Fault, Pending};
 
@@ -22,6 +25,13 @@ pub trait Shared: Send + Sync + fmt::Debug {
 
     /// Settles forms, each only where it still is as it was found. Answers for each whether it was.
     fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>>;
+
+    /// Runs of other programs, of one job or of all, as many as are wanted at most: those that run, and after them those
+    /// that have ended last. The one that was started last comes first. What cannot be read is left out. Where others
+    /// leave nothing to be read, there are none.
+    fn foreign_runs<'a>(&'a self, _job: Option<&'a str>, _limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 }
 
 /// A job as it stands where others write as well.
@@ -56,4 +66,38 @@ pub struct Settle {
     /// Its text from now on; the same as was found, when it only counts as known from now on. None removes it, and
     /// nothing is known of it any more.
     pub text: Option<String>,
+}
+
+/// A run of another program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedRun {
+    /// What others call it.
+    pub id: String,
+    /// The job's name, as others know it; it may be none of ours.
+    pub job: String,
+    /// Where it was started.
+    pub host: String,
+    /// When, by the store's time.
+    pub started: Instant,
+    /// Where it stands.
+    pub state: SharedState,
+    /// How its program ended, if it has and anybody knows.
+    pub exit: Option<Exit>,
+    /// How long it took, if it has ended.
+    pub took: Option<Span>,
+    /// The last lines that it wrote.
+    pub tail: Vec<String>,
+}
+
+/// Where a run of another program stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedState {
+    /// It has not ended.
+    Running,
+    /// It has ended well.
+    Success,
+    /// It has not ended well.
+    Failure,
+    /// Its node was not heard of any more, and nobody knows how it ended.
+    Frozen,
 }

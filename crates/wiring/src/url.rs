@@ -68,6 +68,15 @@ impl StoreUrl {
         }
     }
 
+    /// Whether it says that nodes of another kind run the same jobs.
+    pub fn names_peers(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            #[cfg(feature = "redis")]
+            Self::Redis(url) => url.names_peers(),
+        }
+    }
+
     /// Whether nodes, and commands beside them, can work on it at the same time.
     pub fn is_shared(&self) -> bool {
         match self {

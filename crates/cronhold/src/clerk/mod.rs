@@ -23,12 +23,17 @@ use cronhold_store::{Fault, Query, Store};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::await_store::unusable;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::outside::VERSION;
 use crate::peers;
 use crate::zone_rules::ZoneRules;
 use files::NoFiles;
+
+/// What is said when the store knows more than its URL says.
+const TAKEN_OVER: &str = "note: nodes of Cronken run the same jobs in this namespace; they are told as if the URL said \
+                          `peers=cronken`";
 
 /// Answers for the store that a verb works on. It is opened when the verb first asks for it.
 #[derive(Debug)]
@@ -45,6 +50,8 @@ pub struct AtStore {
 struct Opened {
     served: Served,
     store: Arc<dyn Store>,
+    /// Whether its URL says that nodes of another kind run the same jobs.
+    names_peers: bool,
     clerk: Handle,
     thread: JoinHandle<()>,
     server: Server,
@@ -67,20 +74,30 @@ impl AtStore {
     /// Ends what was begun, if anything was. After a change of jobs other programs that share the store are shown it in
     /// their form, as a node would do; what could not be shown is said, and the next node does it.
     pub fn close(&self, err: &mut dyn Write) {
-        let Some(Opened { store, clerk, thread, server, .. }) = self.opened.borrow_mut().take() else { return };
+        let Some(Opened { store, names_peers, clerk, thread, server, .. }) = self.opened.borrow_mut().take() else {
+            return;
+        };
+        if self.changes_jobs && !names_peers && store.shared().is_some_and(|shared| shared.has_foreign_nodes()) {
+            let _ = writeln!(err, "{TAKEN_OVER}");
+        }
         if let Ok(executor) = executor() {
-            if self.changes_jobs && store.shared().is_some() {
-                let zones = Arc::clone(&self.zone_rules.zones);
-                let agreed = executor.block_on(peers::agree(Arc::clone(&store), clerk.clone(), zones));
-                if let Err(fault) = agreed {
-                    let _ = writeln!(err, "note: other programs that share the store know nothing of it yet: {fault}");
-                }
+            if self.changes_jobs
+                && store.shared().is_some()
+                && let Err(fault) = executor.block_on(self.agree(&store, &clerk))
+            {
+                let _ = writeln!(err, "note: other programs that share the store know nothing of it yet: {fault}");
             }
             executor.block_on(clerk.stop());
             // A panic in there has been told on the standard error already.
             let _ = thread.join();
         }
         server.stop();
+    }
+
+    /// Looks that jobs here and definitions of other programs say the same.
+    async fn agree(&self, store: &Arc<dyn Store>, clerk: &Handle) -> Result<(), Fault> {
+        let zones = Arc::clone(&self.zone_rules.zones);
+        peers::agree(Arc::clone(store), clerk.clone(), zones).await.map(drop)
     }
 
     /// Jobs that only other programs know so far are taken up before something is changed, and where there would be no job
@@ -94,8 +111,7 @@ impl AtStore {
         };
         executor.block_on(async {
             if store.shared().is_some() && (self.changes_jobs || is_empty().await) {
-                let zones = Arc::clone(&self.zone_rules.zones);
-                peers::agree(Arc::clone(store), opened.clerk.clone(), zones).await.ok();
+                self.agree(store, &opened.clerk).await.ok();
             }
         });
     }
@@ -112,11 +128,17 @@ impl AtStore {
         let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
         let executor = executor().map_err(|error| nothing_to_wait_with(&error))?;
         let greeting = executor.block_on(greet(&*store, &self.zone_rules)).map_err(|fault| away(&fault, &url))?;
-        self.serve(executor, store, greeting)
+        self.serve(executor, store, url.names_peers(), greeting)
     }
 
     /// Starts the clerk and the server.
-    fn serve(&self, executor: Runtime, store: Arc<dyn Store>, greeting: Greeting) -> Result<Opened, Failure> {
+    fn serve(
+        &self,
+        executor: Runtime,
+        store: Arc<dyn Store>,
+        names_peers: bool,
+        greeting: Greeting,
+    ) -> Result<Opened, Failure> {
         let no = |error: io::Error| nothing_to_wait_with(&error);
         let clock: Arc<dyn Clock> = {
             let _inside = executor.enter();
@@ -160,7 +182,7 @@ impl AtStore {
             }
         };
         let thread = thread::Builder::new().name("clerk".to_owned()).spawn(move || executor.block_on(work));
-        Ok(Opened { served, store, clerk: handle, thread: thread.map_err(no)?, server })
+        Ok(Opened { served, store, names_peers, clerk: handle, thread: thread.map_err(no)?, server })
     }
 }
 
@@ -195,7 +217,7 @@ fn away(fault: &Fault, url: &StoreUrl) -> Failure {
         let hint = format!("look whether the store is there: {url}");
         return Failure::Unreachable { message, hint: Some(hint) };
     }
-    Failure::refused(message, format!("look at the store and at its URL: {url}"))
+    unusable(fault)
 }
 
 fn nothing_to_wait_with(error: &io::Error) -> Failure {

@@ -130,14 +130,12 @@ fn of_run(run: &Arc<Run>, at: Instant, least: Weight) -> Vec<Line> {
 /// What news other than commits are worth.
 pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
     Some(match news {
-        News::Committed { .. } | News::Known(_) => return None,
+        News::Committed { .. } | News::Known(_) | News::StoreAway(_) | News::StoreBack => return None,
         News::Ready { planned, unfinished, took } => {
             let (planned, unfinished) = (counted(*planned, "thing"), counted(*unfinished, "unfinished run"));
             let text = format!("took up what is stored in {}: {planned} planned, {unfinished}", in_millis(*took));
             (Weight::Usual, text)
         }
-        News::StoreAway(fault) => (Weight::Trouble, format!("{fault}; nothing starts until it works again")),
-        News::StoreBack => (Weight::Trouble, "the store works again".to_owned()),
         News::ClockStep { forward, by } => {
             let way = if *forward { "forward" } else { "back" };
             let text = format!("the clock was set {way} by {}; nothing starts for some seconds", in_millis(*by));
@@ -178,7 +176,6 @@ mod tests {
     use cronhold_core::record::{Actor, Owner, ScheduleId, Transition};
     use cronhold_core::run::Reason;
     use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
-    use cronhold_store::Fault;
 
     use super::*;
 
@@ -247,15 +244,10 @@ mod tests {
 
     #[test]
     fn other_news_in_words() {
-        let full = Fault::ReadOnly("the disk is full".to_owned());
         for (news, expected) in [
             (
                 News::Ready { planned: 1, unfinished: 2, took: Span::from_micros(12_345) },
                 "took up what is stored in 12ms: 1 thing planned, 2 unfinished runs",
-            ),
-            (
-                News::StoreAway(&full),
-                "the store takes no writes: the disk is full; nothing starts until it works again",
             ),
             (
                 News::ClockStep { forward: false, by: Span::from_secs(61) },

@@ -2,11 +2,12 @@
 //! reads the log, so a thread of its own writes the lines, and what it cannot write in time is counted and left out.
 
 mod line;
+mod standing;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use cronhold_engine::{Feed, News};
 
 use crate::clock;
 pub use line::{Line, Weight};
+use standing::Standing;
 
 /// Lines that may wait to be written.
 const LINES_MAX: usize = 16 * 1024;
@@ -34,6 +36,8 @@ struct Shared {
     lines: Mutex<Option<SyncSender<Line>>>,
     /// Lines that could not wait any more.
     left_out: Arc<AtomicU64>,
+    /// What was said of the store last.
+    standing: Mutex<Standing>,
     /// Rings when the node has taken up everything that was stored.
     ready: Queue<()>,
     end: Mutex<Receiver<()>>,
@@ -50,14 +54,30 @@ impl Log {
             write_lines(&waiting, &counter, to);
             let _ = ended.send(());
         });
-        let shared =
-            Shared { least, lines: Mutex::new(Some(lines)), left_out, ready: Queue::new(1), end: Mutex::new(end) };
+        let shared = Shared {
+            least,
+            lines: Mutex::new(Some(lines)),
+            left_out,
+            standing: Mutex::default(),
+            ready: Queue::new(1),
+            end: Mutex::new(end),
+        };
         Self(Arc::new(shared))
     }
 
     /// Writes a line about the daemon itself.
     pub fn say(&self, weight: Weight, text: impl Into<String>) {
         self.put(Line::new(weight, clock::now(), text));
+    }
+
+    /// Something was committed that nobody is told of.
+    pub(crate) fn commits(&self) {
+        let words = self.standing().commits();
+        words.into_iter().for_each(|words| self.say(Weight::Trouble, words));
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the node has taken up everything that was stored.
@@ -85,6 +105,8 @@ impl Log {
 
 impl Feed for Log {
     fn tell(&self, news: &News<'_>) {
+        let words = self.standing().hear(news);
+        words.into_iter().for_each(|words| self.say(Weight::Trouble, words));
         if let News::Committed { stamp, done } = news {
             return line::of_commit(stamp, done, self.0.least).for_each(|line| self.put(line));
         }

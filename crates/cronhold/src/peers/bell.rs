@@ -38,6 +38,8 @@ pub(super) struct Wanted {
     pub(super) soon: bool,
     /// Everything was paused here, or goes on.
     pub(super) everything: Option<bool>,
+    /// Nodes of another kind have heard themselves that everything is paused, or goes on.
+    pub(super) pauses_heard: bool,
     /// Jobs whose definitions are to be validated; all, when the list is empty.
     pub(super) validation: Option<Vec<String>>,
 }
@@ -89,8 +91,13 @@ impl Bell {
             Change::Put(Record::Job(job)) => &job.id,
             Change::Put(Record::JobState(state)) => &state.job,
             Change::Delete(Key::Job(job)) => job,
-            Change::Put(Record::Pause(pauses)) if !is_heard => {
-                return self.ring(|wanted| wanted.everything = Some(pauses.is_paused()));
+            // Every definition says it.
+            Change::Put(Record::Pause(pauses)) => {
+                return self.ring(|wanted| {
+                    wanted.all = true;
+                    wanted.pauses_heard |= is_heard;
+                    wanted.everything = if is_heard { None } else { Some(pauses.is_paused()) };
+                });
             }
             _ => return,
         };

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::record::{Actor, JobRecord, Key, LockName, Node, Record, Source};
+use cronhold_core::record::{Actor, LockName, Node, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId};
 use cronhold_engine::{Clock, Entropy, Handle, Refused};
 use cronhold_jobfile::foreign::{Form, cronken};
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, Span, Zones};
 use cronhold_server::{Event, resume_everything};
-use cronhold_store::{Fault, Settle, Store, all_nodes};
+use cronhold_store::{Fault, Settle, Store, all_nodes, find_job};
 
 use super::bell::Bell;
 use super::look::{all_mistakes, options, removed_holder};
@@ -125,7 +125,7 @@ impl Control {
     async fn settled(&self, command: Command) -> Result<Answer, Ignored> {
         match self.ask(command).await {
             Ok(answer) => Ok(answer),
-            Err(Refused::Rejected(Rejection::Paused(_) | Rejection::NotPaused(_))) => Ok(Answer::Unchanged),
+            Err(Refused::Rejected(rejection)) if rejection.is_so_already() => Ok(Answer::Unchanged),
             Err(refused) => Err(refused.into()),
         }
     }
@@ -162,7 +162,7 @@ impl Control {
         let has_foreign = self.store.shared().is_some_and(|shared| shared.has_foreign_nodes());
         let read = cronken::read_form(form, &options(&self.zones, has_foreign));
         let job = read.job.ok_or_else(|| Ignored::Wrong(all_mistakes(&read.mistakes)))?;
-        if self.job(&id).await?.is_some() {
+        if find_job(&*self.store, &id).await?.is_some() {
             return Err(Refused::Rejected(Rejection::JobThere(id)).into());
         }
         if let Some(shared) = self.store.shared() {
@@ -178,7 +178,9 @@ impl Control {
     /// meant so is noted first, because whoever finds a definition without its job removes it. A definition that says less
     /// than the job cannot bring it back, and goes with it.
     async fn remove(&self, text: &str, id: JobId) -> Result<Answer, Ignored> {
-        let Some(record) = self.job(&id).await? else { return Err(Refused::Rejected(Rejection::NoJob(id)).into()) };
+        let Some(record) = find_job(&*self.store, &id).await? else {
+            return Err(Refused::Rejected(Rejection::NoJob(id)).into());
+        };
         let source = record.source.clone();
         if let Source::Directory(_) = source {
             let rejection = Rejection::OtherSource { job: id, source_of_job: source };
@@ -197,7 +199,7 @@ impl Control {
     async fn drain(&self, text: &str, names: &[String]) -> Result<Answer, Ignored> {
         let (nodes, now) = (all_nodes(&*self.store).await?, self.store.time().await?);
         let mut answer = Answer::Unchanged;
-        let is_meant = |node: &&Arc<Node>| is_there(node, now) && names.contains(&node.name);
+        let is_meant = |node: &&Arc<Node>| node.is_there(now) && names.contains(&node.name);
         for node in nodes.iter().filter(is_meant) {
             let digested = format!("{text}\n{}", node.name);
             if self.once(&digested, Command::Drain { node: node.id, on: true }).await? != Answer::Unchanged {
@@ -207,18 +209,10 @@ impl Control {
         Ok(answer)
     }
 
-    async fn job(&self, id: &JobId) -> Result<Option<Arc<JobRecord>>, Fault> {
-        let found = self.store.load(&[Key::Job(id.clone())]).await?.into_iter().flatten().next();
-        Ok(found.and_then(|stored| match stored.record {
-            Record::Job(job) => Some(job),
-            _ => None,
-        }))
-    }
-
     /// Whether other nodes are there. Where that cannot be found out, nothing can be done either.
     async fn has_company(&self) -> bool {
         let (Ok(nodes), Ok(now)) = (all_nodes(&*self.store).await, self.store.time().await) else { return true };
-        nodes.iter().any(|node| node.id != self.this && is_there(node, now))
+        nodes.iter().any(|node| node.id != self.this && node.is_there(now))
     }
 
     fn say(&self, weight: Weight, text: &str, words: &str) {
@@ -251,8 +245,4 @@ fn answer(is_first: bool) -> Answer {
 
 fn actor() -> Actor {
     Actor::Operator(EVENT.to_owned())
-}
-
-fn is_there(node: &Node, now: Instant) -> bool {
-    node.gone >= now
 }

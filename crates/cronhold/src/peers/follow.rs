@@ -4,14 +4,13 @@
 //!
 //! Three things go on beside each other, so that none makes another late: listening, acting on events, and looking.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, LockName};
-use cronhold_core::{JobId, NodeId, RunId};
+use cronhold_core::{NodeId, RunId};
 use cronhold_engine::{Clock, Handle};
 use cronhold_schedule::{Instant, Span, Zones};
 use cronhold_server::sent_event;
@@ -20,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::bell::{Bell, Wanted};
 use super::control::{Control, Heard};
-use super::look::{Looked, Looker, SHARED_JOBS};
+use super::look::{Looked, Looker, Quiet, SHARED_JOBS};
 use super::sight::Scope;
 use crate::clock::SystemClock;
 use crate::job_files::{JobFiles, Shelf};
@@ -123,6 +122,7 @@ impl Peers {
         let mut looker = Looker::new(Arc::clone(&self.store), self.node.clone(), Arc::clone(&self.zones));
         let mut wait = self.first_look(&mut looker, clock).await;
         let _ = ready.send(());
+        let mut had_company = self.has_company();
         loop {
             let wanted = tokio::select! {
                 biased;
@@ -133,19 +133,34 @@ impl Peers {
                 Some(wanted) => self.serve(&mut looker, wanted).await,
                 // What was to be looked at again is, whoever looks at all jobs.
                 None if wait < LOOK_EVERY || self.holds().await => {
-                    looker.look(&Scope::All, false, &BTreeSet::new()).await
+                    looker.look(&Scope::All, false, &Quiet::default()).await
                 }
                 None => Ok(Looked::default()),
             };
             self.shelf.set_shared_mistakes(looker.mistakes());
             wait = self.tell(looked);
+            self.tell_company(&mut had_company);
+        }
+    }
+
+    /// Whether nodes of another kind run the same jobs.
+    fn has_company(&self) -> bool {
+        self.store.shared().is_some_and(|shared| shared.has_foreign_nodes())
+    }
+
+    /// Says when that has changed. The node itself looks at it when it is started.
+    fn tell_company(&self, had_company: &mut bool) {
+        let has_company = self.has_company();
+        if has_company != *had_company {
+            self.log.say(Weight::Trouble, if has_company { COMPANY } else { ALONE });
+            *had_company = has_company;
         }
     }
 
     /// Looks at all jobs until that has worked, because the node should not begin with what is old.
     async fn first_look(&self, looker: &mut Looker, clock: &SystemClock) -> Span {
         loop {
-            let looked = looker.look(&Scope::All, false, &BTreeSet::new()).await;
+            let looked = looker.look(&Scope::All, false, &Quiet::default()).await;
             self.shelf.set_shared_mistakes(looker.mistakes());
             let is_over = !looked.as_ref().is_err_and(Fault::is_passing);
             let wait = self.tell(looked);
@@ -160,13 +175,17 @@ impl Peers {
         if let Some(names) = &wanted.validation {
             self.validate(looker, names).await?;
         }
-        if let Some(is_paused) = wanted.everything
+        if wanted.everything == Some(true)
             && let Some(shared) = self.store.shared().filter(|shared| shared.has_foreign_nodes())
         {
-            shared.send(&sent_event(if is_paused { "pause" } else { "resume" }, "all")).await?;
+            shared.send(&sent_event("pause", "all")).await?;
         }
-        let quiet: BTreeSet<JobId> =
-            wanted.jobs.iter().filter(|(_, is_heard)| **is_heard).map(|(id, _)| id.clone()).collect();
+        let heard = wanted.jobs.iter().filter(|(_, is_heard)| **is_heard);
+        let quiet = Quiet {
+            jobs: heard.map(|(id, _)| id.clone()).collect(),
+            pauses: wanted.pauses_heard || wanted.everything.is_some(),
+            has_resumed: wanted.everything == Some(false),
+        };
         let mut looked = Looked::default();
         if wanted.all {
             looked = looker.look(&Scope::All, wanted.anew, &quiet).await?;
@@ -196,7 +215,12 @@ impl Peers {
     async fn holds(&self) -> bool {
         let lock = LockName::parse(LOOKER).expect("it is short");
         let holder = RunId::from_key(Instant::EPOCH, &format!("looks at shared jobs on node {}", self.this));
-        self.node.ask(actor(), Command::Hold { lock, holder, ttl: TTL }).await.is_ok()
+        let holds = self.node.ask(actor(), Command::Hold { lock, holder, ttl: TTL }).await.is_ok();
+        if holds {
+            // On a node that has nothing else to do this is the first commit after the store was healed.
+            self.log.commits();
+        }
+        holds
     }
 
     /// Says what came of a look. Answers after which time to look again.
@@ -215,6 +239,11 @@ impl Peers {
     }
 }
 
+/// What is said when nodes of another kind come in while this one runs.
+const COMPANY: &str = "nodes of Cronken run the same jobs from now on (peers=cronken); start this node again: until then an \
+                       occurrence that one of them has run can run here once more";
+/// What is said when there are none any more.
+const ALONE: &str = "nodes of Cronken run the same jobs no more (peers=none)";
 /// The lock under which definitions are validated; other programs have it too.
 const VALIDATION: &str = "#cronhold/validation";
 /// The lock of whoever looks at all jobs now and then.

@@ -60,6 +60,17 @@ struct Agreed {
     is_paused: bool,
 }
 
+/// What nodes of another kind know already.
+#[derive(Debug, Default)]
+pub(super) struct Quiet {
+    /// Jobs of which they have heard what has changed.
+    pub(super) jobs: BTreeSet<JobId>,
+    /// They have heard, or will, that everything is paused or goes on.
+    pub(super) pauses: bool,
+    /// Everything goes on, which they have not heard.
+    pub(super) has_resumed: bool,
+}
+
 /// What came of a look.
 #[derive(Debug, Default)]
 pub(super) struct Looked {
@@ -86,8 +97,8 @@ impl Looker {
     }
 
     /// Looks. `anew` is whether jobs come back that somebody had removed here. Nodes of another kind are told of what was
-    /// written, but for `quiet` jobs: those they have heard of themselves.
-    pub(super) async fn look(&mut self, scope: &Scope, anew: bool, quiet: &BTreeSet<JobId>) -> Result<Looked, Fault> {
+    /// written, but for what they have heard of themselves.
+    pub(super) async fn look(&mut self, scope: &Scope, anew: bool, quiet: &Quiet) -> Result<Looked, Fault> {
         let store = Arc::clone(&self.store);
         let Some(shared) = store.shared() else { return Ok(Looked::default()) };
         let mut looked = Looked::default();
@@ -117,6 +128,11 @@ impl Looker {
             self.ask(Command::LetGo { lock: removed_lock(id), holder: removed_holder() }).await.ok();
         }
         self.settle(done, shared, quiet, &mut looked).await?;
+        if quiet.has_resumed && shared.has_foreign_nodes() {
+            // Told to resume everything they would go on with jobs that are paused by themselves, and lose those that are
+            // never due. Definitions say all of it.
+            shared.send(&sent_event("reload", "")).await?;
+        }
         looked.conclude();
         Ok(looked)
     }
@@ -185,18 +201,18 @@ impl Looker {
                 yield_now().await;
             }
             let record = sight.jobs.get(id);
-            let is_paused = sight.paused.contains(id);
+            let (is_paused, is_held) = (sight.paused.contains(id), sight.is_held);
             let now = record.zip(form.text.as_ref()).filter(|_| form.standing == Standing::Settled);
             let now = now.map(|(record, text)| Agreed {
                 text: digest(text),
                 uid: record.uid,
                 revision: record.revision,
-                is_paused,
+                is_paused: is_paused || is_held,
             });
             if now.is_some() && self.agreed.get(id) == now.as_ref() {
                 continue;
             }
-            let ours = record.map(|record| Ours { record, is_paused });
+            let ours = record.map(|record| Ours { record, is_paused, is_held });
             let (uid, was_removed) = (JobUid::from_bits(SystemEntropy.bits()), sight.removed.contains(id));
             let step = reconcile(id, form, ours, was_removed, uid, &options(&zones, has_foreign));
             self.tell_step(id, form.text.as_deref().unwrap_or_default(), record.is_some(), &step, looked);
@@ -272,7 +288,7 @@ impl Looker {
         &mut self,
         steps: Vec<(JobId, Step)>,
         shared: &dyn Shared,
-        quiet: &BTreeSet<JobId>,
+        quiet: &Quiet,
         looked: &mut Looked,
     ) -> Result<(), Fault> {
         let (news, settles): (Vec<_>, Vec<_>) =
@@ -285,8 +301,9 @@ impl Looker {
         let changed = settles.iter().zip(&settled).filter(|(settle, is_done)| **is_done && settle.found != settle.text);
         looked.written = changed.count();
         if shared.has_foreign_nodes() {
-            let news = news.into_iter().zip(settled).filter(|((id, _), is_done)| *is_done && !quiet.contains(id));
+            let news = news.into_iter().zip(settled).filter(|((id, _), is_done)| *is_done && !quiet.jobs.contains(id));
             let news = news.filter_map(|((id, news), _)| Some((id, news?)));
+            let news = news.filter(|(_, news)| !quiet.pauses || *news == News::Changed);
             tell_others(shared, news.collect()).await?;
         }
         Ok(())
@@ -397,7 +414,8 @@ pub(super) fn all_mistakes(mistakes: &[FieldMistake]) -> String {
 async fn carry_out(node: &Handle, commands: &[Command]) -> Result<(), Refused> {
     for command in commands {
         match node.ask(actor(), command.clone()).await {
-            Ok(_) | Err(Refused::Rejected(Rejection::Paused(_) | Rejection::NotPaused(_))) => {}
+            Ok(_) => {}
+            Err(Refused::Rejected(rejection)) if rejection.is_so_already() => {}
             Err(Refused::Rejected(Rejection::NoJob(_))) if matches!(command, Command::RemoveJob { .. }) => {}
             Err(refused) => return Err(refused),
         }

@@ -20,6 +20,15 @@ pub(super) struct Ours<'a> {
     pub(super) record: &'a JobRecord,
     /// Whether it is paused, whatever its definition says.
     pub(super) is_paused: bool,
+    /// Whether everything is paused. Others know no such pause: for them every job is paused then.
+    pub(super) is_held: bool,
+}
+
+impl Ours<'_> {
+    /// Whether others are shown that it is paused.
+    pub(super) const fn shows_paused(&self) -> bool {
+        self.is_paused || self.is_held
+    }
 }
 
 /// What has to happen for one job.
@@ -84,7 +93,7 @@ fn without_form(form: &SharedForm, ours: Option<Ours<'_>>, options: &Options<'_>
             Step { commands: vec![removal], settle: settle(form, None), ..Step::default() }
         }
         Some(ours) => {
-            let text = shown(&ours.record.job, ours.is_paused, None, options).to_string();
+            let text = shown(&ours.record.job, ours.shows_paused(), None, options).to_string();
             let (settle, news) = (settle(form, Some(text)), Some(News::Changed));
             Step { settle, news, is_overruled: was_there, ..Step::default() }
         }
@@ -112,7 +121,7 @@ fn without_job(
 
 /// The form is written as our job is, where it says something else.
 fn refreshed(form: &SharedForm, ours: Ours<'_>, read: &CronkenRead, options: &Options<'_>) -> Step {
-    let new = shown(&ours.record.job, ours.is_paused, Some(&read.form), options);
+    let new = shown(&ours.record.job, ours.shows_paused(), Some(&read.form), options);
     if new == read.form && form.standing == Standing::Settled {
         return Step::default();
     }
@@ -129,13 +138,14 @@ fn merged(
     (read, theirs): (&CronkenRead, &Job),
     options: &Options<'_>,
 ) -> Step {
-    let Ours { record, is_paused } = ours;
-    let base = cronken::read_form(&shown(&record.job, is_paused, None, options), options).job;
+    let Ours { record, is_paused, is_held } = ours;
+    let base = cronken::read_form(&shown(&record.job, ours.shows_paused(), None, options), options).job;
     let job = merge(&record.job, base.as_ref(), theirs);
     let is_file = is_of_file(record);
     let is_changed = job != *record.job;
     let mut commands = Vec::new();
-    if theirs.paused && !is_paused {
+    // While everything is paused the form says so of each job, and who leaves that as it is means nothing by it.
+    if theirs.paused && !ours.shows_paused() {
         let why = "in the definition that other programs share".to_owned();
         commands.push(Command::Pause { job: Some(id.clone()), why });
     }
@@ -148,7 +158,7 @@ fn merged(
         commands.push(Command::Resume { job: Some(id.clone()) });
     }
     let job = if is_file { &*record.job } else { &job };
-    let new = shown(job, theirs.paused, Some(&read.form), options);
+    let new = shown(job, theirs.paused || is_held, Some(&read.form), options);
     let news = news(Some(theirs), &new, options);
     let settle = settle(form, rewritten(form, &read.form, &new));
     Step { commands, settle, news, is_overruled: is_file && is_changed, mistakes: Vec::new() }
@@ -309,7 +319,7 @@ mod tests {
     }
 
     /// The form's standing, what it says, our job, and what has to happen.
-    const CASES: [(&str, &str, &str, &str); 49] = [
+    const CASES: [(&str, &str, &str, &str); 55] = [
         // Nobody knows the job yet.
         ("new", "plain", "-", "put plain (foreign, new), know"),
         ("new", "paused", "-", "put paused (foreign, new), know"),
@@ -365,6 +375,13 @@ mod tests {
         ("changed", "echo paused", "file", "pause, write paused, tell Changed, overruled"),
         ("changed", "wrong", "file", "write plain, tell Changed, overruled"),
         ("changed", "-", "file", "write plain, tell Changed, overruled"),
+        // While everything is paused the form of each job says that it is, and nothing is meant by leaving that so.
+        ("settled", "plain", "api held", "write paused, tell Paused"),
+        ("settled", "paused", "api held", "nothing"),
+        ("settled", "paused", "api is-paused held", "nothing"),
+        ("changed", "echo paused", "api held", "put echo (api, as seen), know"),
+        ("changed", "echo", "api held", "put echo (api, as seen), write echo paused, tell Paused"),
+        ("changed", "plain", "api is-paused held", "resume, write paused, tell Paused"),
         // Both are there and we have never seen theirs: it counts as a change.
         ("new", "plain", "api", "know"),
         ("new", "echo", "api", "put echo (api, as seen), know"),
@@ -393,7 +410,11 @@ mod tests {
             };
             let record =
                 source.map(|source| JobRecord::new(id.clone(), uid, Arc::new(job(ours)), "UTC".into(), source));
-            let record = record.as_ref().map(|record| Ours { record, is_paused: ours.contains("is-paused") });
+            let record = record.as_ref().map(|record| Ours {
+                record,
+                is_paused: ours.contains("is-paused"),
+                is_held: ours.contains("held"),
+            });
             let step = reconcile(&id, &shared, record, ours == "removed", uid, &options);
             assert_eq!(words(&step, &options), expected, "{standing:?} {text} / {ours}");
         }

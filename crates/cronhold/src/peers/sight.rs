@@ -31,6 +31,8 @@ pub(super) struct Sight {
     pub(super) jobs: BTreeMap<JobId, Arc<JobRecord>>,
     /// Those of them that are paused.
     pub(super) paused: BTreeSet<JobId>,
+    /// Whether everything is paused.
+    pub(super) is_held: bool,
     /// Jobs that somebody had removed here, and whose forms stay until everything is read again.
     pub(super) removed: BTreeSet<JobId>,
 }
@@ -52,6 +54,7 @@ impl Sight {
                 Err(error) => sight.strange.push((form.name, error.to_string())),
             }
         }
+        store.load(&[Key::Pause]).await?.iter().flatten().for_each(|stored| sight.take(&stored.record));
         match scope {
             Scope::All => sight.read_all(store).await?,
             Scope::Some(ids) => sight.read_some(store, ids).await?,
@@ -92,6 +95,7 @@ impl Sight {
     fn take(&mut self, record: &Record) {
         match record {
             Record::Job(job) => drop(self.jobs.insert(job.id.clone(), Arc::clone(job))),
+            Record::Pause(pauses) => self.is_held = pauses.is_paused(),
             Record::JobState(state) if state.pauses.is_paused() => drop(self.paused.insert(state.job.clone())),
             _ => {}
         }

@@ -1,7 +1,9 @@
 //! The real binary on a real Redis: nodes of ours alone and several, and nodes of Python Cronken beside them.
 
 mod cluster;
+mod company;
 mod cronken;
+mod healing;
 mod import;
 mod peers;
 #[path = "../processes/mod.rs"]

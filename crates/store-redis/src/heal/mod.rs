@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::record::Record;
+use cronhold_schedule::Span;
 use cronhold_store::Fault;
 use redis::Value;
 use tokio::time::Instant;
@@ -131,13 +132,11 @@ impl Inner {
     /// The store has gone back: brings back what this process has written. Answers with what whoever asked is told.
     pub(crate) async fn heal(&self) -> Fault {
         let told = |what: &str| Fault::Away(format!("{}: {what}", self.link.server()));
-        let Ok(_busy) = self.heal.busy.try_lock() else { return told(GOING) };
+        let Ok(_busy) = self.heal.busy.try_lock() else { return told(&going(self.heal.wait.millis())) };
         match self.bring_back().await {
-            Ok(()) => told(GOING),
+            Ok(()) => told(&going(self.heal.wait.millis())),
             // Some of it may have been done; doing it again does no harm.
-            Err(fault) => {
-                told(&format!("the store has gone back to an earlier state, and is not healed yet ({fault})"))
-            }
+            Err(fault) => told(&format!("{}, and is not healed yet ({fault})", Fault::HEALING)),
         }
     }
 
@@ -179,6 +178,7 @@ impl Inner {
             wait.to_string(),
             crate::inner::SCHEMA.to_owned(),
             self.known.writer().to_string(),
+            self.peers.known().to_owned(),
         ];
         let args = args.into_iter().map(String::into_bytes).collect();
         let mut answer = reply::list(self.link.call(&BEGIN, &self.slot, args).await?)?.into_iter();
@@ -222,7 +222,7 @@ impl Inner {
         let by = if is_last { self.known.own() } else { String::new() };
         vec![
             self.settings().namespace.clone().into_bytes(),
-            self.shown_settings.clone().into_bytes(),
+            self.peers.shown_settings().as_bytes().to_vec(),
             standing.epoch.clone().into_bytes(),
             by.into_bytes(),
             told,
@@ -232,6 +232,12 @@ impl Inner {
     }
 }
 
-/// What is said while it is going on.
-pub(crate) const GOING: &str = "the store has gone back to an earlier state, and what it has lost is being brought back; nothing is committed \
-     until that is over";
+/// What is said while it is going on, for so many milliseconds from now on.
+pub(crate) fn going(millis: u64) -> String {
+    format!(
+        "{}; what its nodes remember is brought back, and nothing is committed for {} at most, counted anew when another \
+         node misses something",
+        Fault::HEALING,
+        Span::from_millis(millis)
+    )
+}

@@ -58,12 +58,13 @@ impl Line {
                 .set_pipeline_buffer_size(WAITING_MAX);
             let info = introduction(url, login);
             let set_up = MultiplexedConnection::new_with_config(&info, wire, config).await;
-            let (connection, driver) = set_up.map_err(|error| refused(server, &error))?;
+            let (connection, driver) = set_up.map_err(|error| refused(url, server, login, &error))?;
             let driver: Driver = Box::pin(driver);
             let line = Self::drive(server, connection, driver, limit);
             // The kernel takes connections for a server that is stopped. Only an answer shows that somebody is there.
-            match line.ask(vec![redis::cmd("PING")]).await?.pop() {
-                Some(Value::ServerError(error)) => Err(refused(server, &error.into())),
+            let answer = line.ask(vec![redis::cmd("PING")]).await.map_err(|fault| with_hint(url, fault))?.pop();
+            match answer {
+                Some(Value::ServerError(error)) => Err(refused(url, server, login, &error.into())),
                 _ => Ok(line),
             }
         });
@@ -151,7 +152,8 @@ pub(super) async fn open_channels(url: &RedisUrl, server: &Server) -> Result<Pub
     let limit = url.settings.timeout;
     let opened = timeout(limit, async {
         let wire = wire::open(url, server).await?;
-        PubSub::new(&introduction(url, Login::Records), wire).await.map_err(|error| refused(server, &error))
+        let set_up = PubSub::new(&introduction(url, Login::Records), wire).await;
+        set_up.map_err(|error| refused(url, server, Login::Records, &error))
     });
     opened.await.map_err(|_| silent(url, server))?
 }
@@ -177,18 +179,43 @@ fn is_of_wrong_server(answer: &Value) -> bool {
     matches!(answer, Value::ServerError(error) if faults::is_wrong_server(error))
 }
 
-fn refused(server: &Server, error: &RedisError) -> Fault {
-    let what = match error.code() {
-        Some("WRONGPASS" | "NOAUTH") => "Redis does not accept the user or the password",
-        Some("NOPERM") => "the user may not do this; see its ACL rules",
-        Some("LOADING") => "Redis is still reading its data",
-        _ if error.kind() == redis::ErrorKind::AuthenticationFailed => "Redis does not accept the user or the password",
-        _ => "Redis does not take the connection",
-    };
-    faults::unreached(&server.to_string(), &format!("{what} ({error})"))
+/// What a server means that does not take the connection. What only a person can put right is no passing fault.
+fn refused(url: &RedisUrl, server: &Server, login: Login, error: &RedisError) -> Fault {
+    let told = |what: &str| format!("{server}: {what} ({error})");
+    let text = error.to_string();
+    let is_about_password = matches!(error.code(), Some("WRONGPASS" | "NOAUTH"))
+        || error.kind() == redis::ErrorKind::AuthenticationFailed
+        || text.contains(NO_PASSWORD);
+    match (error.code(), login) {
+        _ if is_about_password && matches!(login, Login::Sentinel) => Fault::Broken(told(SENTINEL_PASSWORD)),
+        _ if is_about_password => Fault::Broken(told(faults::PASSWORD)),
+        (Some("NOPERM"), _) => Fault::Broken(told(faults::RIGHTS)),
+        _ if text.contains(NO_DATABASE) => Fault::Broken(told(DATABASE)),
+        (Some("LOADING"), _) => Fault::Away(told("Redis is still reading its data")),
+        (Some(_), _) => Fault::Away(told("Redis does not take the connection")),
+        // What it said is none of Redis' words, or it said nothing.
+        (None, _) => with_hint(url, Fault::Away(told("Redis does not take the connection"))),
+    }
 }
 
+/// What the servers and the client say of a line whose password is missing, and of a database that there is not.
+const NO_PASSWORD: &str = "Authentication required";
+const NO_DATABASE: &str = "refused to switch database";
+
+const SENTINEL_PASSWORD: &str =
+    "the Sentinel does not accept the user or the password; look at sentinel_user and sentinel_password in the URL";
+const DATABASE: &str = "the database of the URL cannot be chosen; look at the number at the end of its path, which must be \
+                        below the `databases` of the server";
+
 fn silent(url: &RedisUrl, server: &Server) -> Fault {
-    let hint = if url.tls { "; does it speak TLS on this port?" } else { "" };
-    faults::unreached(&server.to_string(), &format!("nobody answers there within {:?}{hint}", url.settings.timeout))
+    let why = format!("nobody answers there within {:?}", url.settings.timeout);
+    with_hint(url, faults::unreached(&server.to_string(), &why))
+}
+
+/// A line that comes to nothing may be one that only one side encrypts.
+fn with_hint(url: &RedisUrl, fault: Fault) -> Fault {
+    match fault {
+        Fault::Away(why) | Fault::Unknown(why) => Fault::Away(format!("{why}; {}", wire::hint(url))),
+        other => other,
+    }
 }

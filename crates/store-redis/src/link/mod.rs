@@ -9,7 +9,7 @@ mod script;
 mod tests;
 mod wire;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ struct Inner {
     runtime: Handle,
     state: watch::Sender<State>,
     attempts: AtomicUsize,
+    /// Whether the store has been worked on: what is refused then is not a mistake in the URL.
+    has_worked: AtomicBool,
 }
 
 /// How a link is doing.
@@ -73,7 +75,13 @@ impl Link {
     /// A link that connects when it is first used. Its work is done on the runtime.
     pub(crate) fn new(url: &RedisUrl, runtime: Handle) -> Self {
         let (state, _) = watch::channel(State::New);
-        Self(Arc::new(Inner { url: url.clone(), runtime, state, attempts: AtomicUsize::new(0) }))
+        Self(Arc::new(Inner {
+            url: url.clone(),
+            runtime,
+            state,
+            attempts: AtomicUsize::new(0),
+            has_worked: AtomicBool::new(false),
+        }))
     }
 
     /// Sends commands in one go and answers with one value each; errors of single commands are inside. `Away`: surely
@@ -148,7 +156,14 @@ impl Link {
 
     /// What an error that a server answered with means.
     pub(crate) fn fault(&self, error: &ServerError) -> Fault {
-        faults::answered(&self.server(), error)
+        let fault = faults::answered(&self.server(), error);
+        if faults::is_about_rights(error) { self.0.judged(fault) } else { fault }
+    }
+
+    /// The store has been worked on. From now on a server that refuses us is away: passwords and rights are changed while
+    /// nodes run, and are put right again.
+    pub(crate) fn has_worked(&self) {
+        self.0.has_worked.store(true, Ordering::Relaxed);
     }
 
     /// An answer, unless it is an error.
@@ -227,10 +242,17 @@ impl Link {
                     }
                     State::Open(line)
                 }
-                Err(fault) => State::Failed(fault, Instant::now()),
+                Err(fault) => State::Failed(inner.judged(fault), Instant::now()),
             };
             inner.state.send_replace(state);
         });
+    }
+}
+
+impl Inner {
+    /// A refusal, which ends a process that has just been started and none that has worked.
+    fn judged(&self, fault: Fault) -> Fault {
+        if self.has_worked.load(Ordering::Relaxed) { faults::as_passing(fault) } else { fault }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::faults;
-use crate::url::{RedisUrl, Server};
+use crate::url::{RedisUrl, Server, Way};
 
 /// Bytes in both directions.
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -37,9 +37,30 @@ pub(super) async fn open(url: &RedisUrl, server: &Server) -> Result<Wire, Fault>
     let config = trust(url.ca.as_deref())?;
     let name = ServerName::try_from(server.host.clone())
         .map_err(|_| Fault::Broken(format!("{server}: a certificate cannot be made out for this name")))?;
-    let what = "no encrypted connection comes about; does the server speak TLS there, and who signs its certificate?";
-    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| told(what, &error))?;
+    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| {
+        let hint = if is_about_certificate(&error) { CERTIFICATE } else { hint(url) };
+        told(&format!("no encrypted connection comes about; {hint}"), &error)
+    })?;
     Ok(Box::pin(stream))
+}
+
+/// What to do about a certificate that is not trusted.
+const CERTIFICATE: &str =
+    "look whom the server's certificate is for and who has signed it, and name that authority by `ca=FILE`";
+
+fn is_about_certificate(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// What to write when only one side encrypts the line.
+pub(super) fn hint(url: &RedisUrl) -> &'static str {
+    match (url.tls, url.way == Way::Single) {
+        (true, true) => "if the server does not speak TLS on this port, write redis://",
+        (true, false) => "if the servers do not speak TLS on these ports, leave out tls=true",
+        (false, true) => "if the server speaks TLS on this port, write rediss://",
+        (false, false) => "if the servers speak TLS on these ports, add tls=true",
+    }
 }
 
 /// Whom to trust. It is read at each connection, so that a new certificate needs no restart.

@@ -1,7 +1,8 @@
 -- A node is alive, and the locks of its runs are renewed. Needs prelude.lua before it.
 --
 -- ARGV: namespace, epoch and seq that the client knows, the client's handle, the node's id, its body, the hint that
--- tells of it, then name and holder of each lock. Answers with the seq and the places of the locks that are lost.
+-- tells of it, then name and holder of each lock. Answers with the seq, whether nodes of Cronken run
+-- the same jobs (1 or 0), and the places of the locks that are lost.
 --
 -- The node keeps whether it drains for as long as it lives: others say so, and it does not know. Nobody has to hear of
 -- a beat in which nothing but the time is new.
@@ -14,7 +15,7 @@ local function incarnation(text) return sub(text, 18, 25) end
 local function draining(text) return sub(text, 27, 27) end
 local function rest(text) return sub(text, 63) end
 
-local refused, seq = standing(epoch, known)
+local refused, seq, _, has_peers = standing(epoch, known)
 -- While the store is healed its nodes live on.
 if refused and refused[1] == 'back' then return refused end
 
@@ -29,7 +30,7 @@ local version = redis.call('HINCRBY', META, 'beats', 1)
 redis.call('HSET', TABLES[NODE], node, string.format('%016x %016x ', version, seq) .. body)
 if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint) end
 
-local answer = { seq }
+local answer = { seq, has_peers and 1 or 0 }
 for index = FIRST_LOCK, #ARGV, 2 do
   local name, holder = ARGV[index], ARGV[index + 1]
   local token = read_token(name)

@@ -4,9 +4,8 @@
 -- foreign before it.
 --
 -- ARGV: namespace, settings of the projection, epoch and seq that the client knows, what others are told when all units
--- are done (the client's handle, then hints), how long the hints of each unit are (8 hex digits each), random text,
--- whether Cronken's nodes share the namespace (`1`), the seq that the client foresees for this commit (16 hex digits, or
--- nothing), how many fields of each kind are compared (as MessagePack), these fields kind by kind in the order of the
+-- are done (the client's handle, then hints), how long the hints of each unit are (8 hex digits each), random text, the
+-- seq that the client foresees for this commit (16 hex digits, or nothing), how many fields of each kind are compared (as MessagePack), these fields kind by kind in the order of the
 -- units, then the units. The one record that has no name is there once; the names of locks that are taken or freed are
 -- there like fields. A unit is one argument for its form and then the texts that the form gives places to. Many units
 -- have the same form, which is taken apart once:
@@ -24,9 +23,8 @@
 
 local settings, epoch, known, random = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[7]
 local hints, hint_lengths = ARGV[5], ARGV[6]
-local has_peers = ARGV[8] == '1'
-local foreseen = ARGV[9]
-local FIELD_COUNTS, FIRST_FIELD = 10, 11
+local foreseen = ARGV[8]
+local FIELD_COUNTS, FIRST_FIELD = 9, 10
 -- Digits of the handle's id, and of each length.
 local HANDLE, LENGTH = 16, 8
 -- Where in a form the compares begin, and how many values there are for each compare and each change.
@@ -36,7 +34,7 @@ local FREE_AFTER_MILLIS = 2000
 -- Nobody asks for the fences of these, and there is a new one for each event.
 local PASSING = '#cronhold/event/'
 
-local refused, stored_seq, by = standing(epoch, known)
+local refused, stored_seq, by, has_peers = standing(epoch, known)
 if refused then return refused end
 
 local seq = stored_seq + 1
@@ -120,8 +118,9 @@ local function take_lock(name, holder, life, version)
 end
 
 -- What the projection hears when everything is decided. By run: the form of the unit that wrote it last, where the unit
--- begins, and where in the form that stands. By job: `1` when it is paused.
-local shown_forms, shown_starts, shown_places, shown_pauses = {}, {}, {}, {}
+-- begins, and where in the form that stands. By job: `1` when it is paused, and whether it is there. Whether everything is
+-- paused, when that is written.
+local shown_forms, shown_starts, shown_places, shown_pauses, shown_jobs, shown_all = {}, {}, {}, {}, {}, nil
 
 local function apply_locks(form, start)
   local first, version = start + form[6], args[start + 1]
@@ -180,6 +179,10 @@ local function decide(start, answer)
           shown_forms[field], shown_starts[field], shown_places[field] = form, start, at + 3
         elseif kind == JOB_STATE then
           shown_pauses[field] = form[at + 3]
+        elseif kind == JOB then
+          shown_jobs[field] = body ~= 0
+        elseif kind == PAUSE then
+          shown_all = form[at + 3] == '1'
         end
       end
       has_changes = has_changes or form.has_changes
@@ -236,6 +239,8 @@ local function write_projection()
     end
   end
   for job, is_paused in pairs(shown_pauses) do show.pause(job, is_paused == '1') end
+  for job, is_there in pairs(shown_jobs) do show.job(job, is_there) end
+  if shown_all ~= nil then show.pause_all(shown_all) end
   return show.finish()
 end
 

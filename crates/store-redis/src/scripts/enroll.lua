@@ -1,10 +1,11 @@
 -- A number for a new writer. Needs prelude.lua and ages.lua before it.
 --
 -- ARGV: namespace, what the client knows (see `standing`), the seq that it knows, an epoch for a store that has none,
--- the form of our keys that the client knows. Answers with the writer's number, the epoch and the seq; or with what
--- stands in the way.
+-- the form of our keys that the client knows, and who runs the same jobs: `cronken`, `none`, or nothing to leave that as it
+-- is. Answers with the writer's number, the epoch, the seq and whether nodes of Cronken run the same jobs (1 or 0); or with
+-- what stands in the way.
 
-local epoch, known, new_epoch, schema = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local epoch, known, new_epoch, schema, peers = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 -- Numbers of writers rise with time, also when what is stored was lost: a minute each.
 local SECONDS_A_NUMBER = 60
 -- Versions have so many bits for them.
@@ -24,7 +25,7 @@ local function drop_old_clients()
   for place = 1, math.floor(#clients / 2) do redis.call('HDEL', META, clients[place][2]) end
 end
 
-local refused, seq = standing(epoch, known)
+local refused, seq, _, has_peers = standing(epoch, known)
 if refused then return refused end
 local meta = read('HMGET', META, 'schema', 'writers')
 if meta[1] and meta[1] ~= schema then
@@ -36,5 +37,7 @@ if writer >= WRITERS_MAX then give_up(META, WRITERS_MAX .. ' writers have enroll
 redis.call('HSET', META, 'schema', schema, 'writers', string.format('%.0f', writer))
 if redis.call('HSETNX', META, 'epoch', new_epoch) == 1 then seq = math.max(seq, seq_of_now()) end
 redis.call('HSET', META, 'seq', string.format('%.0f', seq))
+if peers == 'none' then redis.call('HDEL', META, 'peers') elseif peers ~= '' then redis.call('HSET', META, 'peers', peers) end
+if peers ~= '' then has_peers = peers ~= 'none' end
 drop_old_clients()
-return { writer, redis.call('HGET', META, 'epoch'), seq }
+return { writer, redis.call('HGET', META, 'epoch'), seq, has_peers and 1 or 0 }

@@ -46,7 +46,7 @@ local function is_newer(kind, seq, value, old)
   return seq > seq_of(old)
 end
 
-local written, shown_runs, shown_pauses = 0, {}, {}
+local written, shown_runs, shown_pauses, shown_jobs, shown_all = 0, {}, {}, {}, nil
 for at = 1, #items, 5 do
   local kind, field, seq, value, shown = items[at], items[at + 1], items[at + 2], items[at + 3], items[at + 4]
   local old = batch.get(kind, field)
@@ -58,6 +58,10 @@ for at = 1, #items, 5 do
       shown_runs[field] = shown
     elseif kind == JOB_STATE then
       shown_pauses[field] = shown
+    elseif kind == JOB then
+      shown_jobs[field] = value ~= ''
+    elseif kind == PAUSE then
+      shown_all = sub(shown, 1, 1) == '1'
     end
   end
 end
@@ -94,6 +98,8 @@ for id, text in pairs(shown_runs) do
   end
 end
 for job, text in pairs(shown_pauses) do show.pause(job, sub(text, 1, 1) == '1') end
+for job, is_there in pairs(shown_jobs) do show.job(job, is_there) end
+if shown_all ~= nil then show.pause_all(shown_all) end
 show.finish()
 if hints ~= '' then redis.call('PUBLISH', HINTS, NO_HANDLE .. hints) end
 return written

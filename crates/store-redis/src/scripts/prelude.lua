@@ -134,15 +134,17 @@ local function client_of(text)
 end
 
 -- Why nothing may be written now, when it may not: what is stored is older than what the client has seen, or is being
--- healed. Answers with what stands in the way and with the seq that is stored.
+-- healed. Answers with what stands in the way, the seq that is stored, the client's field when nothing stands in the way,
+-- and whether nodes of Cronken run the same jobs.
 local function standing(client, known)
   local epoch, by, own = client_of(client)
-  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq')
+  local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers')
+  local has_peers = meta[4] == 'cronken'
   local seq = tonumber(meta[2] or '0') or give_up(META, 'its seq is no number')
   -- One that has committed left its field with the first commit: a field that is not there was lost with it.
   local has_own = not own or (tonumber(meta[3] or '0') or 0) >= own
-  if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq end
+  if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq, nil, has_peers end
   local healing = redis.call('PTTL', HEALING)
-  if healing ~= -2 then return { 'healing', healing }, seq end
-  return nil, seq, by
+  if healing ~= -2 then return { 'healing', healing }, seq, nil, has_peers end
+  return nil, seq, by, has_peers
 end

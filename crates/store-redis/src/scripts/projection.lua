@@ -8,6 +8,8 @@
 --                                                when it is new, and so is whether a node owned it
 --   show.gone(id, class, job)                    a run is deleted (by the class that it had); its output goes with it
 --   show.pause(job, is_paused)                   a job_state is written, or deleted (false)
+--   show.job(job, is_there)                      a job is written, or deleted (false)
+--   show.pause_all(is_paused)                    the pause of everything is written
 --   local failures = show.finish()               once, after the last unit
 --
 -- Everything is gathered and written by `finish`, a few commands for many runs; each run is told of once. These keys are
@@ -118,7 +120,8 @@ local function projection(ns, settings_text, time)
   local RUNDATA, RESULTS, OUTPUT = ns .. ':rundata', ns .. ':results:', ns .. ':cronhold:output:'
   -- What stands between the name and the host of a run that begins now.
   local begins = START .. now_text .. '","host":'
-  local failures = 0
+  -- Outputs whose last line could not be shown.
+  local unshown = 0
   -- Runs and their metadata, and runs that have none any more.
   local metadata, metadata_count, no_metadata = {}, 0, {}
   -- Heartbeats and runs, and runs that do not run any more.
@@ -130,18 +133,11 @@ local function projection(ns, settings_text, time)
   -- Runs that have ended, and what is known of each, in the same order.
   local ended, ended_count = {}, 0
   local ended_jobs, ended_classes, ended_kinds, ended_outputs, ended_heads, ended_rests = {}, {}, {}, {}, {}, {}
-  -- Runs that are no more, and jobs that are paused and that are not.
-  local dropped, paused, unpaused = {}, {}, {}
+  -- Runs that are no more, jobs that are paused and that are not, that are there and that are not, and whether everything
+  -- is paused, when that is new.
+  local dropped, paused, unpaused, jobs, no_jobs, all = {}, {}, {}, {}, {}, nil
 
-  -- A command on keys that are not ours alone.
-  local function call(...)
-    local answer = redis.pcall(...)
-    if type(answer) == 'table' and answer.err then
-      failures = failures + 1
-      return nil
-    end
-    return answer
-  end
+  local call, failed = counted_calls()
 
   local function list_of(lists, key)
     local list = lists[key]
@@ -216,6 +212,13 @@ local function projection(ns, settings_text, time)
     list[#list + 1] = job
   end
 
+  function show.job(job, is_there)
+    local list = is_there and jobs or no_jobs
+    list[#list + 1] = job
+  end
+
+  function show.pause_all(is_paused) all = is_paused end
+
   -- The output's last lines as JSON, from its bytes.
   local function tail(id)
     local text = redis.call('GETRANGE', OUTPUT .. id, -TAIL_MAX, -1)
@@ -262,7 +265,7 @@ local function projection(ns, settings_text, time)
     for index, id in ipairs(ids) do
       local length = redis.call('STRLEN', OUTPUT .. id)
       local is_shown = pcall(show_output, ns, settings, id, length, true, now, lines[index] or '')
-      if not is_shown then failures = failures + 1 end
+      if not is_shown then unshown = unshown + 1 end
     end
   end
 
@@ -287,11 +290,32 @@ local function projection(ns, settings_text, time)
     if is_many then end_sorted(call, key) end
   end
 
+  -- Whether everything is paused, by our own record.
+  local function is_held()
+    local value = redis.call('HGET', ns .. ':cronhold:pause', 'all')
+    if not value then return false end
+    local is_read, record = pcall(cjson.decode, sub(value, find(value, '\n', 1, true) + 1))
+    return is_read and type(record) == 'table' and type(record.current) == 'table'
+  end
+
+  -- Others know only jobs that are paused: while everything is, each of them is. Which of them are paused by themselves is
+  -- kept beside it, for the end of that.
   local function write_pauses()
-    call_in_parts(call, paused, 'SADD', ns .. ':jobs:paused')
+    local shown, own = ns .. ':jobs:paused', ns .. ':cronhold:paused'
+    for _, key in ipairs({ own, shown }) do call_in_parts(call, paused, 'SADD', key) end
     -- Mostly nothing is paused, and every end of a run writes a job_state.
-    if #unpaused > 0 and call('EXISTS', ns .. ':jobs:paused') == 1 then
-      call_in_parts(call, unpaused, 'SREM', ns .. ':jobs:paused')
+    local lifted = #unpaused + #no_jobs > 0 and (call('EXISTS', shown, own) or 0) > 0
+    if not lifted and #jobs == 0 and all == nil then return end
+    local held = is_held()
+    if lifted then
+      call_in_parts(call, unpaused, 'SREM', own)
+      if not held then call_in_parts(call, unpaused, 'SREM', shown) end
+      for _, key in ipairs({ own, shown }) do call_in_parts(call, no_jobs, 'SREM', key) end
+    end
+    if held then
+      call_in_parts(call, all and redis.call('ZRANGE', ns .. ':cronhold:index:jobs', 0, -1) or jobs, 'SADD', shown)
+    elseif all == false then
+      call('SUNIONSTORE', shown, own)
     end
   end
 
@@ -317,7 +341,7 @@ local function projection(ns, settings_text, time)
     trim_results(call, ns, settings, grown)
     write_pauses()
     drop_outputs()
-    return failures
+    return failed() + unshown
   end
 
   return show

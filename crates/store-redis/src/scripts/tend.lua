@@ -5,21 +5,13 @@
 local ns, settings, node, instance, token = ARGV[1], read_settings(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local time = redis.call('TIME')
 local now = time[1] * 1e6 + time[2]
-local failures = 0
 
 -- So many heartbeats are looked at in one go; the next time goes on with those that are left.
 local STALE_A_STEP = 500
 -- The lock is freed at the end of this script; it only runs out if Redis stops in between.
 local REAPER_TTL_MS = 10000
 
-local function call(...)
-  local answer = redis.pcall(...)
-  if type(answer) == 'table' and answer.err then
-    failures = failures + 1
-    return nil
-  end
-  return answer
-end
+local call, failed = counted_calls()
 
 local function beat()
   local values = {}
@@ -101,4 +93,4 @@ if redis.call('SET', lock, token, 'NX', 'PX', REAPER_TTL_MS) then
   frozen = reap()
   redis.call('DEL', lock)
 end
-return { frozen, failures }
+return { frozen, failed() }

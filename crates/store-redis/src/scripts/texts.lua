@@ -56,3 +56,18 @@ local function last_lines(text, most)
   if last ~= '' and string.sub(last, -1) ~= '\n' then last = last .. '\n' end
   return clean(last)
 end
+
+-- Commands on keys that are not ours alone. One that fails is counted and left out: it must not break what is ours.
+-- Answers with what sends a command, and with what says how many have failed.
+local function counted_calls()
+  local failures = 0
+  local function call(...)
+    local answer = redis.pcall(...)
+    if type(answer) == 'table' and answer.err then
+      failures = failures + 1
+      return nil
+    end
+    return answer
+  end
+  return call, function() return failures end
+end

@@ -2,12 +2,12 @@
 -- ages.lua before it.
 --
 -- ARGV: namespace, what the client knows (see `standing`), the seq that it knows, a new epoch, for how many milliseconds
--- nothing may be committed, the form of our keys, the highest number of a writer that the client knows. Answers with the
--- epoch that holds now, the seq, and the last of the client's own commits that the store still has; with an empty epoch
+-- nothing may be committed, the form of our keys, the highest number of a writer that the client knows, and `cronken` when it
+-- knows that Cronken's nodes run the same jobs. Answers with the epoch that holds now, the seq, and the last of the client's own commits that the store still has; with an empty epoch
 -- when nothing is wrong.
 
 local known_text, known, new_epoch, wait, schema = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local own_writer = tonumber(ARGV[7])
+local own_writer, peers = tonumber(ARGV[7]), ARGV[8]
 -- Commits that were lost may have had higher numbers than those that are known of. The next ones are higher for sure.
 local GAP = 1048576
 -- So many epochs of the past are remembered.
@@ -40,6 +40,7 @@ elseif seq <= reached then
 end
 local writers = math.max(tonumber(meta[4] or '0') or 0, own_writer)
 redis.call('HSET', META, 'seq', string.format('%.0f', seq), 'writers', string.format('%.0f', writers))
+if peers ~= '' then redis.call('HSET', META, 'peers', peers) end
 -- Whoever has lost something has runs and locks that nobody else knows of.
 if not is_told or has < own then prolong_healing(wait) end
 return { stored_epoch, seq, has }

@@ -43,8 +43,8 @@ pub(crate) struct Settings {
     pub(crate) namespace: String,
     /// What holds the lines of a run's output.
     pub(crate) output: OutputForm,
-    /// Whether Python nodes run the same jobs.
-    pub(crate) peers: bool,
+    /// Whether Python nodes run the same jobs; nothing, when that is for the namespace to say.
+    pub(crate) peers: Option<bool>,
     /// How often runs say that they are alive.
     pub(crate) heartbeat: Duration,
     /// After how long without that a run counts as lost.
@@ -75,7 +75,7 @@ impl Default for Settings {
         Self {
             namespace: "{cronken}".to_owned(),
             output: OutputForm::Zset,
-            peers: false,
+            peers: None,
             heartbeat: Duration::from_secs(30),
             stale: Duration::from_secs(45),
             job_results: 1_000,
@@ -93,7 +93,7 @@ impl Settings {
         match name {
             "namespace" => self.namespace = namespace(value)?,
             "output" => self.output = output(value)?,
-            "peers" => self.peers = peers(value)?,
+            "peers" => self.peers = Some(peers(value)?),
             "heartbeat" => self.heartbeat = span(name, value)?,
             "stale" => self.stale = span(name, value)?,
             "job_results" => self.job_results = count(name, value, 1, RESULTS_MAX)?,
@@ -109,10 +109,11 @@ impl Settings {
     /// Settles what follows from each other, once all parameters are taken.
     pub(super) fn settle(&mut self, given: &[String]) -> Result<(), TextError> {
         let was_given = |name: &str| given.iter().any(|given| given == name);
-        if self.peers && was_given("output") && self.output == OutputForm::Zset {
+        let has_peers = self.peers == Some(true);
+        if has_peers && was_given("output") && self.output == OutputForm::Zset {
             return Err(wrong("Python nodes keep lines in lists").hint("leave out `output` beside `peers=cronken`"));
         }
-        if self.peers {
+        if has_peers {
             self.output = OutputForm::List;
         }
         // Whoever names one of the two means the other to follow.
@@ -144,8 +145,9 @@ impl Settings {
         };
         let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
         tell(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        tell(self.output == OutputForm::List && !self.peers, "output", "list".to_owned());
-        tell(self.peers, "peers", "cronken".to_owned());
+        tell(self.output == OutputForm::List && self.peers != Some(true), "output", "list".to_owned());
+        let peers = if self.peers == Some(true) { "cronken" } else { "none" };
+        tell(self.peers.is_some(), "peers", peers.to_owned());
         tell(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
         tell(self.stale != usual.stale, "stale", spans(self.stale));
         tell(self.job_results != usual.job_results, "job_results", self.job_results.to_string());
@@ -192,7 +194,8 @@ fn output(value: &str) -> Result<OutputForm, TextError> {
 fn peers(value: &str) -> Result<bool, TextError> {
     match value {
         "cronken" => Ok(true),
-        other => Err(wrong(format!("`peers` is `cronken` or left out, not `{}`", shortened(other)))),
+        "none" => Ok(false),
+        other => Err(wrong(format!("`peers` is `cronken`, `none` or left out, not `{}`", shortened(other)))),
     }
 }
 

@@ -24,6 +24,7 @@ fn reads_and_prints_without_passwords() {
         ("redis://h?namespace={mine}&timeout=500ms", "redis://h:6379?namespace={mine}&timeout=500ms"),
         ("redis://h?namespace=%7Bcronken%7D&output=zset", "redis://h:6379"),
         ("redis://h?peers=cronken", "redis://h:6379?peers=cronken"),
+        ("redis://h?peers=none&output=list", "redis://h:6379?output=list&peers=none"),
         ("redis://h?output=list&lines=0", "redis://h:6379?output=list&lines=0"),
         ("redis://h?heartbeat=2s", "redis://h:6379?heartbeat=2s&stale=3s"),
         (

@@ -3,9 +3,12 @@
 
 mod company;
 mod ends;
+mod foreign_runs;
 mod limits;
 mod lines;
 mod locks;
 mod moments;
+mod pauses;
+mod peers;
 mod place;
 mod shared;

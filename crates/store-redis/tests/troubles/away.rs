@@ -1,6 +1,8 @@
 //! Servers that are away, silent, full or unfit.
 
-use cronhold_core::record::Key;
+use cronhold_core::NodeId;
+use cronhold_core::record::{Key, Node};
+use cronhold_schedule::Instant;
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
 use cronhold_store_redis::testing::{Server, ServerOptions, until};
@@ -78,6 +80,53 @@ fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
     block_on(store.enroll()).unwrap();
     let warnings = block_on(store.health()).warnings.join("\n");
     assert!(warnings.contains("allkeys-lru") && warnings.contains("keeps nothing on disk"), "{warnings}");
+}
+
+#[test]
+fn a_password_or_a_right_that_is_wrong_at_the_start_is_not_waited_for() {
+    let users = vec![
+        "user worker on >secret ~* &* +@all".to_owned(),
+        "user reader on >secret ~* &* +@all -@scripting -@write".to_owned(),
+    ];
+    let server = Server::start_with(ServerOptions { users, ..Default::default() });
+    let at = format!("127.0.0.1:{}", server.port());
+    for (url, says) in [
+        (format!("redis://worker:wrong@{at}"), "look at both in the URL"),
+        (format!("redis://nobody:secret@{at}"), "look at both in the URL"),
+        (format!("redis://reader:secret@{at}"), "see its ACL rules"),
+        (format!("redis://worker:secret@{at}/99"), "look at the number"),
+    ] {
+        let fault = block_on(open(&url, None, false).enroll()).unwrap_err();
+        assert!(matches!(&fault, Fault::Broken(why) if why.contains(says)), "{url}: {fault}");
+    }
+}
+
+#[test]
+fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
+    let users = vec!["user worker on >secret ~* &* +@all".to_owned()];
+    let server = Server::start_with(ServerOptions { users, ..Default::default() });
+    let mut hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
+    hand.put(counter("a", 1)).unwrap();
+    for (taken, given, says) in [
+        (&["resetpass", ">other"][..], &["resetpass", ">secret"][..], "password"),
+        (&["-@scripting"], &["+@scripting"], "ACL"),
+        (&["resetkeys", "~other:*"], &["~*"], "key"),
+    ] {
+        server.cli(&[&["ACL", "SETUSER", "worker"], taken].concat());
+        server.cli(&["CLIENT", "KILL", "USER", "worker"]);
+        until("it is refused for that reason", || {
+            let fault = hand.fault();
+            assert!(fault.is_passing(), "{fault}");
+            fault.to_string().contains(says).then_some(())
+        });
+        let node = Node::new(NodeId::from_bits(5), "lyra", 1, Instant::EPOCH);
+        let fault = block_on(hand.store.beat(&node, &[])).unwrap_err();
+        assert!(fault.is_passing(), "{fault}");
+        assert!(hand.health().trouble.is_some_and(|trouble| trouble.contains(says)), "{:?}", hand.health());
+        server.cli(&[&["ACL", "SETUSER", "worker"], given].concat());
+        hand.put_in_time(&counter("a", 2));
+        assert_eq!(hand.health().trouble, None);
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn let_pass(server: &Server) {
 }
 
 fn assert_gone_back(fault: &Fault) {
-    assert!(matches!(fault, Fault::Away(why) if why.contains("gone back")), "{fault}");
+    assert!(fault.is_healing(), "{fault}");
 }
 
 /// A beat of a process' node.
@@ -66,7 +66,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
 
     forget(&mut server);
     let noticed = until("it is noticed", || match hand.fault() {
-        fault @ (Fault::Away(_) | Fault::Unknown(_)) if !fault.to_string().contains("gone back") => None,
+        fault @ (Fault::Away(_) | Fault::Unknown(_)) if !fault.is_healing() => None,
         fault => Some(fault),
     });
     assert_gone_back(&noticed);

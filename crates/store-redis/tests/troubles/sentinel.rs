@@ -36,7 +36,7 @@ fn what_a_failover_loses_is_brought_back() {
     assert!(warnings.iter().any(|warning| warning.contains("no replica")), "nobody else has it: {warnings:?}");
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
-    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.to_string().contains("gone back")));
+    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.is_healing()));
     assert!(fault.is_passing(), "{fault}");
     assert_eq!(hand.get(&Key::JobState(job_id("lost"))), Some(counter("lost", 1)));
     assert_eq!(hand.get(&Key::JobState(job_id("kept"))), Some(counter("kept", 1)));

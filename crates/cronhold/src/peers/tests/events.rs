@@ -137,6 +137,31 @@ fn others_are_told() {
     });
 }
 
+/// Nodes of another kind know no pause of everything: when it ends they read all definitions again, which say what stays
+/// paused.
+#[test]
+fn others_read_again_when_everything_goes_on() {
+    in_executor(async || {
+        let place = Place::new(true);
+        let node = Member::start(1, &place).await;
+        node.follow().await;
+        node.put("a", shell("true"), Source::Api).await;
+        node.put("b", shell("true"), Source::Api).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        node.ask(Command::Pause { job: None, why: String::new() }).await;
+        let shows = |job: &str| place.read(job).is_some_and(|form| form["job_state"]["paused"] == json!(true));
+        node.until(async || shows("a") && shows("b")).await;
+        assert!(!place.is_paused("b").await, "it is not paused by itself");
+        let before = place.sent().len();
+        node.ask(Command::Resume { job: None }).await;
+        let sent = || place.sent()[before..].iter().map(|text| definition(text)).collect::<Vec<Value>>();
+        let reads_again = || sent().iter().any(|event| event["action"] == "reload");
+        node.until(async || shows("a") && !shows("b") && reads_again()).await;
+        assert!(place.is_paused("a").await && !place.is_paused("b").await);
+        assert!(sent().iter().all(|event| event["action"] != "resume"), "{:?}", sent());
+    });
+}
+
 /// A node that was stopped hears late what others have acted on; alone it is the only one who can.
 #[test]
 fn late_events_are_left_to_others() {

@@ -3,8 +3,6 @@
 mod events;
 mod place;
 
-use std::collections::BTreeSet;
-
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::job::Program;
 use cronhold_core::record::Source;
@@ -13,7 +11,7 @@ use cronhold_schedule::Span;
 use serde_json::json;
 
 use self::place::{Member, Place, in_executor, job_id};
-use super::look::Looked;
+use super::look::{Looked, Quiet};
 use super::sight::Scope;
 
 const DAILY: &str = r#"{"cron_args": {"cronstring": "@daily"}, "job_args": {"cmd": "true", "lock": true, "ttl": 10}}"#;
@@ -22,7 +20,7 @@ const HOURLY: &str =
 
 impl Member {
     async fn look(&mut self) -> Looked {
-        self.looker.look(&Scope::All, false, &BTreeSet::new()).await.expect("the store works")
+        self.looker.look(&Scope::All, false, &Quiet::default()).await.expect("the store works")
     }
 
     /// What one look says.

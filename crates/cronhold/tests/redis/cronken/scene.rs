@@ -43,9 +43,14 @@ impl Scene {
         PythonNode::start(self.server.port(), &options, &self.path(&format!("{name}.log")))
     }
 
+    /// The store, for those who know of Cronken's nodes.
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}?peers=cronken", self.server.port())
+    }
+
     /// Starts a node of ours that knows of Cronken's, and waits until it is ready. `more` are parameters of its store.
     pub(super) fn ours(&self, name: &str, more: &str) -> Node {
-        let url = format!("redis://127.0.0.1:{}?peers=cronken{more}", self.server.port());
+        let url = format!("{}{more}", self.url());
         let (home, log) = (self.path(name), self.path(&format!("{name}.log")));
         let mut command = bare(&home);
         command.args(["up", "--listen", "127.0.0.1:0", "--name", name, "--store", &url]);
@@ -115,6 +120,15 @@ impl Node {
         let output = bare(&self.home).args(args).output().expect("the binary starts");
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Gives it a command, which must not be done.
+    #[track_caller]
+    pub(super) fn refused(&self, args: &[&str]) -> String {
+        let output = bare(&self.home).args(args).output().expect("the binary starts");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text
     }
 
     /// What a command answers to programs.

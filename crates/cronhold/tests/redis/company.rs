@@ -1,0 +1,92 @@
+//! Nodes and commands in a namespace that is said to be shared with Cronken's nodes, by somebody else.
+
+use serde_json::Value;
+
+use crate::processes::eventually;
+use crate::site::Site;
+
+#[test]
+fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
+    let site = Site::new("company");
+    let first = site.start_at(&site.server.url_with("peers=cronken"), "one", &[]);
+    first.wait_until_ready();
+    assert!(!first.said().contains("nodes of Cronken"), "{}", first.said());
+    let second = site.up("two", &[]);
+    second.wait_until_it_says("although the URL does not say it");
+    let told = site.at_store(&["add", "hello", "triggered", "true"]).exits(0);
+    assert!(told.err.contains("note: nodes of Cronken run the same jobs"), "{told:?}");
+    // Who only looks is not bothered, and who says it knows it.
+    site.at_store(&["list"]).exits(0).hides("Cronken");
+    let url = site.server.url_with("peers=cronken");
+    site.give(&["--store", &url, "pause", "hello"]).exits(0).hides("Cronken");
+    first.stop();
+    second.stop();
+}
+
+#[test]
+fn a_node_that_runs_says_that_it_must_be_started_again() {
+    let site = Site::new("company-later");
+    let node = site.up("one", &[]);
+    let url = site.server.url_with("peers=cronken");
+    site.give(&["--store", &url, "add", "hello", "triggered", "true"]).exits(0).hides("note:");
+    // It looks at shared jobs when one of them changes.
+    let mut number = 0;
+    eventually("the node says so", || {
+        number += 1;
+        let id = format!("job{number}");
+        site.give(&["--data", "one", "add", &id, "triggered", "true"]).exits(0);
+        node.said().contains("start this node again")
+    });
+    assert_eq!(node.said().matches("start this node again").count(), 1, "{}", node.said());
+    node.stop();
+}
+
+/// Cronken has no pause of everything: each job is shown as paused, and those that were so before stay so.
+#[test]
+fn a_pause_of_everything_is_shown_in_each_definition() {
+    let site = Site::new("company-pause");
+    let node = site.up("one", &[]);
+    for job in ["alone", "both"] {
+        site.done(&["add", job, "@daily", "true"]);
+    }
+    site.done(&["pause", "both"]);
+    let definition = |job: &str| -> Value {
+        let text = site.server.cli(&["HGET", "{cronken}:jobs", job]);
+        serde_json::from_str(&text).unwrap_or_default()
+    };
+    let shows = |alone: bool, both: bool| {
+        let is = |job: &str| definition(job)["job_state"]["paused"] == true;
+        (is("alone"), is("both")) == (alone, both)
+    };
+    eventually("one is paused", || shows(false, true));
+    for by_daemon in [false, true] {
+        let give = |verb: &str| {
+            if by_daemon {
+                site.give(&["--data", "one", verb, "all"]).exits(0)
+            } else {
+                site.at_store(&[verb, "all"]).exits(0)
+            }
+        };
+        give("pause");
+        eventually("both are paused", || shows(true, true));
+        let mut set: Vec<String> =
+            site.server.cli(&["SMEMBERS", "{cronken}:jobs:paused"]).lines().map(str::to_owned).collect();
+        set.sort();
+        assert_eq!(set, ["alone", "both"]);
+        // Another program changes something else of a job, and leaves its pause as it found it.
+        let mut changed = definition("alone");
+        changed["job_args"]["cmd"] = format!("echo {by_daemon}").into();
+        site.server.cli(&["HSET", "{cronken}:jobs", "alone", &changed.to_string()]);
+        site.server.cli(&[
+            "PUBLISH",
+            "{cronken}:__events__",
+            &format!(r#"{{"action":"reload","args":{{}},"n":{by_daemon}}}"#),
+        ]);
+        let words = format!("echo {by_daemon}");
+        eventually("it is taken up", || site.done(&["show", "alone", "-o", "json"]).contains(&words));
+        give("resume");
+        eventually("one goes on", || shows(false, true));
+        assert_eq!(site.server.cli(&["SMEMBERS", "{cronken}:jobs:paused"]), "both");
+    }
+    node.stop();
+}

@@ -1,0 +1,26 @@
+//! A store that is emptied while a node runs: what the log says of it.
+
+use crate::processes::eventually;
+use crate::site::Site;
+
+#[test]
+fn a_store_that_is_healed_is_told_of_once() {
+    let site = Site::new("healing");
+    let node = site.up("one", &[]);
+    // What the node has written itself is brought back by it.
+    site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
+    node.wait_until_it_says("often#1 success");
+    site.server.cli(&["FLUSHALL"]);
+    node.wait_until_it_says("the store has come back with less than was known");
+    // The node beats meanwhile, and tries to commit.
+    let beats = || site.server.cli(&["HGET", "{cronken}:cronhold:meta", "beats"]).parse::<u64>().unwrap_or(0);
+    eventually("it has been alive for some beats", || beats() >= 4);
+    site.server.cli(&["DEL", "{cronken}:cronhold:healing"]);
+    node.wait_until_it_says("the store is healed");
+    let said = node.said();
+    let count = |words: &str| said.matches(words).count();
+    assert_eq!((count("less than was known"), count("is healed")), (1, 1), "{said}");
+    assert!(said.contains("for 45s500ms at most"), "{said}");
+    assert_eq!((count("works again"), count("is away")), (0, 0), "{said}");
+    node.stop();
+}

@@ -1,0 +1,136 @@
+//! Whether nodes of Cronken run the same jobs. It is a fact of the namespace and is kept there, so that nobody has to be
+//! told by a URL what others know already: a URL sets it or clears it, and without a word it is taken over.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::projection;
+use crate::url::{OutputForm, Settings};
+
+/// What the namespace says when they do.
+const CRONKEN: &str = "cronken";
+
+/// What a URL says when they do no more.
+const NONE: &str = "none";
+
+/// What is known of them, and what follows from it.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// What the URL says, if it says anything.
+    said: Option<bool>,
+    /// What the namespace said last.
+    are_there: AtomicBool,
+    /// What it said when this process first enrolled.
+    were_there: OnceLock<bool>,
+    /// What scripts are told of the settings: without them and with them.
+    settings: [String; 2],
+}
+
+impl Peers {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        // Their code has lists alone.
+        let beside = Settings { output: OutputForm::List, ..settings.clone() };
+        Self {
+            said: settings.peers,
+            are_there: AtomicBool::new(settings.peers == Some(true)),
+            were_there: OnceLock::new(),
+            settings: [projection::settings(settings), projection::settings(&beside)],
+        }
+    }
+
+    /// Whether they run the same jobs.
+    pub(crate) fn are_there(&self) -> bool {
+        self.are_there.load(Ordering::Relaxed)
+    }
+
+    /// What the scripts are told of the settings.
+    pub(crate) fn shown_settings(&self) -> &str {
+        &self.settings[usize::from(self.are_there())]
+    }
+
+    /// What a writer that enrolls has the namespace say; nothing, when that is left as it is.
+    pub(crate) fn wanted(&self) -> &'static str {
+        match self.said {
+            Some(true) => CRONKEN,
+            Some(false) => NONE,
+            None => "",
+        }
+    }
+
+    /// What a store is told that has lost what it knew.
+    pub(crate) fn known(&self) -> &'static str {
+        if self.are_there() { CRONKEN } else { "" }
+    }
+
+    /// Somebody looked before this process has enrolled. What the URL says may not be there yet.
+    pub(crate) fn saw(&self, word: &str) {
+        if word == CRONKEN && self.were_there.get().is_none() {
+            self.are_there.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What the namespace says when this process enrolls.
+    pub(crate) fn enrolled(&self, are_there: bool) {
+        let _ = self.were_there.set(are_there);
+        self.learn(are_there);
+    }
+
+    /// What the namespace says now.
+    pub(crate) fn learn(&self, are_there: bool) {
+        self.are_there.store(are_there, Ordering::Relaxed);
+    }
+
+    /// What whoever runs a node should know.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let came_later = self.were_there.get() == Some(&false);
+        let words = match (self.are_there(), came_later, self.said) {
+            (true, true, _) => {
+                "nodes of Cronken run the same jobs since this node was started: start it again, because until then it does \
+                 not look at what they have run"
+            }
+            (true, false, None | Some(false)) => {
+                "nodes of Cronken run the same jobs in this namespace, so that `peers=cronken` holds here too, although the \
+                 URL does not say it"
+            }
+            _ => return None,
+        };
+        Some(words.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peers(said: Option<bool>) -> Peers {
+        Peers::new(&Settings { peers: said, ..Settings::default() })
+    }
+
+    #[test]
+    fn what_the_namespace_says_counts_and_the_url_is_asked_first() {
+        let silent = peers(None);
+        assert!(!silent.are_there() && silent.shown_settings().starts_with("zset"));
+        silent.saw(CRONKEN);
+        assert!(silent.are_there() && silent.shown_settings().starts_with("list"));
+        silent.enrolled(true);
+        assert!(silent.warning().is_some_and(|words| words.contains("URL")));
+        silent.learn(false);
+        assert_eq!((silent.are_there(), silent.warning()), (false, None));
+        let willing = peers(Some(true));
+        willing.saw("");
+        assert!(willing.are_there(), "it is not written there before a writer enrolls");
+        willing.enrolled(true);
+        assert_eq!(willing.warning(), None);
+    }
+
+    #[test]
+    fn a_process_that_knew_of_none_has_to_be_started_again() {
+        let late = peers(None);
+        late.enrolled(false);
+        assert_eq!(late.warning(), None);
+        late.saw(CRONKEN);
+        assert!(!late.are_there(), "from now on it hears it by its beats");
+        late.learn(true);
+        assert!(late.warning().is_some_and(|words| words.contains("start it again")));
+    }
+}

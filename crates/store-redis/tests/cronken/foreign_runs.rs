@@ -1,0 +1,175 @@
+//! Lists of runs that nodes of another kind have left in Cronken's keys, with ours among them.
+
+use cronhold_core::State;
+use cronhold_core::record::Exit;
+use cronhold_core::signal::Signal;
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::conformance::block_on;
+use cronhold_store::{SharedRun, SharedState, Store};
+use serde_json::json;
+
+use crate::place::{NS, Place};
+
+/// More runs than are looked at by one call.
+const MANY: u32 = 450;
+
+/// Writes many runs that have ended, one after another.
+const WRITE_MANY: &str = r#"
+for number = 0, ARGV[1] - 1 do
+  local id, start = string.format('run%04d', number), tostring(1000 + number)
+  redis.call('HSET', KEYS[1], id, '{"job_name":"report","start_time":"' .. start .. '","status":"success"}')
+  redis.call('ZADD', KEYS[2], start, id)
+  redis.call('ZADD', KEYS[3], start, id)
+end
+return ARGV[1]"#;
+
+fn found(place: &Place, job: Option<&str>, limit: usize) -> Vec<SharedRun> {
+    let shared = place.store.shared().expect("Redis is shared");
+    block_on(shared.foreign_runs(job, limit)).expect("runs are read")
+}
+
+fn ids(place: &Place, job: Option<&str>, limit: usize) -> Vec<String> {
+    found(place, job, limit).into_iter().map(|run| run.id).collect()
+}
+
+/// A run that goes on, as a Python node writes it: what is not known yet is left out.
+fn begin(place: &Place, id: &str, job: &str, start: u32) {
+    let text =
+        json!({ "job_name": job, "start_time": format!("{start}.250000"), "host": "draco", "status": "running" });
+    place.at("HSET", "rundata", &[id, &text.to_string()]);
+    place.at("ZADD", "rundata:active", &[&start.to_string(), id]);
+}
+
+/// A run that is over.
+fn end(place: &Place, id: &str, job: &str, start: u32, took: u32, code: i32) {
+    let status = if code == 0 { "success" } else { "fail" };
+    let text = json!({
+        "job_name": job, "start_time": format!("{start}.250000"), "host": "draco", "status": status,
+        "retcode": code, "output": "one\ntwo\n", "duration": took,
+    });
+    place.at("HSET", "rundata", &[id, &text.to_string()]);
+    place.at("ZREM", "rundata:active", &[id]);
+    for set in [format!("results:{status}"), format!("results:{job}:{status}")] {
+        place.at("ZADD", &set, &[&(start + took).to_string(), id]);
+    }
+}
+
+#[test]
+fn all_that_is_known_of_them_is_told() {
+    let place = Place::with("peers=cronken");
+    assert_eq!(found(&place, None, 10), []);
+    end(&place, "aaaa", "a/report", 100, 5, 0);
+    end(&place, "bbbb", "größe", 110, 7, -15);
+    begin(&place, "cccc", "größe", 120);
+    place.at("RPUSH", "rundata:output:cccc", &["so far\n", "no end"]);
+    let run = SharedRun {
+        id: "aaaa".to_owned(),
+        job: "a/report".to_owned(),
+        host: "draco".to_owned(),
+        started: Instant::from_millis(100_250),
+        state: SharedState::Success,
+        exit: Some(Exit::Code(0)),
+        took: Some(Span::from_secs(5)),
+        tail: vec!["one".to_owned(), "two".to_owned()],
+    };
+    let shot = SharedRun {
+        id: "bbbb".to_owned(),
+        job: "größe".to_owned(),
+        started: Instant::from_millis(110_250),
+        state: SharedState::Failure,
+        exit: Some(Exit::Signal(Signal::TERM)),
+        took: Some(Span::from_secs(7)),
+        ..run.clone()
+    };
+    let running = SharedRun {
+        id: "cccc".to_owned(),
+        started: Instant::from_millis(120_250),
+        state: SharedState::Running,
+        exit: None,
+        took: None,
+        tail: vec!["so far".to_owned(), "no end".to_owned()],
+        ..shot.clone()
+    };
+    assert_eq!(found(&place, None, 10), [running.clone(), shot.clone(), run.clone()]);
+    assert_eq!(found(&place, Some("größe"), 10), [running.clone(), shot]);
+    assert_eq!(found(&place, Some("a/report"), 10), [run]);
+    assert_eq!(found(&place, Some("report"), 10), [], "a part of a name is another name");
+    assert_eq!(found(&place, None, 1), [running]);
+}
+
+#[test]
+fn ours_are_left_out() {
+    let place = Place::with("peers=cronken");
+    let mut done = place.running("report");
+    place.enter(&mut done, State::Success);
+    let mut failed = place.running("report");
+    place.enter(&mut failed, State::Failure);
+    place.running("report");
+    assert_eq!(place.members("rundata:active").len(), 1, "ours are in the same sets");
+    assert_eq!(found(&place, None, 10), []);
+    begin(&place, "aaaa", "report", 100);
+    end(&place, "bbbb", "report", 90, 1, 0);
+    assert_eq!(ids(&place, None, 10), ["aaaa", "bbbb"]);
+    assert_eq!(ids(&place, Some("report"), 10), ["aaaa", "bbbb"]);
+}
+
+#[test]
+fn those_that_ended_last_are_chosen_and_shown_by_their_start() {
+    let place = Place::with("peers=cronken");
+    begin(&place, "slow", "backup", 1);
+    end(&place, "long", "backup", 10, 90, 0);
+    end(&place, "bad", "backup", 50, 10, 3);
+    end(&place, "short", "backup", 40, 10, 0);
+    assert_eq!(ids(&place, None, 10), ["bad", "short", "long", "slow"]);
+    assert_eq!(ids(&place, None, 3), ["bad", "long", "slow"], "`short` ended before the others");
+    assert_eq!(ids(&place, Some("backup"), 1), ["slow"], "what runs is never left out for what has ended");
+}
+
+#[test]
+fn many_are_read_a_part_at_a_time() {
+    let place = Place::with("peers=cronken");
+    // A few runs of ours stand where theirs begin, so that a part is not full of theirs.
+    for _ in 0..3 {
+        let mut ours = place.running("report");
+        place.enter(&mut ours, State::Success);
+    }
+    let (keys, many) = (["rundata", "results:success", "results:report:success"], MANY.to_string());
+    let [rundata, general, own] = keys.map(|key| format!("{NS}:{key}"));
+    place.ask(&["EVAL", WRITE_MANY, "3", &rundata, &general, &own, &many]);
+    for job in [None, Some("report")] {
+        let expected: Vec<String> = (0..MANY).rev().map(|number| format!("run{number:04}")).collect();
+        assert_eq!(ids(&place, job, 1_000), expected);
+        assert_eq!(ids(&place, job, 300), expected[..300]);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out() {
+    let place = Place::with("peers=cronken");
+    end(&place, "good", "report", 100, 1, 0);
+    begin(&place, "runs", "report", 110);
+    for (id, text) in
+        [("a", "not JSON"), ("b", "{}"), ("c", r#"{"job_name":"report","start_time":"x","status":"fail"}"#)]
+    {
+        place.at("HSET", "rundata", &[id, text]);
+        place.at("ZADD", "results:fail", &["200", id]);
+        place.at("ZADD", "rundata:active", &["200", id]);
+    }
+    place.at("ZADD", "results:success", &["300", "nobody knows it"]);
+    assert_eq!(ids(&place, None, 10), ["runs", "good"]);
+
+    // Bytes that are no text are in what programs say.
+    let store = "local text = string.gsub(redis.call('HGET', KEYS[1], 'good'), 'two', '\\255')
+        return redis.call('HSET', KEYS[1], 'good', text)";
+    place.ask(&["EVAL", store, "1", &format!("{NS}:rundata")]);
+    assert_eq!(found(&place, None, 10)[1].tail, ["one", "\u{fffd}"]);
+
+    // A key of another type has nothing to tell, and takes nothing from the others.
+    place.at("DEL", "results:success", &[]);
+    place.at("SET", "results:success", &["something else"]);
+    place.at("SET", "rundata:output:runs", &["something else"]);
+    assert_eq!(ids(&place, None, 10), ["runs"]);
+    place.at("DEL", "rundata", &[]);
+    place.at("SET", "rundata", &["something else"]);
+    assert_eq!(found(&place, None, 10), []);
+}

@@ -1,0 +1,61 @@
+//! Pauses as other programs see them: a set of jobs, and every job is in it while everything is paused.
+
+use std::sync::Arc;
+
+use cronhold_core::JobUid;
+use cronhold_core::job::{Job, Program};
+use cronhold_core::record::{Actor, JobRecord, JobState, Key, Pause, Pauses, Record, Source};
+use cronhold_schedule::{Instant, Span};
+
+use crate::place::{Place, job_id};
+
+fn pauses(is_paused: bool) -> Pauses {
+    let pause = Pause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
+    Pauses { current: is_paused.then_some(pause), last: None }
+}
+
+fn everything(is_paused: bool) -> Record {
+    Record::Pause(Arc::new(pauses(is_paused)))
+}
+
+fn state(job: &str, is_paused: bool) -> Record {
+    Record::JobState(Arc::new(JobState { pauses: pauses(is_paused), ..JobState::new(job_id(job)) }))
+}
+
+fn job(name: &str) -> Record {
+    let job = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
+    Record::Job(Arc::new(JobRecord::new(job_id(name), JobUid::from_bits(7), job, "UTC".into(), Source::Api)))
+}
+
+fn paused(place: &Place) -> Vec<String> {
+    let names = place.at("SMEMBERS", "jobs:paused", &[]);
+    let names = names.as_array().expect("a list").iter().map(|name| name.as_str().expect("a name").to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn while_everything_is_paused_every_job_is() {
+    let place = Place::new();
+    place.put(&[job("a"), job("b"), job("c"), state("a", true), state("b", false)]);
+    assert_eq!(paused(&place), ["a"]);
+    place.put(&[everything(true)]);
+    assert_eq!(paused(&place), ["a", "b", "c"]);
+    place.put(&[job("d")]);
+    place.put(&[state("b", false), state("d", false)]);
+    assert_eq!(paused(&place), ["a", "b", "c", "d"], "also one that has come since, and one whose run has ended");
+    place.put(&[state("a", false), state("b", true)]);
+    assert_eq!(paused(&place), ["a", "b", "c", "d"]);
+    place.delete(Key::Job(job_id("c")));
+    assert_eq!(paused(&place), ["a", "b", "d"]);
+    place.put(&[everything(false)]);
+    assert_eq!(paused(&place), ["b"], "what is paused by itself stays so");
+    place.put(&[state("b", false)]);
+    assert_eq!(place.kind("jobs:paused"), "none");
+    // All of it at once.
+    place.put(&[everything(true), job("e"), state("e", true)]);
+    assert_eq!(paused(&place), ["a", "b", "d", "e"]);
+    place.put(&[everything(false)]);
+    assert_eq!(paused(&place), ["e"]);
+}

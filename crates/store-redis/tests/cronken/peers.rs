@@ -1,0 +1,98 @@
+//! That nodes of Cronken run the same jobs is a fact of the namespace, whatever the URL of whoever comes says.
+
+use std::time::Duration;
+
+use cronhold_schedule::Span;
+use cronhold_store::Store;
+use cronhold_store::conformance::block_on;
+use cronhold_store_redis::RedisStore;
+use cronhold_store_redis::testing::until;
+use serde_json::json;
+
+use crate::place::{Place, lock_name, open};
+
+/// Where the lock `backup` is.
+const BACKUP: &str = "locks:89121dc99c7db9ce2553a093a2ab29e07f7df34f";
+
+fn knows_peers(store: &RedisStore) -> bool {
+    store.shared().expect("Redis is shared").has_foreign_nodes()
+}
+
+fn warnings(store: &RedisStore) -> String {
+    block_on(store.health()).warnings.join("\n")
+}
+
+/// What the namespace says.
+fn said(place: &Place) -> serde_json::Value {
+    place.at("HGET", "cronhold:meta", &["peers"])
+}
+
+/// Frees a lock of a run that is due now. Answers whether it stays a while for nodes of another kind.
+fn stays(place: &Place) -> bool {
+    let (lock, now) = (lock_name("backup"), place.run("backup").id);
+    place.take(&lock, now, Some(Span::from_secs(10))).expect("it is free");
+    place.free(&lock, now);
+    let stays = place.kind(BACKUP) == "string";
+    place.at("DEL", BACKUP, &[]);
+    stays
+}
+
+#[test]
+fn whoever_comes_later_takes_it_over() {
+    let place = Place::with("peers=cronken");
+    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+    let looks = open(&place.server, "output=zset");
+    assert!(!knows_peers(&looks), "nothing was asked yet");
+    block_on(looks.time()).expect("it answers");
+    assert!(knows_peers(&looks), "whoever only looks knows it too");
+    block_on(looks.enroll()).expect("it enrolls");
+    assert!(
+        knows_peers(&looks) && warnings(&looks).contains("although the URL does not say it"),
+        "{}",
+        warnings(&looks)
+    );
+    assert_eq!(said(&place), json!("cronken"));
+    assert!(!warnings(&place.store).contains("Cronken"), "{}", warnings(&place.store));
+}
+
+#[test]
+fn a_node_that_runs_keeps_locks_at_once_and_knows_at_its_next_beat() {
+    let place = Place::new();
+    assert!(!stays(&place) && !knows_peers(&place.store));
+    block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
+    assert!(stays(&place), "locks are kept before the node has heard of it");
+    let run = place.running("backup");
+    place.beat(&[]);
+    assert!(knows_peers(&place.store));
+    assert!(warnings(&place.store).contains("start it again"), "{}", warnings(&place.store));
+    place.append(run.id, 0, b"a line\n").expect("it is appended");
+    assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "list", "as Cronken's nodes have it");
+}
+
+#[test]
+fn it_can_be_taken_back() {
+    let place = Place::with("peers=cronken");
+    let last = open(&place.server, "peers=none");
+    block_on(last.time()).expect("it answers");
+    block_on(last.enroll()).expect("it enrolls");
+    assert_eq!((said(&place), knows_peers(&last), warnings(&last).contains("Cronken")), (json!(null), false, false));
+    assert!(!stays(&place));
+    place.beat(&[]);
+    assert!(!knows_peers(&place.store), "who runs hears of it");
+    let next = open(&place.server, "");
+    block_on(next.enroll()).expect("it enrolls");
+    assert!(!knows_peers(&next));
+}
+
+#[test]
+fn a_store_that_was_emptied_is_told_again() {
+    let place = Place::new();
+    block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
+    place.beat(&[]);
+    place.store.wait_when_gone_back(Duration::from_millis(1));
+    place.server.cli(&["FLUSHALL"]);
+    let now = block_on(place.store.time()).expect("it answers");
+    let node = cronhold_core::record::Node::new(crate::place::NODE, crate::place::HOST, 1, now);
+    until("the node beats again", || block_on(place.store.beat(&node, &[])).ok());
+    assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
+}
