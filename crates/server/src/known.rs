@@ -60,7 +60,7 @@ pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: Runs) -> Result<L
         Runs::Present => (present(store, job).await?, None),
         Runs::All => all(store, job).await?,
     };
-    records.extend(locks(store, &mut of_job).await?);
+    records.extend(locks(store, job, &mut of_job).await?);
     records.extend(of_job);
     Ok(Loaded { known: Known::from_iter(records), cut })
 }
@@ -107,19 +107,24 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
     }
 }
 
-/// Locks that runs wait for, and the runs that hold them.
-async fn locks(store: &dyn Store, runs: &mut Vec<Record>) -> Result<Vec<Record>, Fault> {
+/// Locks that runs wait for, and the runs that hold them; also what nodes of another kind run of the job, when a holder is
+/// no run of ours.
+async fn locks(store: &dyn Store, job: &JobId, runs: &mut Vec<Record>) -> Result<Vec<Record>, Fault> {
     let waiting = runs.iter().filter_map(run).filter(|run| !run.state.is_finished());
     let names: BTreeSet<LockName> = waiting.filter_map(|run| run.lock.clone()).collect();
     let keys: Vec<Key> = names.into_iter().map(Key::Lock).collect();
-    let locks = found(store, &keys).await?;
+    let mut locks = found(store, &keys).await?;
     let known: BTreeSet<RunId> = runs.iter().filter_map(run).map(|run| run.id).collect();
     let holders = locks.iter().filter_map(|record| match record {
         Record::Lock(lock) => Some(lock.holder),
         _ => None,
     });
     let holders: Vec<Key> = holders.filter(|holder| !known.contains(holder)).map(Key::Run).collect();
-    runs.extend(found(store, &holders).await?);
+    let found_holders = found(store, &holders).await?;
+    if found_holders.len() < holders.len() {
+        locks.extend(found(store, &[Key::Foreign(job.clone())]).await?);
+    }
+    runs.extend(found_holders);
     Ok(locks)
 }
 

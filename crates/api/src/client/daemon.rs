@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{CallError, Client, api};
-use crate::{Drained, Holes, Node, Reloaded};
+use crate::{Drained, Holes, Node, PeerRun, Reloaded};
 
 /// A link to the page that works once.
 #[derive(Debug, Deserialize)]
@@ -51,6 +51,11 @@ impl Client {
     /// All nodes.
     pub fn nodes(&self) -> Result<Vec<Node>, CallError> {
         self.get(api().segment("nodes"))
+    }
+
+    /// Runs of nodes of Cronken that share the store, of one job or of all; the one that was started last comes first.
+    pub fn peer_runs(&self, job: Option<&str>, limit: usize) -> Result<Vec<PeerRun>, CallError> {
+        self.get(api().segment("peers").segment("runs").with_some("job", job).with("limit", limit))
     }
 
     /// Lets a node, by name or id, start nothing any more, or start things again.

@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 pub(crate) mod lint;
 pub(crate) mod next;
 pub(crate) mod nodes;
+pub(crate) mod peers;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod said;

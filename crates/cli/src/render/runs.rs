@@ -15,7 +15,7 @@ const ARGS_MOST: usize = 60;
 
 /// A row for each run.
 pub(crate) fn table(runs: &[Run], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["RUN", "STATE", "NOMINAL", "STARTED", "TOOK", "WHY", "ARGS"]);
+    let mut table = Table::new(&["RUN", "STATE", "NOMINAL", "STARTED", "TOOK", "NODE", "WHY", "ARGS"]);
     for run in runs {
         table.row([
             Cell::from(name(run)),
@@ -23,6 +23,7 @@ pub(crate) fn table(runs: &[Run], wall: &Wall, colours: bool, out: &mut dyn Writ
             Cell::from(wall.at(run.nominal_time)),
             Cell::from(started(run).map(|at| beside(at, run.nominal_time, wall)).unwrap_or_default()),
             Cell::from(took(run, wall.now).unwrap_or_default()),
+            Cell::from(run.node.clone().unwrap_or_default()),
             Cell::from(why(run, wall)).cut(WHY_MOST),
             Cell::from(args(run)).cut(ARGS_MOST),
         ]);
@@ -68,7 +69,13 @@ mod tests {
         let runs = [
             Run { number: 46, ..run(State::Running) },
             Run { number: 45, from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
-            Run { number: 44, reason: Some("exit code 3".to_owned()), exit_code: Some(3), ..run(State::Failure) },
+            Run {
+                number: 44,
+                reason: Some("exit code 3".to_owned()),
+                exit_code: Some(3),
+                node: Some("lyra".to_owned()),
+                ..run(State::Failure)
+            },
             Run {
                 job: "reports/prices".to_owned(),
                 number: 7,

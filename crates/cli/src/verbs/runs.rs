@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use cronhold_api::client::RunFilter;
-use cronhold_api::{LIMIT, LIMIT_MAX, Run};
+use cronhold_api::{LIMIT, LIMIT_MAX, PeerRun, Run};
 use cronhold_core::run::State;
 
 use crate::remote::Remote;
@@ -22,7 +22,11 @@ Examples:
   cronhold runs backup
   cronhold runs backup#42
   cronhold runs --state failure,error --since yesterday
-  cronhold runs --job reports/prices --limit 500 -o json")]
+  cronhold runs --job reports/prices --limit 500 -o json
+  cronhold runs --peers
+
+Where nodes of Cronken share the store, a second table shows their runs, at most 1000 of them.
+With --state or --since there is none: these say nothing of runs of others.")]
 pub(crate) struct Runs {
     /// A job, whose runs are shown; or a run, as its id or such as backup#42, which is shown with every step it took
     #[arg(value_name = "JOB|RUN", conflicts_with = "job")]
@@ -39,12 +43,18 @@ pub(crate) struct Runs {
     /// How many at most
     #[arg(short = 'n', long, value_name = "N", default_value_t = LIMIT as u64, value_parser = clap::value_parser!(u64).range(1..=RUNS_MOST))]
     limit: u64,
+    /// Only runs of Cronken's own nodes that share the store
+    #[arg(long, conflicts_with_all = ["state", "since"])]
+    peers: bool,
     #[command(flatten)]
     shown: Shown,
 }
 
 impl Runs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        if self.peers {
+            return self.of_peers(remote, out, err);
+        }
         match self.about.as_deref().filter(|about| follow::is_run(about)) {
             Some(run) => self.one(run, remote, out),
             None => self.many(remote, out, err),
@@ -70,19 +80,52 @@ impl Runs {
             return Ok(Exit::Done);
         }
         render::runs::table(&runs, &wall, remote.session.colours, out)?;
+        // States are not the same there, and there is no time that a run is for.
+        let can_be_theirs = filter.states.is_empty() && filter.since.is_none();
+        let theirs = if can_be_theirs { self.peer_runs(remote)? } else { Vec::new() };
+        if !runs.is_empty() && !theirs.is_empty() {
+            writeln!(out)?;
+        }
+        render::peers::below(&theirs, &wall, remote.session.colours, out)?;
         out.flush()?;
-        if runs.is_empty() {
+        if runs.is_empty() && theirs.is_empty() {
             render::runs::none(filter.job.is_some() || filter.since.is_some() || !filter.states.is_empty(), err)?;
-        } else if has_more && remote.session.progress {
+        } else if has_more && !runs.is_empty() && remote.session.progress {
             render::runs::more(runs.len(), err)?;
         }
         Ok(Exit::Done)
     }
 
+    /// Only what Cronken's own nodes have run.
+    fn of_peers(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+        let wall = self.shown.wall(remote.session)?;
+        let runs = self.peer_runs(remote)?;
+        if let Some(encoding) = self.shown.encoding() {
+            encoding.write(&runs, out)?;
+            return Ok(Exit::Done);
+        }
+        render::peers::table(&runs, &wall, remote.session.colours, out)?;
+        out.flush()?;
+        if runs.is_empty() {
+            render::peers::none(err)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn peer_runs(&self, remote: &Remote<'_>) -> Result<Vec<PeerRun>, Failure> {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX).min(LIMIT_MAX);
+        remote.client.peer_runs(self.job(), most).map_err(|error| remote.failure(error))
+    }
+
+    /// The job whose runs are wanted, if it is one.
+    fn job(&self) -> Option<&str> {
+        self.about.as_deref().or(self.job.as_deref())
+    }
+
     fn filter(&self, wall: &render::Wall) -> Result<RunFilter, Failure> {
         let states: Result<Vec<State>, _> = self.state.iter().map(|state| State::parse(state.trim())).collect();
         Ok(RunFilter {
-            job: self.about.clone().or_else(|| self.job.clone()),
+            job: self.job().map(str::to_owned),
             states: states.map_err(|error| Failure::flag("--state", error))?,
             since: wall.read_some("--since", self.since.as_deref())?,
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{CompileError, Instant};
 
 use crate::ids::{NodeId, RunId};
-use crate::record::{Backlog, LockName, Node, Pause, Run, ScheduleId};
+use crate::record::{Backlog, ForeignRun, LockName, Node, Pause, Run, ScheduleId};
 
 /// One thing that is so.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +64,8 @@ pub enum Hindrance {
     Target(NodeId, Unable),
     /// Another run holds its lock.
     Lock(LockName, RunId),
+    /// A node of another kind holds its lock, for its run of the job if there is one.
+    ForeignLock(LockName, Option<Arc<ForeignRun>>),
     /// It waits in a row: the run right before it, and how many are before it in all.
     Queue(RunId, usize),
     /// Another run of the job has not ended: one of them, and how many there are.

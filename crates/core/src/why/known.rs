@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use crate::ids::RunId;
-use crate::record::{Backlog, Cursor, JobRecord, JobState, LockState, Node, Pauses, Record, Run};
+use crate::record::{Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, Node, Pauses, Record, Run};
 use crate::run::State;
 
 /// What is known of one job. The order of each list does not matter.
@@ -30,6 +30,8 @@ pub struct Known {
     pub runs: Vec<Arc<Run>>,
     /// Locks that its runs wait for.
     pub locks: Vec<Arc<LockState>>,
+    /// What nodes of another kind have run of it last. Only needed where such nodes hold a lock that its runs wait for.
+    pub foreign: Option<Arc<ForeignRun>>,
     /// All nodes; nothing is said about nodes when there are none here.
     pub nodes: Vec<Arc<Node>>,
 }
@@ -47,7 +49,8 @@ impl FromIterator<Record> for Known {
                 Record::Run(run) => known.runs.push(run),
                 Record::Lock(lock) => known.locks.push(lock),
                 Record::Node(node) => known.nodes.push(node),
-                Record::Identity(_) | Record::Foreign(_) => {}
+                Record::Foreign(run) => known.foreign = Some(run),
+                Record::Identity(_) => {}
             }
         }
         known

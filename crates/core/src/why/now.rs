@@ -10,7 +10,7 @@ use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{Nodes, Overlap, Schedule};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::policy::overlap::are_in_one_row;
-use crate::record::{Backlog, Cursor, JobRecord, Node, Run, ScheduleId};
+use crate::record::{Backlog, Cursor, JobRecord, LockState, Node, Run, ScheduleId};
 use crate::run::State;
 use crate::world::World;
 
@@ -115,7 +115,7 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
     }
     let held = run.lock.as_ref().and_then(|name| known.locks.iter().find(|lock| lock.name == *name));
     if let Some(lock) = held.filter(|lock| lock.holder != run.id) {
-        return Some(Hindrance::Lock(lock.name.clone(), lock.holder));
+        return Some(held_by(lock, known));
     }
     let state = known.state.as_ref()?;
     let is_rival = |target| are_in_one_row(&job.job.nodes, target, run.target);
@@ -130,6 +130,17 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
         Some(active) if job.job.overlap != Overlap::Allow => Some(Hindrance::Active(active.run, others.len())),
         _ if !job.job.conditions.is_empty() => Some(Hindrance::Conditions),
         _ => None,
+    }
+}
+
+/// Who holds a lock. What is no run of ours is known by a token alone, which nobody can do anything with.
+fn held_by(lock: &LockState, known: &Known) -> Hindrance {
+    match known.run(lock.holder) {
+        Some(run) => Hindrance::Lock(lock.name.clone(), run.id),
+        None => {
+            let running = known.foreign.clone().filter(|run| run.is_running);
+            Hindrance::ForeignLock(lock.name.clone(), running)
+        }
     }
 }
 

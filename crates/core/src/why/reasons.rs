@@ -5,12 +5,13 @@ use cronhold_schedule::text::shortened;
 use crate::job::{Condition, Probe, Requirement};
 use crate::record::Actor;
 use crate::run::Reason;
+use crate::world::World;
 
 /// Conditions inside conditions are told down to this depth.
 const DEPTH_MAX: u32 = 4;
 
 /// A reason after "because".
-pub(super) fn because(reason: &Reason) -> String {
+pub(super) fn because(reason: &Reason, world: &World) -> String {
     let fixed = match reason {
         Reason::Overlap => "another run of the job was active and its `overlap` is `skip`",
         Reason::QueueFull => "as many runs of the job as may wait were waiting already",
@@ -19,6 +20,7 @@ pub(super) fn because(reason: &Reason) -> String {
         Reason::Missed => "nobody was there to start it, and `catch_up` did not want it afterwards",
         Reason::Calendar => "its day is not in the calendar",
         Reason::Duplicate => "a run with the same args was on its way",
+        Reason::Lock if world.has_foreign => "another run, of ours or of a node of Cronken, held its lock",
         Reason::Lock => "another run held its lock",
         Reason::NoEligibleNode => "no node was there that may run it",
         Reason::JobRemoved => "the job was removed",
@@ -107,6 +109,7 @@ mod tests {
     use crate::job::HttpProgram;
     use crate::run::State;
     use crate::template::Template;
+    use crate::why::tests::scene::world;
 
     fn wanted(requires: Requirement) -> Condition {
         Condition { requires, timeout: None, poll: Span::from_secs(30) }
@@ -149,6 +152,7 @@ mod tests {
     /// They stand in the middle of a sentence.
     #[test]
     fn reasons_fit_into_a_sentence() {
+        let world = world();
         for text in [
             "overlap",
             "queue full",
@@ -172,11 +176,13 @@ mod tests {
             "keeper lost",
             "lock lost",
         ] {
-            let because = because(&Reason::parse(text).expect(text));
+            let because = because(&Reason::parse(text).expect(text), &world);
             let is_clause = because.starts_with(char::is_lowercase) && !because.ends_with('.') && because.len() > 12;
             assert!(is_clause, "{text}: {because}");
         }
-        assert_eq!(because(&Reason::ByOperator("wrong day".to_owned())), "someone decided so: wrong day");
+        assert_eq!(because(&Reason::ByOperator("wrong day".to_owned()), &world), "someone decided so: wrong day");
+        let shared = World { has_foreign: true, ..world };
+        assert_eq!(because(&Reason::Lock, &shared), "another run, of ours or of a node of Cronken, held its lock");
         assert_eq!(by(&Actor::Operator("anna".to_owned())), "anna");
         assert_eq!(by(&Actor::Operator(String::new())), "someone");
     }

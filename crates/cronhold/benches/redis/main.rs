@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         }
     }
     if wanted("beside-rate") {
-        rate::measure(&mut report, &mut place);
+        rate::measure(&mut report, &mut place, &clock);
     }
     if wanted("beside-size") {
         size::measure(&mut report, &mut place, &clock, 10_000);

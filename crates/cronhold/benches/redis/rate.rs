@@ -2,11 +2,14 @@
 //! more of them from time to time.
 
 use std::fs;
+use std::process::Command;
 
+use cronhold_engine::Clock;
 use cronhold_schedule::Span;
 use serde_json::json;
 
 use crate::place::{Place, SIDES, Side, rest};
+use crate::programs::bare_loop;
 use crate::report::{Report, Target};
 use crate::rig::seconds;
 use crate::throughput::number;
@@ -15,10 +18,20 @@ use crate::throughput::number;
 const LOADS: [usize; 5] = [10, 250, 500, 1_000, 2_000];
 const WARM_UP: Span = Span::from_secs(4);
 const FOR: Span = Span::from_secs(12);
+/// Programs of the bare loop.
+const BARE: usize = 2_000;
 /// As many programs in a second as Cronken, and this many times more.
 const TIMES_MORE: f64 = 4.0;
 
-pub(crate) fn measure(report: &mut Report, place: &mut Place) {
+pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Clock) {
+    // Both sides start a shell for each run. Nobody can start more of them than this.
+    let cmd = command(place);
+    let took = bare_loop(clock, BARE, || {
+        let mut shell = Command::new("/bin/bash");
+        shell.args(["-c", &cmd]);
+        shell
+    });
+    report.note("bare loop: start the same shell and wait, 64 in flight", number(BARE as u64) / took, "/s");
     let mut best = [0.0; SIDES.len()];
     for load in LOADS {
         for (side, best) in SIDES.into_iter().zip(&mut best) {
@@ -32,9 +45,13 @@ pub(crate) fn measure(report: &mut Report, place: &mut Place) {
     report.compare("  ours for one of Cronken's", ours / theirs.max(1.0), "", Target::AtLeast(TIMES_MORE));
 }
 
+fn command(place: &Place) -> String {
+    format!("echo >> {}", place.starts().display())
+}
+
 /// Programs in a second with so many jobs.
 fn one(report: &mut Report, place: &mut Place, side: Side, load: usize) -> f64 {
-    let cmd = format!("echo >> {}", place.starts().display());
+    let cmd = command(place);
     place.put_jobs(load, &cmd, true, |_| json!({"second": "*"}));
     let node = place.start(side, "node");
     rest(WARM_UP);

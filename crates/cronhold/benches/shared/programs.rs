@@ -29,19 +29,20 @@ const AT_ONCE: usize = 1_000;
 
 /// Seconds that a bare loop needs for so many programs.
 pub(crate) fn bare(report: &mut Report, clock: &dyn Clock) -> f64 {
-    let took = bare_loop(clock, RUNS);
+    let took = bare_loop(clock, RUNS, || Command::new("/bin/true"));
     report.note("bare loop: start and wait, 64 in flight", number(RUNS as u64) / took, "/s");
     took / number(RUNS as u64)
 }
 
-fn bare_loop(clock: &dyn Clock, many: usize) -> f64 {
+/// Seconds that a bare loop needs for so many commands.
+pub(crate) fn bare_loop(clock: &dyn Clock, many: usize, command: impl Fn() -> Command) -> f64 {
     let begin = clock.uptime();
     let mut running: VecDeque<Child> = VecDeque::new();
     for _ in 0..many {
         if running.len() >= IN_FLIGHT {
             wait(running.pop_front());
         }
-        let child = Command::new("/bin/true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         running.push_back(child.expect("a program"));
     }
     running.into_iter().for_each(|child| wait(Some(child)));

@@ -8,3 +8,4 @@ mod python;
 mod reaper;
 mod scene;
 mod sight;
+mod theirs;

@@ -12,7 +12,7 @@ use cronhold_api::{JobDetail, JobList, Problem};
 use cronhold_core::JobId;
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{JobRecord, Key, Record};
-use cronhold_store::{Fault, Query};
+use cronhold_store::{Fault, Query, find_job};
 use serde::Deserialize;
 
 use super::{job_put, job_remove};
@@ -164,11 +164,7 @@ pub(super) async fn told(app: &App, record: &Arc<JobRecord>) -> Result<Response,
 
 /// The stored job of that id.
 pub(super) async fn find(app: &App, id: &JobId) -> Result<Option<Arc<JobRecord>>, Fault> {
-    let found = app.store.load(&[Key::Job(id.clone())]).await?.into_iter().flatten().next();
-    Ok(found.and_then(|stored| match stored.record {
-        Record::Job(record) => Some(record),
-        _ => None,
-    }))
+    find_job(&*app.store, id).await
 }
 
 /// There is no such job, because its file has never been good.

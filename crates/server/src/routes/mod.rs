@@ -15,6 +15,7 @@ pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod outputs;
 pub(crate) mod pauses;
+pub(crate) mod peers;
 pub(crate) mod reload;
 pub(crate) mod run_operations;
 pub(crate) mod runs;
@@ -46,6 +47,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .merge(outputs::router())
         .merge(feed::router())
         .merge(nodes::router())
+        .merge(peers::router())
         .merge(reload::router())
         .merge(control::router())
         .merge(entry::router())

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use cronhold_api::{Line, Problem, Why};
+use cronhold_core::World;
 use cronhold_core::decision::Rejection;
 use cronhold_core::why::{self, Tone};
 use cronhold_schedule::Instant;
@@ -50,7 +51,8 @@ pub(crate) async fn ask(
     }
     // Nodes that share a store go by its time, and so does what they have written.
     let now = if app.store.is_shared() { app.store.time().await? } else { app.clock.now() };
-    let world = (app.world)();
+    let has_foreign = app.store.shared().is_some_and(|shared| shared.has_foreign_nodes());
+    let world = World { has_foreign, ..(app.world)() };
     let answer = why::why(&job, &loaded.known, &world, now, at);
     let mut lines: Vec<Line> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
     if let Some(cut) = loaded.cut.filter(|cut| at.is_some_and(|at| at <= *cut)) {

@@ -14,8 +14,8 @@ use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, Nodes, Overlap, Program, Schedule};
 use crate::policy::catch_up::Stretch;
 use crate::record::{
-    Active, Actor, Backlog, Cursor, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses, Queued, Run,
-    Source, Terms, Transition,
+    Active, Actor, Backlog, Cursor, ForeignRun, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses,
+    Queued, Run, Source, Terms, Transition,
 };
 use crate::run::{Reason, State};
 use crate::world::World;
@@ -111,6 +111,15 @@ pub(crate) fn scene(text: &str) -> Known {
                 fence: 1,
                 until: None,
             })),
+            "foreign" => {
+                known.foreign = Some(Arc::new(ForeignRun {
+                    job: id(),
+                    run: "5f0c".to_owned(),
+                    host: words.text("host").expect("a host").to_owned(),
+                    started: words.time("at").expect("a time"),
+                    is_running: words.has("running"),
+                }));
+            }
             "node" => known.nodes.push(Arc::new(node(words))),
             other => panic!("{other} is no kind of line"),
         }

@@ -117,7 +117,8 @@ impl Teller<'_> {
 
     /// An occurrence that was skipped together with others.
     fn span(&mut self, which: &str, nominal: Instant, run: &Run) {
-        let why = run.reason.as_ref().map(|reason| format!(", because {}", because(reason))).unwrap_or_default();
+        let why =
+            run.reason.as_ref().map(|reason| format!(", because {}", because(reason, self.world))).unwrap_or_default();
         self.say(format!("{which} was skipped{why}."));
         if let Some(span) = run.span {
             let wall = self.wall(run.schedule.as_ref());

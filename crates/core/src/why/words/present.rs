@@ -1,6 +1,7 @@
 //! Sentences about the present.
 
 use cronhold_schedule::Instant;
+use cronhold_schedule::text::shortened;
 
 use super::super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::super::reasons::{by, condition};
@@ -117,6 +118,11 @@ impl Teller<'_> {
                 let holder = self.run_name(*holder);
                 let advice = format!("it starts when `{holder}` ends; `cronhold stop {holder}` ends it");
                 (format!("its lock `{lock}` is held by `{holder}`"), advice)
+            }
+            Hindrance::ForeignLock(lock, run) => {
+                let runs = run.as_ref().map(|run| format!(", which runs `{}` on {}", run.job, shortened(&run.host)));
+                let text = format!("its lock `{lock}` is held by a node of Cronken{}", runs.unwrap_or_default());
+                (text, "it starts when that has ended; `cronhold runs --peers` shows what Cronken runs".to_owned())
             }
             Hindrance::Queue(before, 1) => (format!("`{}` is before it in the queue", self.run_name(*before)), start),
             Hindrance::Queue(before, count) => {

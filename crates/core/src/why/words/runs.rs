@@ -15,7 +15,8 @@ impl Teller<'_> {
     pub(super) fn fate(&self, run: &Run) -> String {
         let wall = self.wall(run.schedule.as_ref());
         let since = run.entered(run.state).map_or_else(|| "an unknown time".to_owned(), |at| wall.at(at));
-        let why = run.reason.as_ref().map(|reason| format!(", because {}", because(reason))).unwrap_or_default();
+        let why =
+            run.reason.as_ref().map(|reason| format!(", because {}", because(reason, self.world))).unwrap_or_default();
         if let Some(marked) = self.mark(run) {
             return marked;
         }
@@ -41,7 +42,7 @@ impl Teller<'_> {
                 format!("has been running since {since}, for {ago}{on}{limit}{}", self.silence(run))
             }
             State::Stopping => {
-                let why = run.ending.as_ref().map(|reason| format!(", because {}", because(reason)));
+                let why = run.ending.as_ref().map(|reason| format!(", because {}", because(reason, self.world)));
                 let kill = due.map(|due| format!("; it is killed at {due}")).unwrap_or_default();
                 format!("has been stopping since {since}{}{on}{kill}{}", why.unwrap_or_default(), self.silence(run))
             }

@@ -1,0 +1,90 @@
+//! Runs of Cronken's own nodes, which are not ours: a table of their own, because they have no numbers here and nothing
+//! can be asked of them.
+
+use std::io::{self, Write};
+
+use cronhold_api::{PeerRun, PeerState};
+use cronhold_schedule::Span;
+
+use super::{Cell, Colour, Table, Wall, rounded, took};
+
+/// What stands above them when they come after ours.
+const HEADING: &str = "Runs of Cronken's own nodes:";
+
+/// A row for each run.
+pub(crate) fn table(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(&["JOB", "ID", "STATE", "HOST", "STARTED", "TOOK"]);
+    for run in runs {
+        let took = match (run.took_ms, run.state) {
+            (Some(millis), _) => took(Span::from_millis(millis)),
+            (None, PeerState::Running) => format!("{} so far", rounded(wall.now.since(run.started))),
+            (None, _) => String::new(),
+        };
+        table.row([
+            Cell::from(run.job.clone()),
+            Cell::from(run.id.clone()),
+            Cell::new(run.state.name(), colour(run.state)),
+            Cell::from(run.host.clone()),
+            Cell::from(wall.at(run.started)),
+            Cell::from(took),
+        ]);
+    }
+    table.write(colours, out)
+}
+
+/// The same under a heading, for when they come after ours. Where there are none, nothing is said of them.
+pub(crate) fn below(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{}", Colour::Bold.paint(HEADING, colours))?;
+    table(runs, wall, colours, out)
+}
+
+/// Says that there is nothing to show.
+pub(crate) fn none(err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "no run of Cronken's own nodes is known here")
+}
+
+fn colour(state: PeerState) -> Colour {
+    match state {
+        PeerState::Running => Colour::Cyan,
+        PeerState::Success => Colour::Green,
+        PeerState::Failure | PeerState::Frozen => Colour::Red,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::jobs::tests::wall;
+    use super::*;
+
+    fn shown(runs: &[PeerRun]) -> String {
+        let mut out = Vec::new();
+        below(runs, &wall(), false, &mut out).expect("written");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_row_for_each_run_of_others() {
+        let run = |job: &str, state, took_ms| PeerRun {
+            id: "5f0c".to_owned(),
+            job: job.to_owned(),
+            state,
+            host: "draco".to_owned(),
+            started: wall().now.minus(Span::from_secs(65)),
+            took_ms,
+            exit_code: None,
+            signal: None,
+            tail: Vec::new(),
+        };
+        let runs = [
+            run("a/report", PeerState::Running, None),
+            run("backup", PeerState::Success, Some(1_250)),
+            run("two\nlines", PeerState::Failure, Some(3)),
+            run("lost", PeerState::Frozen, None),
+        ];
+        insta::assert_snapshot!(shown(&runs));
+        assert_eq!(shown(&[]), "");
+    }
+}

@@ -1,0 +1,125 @@
+//! What other programs that share the store have run. They write it in their own way, and it is only shown.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::routing::get;
+use axum::{Json, Router};
+use cronhold_api::{PeerRun, PeerState, Problem};
+use cronhold_core::record::Exit;
+use cronhold_store::{SharedRun, SharedState};
+use serde::Deserialize;
+
+use crate::App;
+use crate::extract::{Asked, limit};
+use crate::problem::Denied;
+
+/// The routes.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new().route("/api/v1/peers/runs", get(runs))
+}
+
+/// Which runs are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Which {
+    job: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Runs of nodes of Cronken that share the store: those that run, and after them those that have ended last. The one
+/// that was started last comes first. Where there are no such nodes, the list is empty.
+#[utoipa::path(get, path = "/api/v1/peers/runs", tag = "peers",
+    params(
+        ("job" = Option<String>, Query, description = "Only of this job"),
+        ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
+    ),
+    responses((status = 200, body = Vec<PeerRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn runs(
+    State(app): State<Arc<App>>,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Vec<PeerRun>>, Denied> {
+    let limit = limit(which.limit)?;
+    let runs = match app.store.shared().filter(|shared| shared.has_foreign_nodes()) {
+        Some(shared) => shared.foreign_runs(which.job.as_deref(), limit).await?,
+        None => Vec::new(),
+    };
+    Ok(Json(runs.into_iter().map(told).collect()))
+}
+
+fn told(run: SharedRun) -> PeerRun {
+    let (exit_code, signal) = match run.exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal.to_string())),
+        None => (None, None),
+    };
+    PeerRun {
+        id: run.id,
+        job: run.job,
+        state: match run.state {
+            SharedState::Running => PeerState::Running,
+            SharedState::Success => PeerState::Success,
+            SharedState::Failure => PeerState::Failure,
+            SharedState::Frozen => PeerState::Frozen,
+        },
+        host: run.host,
+        started: run.started,
+        took_ms: run.took.map(|took| took.millis()),
+        exit_code,
+        signal,
+        tail: run.tail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::signal::Signal;
+    use cronhold_schedule::{Instant, Span};
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::with_rig;
+
+    #[test]
+    fn a_store_that_nobody_else_uses_has_none() {
+        with_rig("peers", async |rig| {
+            for path in ["/api/v1/peers/runs", "/api/v1/peers/runs?job=any%20name&limit=1000"] {
+                assert_eq!(rig.ask(&format!("GET {path}"), "").await.json(), json!([]));
+            }
+            for wrong in ["limit=0", "limit=1001", "state=success"] {
+                let refused = rig.ask(&format!("GET /api/v1/peers/runs?{wrong}"), "").await;
+                assert_eq!(refused.problem().0, 400, "{wrong}");
+            }
+        });
+    }
+
+    #[test]
+    fn all_that_is_known_is_told() {
+        let run = SharedRun {
+            id: "aaaa".to_owned(),
+            job: "report".to_owned(),
+            host: "draco".to_owned(),
+            started: Instant::from_secs(1_800_000_000),
+            state: SharedState::Failure,
+            exit: Some(Exit::Code(3)),
+            took: Some(Span::from_micros(1_500_900)),
+            tail: vec!["no".to_owned()],
+        };
+        let expected = json!({
+            "id": "aaaa", "job": "report", "state": "failure", "host": "draco", "started": "2027-01-15T08:00:00Z",
+            "took_ms": 1500, "exit_code": 3, "signal": null, "tail": ["no"],
+        });
+        assert_eq!(json!(told(run.clone())), expected);
+        let shot = told(SharedRun { exit: Some(Exit::Signal(Signal::KILL)), ..run.clone() });
+        assert_eq!((shot.exit_code, shot.signal.as_deref()), (None, Some("SIGKILL")));
+        for (state, name) in [
+            (SharedState::Running, "running"),
+            (SharedState::Success, "success"),
+            (SharedState::Failure, "failure"),
+            (SharedState::Frozen, "frozen"),
+        ] {
+            let told = told(SharedRun { state, ..run.clone() });
+            assert_eq!((told.state.name(), json!(told.state)), (name, json!(name)));
+        }
+    }
+}
