@@ -58,3 +58,9 @@ fn an_occurrence_on_each_node_was_skipped_after_it_had_run() {
 fn a_backlog_ended_before_it_began() {
     holds(&[92_148]);
 }
+
+/// The clock had gone back behind the time at which its job was put, and what lay before it was asked for.
+#[test]
+fn a_time_before_the_job_had_no_outcome() {
+    holds(&[101_989]);
+}

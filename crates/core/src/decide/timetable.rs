@@ -201,7 +201,8 @@ impl<'a> Timetable<'a> {
         if cursor.last.as_ref().is_some_and(is_ahead) {
             cursor.last = Some(now);
         }
-        cursor.since = cursor.since.min(now);
+        // What was claimed before the clock was set back is not claimed again, so nothing before it is answered for.
+        cursor.since = cursor.since.min(Self::counts_since(&cursor, now));
         cursor.at_start = self.is_at_start();
         cursor.next = if self.counts_from_previous() {
             self.refreshed_after(&cursor, now)
