@@ -99,9 +99,11 @@ impl Daemon {
         self.clock.uptime().plus(span)
     }
 
-    /// Tasks are taken at once, and nobody waits for what comes of them.
+    /// Tasks are taken at once, and nobody waits for what comes of them. The keeper is told as a daemon does it that has
+    /// handed out all it has.
     fn perform(&self, task: Task) {
         drop(self.programs.perform(task));
+        self.programs.keeper_bell().ring();
     }
 }
 
