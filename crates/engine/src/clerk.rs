@@ -8,7 +8,7 @@ use cronhold_core::decision::Rejection;
 use cronhold_core::record::{Actor, Owner};
 use cronhold_core::{NodeId, World};
 use cronhold_schedule::Instant;
-use cronhold_store::{Asked, Desk, Fault, Outcome, Shared, Store, all_nodes};
+use cronhold_store::{Asked, Desk, Fault, Outcome, Store, all_nodes, has_foreign_nodes};
 
 use crate::intake::{Handle, Input, Refused, Reply};
 use crate::ports::{Clock, Entropy};
@@ -48,7 +48,7 @@ impl Clerk {
         let name = NodeId::from_bits(entropy.bits());
         let handle = Handle::new(clock, entropy);
         // Whoever drains starts nothing, and everything else is decided as usual.
-        let has_foreign = store.shared().is_some_and(Shared::has_foreign_nodes);
+        let has_foreign = has_foreign_nodes(&*store);
         let world = World { is_shared: store.is_shared(), is_draining: true, has_foreign, ..world };
         (Self { store, world, name, handle: handle.clone(), desk: None }, handle)
     }

@@ -7,7 +7,7 @@ use cronhold_core::command::{Command, Report, Stamp};
 use cronhold_core::record::{Actor, Key, LockName, Node as NodeRecord, Owner, ScheduleId};
 use cronhold_core::{JobId, NodeId, RunId, World};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Asked, Desk, Fault, Flight, Outcome, Prepared, Shared};
+use cronhold_store::{Asked, Desk, Fault, Flight, Outcome, Prepared, has_foreign_nodes};
 
 use crate::beacon::Beacon;
 use crate::company::await_name;
@@ -232,7 +232,7 @@ impl Node {
             return Err(EngineError::NameTaken { name: record.name, other: rival.id });
         }
         let beacon = Beacon::new(record.clone(), is_shared);
-        let has_foreign = ports.store.shared().is_some_and(Shared::has_foreign_nodes);
+        let has_foreign = has_foreign_nodes(&*ports.store);
         let mut node = Self {
             ports: ports.clone(),
             options: options.clone(),

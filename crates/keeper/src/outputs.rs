@@ -178,8 +178,12 @@ impl Outputs {
 
     /// Removes an output at once.
     pub(crate) fn remove(&self, run: RunKey) {
+        self.unlink(&run.to_string());
+    }
+
+    fn unlink(&self, name: &str) {
         // What cannot be removed now is removed at the next start.
-        let _ = rustix::fs::unlinkat(&self.folder, run.to_string(), AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
     /// Removes outputs that belong to no known run, and what an earlier life has kept for others.
@@ -188,9 +192,7 @@ impl Outputs {
         let names = folder.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
         let is_stale = |name: &str| RunKey::parse(name).map_or(name.starts_with(SPARE), |run| !is_known(run));
         let stale: Vec<String> = names.filter(|name| is_stale(name)).collect();
-        for name in stale {
-            let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
-        }
+        stale.iter().for_each(|name| self.unlink(name));
     }
 
     /// A program may have put another file in the place of its output: only a plain one without other names is changed.

@@ -6,7 +6,12 @@ use std::fmt;
 use cronhold_core::record::Exit;
 use cronhold_schedule::{Instant, Span};
 
-use crate::{Fault, Pending};
+use crate::{Fault, Pending, Store};
+
+/// Whether a store is shared with nodes of another kind that run the same jobs.
+pub fn has_foreign_nodes(store: &dyn Store) -> bool {
+    store.shared().is_some_and(Shared::has_foreign_nodes)
+}
 
 /// The part of a store that other programs write as well.
 pub trait Shared: Send + Sync + fmt::Debug {

@@ -19,7 +19,7 @@ use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clerk, Clock, Entropy, Handle};
 use cronhold_schedule::{Instant, Zone};
 use cronhold_server::{App, Door, Feed, Listen, Server};
-use cronhold_store::{Fault, Query, Store};
+use cronhold_store::{Fault, Query, Store, has_foreign_nodes};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::runtime::{Builder, Runtime};
 
@@ -77,7 +77,7 @@ impl AtStore {
         let Some(Opened { store, names_peers, clerk, thread, server, .. }) = self.opened.borrow_mut().take() else {
             return;
         };
-        if self.changes_jobs && !names_peers && store.shared().is_some_and(|shared| shared.has_foreign_nodes()) {
+        if self.changes_jobs && !names_peers && has_foreign_nodes(&*store) {
             let _ = writeln!(err, "{TAKEN_OVER}");
         }
         if let Ok(executor) = executor() {

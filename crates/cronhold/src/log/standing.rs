@@ -22,7 +22,7 @@ impl Standing {
     pub(super) fn hear(&mut self, news: &News<'_>) -> Option<String> {
         match (news, &*self) {
             (News::StoreAway(fault), Self::Healing) if fault.is_healing() => None,
-            (News::StoreAway(Fault::Away(why)), _) if why.contains(Fault::HEALING) => {
+            (News::StoreAway(fault @ Fault::Away(why)), _) if fault.is_healing() => {
                 *self = Self::Healing;
                 Some(why.clone())
             }

@@ -12,7 +12,7 @@ use cronhold_jobfile::foreign::{Form, cronken};
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Instant, Span, Zones};
 use cronhold_server::{Event, resume_everything};
-use cronhold_store::{Fault, Settle, Store, all_nodes, find_job};
+use cronhold_store::{Fault, Settle, Store, all_nodes, find_job, has_foreign_nodes};
 
 use super::bell::Bell;
 use super::look::{all_mistakes, options, removed_holder};
@@ -159,7 +159,7 @@ impl Control {
     /// Makes a job. Its definition is written first and as it was sent, so that nothing of it is lost; should nobody come
     /// to make the job, the definition is removed again by whoever looks next.
     async fn add(&self, text: &str, id: JobId, form: &Form) -> Result<Answer, Ignored> {
-        let has_foreign = self.store.shared().is_some_and(|shared| shared.has_foreign_nodes());
+        let has_foreign = has_foreign_nodes(&*self.store);
         let read = cronken::read_form(form, &options(&self.zones, has_foreign));
         let job = read.job.ok_or_else(|| Ignored::Wrong(all_mistakes(&read.mistakes)))?;
         if find_job(&*self.store, &id).await?.is_some() {
@@ -186,7 +186,7 @@ impl Control {
             let rejection = Rejection::OtherSource { job: id, source_of_job: source };
             return Err(Refused::Rejected(rejection).into());
         }
-        let has_foreign = self.store.shared().is_some_and(|shared| shared.has_foreign_nodes());
+        let has_foreign = has_foreign_nodes(&*self.store);
         let shown = cronken::write(&record.job, None, &options(&self.zones, has_foreign));
         if shown.unexpressed.is_empty() {
             let lock = removed_lock(&id);

@@ -14,7 +14,7 @@ use cronhold_core::{NodeId, RunId};
 use cronhold_engine::{Clock, Handle};
 use cronhold_schedule::{Instant, Span, Zones};
 use cronhold_server::sent_event;
-use cronhold_store::{Fault, Store};
+use cronhold_store::{Fault, Store, has_foreign_nodes};
 use tokio::sync::{mpsc, oneshot};
 
 use super::bell::{Bell, Wanted};
@@ -145,7 +145,7 @@ impl Peers {
 
     /// Whether nodes of another kind run the same jobs.
     fn has_company(&self) -> bool {
-        self.store.shared().is_some_and(|shared| shared.has_foreign_nodes())
+        has_foreign_nodes(&*self.store)
     }
 
     /// Says when that has changed. The node itself looks at it when it is started.

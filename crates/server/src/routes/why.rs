@@ -10,6 +10,7 @@ use cronhold_core::World;
 use cronhold_core::decision::Rejection;
 use cronhold_core::why::{self, Tone};
 use cronhold_schedule::Instant;
+use cronhold_store::has_foreign_nodes;
 use serde::Deserialize;
 
 use super::runs::read;
@@ -51,7 +52,7 @@ pub(crate) async fn ask(
     }
     // Nodes that share a store go by its time, and so does what they have written.
     let now = if app.store.is_shared() { app.store.time().await? } else { app.clock.now() };
-    let has_foreign = app.store.shared().is_some_and(|shared| shared.has_foreign_nodes());
+    let has_foreign = has_foreign_nodes(&*app.store);
     let world = World { has_foreign, ..(app.world)() };
     let answer = why::why(&job, &loaded.known, &world, now, at);
     let mut lines: Vec<Line> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
