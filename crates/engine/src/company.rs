@@ -10,7 +10,7 @@ use cronhold_core::policy::rendezvous::{place, wait};
 use cronhold_core::record::{Actor, Key, Node as NodeRecord, Record, Run};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Fault, Query, all_nodes};
+use cronhold_store::{Fault, Query, all_nodes, has_foreign_nodes};
 
 use crate::beacon::Beaten;
 use crate::members::{GONE_AFTER, Silent};
@@ -32,6 +32,8 @@ impl Node {
         if let Some((asked, heard, time)) = time {
             self.clock.answered(asked, heard, time);
         }
+        // Beats tell the store; they may come or go while this node runs.
+        self.world.has_foreign = has_foreign_nodes(&*self.ports.store);
         if let Some(skew) = skew
             && let Some(is_off) = self.skew.look(skew)
         {

@@ -106,5 +106,6 @@ impl Foreseen {
         Arc::ptr_eq(&own.calendars, &now.calendars)
             && Arc::ptr_eq(&own.nodes, &now.nodes)
             && own.is_draining == now.is_draining
+            && own.has_foreign == now.has_foreign
     }
 }

@@ -1,7 +1,6 @@
 //! Whether nodes of Cronken run the same jobs. It is a fact of the namespace and is kept there, so that nobody has to be
 //! told by a URL what others know already: a URL sets it or clears it, and without a word it is taken over.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::projection;
@@ -20,8 +19,8 @@ pub(crate) struct Peers {
     said: Option<bool>,
     /// What the namespace said last.
     are_there: AtomicBool,
-    /// What it said when this process first enrolled.
-    were_there: OnceLock<bool>,
+    /// Whether this process has enrolled.
+    is_enrolled: AtomicBool,
     /// What scripts are told of the settings: without them and with them.
     settings: [String; 2],
 }
@@ -33,7 +32,7 @@ impl Peers {
         Self {
             said: settings.peers,
             are_there: AtomicBool::new(settings.peers == Some(true)),
-            were_there: OnceLock::new(),
+            is_enrolled: AtomicBool::new(false),
             settings: [projection::settings(settings), projection::settings(&beside)],
         }
     }
@@ -64,14 +63,14 @@ impl Peers {
 
     /// Somebody looked before this process has enrolled. What the URL says may not be there yet.
     pub(crate) fn saw(&self, word: &str) {
-        if word == CRONKEN && self.were_there.get().is_none() {
+        if word == CRONKEN && !self.is_enrolled.load(Ordering::Relaxed) {
             self.are_there.store(true, Ordering::Relaxed);
         }
     }
 
     /// What the namespace says when this process enrolls.
     pub(crate) fn enrolled(&self, are_there: bool) {
-        let _ = self.were_there.set(are_there);
+        self.is_enrolled.store(true, Ordering::Relaxed);
         self.learn(are_there);
     }
 
@@ -82,19 +81,12 @@ impl Peers {
 
     /// What whoever runs a node should know.
     pub(crate) fn warning(&self) -> Option<String> {
-        let came_later = self.were_there.get() == Some(&false);
-        let words = match (self.are_there(), came_later, self.said) {
-            (true, true, _) => {
-                "nodes of Cronken run the same jobs since this node was started: start it again, because until then it does \
-                 not look at what they have run"
-            }
-            (true, false, None | Some(false)) => {
-                "nodes of Cronken run the same jobs in this namespace, so that `peers=cronken` holds here too, although the \
-                 URL does not say it"
-            }
-            _ => return None,
-        };
-        Some(words.to_owned())
+        let is_taken_over = self.are_there() && self.said != Some(true);
+        is_taken_over.then(|| {
+            "nodes of Cronken run the same jobs in this namespace, so that `peers=cronken` holds here too, although the URL \
+             does not say it"
+                .to_owned()
+        })
     }
 }
 
@@ -124,13 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_knew_of_none_has_to_be_started_again() {
+    fn who_has_enrolled_hears_it_by_beats_alone() {
         let late = peers(None);
         late.enrolled(false);
-        assert_eq!(late.warning(), None);
         late.saw(CRONKEN);
-        assert!(!late.are_there(), "from now on it hears it by its beats");
+        assert_eq!((late.are_there(), late.warning()), (false, None));
         late.learn(true);
-        assert!(late.warning().is_some_and(|words| words.contains("start it again")));
+        assert!(late.are_there() && late.warning().is_some_and(|words| words.contains("URL")));
     }
 }

@@ -148,7 +148,7 @@ impl Peers {
         has_foreign_nodes(&*self.store)
     }
 
-    /// Says when that has changed. The node itself looks at it when it is started.
+    /// Says when that has changed.
     fn tell_company(&self, had_company: &mut bool) {
         let has_company = self.has_company();
         if has_company != *had_company {
@@ -240,8 +240,7 @@ impl Peers {
 }
 
 /// What is said when nodes of another kind come in while this one runs.
-const COMPANY: &str = "nodes of Cronken run the same jobs from now on (peers=cronken); start this node again: until then an \
-                       occurrence that one of them has run can run here once more";
+const COMPANY: &str = "nodes of Cronken run the same jobs from now on (peers=cronken)";
 /// What is said when there are none any more.
 const ALONE: &str = "nodes of Cronken run the same jobs no more (peers=none)";
 /// The lock under which definitions are validated; other programs have it too.

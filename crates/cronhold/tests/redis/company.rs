@@ -1,6 +1,7 @@
 //! Nodes and commands in a namespace that is said to be shared with Cronken's nodes, by somebody else.
 
-use serde_json::Value;
+use cronhold_daemon::clock::now;
+use serde_json::{Value, json};
 
 use crate::processes::eventually;
 use crate::site::Site;
@@ -23,21 +24,42 @@ fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
     second.stop();
 }
 
+/// A node of Cronken claims to have run a job for a long time to come. That is nothing to a node that knows of none, and
+/// something from the moment on in which somebody else says that there are some.
 #[test]
-fn a_node_that_runs_says_that_it_must_be_started_again() {
+fn a_node_that_runs_takes_them_over_without_a_restart() {
     let site = Site::new("company-later");
     let node = site.up("one", &[]);
+    site.done(&["add", "often", "--lock", "often", "@every 3s", "true"]);
+    let theirs = format!("{}.000000", now().secs() + 3_600);
+    let run = json!({ "job_name": "often", "start_time": theirs, "host": "draco", "status": "success", "retcode": 0 });
+    site.server.cli(&["HSET", "{cronken}:rundata", "aaaa", &run.to_string()]);
+    site.server.cli(&["ZADD", "{cronken}:results:often:success", &theirs, "aaaa"]);
+    let count = |is_one: &dyn Fn(&Value) -> bool| {
+        site.json(&["runs", "often"]).as_array().map_or(0, |runs| runs.iter().filter(|run| is_one(run)).count())
+    };
+    eventually("it runs here", || count(&|run| run["state"] == "success") > 0);
+    assert_eq!(count(&|run| run["state"] == "skipped"), 0);
+
     let url = site.server.url_with("peers=cronken");
     site.give(&["--store", &url, "add", "hello", "triggered", "true"]).exits(0).hides("note:");
-    // It looks at shared jobs when one of them changes.
+    eventually("what ran there is skipped here", || {
+        count(&|run| run["state"] == "skipped" && run["reason"] == "ran on cronken draco") > 1
+    });
+    // It looks at shared jobs when one of them changes, and then says what it knows.
     let mut number = 0;
     eventually("the node says so", || {
         number += 1;
         let id = format!("job{number}");
         site.give(&["--data", "one", "add", &id, "triggered", "true"]).exits(0);
-        node.said().contains("start this node again")
+        node.said().contains("run the same jobs from now on")
     });
-    assert_eq!(node.said().matches("start this node again").count(), 1, "{}", node.said());
+    assert_eq!(node.said().matches("run the same jobs from now on").count(), 1, "{}", node.said());
+
+    let url = site.server.url_with("peers=none");
+    site.give(&["--store", &url, "del", "hello"]).exits(0);
+    let before = count(&|run| run["state"] == "success");
+    eventually("it runs here again", || count(&|run| run["state"] == "success") > before);
     node.stop();
 }
 

@@ -64,7 +64,7 @@ fn a_node_that_runs_keeps_locks_at_once_and_knows_at_its_next_beat() {
     let run = place.running("backup");
     place.beat(&[]);
     assert!(knows_peers(&place.store));
-    assert!(warnings(&place.store).contains("start it again"), "{}", warnings(&place.store));
+    assert!(warnings(&place.store).contains("although the URL does not say it"), "{}", warnings(&place.store));
     place.append(run.id, 0, b"a line\n").expect("it is appended");
     assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "list", "as Cronken's nodes have it");
 }
