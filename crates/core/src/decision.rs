@@ -194,6 +194,9 @@ pub enum Rejection {
         /// Who holds it.
         holder: RunId,
     },
+    /// A node of another kind holds the lock: its run is none of ours.
+    #[error("the lock `{0}` is held by a node of Cronken")]
+    LockedElsewhere(LockName),
     /// The node that was asked may not run the job.
     #[error("this node does not have the labels that `{0}` asks for")]
     NotHere(JobId),
@@ -284,6 +287,9 @@ impl Rejection {
             Self::NoNode(_) => Some("`cronhold nodes` shows the nodes"),
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
+            Self::LockedElsewhere(_) => {
+                Some("wait until its run ends; `cronhold runs --peers` shows what Cronken runs")
+            }
             Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),
             Self::Draining => {
                 Some("ask another node, or let this one start things again; `cronhold nodes` shows the nodes")

@@ -232,10 +232,11 @@ pub(super) fn is_locked(draft: &Draft<'_>, run: &Run) -> Result<bool, Halt> {
 /// Nobody goes past a lock that someone else holds.
 pub(super) fn refuse_if_locked(draft: &Draft<'_>, run: &Run) -> Result<(), Halt> {
     let Some(lock) = &run.lock else { return Ok(()) };
-    match draft.view.lock(lock)?.filter(|held| held.holder != run.id) {
-        Some(held) => Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into()),
-        None => Ok(()),
-    }
+    let Some(held) = draft.view.lock(lock)?.filter(|held| held.holder != run.id) else { return Ok(()) };
+    let (lock, holder) = (lock.clone(), held.holder);
+    // What is no run of ours is known by a token alone, which nobody can do anything with.
+    let is_theirs = draft.view.world.has_foreign && draft.run(holder)?.is_none();
+    Err(if is_theirs { Rejection::LockedElsewhere(lock) } else { Rejection::Locked { lock, holder } }.into())
 }
 
 /// An operator's start goes past conditions and overlap, never past a lock.

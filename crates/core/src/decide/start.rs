@@ -106,6 +106,22 @@ mod tests {
         assert_eq!(bench.run(None, 2).state, State::Waiting);
     }
 
+    /// Who holds the lock is no run of ours, so that nobody is told to stop it.
+    #[test]
+    fn never_past_a_lock_of_a_node_of_another_kind() {
+        play(
+            "00:00 put j overlap queue; lock
+                job r1
+            00:00 cronken j web-1 00:00
+            00:00 hold j their-token
+                nothing
+            00:01 run j
+                #1 00:01 waiting, (wake #1 00:01:01), → #1
+            00:02 start #1
+                ! the lock `j` is held by a node of Cronken",
+        );
+    }
+
     #[test]
     fn past_a_pause_and_past_conditions() {
         play(
