@@ -43,7 +43,11 @@ impl Inner {
             args.push(name.as_str().as_bytes().to_vec());
             args.push(holder.to_string().into_bytes());
         }
-        let answer = reply::list(self.link.call(&BEAT, &self.slot, args).await?)?;
+        // A lock that was renewed on a server that is lost then was not renewed.
+        let behind = if locks.is_empty() { Vec::new() } else { self.wait_for_replicas() };
+        let mut called = self.link.call_all(&BEAT, &self.slot, vec![args], behind).await;
+        self.has_waited(&called.behind);
+        let answer = reply::list(called.answers.pop().expect("each call has an answer")?)?;
         let mut answer = self.standing(answer).await?.into_iter();
         self.known.advance(reply::number(&answer.next().unwrap_or(Value::Nil))?.cast_unsigned());
         self.peers.learn(reply::number(&answer.next().unwrap_or(Value::Nil))? != 0);
