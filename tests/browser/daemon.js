@@ -66,10 +66,12 @@ export class Daemon {
     }
 
     /** Starts it, again on the same port if it ran before, and waits until it is ready. */
-    async start() {
+    async start(environment = {}) {
         const listen = `127.0.0.1:${this.#port}`;
         const options = ["up", "--data", this.#data, "--jobs", this.#jobs, "--listen", listen];
-        const child = spawn(BINARY, options, { stdio: ["ignore", "pipe", "pipe"] });
+        const child = spawn(BINARY, options, {
+            env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"],
+        });
         this.#process = child;
         for (const stream of [child.stdout, child.stderr]) {
             stream.setEncoding("utf8").on("data", (text) => (this.said += text));

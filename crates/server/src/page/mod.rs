@@ -72,6 +72,7 @@ const ASSETS: &[Asset] = assets![
     SCRIPT "job.js",
     SCRIPT "runs.js",
     SCRIPT "run.js",
+    SCRIPT "peers.js",
 ];
 
 /// The name of the folder: a hash of all that is in it.

@@ -4,6 +4,7 @@ import { get, segment } from "./api.js";
 import { button, pause, resume, run } from "./act.js";
 import { fill, h, paced, prose } from "./dom.js";
 import { failed, sentence } from "./notice.js";
+import { peerTable } from "./peers.js";
 import { runTable } from "./runs.js";
 import { mistakes, pauseWords } from "./show.js";
 import { onClock, untilDue } from "./time.js";
@@ -19,12 +20,14 @@ export function open(root, { id, query, signal }) {
     const schedules = h("div", {});
     const next = h("div", {});
     const runs = h("div", {});
+    const peers = h("div", {});
     const definition = h("pre", { class: "definition" });
     const rest = h("div", {},
         h("div", { class: "columns even" },
             h("section", {}, h("h2", {}, "Schedules"), schedules, h("h2", {}, "Why"), why),
             h("section", {}, h("h2", {}, "Next"), next)),
         h("section", {}, h("h2", {}, "Runs"), runs),
+        peers,
         h("details", {}, h("summary", {}, "Definition"), definition));
     fill(root, head, rest);
     rest.hidden = true;
@@ -51,6 +54,7 @@ export function open(root, { id, query, signal }) {
     const show = () => load().catch((error) => failed("The job cannot be shown", error));
     const refresh = paced(REFRESH_MS, show);
     const table = runTable(runs, { signal, job: id, before: query.get("before"), here: `#/job/${segment(id)}` });
+    if (!query.has("before")) peerTable(peers, { signal, job: id });
     signal.addEventListener("abort", () => refresh.stop());
     load().catch((error) => error.isSignedOut || fill(head, h("div", { class: "none" }, sentence("", error))));
     const both = () => {

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { Rows, fill, h, paced } from "./dom.js";
 import { failed } from "./notice.js";
+import { peerTable } from "./peers.js";
 import { runRow } from "./show.js";
 
 const RUNS_PER_PAGE = 50;
@@ -26,8 +27,10 @@ export function open(root, { query, signal }) {
         return h("a", { href, "aria-current": value === state ? "true" : null }, name);
     });
     const place = h("div", {});
+    const peers = h("div", {});
     const nav = h("nav", { class: "choices", "aria-label": "States" }, choices);
-    fill(root, h("section", {}, h("div", { class: "heading" }, h("h1", {}, "Runs"), nav), place));
+    fill(root, h("section", {}, h("div", { class: "heading" }, h("h1", {}, "Runs"), nav), place), peers);
+    if (state === "" && !query.has("before")) peerTable(peers, { signal });
     return runTable(place, { signal, state, before: query.get("before"), here: "#/runs" });
 }
 
