@@ -1,5 +1,5 @@
-//! Several real nodes on one Redis, under load, while nodes are killed, stopped and started again, connections are cut, and
-//! Redis itself stands still for a while. Whatever happens, each occurrence has one outcome, no program is started twice,
+//! Several real nodes on one Redis, under load, while nodes are killed, stopped and started again, connections are cut or
+//! blocked, and Redis itself stands still for a while. Whatever happens, each occurrence has one outcome, no program is started twice,
 //! and what is under a lock never runs beside itself.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,11 +13,13 @@ use serde_json::Value;
 
 use crate::processes::eventually;
 use crate::site::{Node, Site};
+use crate::wire::{Block, Wire};
 
-/// What happens, and to whom, follows from this.
+/// What happens, and to whom, follows from this, unless somebody wants to see something else.
 const SEED: u64 = 0x5eed_0007_c1a5_7e12;
+const OTHER_SEED: &str = "CRONHOLD_TEST_SEED";
 /// Things that happen.
-const ACTS: usize = 11;
+const ACTS: usize = 14;
 /// The one in which Redis stands still.
 const STANDSTILL: usize = 6;
 /// Jobs of each kind; all are due every second.
@@ -36,14 +38,18 @@ fn every_occurrence_has_one_outcome() {
     let site = Site::new("cluster");
     put_jobs(&site);
     let names = ["a", "b", "c"];
-    let mut nodes: Vec<Node> = names.iter().map(|name| site.start(name, &["--jobs", "jobs"])).collect();
+    let wires = names.map(|_| Wire::to(site.server.port()));
+    let start = |(name, wire): (&&str, &Wire)| {
+        site.start_at(&format!("redis://127.0.0.1:{}", wire.port()), name, &["--jobs", "jobs"])
+    };
+    let mut nodes: Vec<Node> = names.iter().zip(&wires).map(start).collect();
     nodes.iter().for_each(Node::wait_until_ready);
     eventually("something runs", || !finished(&site, "success").is_empty());
 
-    let mut chance = Chance(SEED);
+    let mut chance = Chance(seed());
     for act in 0..ACTS {
         let one = chance.below(names.len());
-        match chance.below(5) {
+        match chance.below(7) {
             _ if act == STANDSTILL => {
                 site.server.freeze();
                 let_pass(3_000);
@@ -59,7 +65,13 @@ fn every_occurrence_has_one_outcome() {
                 let_pass(chance.between(500, 4_000));
                 nodes[one].send(Signal::CONT);
             }
-            3 => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
+            3 | 4 => {
+                // Longer than a lock lasts, now and then.
+                wires[one].set(Some(if chance.below(2) == 0 { Block::Asked } else { Block::Answered }));
+                let_pass(chance.between(500, 7_000));
+                wires[one].set(None);
+            }
+            5 => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "normal"])),
             _ => drop(site.server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"])),
         }
         let_pass(chance.between(500, 1_200));
@@ -159,6 +171,12 @@ fn seconds(run: &Value) -> i64 {
 fn store_time(site: &Site) -> i64 {
     let answer = site.server.cli(&["TIME"]);
     answer.lines().next().and_then(|line| line.parse().ok()).expect("seconds")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no arguments")]
+fn seed() -> u64 {
+    let other = std::env::var(OTHER_SEED).ok().map(|text| text.parse().expect("a number that is not 0"));
+    other.unwrap_or(SEED)
 }
 
 /// Lets things happen for a while. Nothing is waited for by it.

@@ -11,3 +11,4 @@ mod processes;
 mod site;
 mod store_refusals;
 mod store_verbs;
+mod wire;
