@@ -32,11 +32,8 @@ pub trait Shared: Send + Sync + fmt::Debug {
     fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>>;
 
     /// Runs of other programs, of one job or of all, as many as are wanted at most: those that run, and after them those
-    /// that have ended last. The one that was started last comes first. What cannot be read is left out. Where others
-    /// leave nothing to be read, there are none.
-    fn foreign_runs<'a>(&'a self, _job: Option<&'a str>, _limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
+    /// that have ended last. The one that was started last comes first. What cannot be read is left out.
+    fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>>;
 }
 
 /// A job as it stands where others write as well.
