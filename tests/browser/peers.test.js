@@ -44,7 +44,7 @@ test("runs of Cronken's nodes are shown, with their hosts and last lines, and ke
     await page.locator(`tr[data-run="${made.id}"] .state.success`).waitFor();
     assert.ok(await page.getByText("Run by Cronken's own nodes").isHidden(), "there are none yet");
     theirs("a1", "report", "running", {});
-    theirs("b2", HOSTILE, "fail", { retcode: 3, output: `one\n${HOSTILE}\n`, duration: "1.5" });
+    theirs("b2", HOSTILE, "fail", { retcode: 3, output: `one\n${HOSTILE}\n`, duration: 1.5 });
     const running = page.locator('tr[data-peer-run="a1"]');
     await running.waitFor();
     assert.match(await running.innerText(), /report\s+running[\s\S]*on draco/);
