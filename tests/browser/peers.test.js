@@ -53,7 +53,6 @@ test("runs of Cronken's nodes are shown, with their hosts and last lines, and ke
     await failed.getByText("Last lines").click();
     await failed.locator("pre").getByText(HOSTILE).waitFor();
     assert.equal(await page.locator("#view img").count(), 0);
-    if (process.env.PICTURE) await page.screenshot({ path: process.env.PICTURE });
 
     await running.getByRole("link", { name: "report" }).click();
     await page.locator("h1").getByText("report").waitFor();
