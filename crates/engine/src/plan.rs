@@ -109,6 +109,11 @@ impl Plan {
         self.times.get(item).map(|slot| slot.at)
     }
 
+    /// When something was due before it was put off, and for which occurrence.
+    pub fn due(&self, item: &Item) -> Option<(Instant, Instant)> {
+        self.times.get(item).map(|slot| (slot.due, slot.nominal))
+    }
+
     /// When the first is to be done.
     pub fn first(&self) -> Option<Instant> {
         let firsts = [self.claims.first(), self.looks.first()];
@@ -217,6 +222,7 @@ mod tests {
         let mut plan = Plan::default();
         plan.put_for(fire("a"), second(10), second(9));
         plan.put_off(fire("a"), second(12), second(10), second(9));
+        assert_eq!((plan.at(&fire("a")), plan.due(&fire("a"))), (Some(second(12)), Some((second(10), second(9)))));
         assert_eq!((plan.take_due(second(11), 9, 9), plan.first()), (vec![], Some(second(12))));
         assert_eq!(plan.take_due(second(12), 9, 9), [(fire("a"), second(10), second(9))]);
     }

@@ -120,8 +120,7 @@ impl Node {
             Key::Run(run) => Item::Wake(*run),
             _ => return false,
         };
-        // What is in the plan is late because there is much to do, or waits for a reason.
-        if self.plan.at(&item).is_some() {
+        if self.is_planned(&item, obligation.at, now) {
             return false;
         }
         // Others look as well, and one of them is enough.
@@ -133,6 +132,15 @@ impl Node {
         self.found.insert(item.clone());
         self.plan.put_for(item, now, obligation.at);
         true
+    }
+
+    /// Whether something is in the plan that should have been done: it is late because there is much to do, or waits for
+    /// a reason, which is looked at again within a minute. What is there for a later time was due then, before somebody
+    /// else changed it and was not heard.
+    fn is_planned(&self, item: &Item, at: Instant, now: Instant) -> bool {
+        let Some((due, nominal)) = self.plan.due(item) else { return false };
+        let is_later_occurrence = matches!(item, Item::Fire(..)) && nominal > at;
+        !is_later_occurrence && due <= now.plus(Self::WATCH_EVERY)
     }
 
     fn repaired(&self, key: &Key, late: Span) {

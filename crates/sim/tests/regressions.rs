@@ -64,3 +64,10 @@ fn a_backlog_ended_before_it_began() {
 fn a_time_before_the_job_had_no_outcome() {
     holds(&[101_989]);
 }
+
+/// Its schedule was changed to an earlier time by a node that died then, and the other did not hear of it: it was in the
+/// plan of that one, for the later time.
+#[test]
+fn an_earlier_time_was_taken_for_planned() {
+    holds(&[205_396]);
+}
