@@ -20,9 +20,17 @@ pub(crate) const RIGHTS: &str = "the user may not do this; see its ACL rules";
 /// What servers say of a user whose rights end inside a script.
 const INSIDE_SCRIPT: &str = "The user executing the script can't";
 
+/// What is said of a Cluster whose slots are being moved.
+const MOVING: &str = "the Cluster is changing";
+/// What servers say of a script that wants a key which is on its way to another server, or is there already.
+const ELSEWHERE: &str = "access a non local key";
+
 /// What the error that a server answered with means.
 pub(crate) fn answered(server: &str, error: &ServerError) -> Fault {
     let text = text(error);
+    if text.contains(ELSEWHERE) {
+        return Fault::Away(format!("{server}: {MOVING} ({text})"));
+    }
     if let Some((_, words)) = text.split_once(BROKEN) {
         let words = words.split(PLACE).next().unwrap_or(words);
         return Fault::Broken(format!("{server}: {words}"));
@@ -35,7 +43,7 @@ pub(crate) fn answered(server: &str, error: &ServerError) -> Fault {
         "NOREPLICAS" => Fault::ReadOnly(told("Redis waits for replicas; see min-replicas-to-write")),
         "LOADING" => Fault::Away(told("Redis is still reading its data")),
         "MASTERDOWN" => Fault::Away(told("this server is a replica that has lost its master")),
-        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(told("the Cluster is changing")),
+        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(told(MOVING)),
         "MOVED" | "ASK" => Fault::Away(told("the keys have moved to another server of the Cluster")),
         "BUSY" => Fault::Away(told("Redis is busy with a script")),
         "NOAUTH" | "WRONGPASS" => Fault::Broken(told(PASSWORD)),
@@ -135,6 +143,8 @@ mod tests {
             ("CLUSTERDOWN Hash slot not served", "Away"),
             ("TRYAGAIN Multiple keys request during rehashing of slot", "Away"),
             ("MOVED 3999 127.0.0.1:6381", "Away"),
+            ("ERR Script attempted to access a non local key in a cluster node script: f_1", "Away"),
+            ("ERR CRONHOLD-BROKEN the key k cannot be used: ERR Script attempted to access a non local key", "Away"),
             ("BUSY Redis is busy running a script.", "Away"),
             ("WRONGPASS invalid username-password pair or user is disabled.", "Broken"),
             ("NOAUTH Authentication required.", "Broken"),

@@ -144,6 +144,8 @@ local function standing(client, known)
   -- One that has committed left its field with the first commit: a field that is not there was lost with it.
   local has_own = not own or (tonumber(meta[3] or '0') or 0) >= own
   if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq, nil, has_peers end
+  -- Mostly this key is not there. In a slot that moves to another server of a Cluster such a key may be there, which is
+  -- an error: it ends the script here, before half of something is written.
   local healing = redis.call('PTTL', HEALING)
   if healing ~= -2 then return { 'healing', healing }, seq, nil, has_peers end
   return nil, seq, by, has_peers

@@ -55,6 +55,29 @@ impl ClusterSet {
         })
     }
 
+    /// Moves the slot of a key to another server, key by key. Calls `between` before the first and after every one.
+    pub fn move_slot(&self, key: &str, to: usize, mut between: impl FnMut()) {
+        let (old, new) = (&self.servers[self.master_of(key)], &self.servers[to]);
+        let slot = old.cli(&["CLUSTER", "KEYSLOT", key]);
+        let [old_id, new_id] = [old, new].map(|server| server.cli(&["CLUSTER", "MYID"]));
+        let done = |server: &Server, words: &[&str]| assert_eq!(server.cli(words), "OK", "{words:?}");
+        done(new, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &old_id]);
+        done(old, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &new_id]);
+        between();
+        let port = new.port().to_string();
+        loop {
+            let next = old.cli(&["CLUSTER", "GETKEYSINSLOT", &slot, "1"]);
+            if next.is_empty() {
+                break;
+            }
+            done(old, &["MIGRATE", "127.0.0.1", &port, &next, "0", "5000"]);
+            between();
+        }
+        for server in [new, old] {
+            done(server, &["CLUSTER", "SETSLOT", &slot, "NODE", &new_id]);
+        }
+    }
+
     fn alive(&self) -> Option<&Server> {
         self.servers.iter().find(|server| server.cli(&["PING"]) == "PONG")
     }

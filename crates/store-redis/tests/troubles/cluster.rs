@@ -1,9 +1,11 @@
 //! A Cluster whose masters fail. All keys are in one slot, so that one of them has everything.
 
+use cronhold_core::decision::{Change, Take};
 use cronhold_core::record::Key;
+use cronhold_store::{Fault, Refusal};
 use cronhold_store_redis::testing::ClusterSet;
 
-use crate::hand::{Hand, counter, job_id};
+use crate::hand::{Hand, counter, job_id, lock, running};
 
 #[test]
 fn the_master_of_the_slot_is_replaced() {
@@ -28,5 +30,43 @@ fn another_namespace_is_in_another_slot() {
     });
     for hand in &hands {
         assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    }
+}
+
+/// While a slot moves, some of its keys are here and some are there, and what is not here may be there: nothing is written
+/// half, and nothing counts as gone.
+#[test]
+fn the_slot_is_moved_to_another_server() {
+    let set = ClusterSet::start(false);
+    let mut hand = Hand::new(&set.url_with("timeout=500ms"));
+    hand.put(counter("a", 1)).unwrap();
+    let (run, record) = running("a", 1);
+    let take = |name: &str| vec![Take { lock: lock(name), holder: run, ttl: None }];
+    hand.write(Change::Put(record.clone()), take("one")).unwrap();
+
+    let to = (set.master_of("{cronken}") + 1) % set.servers.len();
+    let mut faults = Vec::new();
+    set.move_slot("{cronken}", to, || {
+        for (job, names) in [("b", ["two", "three"]), ("c", ["four", "five"])] {
+            for name in names {
+                match hand.write(Change::Put(counter(job, 7)), take(name)) {
+                    Err(Refusal::Fault(fault)) => faults.push(fault),
+                    other => panic!("{other:?}: it was written while the slot moves"),
+                }
+            }
+        }
+    });
+    assert!(!faults.is_empty());
+    for fault in &faults {
+        assert!(matches!(fault, Fault::Away(_)), "{fault}");
+    }
+    hand.put_in_time(&counter("d", 1));
+    assert_eq!(set.master_of("{cronken}"), to);
+    let found = |name: &str| hand.get(&Key::JobState(job_id(name)));
+    assert_eq!(found("a"), Some(counter("a", 1)));
+    assert_eq!((found("b"), found("c"), found("d")), (None, None, Some(counter("d", 1))));
+    assert_eq!(hand.get(&Key::Run(run)), Some(record));
+    for (name, is_held) in [("one", true), ("two", false), ("three", false), ("four", false), ("five", false)] {
+        assert_eq!(hand.get(&Key::Lock(lock(name))).is_some(), is_held, "{name}");
     }
 }
