@@ -44,7 +44,7 @@ impl Node {
         }
         if let Some((asked, heard, nodes)) = nodes {
             let now = self.look_at_clock();
-            self.note_own_record(&nodes, now);
+            self.note_own_record(&nodes, asked, now);
             self.members.see(nodes, asked, heard, now);
             self.count_members();
         }
@@ -60,10 +60,12 @@ impl Node {
     }
 
     /// What others have said to this node, and whether somebody else has its identity.
-    fn note_own_record(&mut self, nodes: &[Arc<NodeRecord>], now: Instant) {
+    fn note_own_record(&mut self, nodes: &[Arc<NodeRecord>], asked: Span, now: Instant) {
         let Some(own) = nodes.iter().find(|node| node.id == self.me.node) else { return };
         if own.incarnation == self.me.incarnation {
-            self.note_draining(own.draining, now);
+            if asked >= self.drain_heard {
+                self.note_draining(own.draining, now);
+            }
         } else if own.incarnation > self.me.incarnation && !self.is_stopping {
             self.ports.feed.tell(&News::Replaced);
             self.beacon.go_dark();

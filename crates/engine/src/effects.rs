@@ -197,7 +197,10 @@ impl Node {
             Change::Put(Record::JobState(state)) if !state.pauses.is_paused() => {
                 self.wake_resting(Some(&state.job), now);
             }
-            Change::Put(Record::Node(node)) if node.id == self.me.node => self.note_draining(node.draining, now),
+            Change::Put(Record::Node(node)) if node.id == self.me.node => {
+                self.drain_heard = self.ports.clock.uptime();
+                self.note_draining(node.draining, now);
+            }
             _ => {}
         }
     }

@@ -139,6 +139,8 @@ pub(crate) struct Node {
     pub(crate) unheard: BTreeSet<Key>,
     /// Whether so much was changed that everything has to be looked at.
     pub(crate) has_lost_touch: bool,
+    /// When this node heard last by a record whether it drains. What was asked for before may be older.
+    pub(crate) drain_heard: Span,
     /// Whether this start of the node is still to be an occurrence for schedules that want that.
     pub(crate) is_to_begin: bool,
     pub(crate) allowance: Allowance,
@@ -259,6 +261,7 @@ impl Node {
             empty: BTreeMap::new(),
             unheard: BTreeSet::new(),
             has_lost_touch: false,
+            drain_heard: Span::ZERO,
             is_to_begin: false,
             allowance: Allowance::default(),
             rush: 0,

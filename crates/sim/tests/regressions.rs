@@ -71,3 +71,9 @@ fn a_time_before_the_job_had_no_outcome() {
 fn an_earlier_time_was_taken_for_planned() {
     holds(&[205_396]);
 }
+
+/// It had asked who is there before it was told to drain, and the answer came afterwards.
+#[test]
+fn an_old_answer_ended_draining() {
+    holds(&[302_882]);
+}
