@@ -13,6 +13,9 @@ const ANSWERS_MAX: usize = 8;
 const DRIFT: u64 = 5_000;
 /// A node that is less sure of the time than this claims nothing.
 pub(crate) const UNSURE: Span = Span::from_millis(500);
+/// Nor does one that has not heard the store's time for so long, because it stood still or the store was away: the store's
+/// clock may have been set meanwhile.
+const UNHEARD: Span = Span::from_secs(6);
 /// It looks again after this.
 const LOOK_AGAIN: Span = Span::from_millis(250);
 
@@ -86,7 +89,8 @@ impl StoreClock {
         if left.is_zero() {
             self.hold_until = None;
         }
-        let is_unsure = self.best(uptime).is_none_or(|answer| answer.error(uptime) > UNSURE);
+        let is_old = self.answers.back().is_none_or(|latest| uptime.minus(latest.at) > UNHEARD);
+        let is_unsure = is_old || self.best(uptime).is_none_or(|answer| answer.error(uptime) > UNSURE);
         let wait = if is_unsure { left.max(LOOK_AGAIN) } else { left };
         (!wait.is_zero()).then_some(wait)
     }
@@ -135,6 +139,17 @@ mod tests {
         clock.answered(up(14_000), up(14_010), day(4_005));
         let (now, step) = clock.look(up(14_005));
         assert_eq!((now, step.map(|step| step.forward)), (day(4_005), Some(false)), "after a step time may go back");
+    }
+
+    /// A node that stood still comes back with a time that was right before.
+    #[test]
+    fn an_old_answer_is_none() {
+        let mut clock = StoreClock::default();
+        clock.answered(up(0), up(10), day(5));
+        assert_eq!(clock.hold(up(6_000)), None);
+        assert_eq!(clock.hold(up(6_006)), Some(LOOK_AGAIN));
+        clock.answered(up(80_000), up(80_010), day(45_005));
+        assert_eq!(clock.hold(up(80_010)), Some(HOLD), "it went back meanwhile");
     }
 
     #[test]

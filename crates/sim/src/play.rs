@@ -23,7 +23,7 @@ use crate::weather::Weather;
 use crate::workload::Workload;
 
 /// How long it may take until everything has come to rest.
-const REST_MAX: Span = Span::from_secs(12 * 3_600);
+const REST_MAX: Span = Span::from_secs(48 * 3_600);
 /// Once quiet, it must stay so for two passes of the watchdog.
 const QUIET: Span = Span::from_secs(130);
 /// Whether everything has come to rest is looked at this often.
@@ -152,9 +152,15 @@ impl Play {
         self.agenda.clear();
         self.end_trouble();
         let limit = self.plot.until.plus(REST_MAX);
-        self.run_until(limit, |play| play.stage.ask(Mirror::is_quiet) && play.workload.resume().is_none())?;
-        let limit = self.stage.time.now().plus(QUIET);
-        self.run_until(limit, |_| false)?;
+        let is_quiet = |play: &Self| play.stage.ask(Mirror::is_quiet) && play.workload.resume().is_none();
+        loop {
+            self.run_until(limit, is_quiet)?;
+            self.run_until(self.stage.time.now().plus(QUIET), |_| false)?;
+            // Something may have become due just then, and takes its time.
+            if is_quiet(self) || self.stage.time.now() >= limit {
+                break;
+            }
+        }
         self.stage.rested();
         self.stage.finding().map_or(Ok(()), Err)
     }

@@ -90,7 +90,7 @@ impl Stage {
         self.tell(&mut told, |court, scene| court.beaten(scene, node));
     }
 
-    /// A node looks at the list of nodes.
+    /// A node has heard who is there.
     pub(crate) fn saw_nodes(&self, machine: usize) {
         self.tell(&mut self.told(), |court, scene| court.saw_nodes(scene, node_id(machine)));
     }

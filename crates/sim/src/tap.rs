@@ -15,7 +15,6 @@ use crate::stage::Stage;
 pub(crate) struct Tap {
     store: MemoryStore,
     stage: Stage,
-    machine: usize,
     who: String,
     is_shared: bool,
 }
@@ -23,7 +22,7 @@ pub(crate) struct Tap {
 impl Tap {
     /// A handle for a machine.
     pub(crate) fn new(store: MemoryStore, stage: Stage, machine: usize, is_shared: bool) -> Self {
-        Self { store, stage, machine, who: machine_name(machine), is_shared }
+        Self { store, stage, who: machine_name(machine), is_shared }
     }
 
     async fn tell_time(&self) {
@@ -82,7 +81,6 @@ impl Wrapper for Tap {
         Box::pin(async move {
             if matches!(query, Query::Nodes { .. }) {
                 self.tell_time().await;
-                self.stage.saw_nodes(self.machine);
             }
             self.store.page(query, limit).await
         })

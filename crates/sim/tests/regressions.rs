@@ -77,3 +77,9 @@ fn an_earlier_time_was_taken_for_planned() {
 fn an_old_answer_ended_draining() {
     holds(&[302_882]);
 }
+
+/// A node stood still while the store's clock was set back, and claimed by the time that it knew before.
+#[test]
+fn a_node_that_stood_still_went_by_an_old_time() {
+    holds(&[310_066]);
+}

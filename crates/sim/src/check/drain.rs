@@ -1,5 +1,5 @@
-//! A node that drains starts nothing any more, as soon as it can know: it looks at the list of nodes with each beat, and
-//! when it looks a second time it must have heard the answer to the first.
+//! A node that drains starts nothing any more, as soon as it can know: it asks for the list of nodes with each beat. The
+//! first answer that it hears may be to what it had asked before, the second is not.
 
 use std::collections::BTreeMap;
 
