@@ -232,14 +232,12 @@ impl Beacon {
         kill_at
     }
 
-    /// A program of an earlier life may be here: its lease is extended with the next beat.
+    /// A program of an earlier life may be here: its lease is extended with the next beat, which comes at once, because
+    /// nobody knows how long ago that life ended.
     pub(crate) fn take_over(&self, run: &Run) {
         let Some(span) = run.terms.lease.filter(|_| self.is_shared) else { return };
-        let mut inner = self.lock();
-        let lease = inner.leases.entry(run.id).or_insert_with(|| Lease::new(span, run.lock.clone()));
-        let renewed_within = lease.of_lock();
-        drop(inner);
-        self.renew_within(renewed_within);
+        self.lock().leases.entry(run.id).or_insert_with(|| Lease::new(span, run.lock.clone()));
+        self.hurry();
     }
 
     /// Sees to it that the next beat comes in time for a lock that lasts so long. When beats come as often as that

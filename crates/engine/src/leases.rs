@@ -5,6 +5,10 @@ use cronhold_core::policy::lease::{STALE_MIN, margin};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
+/// Of a lease that is no longer than this every extension is told: a daemon that is started again has little time to
+/// extend it itself.
+const SHORT: Span = Span::from_secs(15);
+
 /// The lease of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
@@ -46,7 +50,8 @@ impl Lease {
     /// The same, if what was told last is not good for long any more.
     pub(crate) fn worth_telling(&mut self, answered: Option<Span>, uptime: Span) -> Option<Span> {
         let kill_at = self.kill_at(answered)?;
-        let enough = Span::from_micros(self.span.max(STALE_MIN).micros() / 3 * 2);
+        let span = self.span.max(STALE_MIN);
+        let enough = if span <= SHORT { span } else { Span::from_micros(span.micros() / 3 * 2) };
         let is_short = self.told.is_none_or(|told| told < kill_at && told.minus(uptime) < enough);
         is_short.then(|| self.tell(answered)).flatten()
     }
@@ -95,6 +100,9 @@ mod tests {
         assert_eq!(millis(lease.tell(Some(up(5_000)))), Some(14_500), "the beat is older");
         lease.taken(up(4_000));
         assert_eq!(millis(lease.tell(Some(up(9_000)))), Some(15_500), "a renewal that comes late changes nothing");
+        assert_eq!(millis(lease.worth_telling(Some(up(11_000)), up(11_010))), None, "its lock was not renewed");
+        lease.taken(up(11_000));
+        assert_eq!(millis(lease.worth_telling(Some(up(11_000)), up(11_010))), Some(20_500), "every second counts");
         // However short the lock, a node is given some beats, but the lock is not.
         let mut short = Lease::new(up(2_000), Some(lock));
         short.taken(up(1_000));

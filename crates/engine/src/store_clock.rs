@@ -135,6 +135,7 @@ mod tests {
         let (now, step) = clock.look(up(4_005));
         assert_eq!((now, step.map(|step| (step.forward, step.by.secs()))), (day(61_005), Some((true, 55))));
         assert_eq!(clock.hold(up(4_010)).map(Span::secs), Some(9));
+        clock.answered(up(12_000), up(12_010), day(69_005));
         assert_eq!((clock.look(up(13_010)).1, clock.hold(up(13_010))), (None, None));
         clock.answered(up(14_000), up(14_010), day(4_005));
         let (now, step) = clock.look(up(14_005));

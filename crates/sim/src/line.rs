@@ -150,8 +150,7 @@ impl Store for Line {
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         let (asked, is_of_nodes) = (query.clone(), matches!(query, Query::Nodes { .. }));
         Box::pin(async move {
-            let answer =
-                self.call(Kind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
+            let answer = self.call(Kind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
             let page = answer.await?;
             if is_of_nodes {
                 self.stage.saw_nodes(self.machine);
