@@ -49,7 +49,9 @@ impl Node {
             self.count_members();
         }
         match fault {
-            Some(fault) => self.note_trouble(Some(fault)),
+            // Beats are tried more often than anything else: if each put that off once more, it would never be tried.
+            Some(fault) if self.away.is_none() => self.note_trouble(Some(fault)),
+            Some(_) => {}
             None => {
                 self.note_trouble(None);
                 if self.world.is_shared {

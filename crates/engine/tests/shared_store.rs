@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Answer;
 use cronhold_core::job::{Job, Program};
-use cronhold_core::record::{Actor, Key, LockName, Record, Source};
+use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
-use cronhold_engine::{Clerk, Clock, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Task};
+use cronhold_engine::{Clerk, Clock, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
-use cronhold_store::{MemoryStore, Pending, Store};
+use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 const NODE: NodeId = NodeId::from_bits(7);
@@ -80,6 +80,39 @@ impl Feed for Around {
     }
 }
 
+/// A store that has no room for a while.
+#[derive(Debug)]
+struct Full {
+    store: MemoryStore,
+    is_full: Arc<AtomicBool>,
+}
+
+impl Full {
+    fn fault(&self) -> Option<Fault> {
+        self.is_full.load(Ordering::Relaxed).then(|| Fault::ReadOnly("no room".to_owned()))
+    }
+}
+
+impl Wrapper for Full {
+    fn inside(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+        match self.fault() {
+            Some(fault) => Box::pin(async move { vec![Err(fault.into()); units.len()] }),
+            None => self.store.commit(units),
+        }
+    }
+
+    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+        match self.fault() {
+            Some(fault) => Box::pin(async { Err(fault) }),
+            None => self.store.beat(node, locks),
+        }
+    }
+}
+
 fn world() -> World {
     World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
 }
@@ -89,6 +122,7 @@ struct Rig {
     time: Arc<Time>,
     around: Arc<Around>,
     store: MemoryStore,
+    is_full: Arc<AtomicBool>,
     handle: Handle,
     engine: Pin<Box<dyn Future<Output = ()>>>,
 }
@@ -100,16 +134,17 @@ impl Rig {
         let of_store = Arc::clone(&time);
         let store = MemoryStore::new(Arc::new(move || START.plus(of_store.passed())));
         let around = Arc::new(Around::default());
+        let is_full = Arc::new(AtomicBool::new(false));
         let ports = Ports {
             clock: Arc::clone(&time) as _,
             entropy: Arc::clone(&around) as _,
-            store: Arc::new(store.clone()),
+            store: Arc::new(Full { store: store.clone(), is_full: Arc::clone(&is_full) }),
             outside: Arc::clone(&around) as _,
             feed: Arc::clone(&around) as _,
         };
         let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());
         let engine = Box::pin(async move { engine.run().await.expect("the store works") });
-        Self { time, around, store, handle, engine }
+        Self { time, around, store, is_full, handle, engine }
     }
 
     /// Lets time pass until something is there.
@@ -131,13 +166,16 @@ impl Rig {
     }
 
     fn ask(&mut self, command: Command) -> Answer {
+        self.try_to_ask(command).expect("it can be done")
+    }
+
+    fn try_to_ask(&mut self, command: Command) -> Result<Answer, Refused> {
         let handle = self.handle.clone();
         let mut asking = pin!(handle.ask(Actor::Operator("anna".to_owned()), command));
-        let answer = self.until(|_, context| match asking.as_mut().poll(context) {
+        self.until(|_, context| match asking.as_mut().poll(context) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
-        });
-        answer.expect("it can be done")
+        })
     }
 
     fn record(&self, key: Key) -> Option<Record> {
@@ -217,4 +255,21 @@ fn what_a_clerk_makes_is_started_at_once() {
     });
     let late = Span::from_micros(rig.time.passed().micros() - made.micros());
     assert!(late < Span::from_secs(5), "{late}");
+}
+
+/// Beats fail more often than anything else is tried. Whoever asks is told all the same, and within seconds.
+#[test]
+fn who_asks_while_nothing_can_be_written_is_told() {
+    let mut rig = Rig::new(0);
+    let pause = || Command::Pause { job: None, why: String::new() };
+    rig.pass(Span::from_secs(5));
+    rig.is_full.store(true, Ordering::Relaxed);
+    rig.pass(Span::from_secs(60));
+    for _ in 0..3 {
+        let asked = rig.time.passed();
+        assert_eq!(rig.try_to_ask(pause()), Err(Refused::Failed(Fault::ReadOnly("no room".to_owned()))));
+        assert!(rig.time.passed().minus(asked) <= Span::from_secs(6), "it waited {}", rig.time.passed().minus(asked));
+    }
+    rig.is_full.store(false, Ordering::Relaxed);
+    assert_eq!(rig.ask(pause()), Answer::Done);
 }

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_api::{FileMistake, Reloaded};
+use cronhold_core::command::Command;
+use cronhold_core::decision::Answer;
+use cronhold_core::record::Actor;
 use cronhold_core::{JobId, NodeId, World};
-use cronhold_engine::{Clock, Handle};
+use cronhold_engine::{Clock, Handle, Refused};
+use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store};
 
 use crate::Feed;
@@ -60,7 +64,15 @@ pub struct MistakeAt {
     pub mistake: FileMistake,
 }
 
+/// What the node cannot begin with in this time is not done at all: whoever asked has given up soon after that.
+const ASK_WITHIN: Span = Span::from_secs(20);
+
 impl App {
+    /// Asks the node for something.
+    pub(crate) async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
+        self.node.ask_within(actor, command, ASK_WITHIN).await
+    }
+
     /// Whether the node has taken up everything.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)

@@ -61,7 +61,7 @@ pub(crate) async fn control(
 
 /// Asks the node. What is so already is done.
 async fn ask(app: &App, actor: Actor, command: Command) -> Result<(), Denied> {
-    match app.node.ask(actor, command).await {
+    match app.ask(actor, command).await {
         Ok(_) => Ok(()),
         Err(Refused::Rejected(rejection)) if rejection.is_so_already() => Ok(()),
         Err(refused) => Err(refused.into()),

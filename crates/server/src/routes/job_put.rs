@@ -64,7 +64,7 @@ pub(crate) async fn put(
     let job = read(&app, &id, text).await?;
     let uid = new_uid(&app);
     let command = Command::PutJob { id: id.clone(), job, source: Source::Api, uid, provided };
-    app.node.ask(actor, command).await?;
+    app.ask(actor, command).await?;
     // Someone may have removed it since.
     let record = find(&app, &id).await?.ok_or(Rejection::NoJob(id))?;
     let mut response = told(&app, &record).await?;

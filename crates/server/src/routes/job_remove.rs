@@ -34,7 +34,7 @@ pub(crate) async fn remove(
         None => Provided::Any,
     };
     let source = source(&app, &id).await?;
-    app.node.ask(actor, Command::RemoveJob { id, source, provided }).await?;
+    app.ask(actor, Command::RemoveJob { id, source, provided }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn undrain(
 /// Lets a node drain or not, and answers with what it is then.
 async fn set(app: &App, actor: Actor, name: &str, on: bool) -> Result<Drained, Denied> {
     let id = find_node(&*app.store, name).await?.id;
-    let answer = app.node.ask(actor, Command::Drain { node: id, on }).await?;
+    let answer = app.ask(actor, Command::Drain { node: id, on }).await?;
     let stored = app.store.load(&[Key::Node(id)]).await?.into_iter().flatten().next();
     let Some(Record::Node(node)) = stored.map(|stored| stored.record) else { return Err(Rejection::NoNode(id).into()) };
     let now = app.store.time().await?;

@@ -57,7 +57,7 @@ pub(crate) async fn resume(
     OfJob(id): OfJob,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<StatusCode, Denied> {
-    app.node.ask(actor, Command::Resume { job: Some(id) }).await?;
+    app.ask(actor, Command::Resume { job: Some(id) }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn resume_all(
     Caller(actor): Caller,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<StatusCode, Denied> {
-    app.node.ask(actor, Command::Resume { job: None }).await?;
+    app.ask(actor, Command::Resume { job: None }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -88,6 +88,6 @@ async fn begin(app: &App, Caller(actor): Caller, job: Option<JobId>, why: String
     if why.len() > WHY_MAX {
         return Err(Denied::new(Code::Invalid, format!("`why` can have at most {WHY_MAX} bytes")));
     }
-    app.node.ask(actor, Command::Pause { job, why }).await?;
+    app.ask(actor, Command::Pause { job, why }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

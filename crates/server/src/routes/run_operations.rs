@@ -44,7 +44,7 @@ async fn operate(
     command: impl FnOnce(RunId) -> Command,
 ) -> Result<Json<Run>, Denied> {
     let id = find_run(&*app.store, name).await?.id;
-    app.node.ask(actor, command(id)).await?;
+    app.ask(actor, command(id)).await?;
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
     Ok(Json(node_names::tell(&*app.store, &run).await?))
 }

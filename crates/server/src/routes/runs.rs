@@ -203,7 +203,7 @@ pub(super) async fn ask_for_run(
     command: Command,
 ) -> Result<Response, Denied> {
     let was_there = load_run(&*app.store, id).await?.is_some();
-    let answer = app.node.ask(actor, command).await?;
+    let answer = app.ask(actor, command).await?;
     let Answer::Run { id, number } = answer else {
         return Err(Denied::new(Code::Internal, "a run was asked for, and the answer is something else"));
     };
