@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     /// What to do with occurrences that were missed
     #[arg(long, value_name = "POLICY")]
     catch_up: Option<CatchUp>,
-    /// Name of a lock that only one run holds at a time; jobs can share it
+    /// Name of a lock that only one run holds at a time, which jobs can share; `true` for one of its own
     #[arg(long, value_name = "NAME")]
     lock: Option<String>,
     /// How long a run may take, such as 90m
@@ -79,7 +79,7 @@ impl Settings {
         set("labels", (!self.labels.is_empty()).then(|| json!(self.labels)));
         set("overlap", self.overlap.map(|overlap| word(&overlap)));
         set("catch_up", self.catch_up.map(|catch_up| word(&catch_up)));
-        set("lock", self.lock.as_ref().map(|lock| json!(lock)));
+        set("lock", self.lock.as_deref().map(lock));
         set("cwd", self.cwd.as_ref().map(|cwd| json!(cwd)));
         if let Some(text) = &self.timeout {
             Span::parse(text).map_err(|error| Failure::flag("--timeout", error))?;
@@ -169,6 +169,11 @@ fn word(value: &impl ValueEnum) -> Value {
     json!(value.to_possible_value().map(|value| value.get_name().to_owned()))
 }
 
+/// A lock as files have it: a name, or whether the job has one of its own.
+fn lock(text: &str) -> Value {
+    text.parse::<bool>().map_or_else(|_| json!(text), |has_own| json!(has_own))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -216,6 +221,14 @@ mod tests {
             &["--attempts", "3", "--timeout", "90m", "--overlap", "queue", "--catch-up", "none", "0 6 * * *"],
         ];
         insta::assert_snapshot!(keys(&args.concat(), old).expect("good flags"));
+    }
+
+    #[test]
+    fn a_lock_is_as_in_files() {
+        for (flag, expected) in [("true", "true"), ("false", "false"), ("database", "\"database\"")] {
+            let keys = keys(&["--lock", flag, "@daily"], Keys::new()).expect("good flags");
+            assert!(keys.contains(&format!("\"lock\":{expected}")), "{keys}");
+        }
     }
 
     #[test]
