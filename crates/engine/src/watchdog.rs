@@ -106,11 +106,13 @@ impl Node {
         }
     }
 
-    /// Puts an obligation into the plan, if it is not there and not at rest.
+    /// Puts an obligation into the plan, if it is not there and not at rest. On a store that others share the end of a
+    /// pause may not have been heard, so that what rests is looked at, too; but nothing is wrong with it.
     fn repair(&mut self, obligation: &Obligation, now: Instant) -> bool {
+        let mut is_resting = false;
         let item = match &obligation.key {
             Key::Cursor(job, schedule) => {
-                let is_resting = self.resting.has_schedule(job, schedule);
+                is_resting = self.resting.has_schedule(job, schedule);
                 if is_resting && !self.ports.store.is_shared() {
                     return false;
                 }
@@ -128,8 +130,10 @@ impl Node {
             return false;
         }
         self.desk.forget(&obligation.key);
-        self.repaired(&obligation.key, now.since(obligation.at));
-        self.found.insert(item.clone());
+        if !is_resting {
+            self.repaired(&obligation.key, now.since(obligation.at));
+            self.found.insert(item.clone());
+        }
         self.plan.put_for(item, now, obligation.at);
         true
     }
