@@ -29,6 +29,8 @@ pub(crate) struct Ending {
     is_lease_over: bool,
     /// When the grace of a stop ends.
     stop: Option<u64>,
+    /// Whether the signal of that stop is still to be sent.
+    must_ask: bool,
     is_killing: bool,
     /// How its first process ended, while others of its tree are still there.
     exit: Option<Exit>,
@@ -43,8 +45,8 @@ pub(crate) struct Ending {
 pub(crate) enum Step {
     /// Nothing until [`Ending::due`].
     Wait,
-    /// Send the group this signal.
-    Signal(i32),
+    /// Look what lives, so that it stays known, and send the group the signal that asks it to end.
+    Ask,
     /// Look what lives, and kill it.
     Kill,
     /// Look whether anything lives.
@@ -61,6 +63,7 @@ impl Ending {
             was_warned: false,
             is_lease_over: false,
             stop: None,
+            must_ask: false,
             is_killing: false,
             exit: None,
             next_look: 0,
@@ -74,6 +77,7 @@ impl Ending {
         let kill_at = now.saturating_add(grace);
         self.signal = signal;
         self.stop = Some(self.stop.map_or(kill_at, |earlier| earlier.min(kill_at)));
+        self.must_ask = self.exit.is_none();
     }
 
     /// It is killed now.
@@ -100,6 +104,7 @@ impl Ending {
     /// Its first process has ended. True when the run is over with it; otherwise the rest of its tree has to end first.
     pub(crate) fn ended(&mut self, exit: Exit, now: u64) -> bool {
         self.exit = Some(exit);
+        self.must_ask = false;
         self.next_look = now;
         !self.is_ending()
     }
@@ -144,9 +149,12 @@ impl Ending {
         if self.exit.is_some() {
             return if self.next_look <= now { Step::Drain } else { Step::Wait };
         }
+        if std::mem::take(&mut self.must_ask) {
+            return Step::Ask;
+        }
         if self.warn_at().is_some_and(|warn_at| warn_at <= now) {
             (self.is_warned, self.was_warned) = (true, true);
-            return Step::Signal(self.signal);
+            return Step::Ask;
         }
         Step::Wait
     }
@@ -157,7 +165,8 @@ impl Ending {
             return Some(self.next_look);
         }
         let look = self.exit.map(|_| self.next_look);
-        [self.kill_at(), self.warn_at(), look].into_iter().flatten().min()
+        let ask = self.must_ask.then_some(0);
+        [self.kill_at(), self.warn_at(), look, ask].into_iter().flatten().min()
     }
 
     pub(crate) fn is_ending(&self) -> bool {
@@ -196,8 +205,10 @@ mod tests {
     fn a_stop_kills_after_its_grace_and_a_later_one_only_sooner() {
         let mut ending = ending(None);
         ending.stop(2, 50, 1_000);
+        assert_eq!((ending.due(), ending.step(1_000)), (Some(0), Step::Ask));
         assert_eq!((ending.due(), ending.step(1_049)), (Some(1_050), Step::Wait));
         ending.stop(TERM, 500, 1_010);
+        assert_eq!((ending.step(1_010), ending.signal()), (Step::Ask, TERM));
         assert_eq!(ending.due(), Some(1_050));
         assert_eq!(ending.step(1_050), Step::Kill);
         assert!(ending.looked(1_050));
@@ -209,7 +220,7 @@ mod tests {
     fn a_lease_warns_kills_and_can_be_extended() {
         let mut ending = ending(Some(1_000));
         assert_eq!((ending.due(), ending.step(899)), (Some(900), Step::Wait));
-        assert_eq!(ending.step(900), Step::Signal(TERM));
+        assert_eq!(ending.step(900), Step::Ask);
         assert_eq!((ending.due(), ending.step(901)), (Some(1_000), Step::Wait));
         ending.extend(2_000, 999);
         assert_eq!((ending.due(), ending.step(1_500)), (Some(1_900), Step::Wait));

@@ -2,9 +2,8 @@
 //! end; so they are killed first, and seen to be gone, before anybody is told that they are lost.
 
 use crate::journal::{Found, Left};
-use crate::protocol::RunKey;
 use crate::table::{Over, Table};
-use crate::tree::{self, Root, Snapshot};
+use crate::tree::{self, Snapshot, Tree};
 use crate::{KeeperError, clock, log};
 
 use rustix::process::Signal;
@@ -17,11 +16,11 @@ const LOOK: u64 = 5_000;
 /// What is known after an earlier keeper, with nothing of it alive.
 pub(crate) fn recover(found: &Found, boot: &str) -> Result<Table, KeeperError> {
     let mut table = Table::default();
-    let mut open: Vec<(RunKey, Root)> = Vec::new();
+    let mut open: Vec<Tree> = Vec::new();
     for (run, left) in &found.runs {
         match *left {
             Left::Open(root) => {
-                open.push((*run, root));
+                open.push(Tree::new(*run, root));
                 table.finish(*run, Over::Lost);
             }
             Left::Ended(end) => table.finish(*run, Over::Ended(end)),
@@ -30,17 +29,19 @@ pub(crate) fn recover(found: &Found, boot: &str) -> Result<Table, KeeperError> {
     }
     // No process survives a start of the machine, and numbers from before it name others now.
     if !open.is_empty() && found.boot.as_deref() == Some(boot) {
-        end_all(&open)?;
+        end_all(&mut open)?;
         log::line(&format!("an earlier keeper was lost with {} programs", open.len()));
     }
     Ok(table)
 }
 
-fn end_all(open: &[(RunKey, Root)]) -> Result<(), KeeperError> {
+fn end_all(open: &mut [Tree]) -> Result<(), KeeperError> {
     let give_up = clock::now() + GONE_WITHIN;
     loop {
-        let snapshot = Snapshot::take();
-        let members: Vec<_> = open.iter().flat_map(|(run, root)| snapshot.members(*run, *root)).collect();
+        let mut find =
+            |snapshot: &Snapshot| open.iter_mut().flat_map(|tree| tree.members(snapshot)).collect::<Vec<_>>();
+        let snapshot = tree::freeze(&mut find);
+        let members = find(&snapshot);
         let Some(first) = members.first() else { return Ok(()) };
         members.iter().for_each(|process| tree::send(process, Signal::KILL));
         if clock::now() > give_up {
@@ -56,7 +57,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::protocol::{End, Exit};
+    use crate::protocol::{End, Exit, RunKey};
 
     #[test]
     fn what_ended_stays_and_what_was_open_is_lost() {

@@ -8,6 +8,8 @@ use crate::ending::Ending;
 use crate::journal::Entry;
 use crate::outputs::Growth;
 use crate::protocol::{End, Program, RunKey, Stage};
+use crate::spawn::Spawned;
+use crate::tree::Tree;
 
 /// How many forgotten and refused runs are remembered. A launch is refused by itself some seconds after it was decided,
 /// so that only what was launched within those could come again.
@@ -18,7 +20,9 @@ const PAST_MAX: usize = 65_536;
 pub(crate) struct Living {
     pub(crate) pid: i32,
     /// The tick at which it began.
-    pub(crate) start: u64,
+    start: u64,
+    /// It, and all that belongs to it.
+    pub(crate) tree: Tree,
     /// Where its second stage tells what went wrong, until it is the program.
     pub(crate) report: Option<OwnedFd>,
     /// Whether its second stage has nothing left to do but to become the program.
@@ -52,8 +56,15 @@ pub(crate) struct Table {
 }
 
 impl Living {
-    pub(crate) fn new(pid: i32, start: u64, report: Option<OwnedFd>, growth: Growth, ending: Ending) -> Self {
-        Self { pid, start, report, is_prepared: false, growth, ending, due: None }
+    pub(crate) fn new(run: RunKey, spawned: Spawned, growth: Growth, ending: Ending) -> Self {
+        let Spawned { pid, start, report } = spawned;
+        let tree = Tree::new(run, Some((pid, start)));
+        Self { pid, start, tree, report, is_prepared: false, growth, ending, due: None }
+    }
+
+    /// Its process group, as long as its first process was not waited for: its number cannot be another's until then.
+    pub(crate) fn group(&self) -> Option<i32> {
+        self.ending.exit().is_none().then_some(self.pid)
     }
 }
 
@@ -206,7 +217,8 @@ mod tests {
     const RUN: RunKey = RunKey(1);
 
     fn living(lease: Option<u64>) -> Living {
-        Living::new(7, 1, None, Growth::new(OutputRule::default()), Ending::new(15, 0, lease))
+        let spawned = Spawned { pid: 7, start: 1, report: None };
+        Living::new(RUN, spawned, Growth::new(OutputRule::default()), Ending::new(15, 0, lease))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything that belongs to a run, found through `/proc`: its group, its session, what descends from it, and what
 //! carries its mark in its environment. Signals alone reach groups, and programs leave their group at will; so this file
-//! looks at all processes once for all runs that must end, and ends them one by one.
+//! looks at all processes once for all runs that must end, and ends them one by one. What was found once stays known,
+//! because a process whose parent has ended does not show any more whose it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,9 +14,11 @@ use crate::protocol::RunKey;
 pub(crate) const MARK: &str = "CRONHOLD_RUN_ID";
 /// No environment is longer than what the kernel takes for arguments and environment together in usual settings.
 const ENVIRONMENT_MAX: u64 = 8 * 1024 * 1024;
+/// So often it is looked for more that has to stand still. Who forks faster than that is caught by later looks.
+const FREEZES_MAX: usize = 16;
 
 /// A process as `/proc` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
@@ -32,13 +35,38 @@ pub(crate) struct Process {
 /// The process that a run began with, and the tick at which it did.
 pub(crate) type Root = Option<(i32, u64)>;
 
+/// The processes of a run.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    run: RunKey,
+    root: Root,
+    /// What lived at the last look, each with the tick at which it began.
+    known: BTreeSet<(i32, u64)>,
+}
+
 /// All processes of a moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     processes: BTreeMap<i32, Process>,
     children: BTreeMap<i32, Vec<i32>>,
+    /// By their group, their session and themselves.
+    near: BTreeMap<i32, BTreeSet<i32>>,
+    marked: BTreeMap<RunKey, Vec<i32>>,
     /// Ourselves.
     own: i32,
+}
+
+impl Tree {
+    pub(crate) fn new(run: RunKey, root: Root) -> Self {
+        Self { run, root, known: BTreeSet::new() }
+    }
+
+    /// What lives of it. It is known from now on, whatever becomes of its parents.
+    pub(crate) fn members(&mut self, snapshot: &Snapshot) -> Vec<Process> {
+        let members = snapshot.members(self);
+        self.known = members.iter().map(|process| (process.pid, process.start)).collect();
+        members
+    }
 }
 
 impl Snapshot {
@@ -57,39 +85,73 @@ impl Snapshot {
     fn new(processes: impl Iterator<Item = Process>, own: i32) -> Self {
         let processes: BTreeMap<i32, Process> = processes.map(|process| (process.pid, process)).collect();
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        let mut near: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
+        let mut marked: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
         for process in processes.values() {
             children.entry(process.parent).or_default().push(process.pid);
+            for leader in [process.pid, process.group, process.session] {
+                near.entry(leader).or_default().insert(process.pid);
+            }
+            if let Some(mark) = process.mark {
+                marked.entry(mark).or_default().push(process.pid);
+            }
         }
-        Self { processes, children, own }
+        Self { processes, children, near, marked, own }
     }
 
     /// What lives of a run.
-    pub(crate) fn members(&self, run: RunKey, root: Root) -> Vec<&Process> {
+    fn members(&self, tree: &Tree) -> Vec<Process> {
         let mut seen = BTreeSet::from([self.own]);
-        let mut found: Vec<&Process> = Vec::new();
-        let mut next: Vec<i32> =
-            self.processes.values().filter(|process| self.is_seed(process, run, root)).map(|seed| seed.pid).collect();
+        let mut found: Vec<Process> = Vec::new();
+        let mut next = self.seeds(tree);
         while let Some(pid) = next.pop() {
             let Some(process) = self.processes.get(&pid).filter(|_| seen.insert(pid)) else { continue };
-            found.push(process);
+            found.push(*process);
             next.extend(self.children.get(&pid).into_iter().flatten());
         }
         found.retain(|process| !process.is_dead);
         found
     }
 
-    /// Whether a process is one of the run by what it is itself, whoever its parent is.
-    fn is_seed(&self, process: &Process, run: RunKey, root: Root) -> bool {
-        if process.pid == self.own {
-            return false;
-        }
-        let Some((pid, start)) = root else { return process.mark == Some(run) };
-        // A number comes back when all that used it is gone. Then it names another's group.
-        let is_reused = self.processes.get(&pid).is_some_and(|leader| leader.start != start);
-        let is_near = process.pid == pid || process.group == pid || process.session == pid;
-        let is_group = is_near && !is_reused && process.start >= start;
-        process.mark == Some(run) || (is_group && process.mark.is_none_or(|mark| mark == run))
+    /// Processes that are of the run by what they are themselves, whoever their parents are.
+    fn seeds(&self, tree: &Tree) -> Vec<i32> {
+        let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
+        let marked = self.marked.get(&tree.run).into_iter().flatten().copied();
+        known.chain(marked).chain(self.group(tree)).collect()
     }
+
+    /// The group and the session of a run.
+    fn group(&self, tree: &Tree) -> Vec<i32> {
+        let Some((leader, start)) = tree.root else { return Vec::new() };
+        // A number comes back when all that used it is gone. Then it names another's group.
+        if self.processes.contains_key(&leader) && !self.has(leader, start) {
+            return Vec::new();
+        }
+        let is_of_run = |process: &&Process| process.start >= start && process.mark.is_none_or(|mark| mark == tree.run);
+        let near = self.near.get(&leader).into_iter().flatten().filter_map(|pid| self.processes.get(pid));
+        near.filter(is_of_run).map(|process| process.pid).collect()
+    }
+
+    fn has(&self, pid: i32, start: u64) -> bool {
+        self.processes.get(&pid).is_some_and(|process| process.start == start)
+    }
+}
+
+/// Lets all that is found stand still, and looks again until nothing new is found: what stands still cannot fork, and has
+/// children that show whose they are. The last look has all of it.
+pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> Snapshot {
+    let mut still = BTreeSet::new();
+    let mut snapshot = Snapshot::take();
+    for _ in 0..FREEZES_MAX {
+        let mut found = find(&snapshot);
+        found.retain(|process| still.insert((process.pid, process.start)));
+        if found.is_empty() {
+            break;
+        }
+        found.iter().for_each(|process| send(process, Signal::STOP));
+        snapshot = Snapshot::take();
+    }
+    snapshot
 }
 
 /// Sends a signal to exactly this process: if its number names another by now, to none.
@@ -151,8 +213,12 @@ mod tests {
     }
 
     fn members(processes: Vec<Process>, root: Root) -> Vec<i32> {
+        look_again(&mut Tree::new(RUN, root), processes)
+    }
+
+    fn look_again(tree: &mut Tree, processes: Vec<Process>) -> Vec<i32> {
         let snapshot = Snapshot::new(processes.into_iter(), OWN);
-        let mut pids: Vec<i32> = snapshot.members(RUN, root).into_iter().map(|process| process.pid).collect();
+        let mut pids: Vec<i32> = tree.members(&snapshot).into_iter().map(|process| process.pid).collect();
         pids.sort_unstable();
         pids
     }
@@ -185,6 +251,20 @@ mod tests {
     fn the_dead_are_not_counted_and_their_children_are() {
         let dead = Process { is_dead: true, ..process(10, OWN, 10, 50, None) };
         assert_eq!(members(vec![dead, process(11, 10, 11, 51, None)], Some((10, 50))), [11]);
+    }
+
+    #[test]
+    fn what_was_found_once_stays_known_without_its_parent() {
+        let mut tree = Tree::new(RUN, Some((10, 50)));
+        let stray = process(11, 10, 11, 51, None);
+        assert_eq!(look_again(&mut tree, vec![process(10, OWN, 10, 50, None), stray]), [10, 11]);
+        let orphan = Process { parent: OWN, ..stray };
+        assert_eq!(look_again(&mut tree, vec![orphan, process(12, 11, 12, 52, None)]), [11, 12]);
+        // Its child has lost it meanwhile, and its number is another's; one that nobody knew is not of the run.
+        let others =
+            vec![process(11, OWN, 11, 90, None), process(12, OWN, 12, 52, None), process(13, OWN, 13, 53, None)];
+        assert_eq!(look_again(&mut tree, others), [12]);
+        assert!(members(vec![orphan], Some((10, 50))).is_empty());
     }
 
     #[test]

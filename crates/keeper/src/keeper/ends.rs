@@ -1,11 +1,13 @@
-//! Bringing programs to their end: stops, signals, leases, and the kill of everything that belongs to a run. All runs
-//! that have to be looked at in a turn share one look at all processes.
+//! Bringing programs to their end: stops, signals, leases, and the kill of everything that belongs to a run. Whatever may
+//! end a process comes after a look at all of them: what has lost its parent can be found by nobody who did not know it
+//! before. All runs that have to be looked at in a turn share one look.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Keeper;
 use crate::ending::Step;
 use crate::protocol::RunKey;
+use crate::table::Living;
 use crate::tree::{self, Snapshot};
 use crate::{clock, log};
 
@@ -16,19 +18,18 @@ impl Keeper {
     /// Asks a program to end.
     pub(super) fn stop(&mut self, run: RunKey, signal: i32, grace: u64) {
         self.take_back(run, "it was stopped before it was started");
-        let now = clock::now();
-        let Some(living) = self.table.living_mut(run) else { return };
-        living.ending.stop(signal, grace, now);
-        let target = living.ending.exit().is_none().then_some(living.pid);
-        self.table.reschedule(run);
-        send_group(target, signal);
+        // The signal that nobody survives leaves nothing to wait for.
+        let grace = if signal == Signal::KILL.as_raw() { 0 } else { grace };
+        if let Some(living) = self.table.living_mut(run) {
+            living.ending.stop(signal, grace, clock::now());
+            self.table.reschedule(run);
+        }
     }
 
     /// Sends a program a signal. One that kills is meant for all that belongs to it.
     pub(super) fn signal(&mut self, run: RunKey, signal: i32) {
         if signal != Signal::KILL.as_raw() {
-            let target = self.table.living(run).filter(|living| living.ending.exit().is_none());
-            return send_group(target.map(|living| living.pid), signal);
+            return send_group(self.table.living(run).and_then(Living::group), signal);
         }
         self.take_back(run, "it was killed before it was started");
         if let Some(living) = self.table.living_mut(run) {
@@ -64,23 +65,24 @@ impl Keeper {
             let Some(living) = self.table.living_mut(run) else { continue };
             match living.ending.step(now) {
                 Step::Wait => {}
-                Step::Signal(signal) => send_group(Some(living.pid), signal),
-                step @ (Step::Kill | Step::Drain) if now < self.look_after => {
+                step @ (Step::Ask | Step::Kill | Step::Drain) => {
                     if step == Step::Kill {
-                        // What is found without a look dies in time; the rest of the tree has to wait for the look.
-                        self.cgroups.kill(run);
-                        send_group(living.ending.exit().is_none().then_some(living.pid), Signal::KILL.as_raw());
+                        // What is found without a look does nothing more from now on, and dies with the rest.
+                        send_group(living.group(), Signal::STOP.as_raw());
                     }
-                    living.ending.postpone(self.look_after);
+                    if step != Step::Ask && now < self.look_after {
+                        living.ending.postpone(self.look_after);
+                    } else {
+                        looks.push((run, step));
+                    }
                 }
-                step @ (Step::Kill | Step::Drain) => looks.push((run, step)),
             }
             self.table.reschedule(run);
         }
         if looks.is_empty() {
             return;
         }
-        let snapshot = Snapshot::take();
+        let snapshot = self.freeze(&looks);
         for (run, step) in looks {
             self.look(run, step, &snapshot);
             self.table.reschedule(run);
@@ -89,10 +91,22 @@ impl Keeper {
         self.look_after = after + (after - now) * (LOOK_SHARE - 1);
     }
 
+    /// Looks at all processes, after all that is to be killed was made to stand still.
+    fn freeze(&mut self, looks: &[(RunKey, Step)]) -> Snapshot {
+        let kills: Vec<RunKey> = looks.iter().filter(|(_, step)| *step == Step::Kill).map(|(run, _)| *run).collect();
+        tree::freeze(|snapshot| {
+            let trees = kills.iter().filter_map(|run| Some(self.table.living_mut(*run)?.tree.members(snapshot)));
+            trees.flatten().collect()
+        })
+    }
+
     /// Looks what lives of a run that has to end.
     fn look(&mut self, run: RunKey, step: Step, snapshot: &Snapshot) {
         let Some(living) = self.table.living_mut(run) else { return };
-        let members = snapshot.members(run, Some((living.pid, living.start)));
+        let members = living.tree.members(snapshot);
+        if step == Step::Ask {
+            return send_group(living.group(), living.ending.signal());
+        }
         let exit = living.ending.exit();
         if members.is_empty()
             && let Some(exit) = exit
@@ -101,8 +115,7 @@ impl Keeper {
         }
         if step == Step::Kill {
             self.cgroups.kill(run);
-            // Nothing of the group has time to fork between two kills of single processes.
-            send_group(exit.is_none().then_some(living.pid), Signal::KILL.as_raw());
+            send_group(living.group(), Signal::KILL.as_raw());
             members.iter().for_each(|process| tree::send(process, Signal::KILL));
         } else if !std::mem::replace(&mut living.ending.strays_told, true)
             && let Some(signal) = Signal::from_named_raw(living.ending.signal())
@@ -120,7 +133,7 @@ impl Keeper {
     }
 }
 
-/// Signals a group, as long as its first process was not waited for: its number cannot be another's until then.
+/// Signals a group, if it can be.
 fn send_group(pid: Option<i32>, signal: i32) {
     let Some(pid) = pid.and_then(Pid::from_raw) else { return };
     match Signal::from_named_raw(signal) {

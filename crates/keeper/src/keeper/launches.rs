@@ -113,10 +113,10 @@ impl Keeper {
 
     fn began(&mut self, launch: &Launch, spawned: Spawned) {
         let run = launch.run;
-        let Spawned { pid, start, report } = spawned;
+        let Spawned { pid, start, .. } = spawned;
         fail::point("keeper-after-spawn");
         self.journal.add(&Entry::Spawned { run, pid, start });
-        match &report {
+        match &spawned.report {
             Some(report) => {
                 if let Err(error) = self.events.watch(report, Source::Report(pid)) {
                     log::line(&format!("the start of process {pid} cannot be watched: {error}"));
@@ -125,7 +125,7 @@ impl Keeper {
             None => self.tell_started(run, pid),
         }
         let ending = Ending::new(launch.stop_signal, launch.stop_grace, launch.kill_at);
-        self.table.begin(run, Living::new(pid, start, report, Growth::new(launch.output), ending));
+        self.table.begin(run, Living::new(run, spawned, Growth::new(launch.output), ending));
     }
 
     pub(super) fn tell_started(&mut self, run: RunKey, pid: i32) {

@@ -8,4 +8,5 @@ mod leases;
 mod load;
 mod programs;
 mod restarts;
+mod strays;
 mod talk;

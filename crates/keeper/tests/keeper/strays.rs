@@ -1,0 +1,132 @@
+//! Processes that are known by nothing but their parent: in a session of their own, and without the mark of their run.
+//! Whoever ends the parent first does not find them again, so each of these is tried several times.
+
+use std::path::Path;
+
+use crate::support::{Daemon, Keeper, SECOND, is_alive, now, read_pid, shell, until};
+use cronhold_keeper::{Exit, RunKey, ToKeeper};
+
+const TERM: i32 = 15;
+const KILL: i32 = 9;
+/// Longer than any test waits: what ends sooner did not wait for it.
+const LONG: u64 = 600 * SECOND;
+/// How often each is tried.
+const TRIES: usize = 10;
+
+const OBEYS: &str = "";
+const IGNORES: &str = "trap '' TERM";
+
+/// A program with two such processes, one the child of the other. It has answered to the signal of a stop before it is
+/// ready.
+fn script(folder: &Path, answer: &str) -> String {
+    let inner = "echo $$ > inner; exec sleep 600";
+    let outer = format!("echo $$ > outer; setsid env -i /bin/sh -c \"{}\" & wait", inner.replace('$', "\\$"));
+    let lines = [
+        format!("cd {}", folder.display()),
+        format!("setsid env -i /bin/sh -c '{outer}' &"),
+        answer.to_owned(),
+        "while ! [ -s outer -a -s inner ]; do sleep 0.01; done".to_owned(),
+        "echo ready; while :; do sleep 0.01; done".to_owned(),
+    ];
+    lines.join("\n")
+}
+
+/// Starts such programs one after the other, and ends each.
+fn try_often(answer: &str, lease: Option<u64>, wanted: Exit, end: impl Fn(&mut Daemon, RunKey)) {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    for number in 0..TRIES {
+        let folder = keeper.data.join(number.to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut launch = shell(&script(&folder, answer));
+        if let Some(lease) = lease {
+            (launch.kill_at, launch.stop_grace) = (Some(now() + lease), 0);
+        }
+        let run = daemon.launch(&launch);
+        let pid = daemon.started(run);
+        keeper.wait_for(run, "ready");
+        let pids = [pid, read_pid(&folder.join("outer")), read_pid(&folder.join("inner"))];
+        assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+        end(&mut daemon, run);
+        assert_eq!(daemon.ended(run).exit, wanted);
+        let left: Vec<&u32> = pids.iter().filter(|pid| is_alive(**pid)).collect();
+        assert!(left.is_empty(), "try {number} left {left:?} of {pids:?}");
+    }
+}
+
+#[test]
+fn a_kill_leaves_no_stray_without_a_mark() {
+    for answer in [OBEYS, IGNORES] {
+        try_often(answer, None, Exit::Signal(KILL), |daemon, run| daemon.say(&ToKeeper::Signal { run, signal: KILL }));
+    }
+}
+
+#[test]
+fn a_stop_by_the_signal_that_kills_leaves_no_stray_without_a_mark() {
+    for grace in [0, LONG] {
+        let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: KILL, grace });
+        try_often(OBEYS, None, Exit::Signal(KILL), end);
+    }
+}
+
+#[test]
+fn a_stop_that_is_obeyed_leaves_no_stray_without_a_mark() {
+    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
+    try_often(OBEYS, None, Exit::Signal(TERM), end);
+}
+
+#[test]
+fn a_stop_that_is_ignored_leaves_no_stray_without_a_mark() {
+    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
+    try_often(IGNORES, None, Exit::Signal(KILL), end);
+}
+
+#[test]
+fn the_end_of_a_lease_leaves_no_stray_without_a_mark() {
+    try_often(OBEYS, Some(2 * SECOND), Exit::Signal(KILL), |_, _| {});
+}
+
+#[test]
+fn a_program_that_starts_strays_without_a_mark_all_the_time_is_caught() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    for number in 0..TRIES {
+        // A time to sleep that nobody else has: how else would they be found?
+        let time = format!("600.{}{number}", keeper.pid());
+        let script = format!("echo ready; while :; do setsid env -i sleep {time} & sleep 0.002; done");
+        let (run, _) = daemon.start(&script);
+        keeper.wait_for(run, "ready");
+        until("there are some", || (sleepers(&time).len() > 5).then_some(()));
+        daemon.say(&ToKeeper::Signal { run, signal: KILL });
+        assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+        assert_eq!(sleepers(&time), Vec::<u32>::new());
+    }
+}
+
+/// Living processes that sleep for so long.
+fn sleepers(time: &str) -> Vec<u32> {
+    let pids =
+        std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let line = format!("sleep\0{time}\0");
+    let is_sleeper =
+        |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text == line.as_bytes());
+    pids.filter(|pid| is_sleeper(pid) && is_alive(*pid)).collect()
+}
+
+#[test]
+fn what_a_program_leaves_behind_without_a_stop_goes_on() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    let file = keeper.data.join("pid");
+    let stray = format!("setsid env -i /bin/sh -c 'echo $$ > {}; exec sleep 600' &", file.display());
+    let (left, _) = daemon.start(&format!("{stray}\nwhile ! [ -s {} ]; do sleep 0.01; done", file.display()));
+    assert_eq!(daemon.ended(left).exit, Exit::Code(0));
+    let pid = read_pid(&file);
+    // Another run that is killed has nothing to do with it.
+    let (run, _) = daemon.start("sleep 600");
+    daemon.say(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert!(is_alive(pid));
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
