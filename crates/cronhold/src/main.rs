@@ -105,7 +105,8 @@ fn keep(keeper: &Keeper) -> ExitCode {
     match cronhold_keeper::run(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            // On a disk that is full nobody hears it, and the exit code still says that it failed.
+            let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::FAILURE
         }
     }

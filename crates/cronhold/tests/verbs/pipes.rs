@@ -37,3 +37,11 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     assert_eq!(code, 1);
     assert!(complaint.starts_with("error: the answer cannot be written: "), "{complaint}");
 }
+
+#[test]
+fn a_keeper_whose_last_words_cannot_be_written_fails_and_does_not_panic() {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
+    command.args(["keeper", "--data", "/no/such/place"]).stdout(Stdio::null()).stderr(full);
+    assert_eq!(command.status().expect("the binary starts").code(), Some(1));
+}

@@ -2,11 +2,11 @@
 //! lives on when the daemon is gone.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -51,7 +51,7 @@ impl Connector {
             Err(error) if is_nobody(&error) => {}
             Err(error) => return Err(format!("cannot be reached at {}: {error}", place.join("socket").display())),
         }
-        let end = self.start().map_err(|error| format!("could not be started: {error}"))?;
+        let (end, log_start) = self.start().map_err(|error| format!("could not be started: {error}"))?;
         let until = clock() + START_WAIT;
         let mut wait = LOOK_MIN;
         while clock() < until && !is_over.load(Ordering::Relaxed) {
@@ -63,13 +63,13 @@ impl Connector {
                 Err(_) => {}
             }
             match ended {
-                Ok(status) => return Err(format!("ended at its start ({status}){}", self.last_words())),
+                Ok(status) => return Err(format!("ended at its start ({status}){}", self.last_words(log_start))),
                 Err(TryRecvError::Disconnected) => return Err("was lost at its start".to_owned()),
                 Err(TryRecvError::Empty) => bell.rest(wait, is_over),
             }
             wait = (wait * 2).min(LOOK_MAX);
         }
-        Err(format!("does not answer {} s after its start{}", START_WAIT.as_secs(), self.last_words()))
+        Err(format!("does not answer {} s after its start{}", START_WAIT.as_secs(), self.last_words(log_start)))
     }
 
     fn place(&self) -> PathBuf {
@@ -88,9 +88,10 @@ impl Connector {
         Line::new(stream, &self.setup.version)
     }
 
-    /// Starts a keeper. When it ends, its status comes by the channel.
-    fn start(&self) -> io::Result<Receiver<ExitStatus>> {
+    /// Starts a keeper. When it ends, its status comes by the channel. What it says comes after so many bytes of its log.
+    fn start(&self) -> io::Result<(Receiver<ExitStatus>, u64)> {
         let log = OpenOptions::new().create(true).append(true).mode(LOG_MODE).open(self.place().join("log"))?;
+        let log_start = log.metadata()?.len();
         let mut command = Command::new(&self.setup.program);
         command.arg("keeper").arg("--data").arg(&self.setup.data);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -102,24 +103,32 @@ impl Connector {
                 let _ = sender.send(status);
             }
         })?;
-        Ok(end)
+        Ok((end, log_start))
     }
 
-    /// The last line of the keeper's log, as the end of a sentence.
-    fn last_words(&self) -> String {
+    /// The last line of what a keeper has written into its log, as the end of a sentence, or why there can be none.
+    fn last_words(&self, log_start: u64) -> String {
         let path = self.place().join("log");
         let mut bytes = Vec::new();
         let read = File::open(&path).and_then(|mut log| {
             let length = log.metadata()?.len();
-            log.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
-            log.take(LAST_WORDS).read_to_end(&mut bytes)
+            let from = log_start.max(length.saturating_sub(LAST_WORDS));
+            log.seek(SeekFrom::Start(from))?;
+            log.take(length.saturating_sub(from)).read_to_end(&mut bytes)
         });
         let text = String::from_utf8_lossy(&bytes);
         match text.lines().rev().map(str::trim).find(|line| !line.is_empty()).filter(|_| read.is_ok()) {
             Some(line) => format!("; its last words in {}: {line}", path.display()),
-            None => String::new(),
+            None => why_silent(&path),
         }
     }
+}
+
+/// Why a keeper has written nothing: an empty line shows whether anybody can, such as on a disk that is full.
+fn why_silent(log: &Path) -> String {
+    let written = OpenOptions::new().append(true).open(log).and_then(|mut log| log.write_all(b"\n"));
+    let say = |error| format!("; it could not say why, because {} cannot be written: {error}", log.display());
+    written.err().map(say).unwrap_or_default()
 }
 
 /// Whether an error means that no keeper is there.

@@ -193,6 +193,23 @@ fn starts_one_when_nobody_answers() {
 }
 
 #[test]
+fn a_keeper_that_cannot_write_its_last_words_is_not_given_those_of_another() {
+    let mut stage = Stage::new("silent");
+    let log = stage.data.join("keeper/log");
+    fs::write(&log, "error: of an earlier one\n").expect("written");
+    stage.start("/bin/false");
+    assert_eq!(stage.away(), "ended at its start (exit status: 1)");
+    // As on a disk that is full.
+    let mut stage = Stage::new("full");
+    let log = stage.data.join("keeper/log");
+    std::os::unix::fs::symlink("/dev/full", &log).expect("a link");
+    stage.start("/bin/false");
+    let why = stage.away();
+    assert!(why.starts_with("ended at its start (exit status: 1); it could not say why, because "), "{why}");
+    assert!(why.ends_with("/keeper/log cannot be written: No space left on device (os error 28)"), "{why}");
+}
+
+#[test]
 fn there_may_be_no_program_at_all() {
     let mut stage = Stage::new("no-program");
     stage.start("/no/such/program");
