@@ -14,7 +14,7 @@ use cronhold_core::record::Written;
 use cronhold_engine::Clock;
 use cronhold_keeper::fail;
 use cronhold_programs::Finish;
-use cronhold_programs::output::{OutputFile, PIECE_MAX, is_whole};
+use cronhold_programs::output::{LAST_MAX, LIVE_MAX, OutputFile, PIECE_MAX, Piece, Progress};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
@@ -52,12 +52,11 @@ struct Carrier {
     log: Log,
     clock: SystemClock,
     is_over: Arc<AtomicBool>,
-    /// How much of each output is stored, as far as it is known. The store answers with the truth when it gets the first
-    /// piece, of which it leaves out what an earlier life has stored.
-    stored: BTreeMap<RunId, u64>,
-    /// How long outputs are that are over.
-    finishing: BTreeMap<RunId, u64>,
-    /// Runs of which a piece is on its way.
+    /// How far each output is stored; none when only the store knows, which is asked then.
+    progress: BTreeMap<RunId, Option<Progress>>,
+    /// How long outputs are that are over, if somebody knows.
+    finishing: BTreeMap<RunId, Option<u64>>,
+    /// Runs of which a piece is on its way, or of which the store was asked.
     flying: BTreeSet<RunId>,
     pieces: JoinSet<Landed>,
     bytes: usize,
@@ -67,11 +66,11 @@ struct Carrier {
     away: Option<(Span, Span)>,
 }
 
-/// A piece that has arrived, or has not.
+/// A piece that has arrived, or has not, and how far its output is stored, if that is known.
 struct Landed {
     run: RunId,
     bytes: usize,
-    length: Result<u64, Fault>,
+    progress: Result<Option<Progress>, Fault>,
 }
 
 impl Outputs {
@@ -119,7 +118,7 @@ impl Carrier {
             log,
             clock,
             is_over,
-            stored: BTreeMap::new(),
+            progress: BTreeMap::new(),
             finishing: BTreeMap::new(),
             flying: BTreeSet::new(),
             pieces: JoinSet::new(),
@@ -169,7 +168,7 @@ impl Carrier {
 
     /// Sends the next piece of each output that is over, and tells the node of those that are stored.
     fn finish_all(&mut self) {
-        let waiting: Vec<(RunId, u64)> = self
+        let waiting: Vec<(RunId, Option<u64>)> = self
             .finishing
             .iter()
             .filter(|(run, _)| !self.flying.contains(run))
@@ -179,73 +178,106 @@ impl Carrier {
             if self.is_full() {
                 return;
             }
-            let stored = self.stored.get(&run).copied().unwrap_or(0);
-            if is_whole(stored, total) {
-                self.finish(run, total);
+            let file = OutputFile::new(&self.data, run);
+            let Some(progress) = self.progress(run) else {
+                self.ask(run, file);
                 continue;
-            }
-            match OutputFile::new(&self.data, run).rest(stored, total) {
-                Ok(bytes) if !bytes.is_empty() => self.send(run, stored, bytes),
-                Ok(_) => self.give_up(run, total, "the file is shorter than it was"),
+            };
+            let stored = progress.stored;
+            match file.rest(progress, total) {
+                Ok(Some(piece)) => self.send(run, stored, piece),
+                Ok(None) => self.finish(run, total),
                 Err(error) => self.give_up(run, total, &error.to_string()),
             }
         }
     }
 
-    fn finish(&mut self, run: RunId, total: u64) {
-        let written = OutputFile::new(&self.data, run).written(total);
-        let written = written.unwrap_or_else(|_| Written { bytes: total, tail: Vec::new() });
+    fn finish(&mut self, run: RunId, total: Option<u64>) {
+        let progress = self.progress.remove(&run).flatten().unwrap_or_default();
         self.finishing.remove(&run);
-        self.stored.remove(&run);
+        // Of one that was lost with its keeper the node is told nothing more than that.
+        let written = total.map_or_else(Written::default, |total| {
+            let written = OutputFile::new(&self.data, run).written(&progress, total);
+            written.unwrap_or_else(|_| Written { bytes: total, tail: Vec::new() })
+        });
         fail::point("daemon-after-output");
         self.programs.written(run, written);
     }
 
     /// The end of a run is worth more than its output.
-    fn give_up(&mut self, run: RunId, total: u64, why: &str) {
+    fn give_up(&mut self, run: RunId, total: Option<u64>, why: &str) {
         self.log.say(Weight::Trouble, format!("the output of run {run} is not complete: {why}"));
         self.finish(run, total);
     }
 
     /// Sends the next piece of each program that runs and has written something.
     fn look(&mut self) {
-        let running = self.programs.running_runs();
-        let finishing = &self.finishing;
-        self.stored.retain(|run, _| finishing.contains_key(run) || running.binary_search(run).is_ok());
-        for run in running {
+        let programs = Arc::clone(&self.programs);
+        self.progress.retain(|run, _| programs.has(*run));
+        for run in programs.running_runs() {
             if self.is_full() {
                 return;
             }
-            let stored = self.stored.get(&run).copied().unwrap_or(0);
-            let file = OutputFile::new(&self.data, run);
-            if self.flying.contains(&run) || !file.has_grown(stored) {
+            if self.flying.contains(&run) {
                 continue;
             }
-            // What cannot be read now is read once more when the program has ended, and then somebody is told.
-            if let Some(bytes) = file.grown(stored).ok().filter(|bytes| !bytes.is_empty()) {
-                self.send(run, stored, bytes);
+            let file = OutputFile::new(&self.data, run);
+            let Some(progress) = self.progress(run) else {
+                self.ask(run, file);
+                continue;
+            };
+            if !file.has_changed(progress) {
+                continue;
+            }
+            let stored = progress.stored;
+            match file.grown(progress) {
+                Ok(piece) if piece.bytes.is_empty() => drop(self.progress.insert(run, Some(piece.after))),
+                Ok(piece) => self.send(run, stored, piece),
+                // What cannot be read now is read once more when the program has ended, and then somebody is told.
+                Err(_) => {}
             }
         }
     }
 
-    fn send(&mut self, run: RunId, from: u64, piece: Vec<u8>) {
+    /// How far an output is stored, unless the store has to be asked.
+    fn progress(&mut self, run: RunId) -> Option<&Progress> {
+        let programs = &self.programs;
+        let begin = || programs.is_new(run).then(Progress::default);
+        self.progress.entry(run).or_insert_with(begin).as_ref()
+    }
+
+    /// Asks how far an output is stored.
+    fn ask(&mut self, run: RunId, file: OutputFile) {
         let store = Arc::clone(&self.store);
         self.flying.insert(run);
-        self.bytes += piece.len();
         self.pieces.spawn(async move {
-            let length = store.append(run, from, &piece).await;
-            Landed { run, bytes: piece.len(), length }
+            let progress = take_up(&*store, run, &file).await.map(Some);
+            Landed { run, bytes: 0, progress }
+        });
+    }
+
+    fn send(&mut self, run: RunId, from: u64, piece: Piece) {
+        let store = Arc::clone(&self.store);
+        let Piece { bytes, after } = piece;
+        self.flying.insert(run);
+        self.bytes += bytes.len();
+        self.pieces.spawn(async move {
+            let length = store.append(run, from, &bytes).await;
+            // Where the store has something else the file is looked for anew.
+            let progress = length.map(|length| (length == after.stored).then_some(after));
+            Landed { run, bytes: bytes.len(), progress }
         });
     }
 
     fn land(&mut self, landed: Landed) {
-        let Landed { run, bytes, length } = landed;
+        let Landed { run, bytes, progress } = landed;
         self.flying.remove(&run);
         self.bytes -= bytes;
-        match length {
-            Ok(length) => {
+        // A piece may be stored though its answer is lost.
+        self.progress.insert(run, progress.as_ref().ok().cloned().flatten());
+        match progress {
+            Ok(_) => {
                 self.away = None;
-                self.stored.insert(run, length);
                 if bytes as u64 >= PIECE_MAX {
                     // There is more where it came from.
                     self.look_at = Span::ZERO;
@@ -267,4 +299,17 @@ impl Carrier {
     fn is_full(&self) -> bool {
         self.pieces.len() >= PIECES_MAX || self.bytes >= BYTES_MAX
     }
+}
+
+/// How far an earlier life has stored an output, and where its file goes on. All of it is read only when the file was
+/// emptied.
+async fn take_up(store: &dyn Store, run: RunId, file: &OutputFile) -> Result<Progress, Fault> {
+    let length = store.read(run, 0, 0).await?.length;
+    let last = store.read(run, length.saturating_sub(LAST_MAX as u64), LAST_MAX).await?.bytes;
+    let progress = Progress::of_earlier(length, last);
+    if length > LIVE_MAX || file.goes_on(&progress) {
+        return Ok(progress);
+    }
+    let all = store.read(run, 0, usize::try_from(length).unwrap_or(usize::MAX)).await?.bytes;
+    Ok(Progress::of_emptied(&all))
 }

@@ -108,6 +108,16 @@ impl Programs {
         self.processes().running().collect()
     }
 
+    /// Whether a run has a process.
+    pub(crate) fn has(&self, run: RunId) -> bool {
+        self.processes().has(run)
+    }
+
+    /// Whether no earlier life can have stored anything of a run's process.
+    pub(crate) fn is_new(&self, run: RunId) -> bool {
+        self.processes().is_new(run)
+    }
+
     /// Programs that have ended and whose outputs have to be stored.
     pub(crate) fn take_finishing(&self, most: usize) -> Vec<Finish> {
         self.processes().take_finishing(most)

@@ -143,6 +143,10 @@ impl Outputs {
     pub(crate) fn look(&self, run: RunKey, growth: &mut Growth) -> bool {
         let size = self.size(run);
         let grew = size > growth.size;
+        if size < growth.size {
+            // Its program has emptied it, and nothing of what is there now is punched out.
+            *growth = Growth::new(growth.rule);
+        }
         growth.size = size;
         let end = size.saturating_sub(growth.rule.tail) / BLOCK * BLOCK;
         if grew && end > growth.punched && self.punch(run, growth.punched, end).is_ok() {
@@ -242,6 +246,22 @@ mod tests {
         let bytes = fs::read(&path).unwrap();
         assert!(bytes[..10_000].iter().chain(&bytes[280_000..]).all(|byte| *byte == b'x'));
         assert_eq!(bytes[150_000], 0);
+    }
+
+    #[test]
+    fn the_middle_is_punched_out_again_when_the_file_was_emptied() {
+        let scratch = Scratch::new();
+        let mut outputs = Outputs::new(scratch.open(), None);
+        let mut file = fs::File::from(outputs.create(RUN).unwrap());
+        let mut growth = Growth::new(OutputRule { head: 10_000, tail: 20_000 });
+        for _ in 0..2 {
+            file.set_len(0).unwrap();
+            outputs.look(RUN, &mut growth);
+            file.write_all(&[b'x'; 300_000]).unwrap();
+            assert!(outputs.look(RUN, &mut growth));
+            let blocks = fs::metadata(scratch.path().join(RUN.to_string())).unwrap().blocks();
+            assert!(blocks * 512 < 60_000, "{blocks}");
+        }
     }
 
     #[test]

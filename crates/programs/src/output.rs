@@ -3,9 +3,12 @@
 //! [`LIVE_MAX`]; when more was written, the end comes when the program has ended, after a line that says how much is
 //! missing.
 //!
-//! Offsets in a store are those of the text that is stored. Where to go on follows from how much is stored alone, so
-//! that nothing has to be remembered beside it: up to [`LIVE_MAX`] bytes are the beginning of the file, and more are the
-//! whole, because the end of a long output is appended in one piece.
+//! Offsets in a store are those of the text that is stored. Where to go on follows from what is stored alone, so that
+//! nothing has to be remembered beside it: up to [`LIVE_MAX`] bytes are the beginning of the file, and more are the whole,
+//! because the end of a long output is appended in one piece. Only a file that its program has emptied begins later in
+//! the stored text, after a line that says so.
+
+mod progress;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -16,6 +19,9 @@ use cronhold_core::RunId;
 use cronhold_core::record::Written;
 
 use crate::launch::OUTPUT;
+
+use progress::Seen;
+pub use progress::{EMPTIED, LAST_MAX, Piece, Progress};
 
 /// What is stored while a program runs: as much as the keeper leaves in the file.
 pub const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
@@ -37,57 +43,101 @@ impl OutputFile {
         Self(data.join("keeper/outputs").join(run.to_string()))
     }
 
-    /// Whether there is more than so much to be stored while the program runs. Cheap.
-    pub fn has_grown(&self, stored: u64) -> bool {
-        stored < LIVE_MAX && fs::metadata(&self.0).is_ok_and(|found| found.len() > stored)
+    /// Whether there may be something to be stored while the program runs. Cheap.
+    pub fn has_changed(&self, progress: &Progress) -> bool {
+        progress.stored < LIVE_MAX && self.seen().is_some_and(|seen| progress.seen != Some(seen))
     }
 
     /// The next bytes to be stored while the program runs; nothing when there are none, or when they are gone from the
     /// file already.
-    pub fn grown(&self, stored: u64) -> io::Result<Vec<u8>> {
+    pub fn grown(&self, progress: &Progress) -> io::Result<Piece> {
         let file = File::open(&self.0)?;
-        let until = file.metadata()?.len().min(LIVE_MAX).min(stored + PIECE_MAX);
-        let mut bytes = read(&file, stored, until)?;
+        let found = file.metadata()?;
+        let (mut bytes, start) = begin(&file, progress)?;
+        // No room is left for the line. The end has room for all.
+        if start.is_over() {
+            return Ok(Piece { bytes: Vec::new(), after: progress.clone().grown(&[], Seen::new(&found)) });
+        }
+        let offset = start.offset();
+        let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
+        let mut more = read(&file, offset, until)?;
         // The middle may have been punched out while it was read. What is behind this is there for sure.
         let sure_from = file.metadata()?.len().saturating_sub(OUTPUT.tail);
-        if stored < sure_from {
-            bytes.truncate(length(OUTPUT.head.saturating_sub(stored)));
+        if offset < sure_from {
+            more.truncate(length(OUTPUT.head.saturating_sub(offset)));
         }
-        Ok(bytes)
+        // What is left for the next piece is looked for even if nothing changes.
+        let is_all = more.len() as u64 == found.len().saturating_sub(offset);
+        let mut after = start.grown(&more, Seen::new(&found));
+        after.seen = after.seen.filter(|_| is_all);
+        bytes.extend(more);
+        Ok(Piece { bytes, after })
     }
 
-    /// The next bytes to be stored of an output that is over and has so many bytes; nothing when all is stored.
-    pub fn rest(&self, stored: u64, total: u64) -> io::Result<Vec<u8>> {
-        if is_whole(stored, total) {
-            return Ok(Vec::new());
+    /// The next bytes to be stored of an output that is over and has so many bytes; none when all is stored. When nobody
+    /// knows how many, they are those of the file.
+    pub fn rest(&self, progress: &Progress, total: Option<u64>) -> io::Result<Option<Piece>> {
+        let seen = self.seen();
+        let known = total.unwrap_or_else(|| seen.map_or(0, Seen::length));
+        let is_stored = progress.offset() == known && (known == 0 || seen == progress.seen);
+        // A machine that went down may have kept less of the file than was stored.
+        let is_cut = total.is_none() && known < progress.offset();
+        if progress.is_over() || is_stored || is_cut {
+            return Ok(None);
         }
+        self.rest_of(progress, known)
+    }
+
+    fn rest_of(&self, progress: &Progress, total: u64) -> io::Result<Option<Piece>> {
         let file = File::open(&self.0)?;
-        if total <= LIVE_MAX {
-            return read(&file, stored, total.min(stored + PIECE_MAX));
+        let seen = Seen::new(&file.metadata()?);
+        let (mut bytes, start) = begin(&file, progress)?;
+        let offset = start.offset();
+        if bytes.is_empty() && offset >= total {
+            return Ok(None);
         }
-        if stored < OUTPUT.head {
-            return read(&file, stored, OUTPUT.head.min(stored + PIECE_MAX));
+        let (from, until) = if start.base + total <= LIVE_MAX {
+            (offset, total.min(offset + PIECE_MAX))
+        } else if start.stored < OUTPUT.head {
+            (offset, (OUTPUT.head - start.base).min(offset + PIECE_MAX))
+        } else {
+            (offset.max(total.saturating_sub(OUTPUT.tail)), total)
+        };
+        if from > offset {
+            bytes.extend(mark(from - offset).into_bytes());
         }
-        let from = stored.max(total - OUTPUT.tail);
-        let mut bytes = if from > stored { mark(from - stored).into_bytes() } else { Vec::new() };
-        bytes.extend(read(&file, from, total)?);
-        Ok(bytes)
+        let more = read(&file, from, until)?;
+        if (more.len() as u64) < until - from {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file is shorter than it was"));
+        }
+        bytes.extend(&more);
+        let mut after = start.grown(&more, seen);
+        after.stored = progress.stored + bytes.len() as u64;
+        Ok(Some(Piece { bytes, after }))
     }
 
     /// How much was written, and the last lines.
-    pub fn written(&self, total: u64) -> io::Result<Written> {
+    pub fn written(&self, progress: &Progress, total: u64) -> io::Result<Written> {
+        let bytes = progress.base + total;
         if total == 0 {
-            return Ok(Written::default());
+            return Ok(Written { bytes, tail: Vec::new() });
         }
         let from = total.saturating_sub(LINES_BYTES);
-        let bytes = read(&File::open(&self.0)?, from, total)?;
-        Ok(Written { bytes: total, tail: last_lines(&bytes, from > 0) })
+        let end = read(&File::open(&self.0)?, from, total)?;
+        Ok(Written { bytes, tail: last_lines(&end, from > 0) })
+    }
+
+    fn seen(&self) -> Option<Seen> {
+        fs::metadata(&self.0).ok().map(|found| Seen::new(&found))
     }
 }
 
-/// Whether all that is to be stored of an output is stored.
-pub fn is_whole(stored: u64, total: u64) -> bool {
-    stored >= total || stored > LIVE_MAX
+/// Where a file goes on, and what is stored before that: the line that says so when it was emptied.
+fn begin(file: &File, progress: &Progress) -> io::Result<(Vec<u8>, Progress)> {
+    Ok(match progress.fits(file)? {
+        true => (Vec::new(), progress.clone()),
+        false => (EMPTIED.as_bytes().to_vec(), progress.emptied()),
+    })
 }
 
 /// The line that stands for what is left out.
@@ -171,23 +221,47 @@ mod tests {
             file.write_all(&text(from, until)).expect("written");
         }
 
+        /// Writes another text into it, from the beginning.
+        fn empty(&self, text: &str) {
+            fs::write(&self.0.0, text).expect("written");
+        }
+
         /// Stores what is there, as long as the program runs.
-        fn live(&self, stored: &mut Vec<u8>) {
-            loop {
-                let more = self.0.grown(stored.len() as u64).expect("there");
-                if more.is_empty() {
+        fn live(&self, stored: &mut Stored) {
+            while self.0.has_changed(&stored.progress) {
+                let piece = self.0.grown(&stored.progress).expect("there");
+                let is_last = piece.bytes.is_empty();
+                stored.add(piece);
+                if is_last {
                     return;
                 }
-                stored.extend(more);
             }
         }
 
-        fn finish(&self, stored: &mut Vec<u8>, total: u64) {
-            while !is_whole(stored.len() as u64, total) {
-                let more = self.0.rest(stored.len() as u64, total).expect("there");
-                assert!(!more.is_empty());
-                stored.extend(more);
+        fn finish(&self, stored: &mut Stored, total: impl Into<Option<u64>> + Copy) {
+            while let Some(piece) = self.0.rest(&stored.progress, total.into()).expect("there") {
+                assert!(!piece.bytes.is_empty());
+                stored.add(piece);
             }
+        }
+    }
+
+    /// A store with one output.
+    #[derive(Default)]
+    struct Stored {
+        text: Vec<u8>,
+        progress: Progress,
+    }
+
+    impl Stored {
+        fn add(&mut self, piece: Piece) {
+            self.text.extend(piece.bytes);
+            self.progress = piece.after;
+            assert_eq!(self.progress.stored, self.text.len() as u64);
+        }
+
+        fn shown(&self) -> String {
+            String::from_utf8_lossy(&self.text).replace(EMPTIED, "|")
         }
     }
 
@@ -204,17 +278,17 @@ mod tests {
     #[test]
     fn short_outputs_are_stored_as_they_are() {
         let scratch = Scratch::new("short");
-        let mut stored = Vec::new();
+        let mut stored = Stored::default();
         scratch.live(&mut stored);
-        assert!(!scratch.0.has_grown(0));
+        assert!(!scratch.0.has_changed(&stored.progress));
         scratch.write(0, 700_000);
-        assert!(scratch.0.has_grown(0));
+        assert!(scratch.0.has_changed(&stored.progress));
         scratch.live(&mut stored);
-        assert_eq!(stored.len(), 700_000);
+        assert_eq!(stored.text.len(), 700_000);
         // What a process in the background writes later is not of this run.
         scratch.write(700_000, 900_000);
         scratch.finish(&mut stored, 800_000);
-        assert!(stored == text(0, 800_000));
+        assert!(stored.text == text(0, 800_000));
     }
 
     #[test]
@@ -223,36 +297,116 @@ mod tests {
         // How much was stored while the program ran, and where the mark comes.
         for (live, marked) in [(0, OUTPUT.head), (OUTPUT.head, OUTPUT.head), (3_000_000, 3_000_000)] {
             let scratch = Scratch::new(&format!("long-{live}"));
-            let mut stored = Vec::new();
+            let mut stored = Stored::default();
             scratch.write(0, live);
             scratch.live(&mut stored);
             // What is punched out reads as zeros.
+            scratch.empty("");
             scratch.write(0, OUTPUT.head);
             scratch.write(total - OUTPUT.tail, total);
             scratch.live(&mut stored);
-            assert_eq!(stored.len() as u64, live.max(OUTPUT.head), "nothing is taken from the hole");
+            assert_eq!(stored.text.len() as u64, live.max(OUTPUT.head), "nothing is taken from the hole");
             scratch.finish(&mut stored, total);
             let gap = total - OUTPUT.tail - marked;
             let expected = [text(0, marked), mark(gap).into_bytes(), text(total - OUTPUT.tail, total)].concat();
-            assert!(stored == expected, "{live}");
-            assert!(is_whole(stored.len() as u64, total));
+            assert!(stored.text == expected, "{live}");
+            assert_eq!(scratch.0.rest(&stored.progress, Some(total)).expect("there"), None);
         }
     }
 
     #[test]
     fn one_that_was_followed_to_the_end_has_no_mark() {
         let scratch = Scratch::new("followed");
-        let mut stored = Vec::new();
-        scratch.write(0, LIVE_MAX + 10);
-        // The keeper has not punched anything yet that was not read.
-        let mut at = 0;
-        while at < LIVE_MAX {
-            let until = (at + PIECE_MAX).min(LIVE_MAX);
-            stored.extend(text(at, until));
-            at = until;
-        }
+        let mut stored = Stored::default();
+        // Nothing is punched out as long as the file is not longer.
+        scratch.write(0, LIVE_MAX);
+        scratch.live(&mut stored);
+        assert_eq!(stored.text.len() as u64, LIVE_MAX);
+        scratch.write(LIVE_MAX, LIVE_MAX + 10);
         scratch.finish(&mut stored, LIVE_MAX + 10);
-        assert!(stored == text(0, LIVE_MAX + 10));
+        assert!(stored.text == text(0, LIVE_MAX + 10));
+    }
+
+    #[test]
+    fn a_file_that_was_emptied_goes_on_from_its_beginning() {
+        // What was there, what was there next, what is there in the end, and what is stored.
+        for (first, then, end, shown) in [
+            ("one two\n", "x\n", "x\ny\n", "one two\n|x\ny\n"),
+            // As long as before, and longer.
+            ("step 1\n", "step 2\n", "step 3\n", "step 1\n|step 2\n|step 3\n"),
+            ("one\n", "three\nfour\n", "three\nfour\n", "one\n|three\nfour\n"),
+            ("one\n", "", "", "one\n|"),
+            ("one\n", "", "two\n", "one\n|two\n"),
+            // Before anything was stored it cannot be seen.
+            ("", "x\n", "x\n", "x\n"),
+        ] {
+            let scratch = Scratch::new("emptied");
+            let mut stored = Stored::default();
+            for text in [first, then] {
+                scratch.empty(text);
+                // Two looks may be within one tick of the clock of files.
+                stored.progress.seen = None;
+                scratch.live(&mut stored);
+            }
+            scratch.empty(end);
+            stored.progress.seen = None;
+            scratch.finish(&mut stored, end.len() as u64);
+            assert_eq!(stored.shown(), shown);
+            let written = scratch.0.written(&stored.progress, end.len() as u64).expect("there");
+            assert_eq!(written.bytes, stored.text.len() as u64, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_later_life_knows_where_an_emptied_file_goes_on() {
+        let scratch = Scratch::new("later");
+        let mut stored = Stored::default();
+        scratch.empty("one two three\n");
+        scratch.live(&mut stored);
+        scratch.empty("four\n");
+        scratch.live(&mut stored);
+        // As if the file had never been emptied, and as it is.
+        let last = stored.text[stored.text.len().saturating_sub(LAST_MAX)..].to_vec();
+        assert!(!scratch.0.goes_on(&Progress::of_earlier(stored.progress.stored, last)));
+        stored.progress = Progress::of_emptied(&stored.text);
+        assert!(scratch.0.goes_on(&stored.progress));
+        scratch.empty("four\nfive\n");
+        scratch.finish(&mut stored, 10);
+        assert_eq!(stored.shown(), "one two three\n|four\nfive\n");
+    }
+
+    #[test]
+    fn many_that_were_emptied_are_not_longer_than_one() {
+        let scratch = Scratch::new("often");
+        let mut stored = Stored::default();
+        for letter in ["1", "2", "3", "4"] {
+            scratch.empty(&letter.repeat(4_000_000));
+            scratch.live(&mut stored);
+        }
+        assert_eq!(stored.text.len() as u64, LIVE_MAX);
+        scratch.empty("");
+        scratch.write(0, 5_000_000);
+        scratch.finish(&mut stored, 5_000_000);
+        assert!(stored.text.ends_with(&[EMPTIED.as_bytes(), &text(0, 5_000_000)].concat()));
+        assert_eq!(stored.text.len() as u64, LIVE_MAX + EMPTIED.len() as u64 + 5_000_000);
+    }
+
+    #[test]
+    fn of_one_that_was_lost_all_is_stored_that_is_there() {
+        let scratch = Scratch::new("lost");
+        let mut stored = Stored::default();
+        scratch.empty("one\n");
+        scratch.live(&mut stored);
+        scratch.empty("one\ntwo\n");
+        scratch.finish(&mut stored, None);
+        assert_eq!(stored.shown(), "one\ntwo\n");
+        // A machine that went down may have kept less.
+        scratch.empty("on");
+        scratch.finish(&mut stored, None);
+        assert_eq!(stored.shown(), "one\ntwo\n");
+        fs::remove_file(&scratch.0.0).expect("there");
+        scratch.finish(&mut stored, None);
+        scratch.finish(&mut Stored::default(), None);
     }
 
     #[test]
@@ -284,10 +438,11 @@ mod tests {
     fn counts_all_that_was_written() {
         let scratch = Scratch::new("counts");
         fs::write(&scratch.0.0, "one\ntwo\nlater\n").expect("written");
-        let written = scratch.0.written(8).expect("there");
+        let none = Progress::default();
+        let written = scratch.0.written(&none, 8).expect("there");
         assert_eq!(written, Written { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
         let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"));
-        assert_eq!(nowhere.written(0).expect("nothing to read"), Written::default());
-        assert!(nowhere.written(1).is_err() && !nowhere.has_grown(0));
+        assert_eq!(nowhere.written(&none, 0).expect("nothing to read"), Written::default());
+        assert!(nowhere.written(&none, 1).is_err() && !nowhere.has_changed(&none));
     }
 }

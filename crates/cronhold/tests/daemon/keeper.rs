@@ -145,6 +145,40 @@ fn both_lost() {
     daemon.kill();
 }
 
+/// What a program writes while no daemon is there belongs to its run, also when the keeper is lost before the next
+/// daemon comes, and whichever of the two is lost first.
+#[test]
+fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
+    for is_keeper_first in [false, true] {
+        let place = Place::new(&format!("unseen-{is_keeper_first}"));
+        let (go, done) = (place.path("go"), place.path("done"));
+        let wait = format!("until [ -e {} ]; do sleep 0.02; done", go.display());
+        let program = format!("echo seen; {wait}; seq 1 100000; printf unseen; touch {}; sleep 55", done.display());
+        place.put_job("talk", &format!("program: '{program}'\nschedule: '@reboot'\n"));
+        let mut daemon = place.up();
+        daemon.wait_until_said("talk#1 running");
+        let run = place.stored().run("talk", 1).clone();
+        eventually("the beginning is there", || place.output(&run) == b"seen\n");
+        let keeper = place.keeper().expect("a keeper");
+        if is_keeper_first {
+            // A daemon that is stopped does not start another keeper.
+            daemon.send(Signal::STOP);
+            kill_process(keeper, Signal::KILL).expect("it runs");
+        }
+        daemon.kill();
+        fs::write(&go, "").expect("written");
+        eventually("it has written", || done.exists());
+        if !is_keeper_first {
+            kill_process(keeper, Signal::KILL).expect("it runs");
+        }
+        let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+        daemon.wait_until_said("talk#1 error: keeper lost");
+        let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+        assert!(place.output(&run) == format!("seen\n{numbers}unseen").into_bytes());
+        daemon.kill();
+    }
+}
+
 const JOBS: usize = 20;
 const ROUNDS: usize = 12;
 

@@ -5,6 +5,7 @@ use std::fs;
 use cronhold_core::State;
 use cronhold_core::record::Exit;
 use cronhold_core::signal::Signal;
+use cronhold_programs::output::EMPTIED;
 
 use super::daemon::{Daemon, Place};
 use super::processes::eventually;
@@ -95,6 +96,43 @@ fn output_while_it_runs() {
     fs::write(go, "").expect("written");
     daemon.wait_until_said("talk#1 success");
     assert_eq!(place.output(&run), b"begins\nend");
+    daemon.kill();
+}
+
+/// `> /dev/stderr` opens the file of the output anew and empties it. What was stored stays, what comes is stored to the
+/// byte, and a line says what happened; also when a later daemon goes on with it.
+#[test]
+fn a_program_that_empties_its_output() {
+    let place = Place::new("emptied");
+    let step = |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", place.path(name).display());
+    let program = format!(
+        "echo one; {}; echo two > /dev/stderr; {}; echo three; {}; echo four | tee /dev/stderr; echo five; exit 3",
+        step("a"),
+        step("b"),
+        step("c")
+    );
+    let mut daemon = started(&place, &[("empty", &format!("program: '{program}'"))]);
+    daemon.wait_until_said("empty#1 running");
+    let run = place.stored().run("empty", 1).clone();
+    let go = |name: &str| fs::write(place.path(name), "").expect("written");
+    let has = |text: &str| {
+        let output = || String::from_utf8(place.output(&run)).expect("text").replace(EMPTIED, "|");
+        eventually(text, || output() == text);
+    };
+    has("one\n");
+    go("a");
+    has("one\n|two\n");
+    daemon.kill();
+    go("b");
+    let mut daemon = place.up();
+    has("one\n|two\nthree\n");
+    go("c");
+    daemon.wait_until_said("empty#1 failure: exit code 3");
+    // The file has both streams, and what does not append writes over what is there.
+    has("one\n|two\nthree\n|four\nfive\n");
+    let written = place.stored().run("empty", 1).written.clone().expect("it wrote something");
+    assert_eq!(written.bytes, place.output(&run).len() as u64);
+    assert_eq!(written.tail, ["four", "five"]);
     daemon.kill();
 }
 

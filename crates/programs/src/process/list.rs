@@ -30,7 +30,7 @@ impl Processes {
         let Some(known) = self.known.get_mut(&run) else { return };
         match (known.at, stage) {
             // The last word was spoken; nothing that comes later changes it.
-            (At::Ended(_) | At::Told, _) => {}
+            (At::Ended(_) | At::Lost | At::Told, _) => {}
             (before, Some(Stage::Running { .. })) => {
                 self.deadlines.remove(&(known.launch_by, run));
                 known.at = At::Running;
@@ -49,11 +49,12 @@ impl Processes {
             (_, Some(Stage::Ended(end))) => {
                 self.deadlines.remove(&(known.launch_by, run));
                 known.at = At::Ended(end);
-                self.finishing.push_back(Finish { run, output: end.output });
+                self.finishing.push_back(Finish { run, output: Some(end.output) });
             }
             (_, Some(Stage::Lost)) => {
                 self.deadlines.remove(&(known.launch_by, run));
-                self.tell(run, Report::KeeperLost);
+                known.at = At::Lost;
+                self.finishing.push_back(Finish { run, output: None });
             }
             // Nobody waits for it any longer.
             (_, None) if known.is_settled => drop(self.known.remove(&run)),

@@ -93,6 +93,8 @@ enum Succession {
 struct Known {
     /// None when it was not asked for in this life.
     run: Option<Arc<Run>>,
+    /// Whether it was first asked for in this life, so that no earlier one has stored anything of it.
+    is_new: bool,
     fence: Option<u64>,
     launch_by: Span,
     /// The uptime by which it must be dead, as the node has said last.
@@ -121,6 +123,8 @@ enum At {
     Running,
     /// It has ended, and its output is being stored.
     Ended(End),
+    /// It was lost with its keeper, and what it wrote until then is being stored.
+    Lost,
     /// The node was told the last there is to tell.
     Told,
 }
@@ -150,13 +154,13 @@ pub enum Due {
     Say(ToKeeper),
 }
 
-/// A program that has ended and whose output has to be stored.
+/// A program that has ended or was lost, and whose output has to be stored to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finish {
     /// Of which run.
     pub run: RunId,
-    /// How long its output is.
-    pub output: u64,
+    /// How long its output is; nobody knows that of one that was lost with its keeper, and then it is all that is there.
+    pub output: Option<u64>,
 }
 
 impl Default for Processes {
@@ -209,6 +213,7 @@ impl Known {
     fn new(at: At) -> Self {
         Self {
             run: None,
+            is_new: at == At::Waiting,
             fence: None,
             launch_by: Span::ZERO,
             kill_at: None,

@@ -60,12 +60,13 @@ impl Processes {
         }
     }
 
-    /// The output of a program that has ended is stored.
+    /// The output of a program that has ended or was lost is stored.
     pub fn written(&mut self, run: RunId, written: Written) {
         let Some(known) = self.known.get(&run) else { return };
-        if let At::Ended(end) = known.at {
-            let report = verdict::ended(known.run.as_deref(), end, written);
-            self.tell(run, report);
+        match known.at {
+            At::Ended(end) => self.tell(run, verdict::ended(known.run.as_deref(), end, written)),
+            At::Lost => self.tell(run, Report::KeeperLost),
+            At::Waiting | At::Asked | At::Unsure | At::Sought | At::Running | At::Told => {}
         }
     }
 

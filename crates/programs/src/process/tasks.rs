@@ -16,6 +16,11 @@ impl Processes {
         self.known.contains_key(&run)
     }
 
+    /// Whether a run has a process that was first asked for in this life.
+    pub fn is_new(&self, run: RunId) -> bool {
+        self.known.get(&run).is_some_and(|known| known.is_new)
+    }
+
     /// Starts a run's program by an uptime, unless it was asked for before. With a lease it is dead by another uptime, if
     /// that is not extended.
     pub fn launch(&mut self, run: Arc<Run>, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
@@ -51,7 +56,7 @@ impl Processes {
                     self.report(id, told);
                 }
             }
-            At::Waiting | At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) => {}
+            At::Waiting | At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) | At::Lost => {}
         }
     }
 
@@ -60,7 +65,7 @@ impl Processes {
     pub fn extend(&mut self, leases: &[(RunId, Span)]) {
         for (run, kill_at) in leases {
             let Some(known) = self.known.get_mut(run) else { continue };
-            let is_over = matches!(known.at, At::Ended(_) | At::Told);
+            let is_over = matches!(known.at, At::Ended(_) | At::Lost | At::Told);
             if is_over || known.kill_at.is_some_and(|before| before >= *kill_at) {
                 continue;
             }
@@ -107,7 +112,7 @@ impl Processes {
                 self.known.remove(&run);
             }
             // It is let go of when it has ended.
-            At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) => {}
+            At::Asked | At::Unsure | At::Sought | At::Running | At::Ended(_) | At::Lost => {}
         }
     }
 
@@ -127,7 +132,7 @@ impl Processes {
                     self.wants.push_back(Want::Stop(run));
                 }
             }
-            At::Ended(_) | At::Told => {}
+            At::Ended(_) | At::Lost | At::Told => {}
         }
     }
 }

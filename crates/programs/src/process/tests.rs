@@ -125,6 +125,7 @@ fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
         });
     }
     for Finish { run, output } in processes.take_finishing(10) {
+        let output = output.map_or_else(|| "all".to_owned(), |length| length.to_string());
         shown.push(format!("store {output} of {}", number(run)));
     }
     for (run, report) in processes.take(Span::from_secs(uptime), 10) {
@@ -259,10 +260,12 @@ fn a_launch_that_was_sent_is_looked_for() {
         @12 connected
         @12 list 1=running 2=lost
             > launch 3 by 20
+            store all of 2
             1 launched
-            2 keeperlost
         @12 started 3
-            3 launched",
+            3 launched
+        @12 written 2
+            2 keeperlost",
     );
 }
 
@@ -288,6 +291,8 @@ fn a_later_life_takes_up_what_the_keeper_has() {
         "@10 connected
         @10 list 1=lost
         @11 adopt 1 running
+            store all of 1
+        @11 written 1
             1 keeperlost
         @11 adopt 2 running
             2 lost
@@ -315,9 +320,16 @@ fn a_keeper_that_died_takes_its_programs_along() {
         @11 away
         @12 connected
         @12 list 1=lost
-            1 keeperlost
+            store all of 1
             2 lost
-        @12 settled 1
+        @12 stop 1
+        @12 adopt 1 running
+        @13 away
+        @14 connected
+        @14 list 1=lost
+        @14 written 1
+            1 keeperlost
+        @14 settled 1
             > forget 1",
     );
 }

@@ -9,9 +9,11 @@ fn programs_that_nobody_wants() {
         @10 list 1=running 2=code=0 3=lost
         @10 ready
             store 5 of 2
+            store all of 3
             1 launched
-            3 keeperlost
             ! the keeper runs a program (pid 7) of run 1, which is over or unknown; it goes on unless it has to be alone
+        @10 written 3
+            3 keeperlost
         @11 written 2
             2 success: nothing to say
         @12 stop 1
@@ -147,6 +149,8 @@ fn a_node_that_asks_again_hears_it_again() {
         "@10 ready
         @10 connected
         @10 list 1=lost
+            store all of 1
+        @10 written 1
             1 keeperlost
         @10 adopt 1 running
             1 keeperlost
