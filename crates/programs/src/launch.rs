@@ -21,7 +21,7 @@ const SECRET_MAX: u64 = 128 * 1024;
 /// A program is asked to end in the last part of so many of its lease.
 const NOTICE_SHARE: u64 = 3;
 /// Variables of the daemon that are about the daemon and not about its programs.
-const OWN_NAMES: [&str; 3] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM"];
+const OWN_NAMES: [&str; 5] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
 const OWN_PREFIXES: [&str; 2] = ["CRONHOLD_", "LISTEN_"];
 /// Variables that say whose home one is in.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
@@ -263,6 +263,8 @@ mod tests {
             ("LISTEN_FDS", "1"),
             ("INVOCATION_ID", "1"),
             ("JOURNAL_STREAM", "8:1"),
+            ("PWD", "/own"),
+            ("OLDPWD", "/before"),
         ];
         let launch = launched(&run, &own).expect("fine");
         let shown: Vec<String> = launch.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
