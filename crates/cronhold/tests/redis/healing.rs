@@ -1,5 +1,8 @@
 //! A store that is emptied while a node runs: what the log says of it.
 
+use serde_json::json;
+
+use crate::peers::NEVER;
 use crate::processes::eventually;
 use crate::site::Site;
 
@@ -22,5 +25,24 @@ fn a_store_that_is_healed_is_told_of_once() {
     assert_eq!((count("less than was known"), count("is healed")), (1, 1), "{said}");
     assert!(said.contains("for 45s500ms at most"), "{said}");
     assert_eq!((count("works again"), count("is away")), (0, 0), "{said}");
+    node.stop();
+}
+
+/// A job that an event has removed is marked as such for years, by a lock. Nobody waits for that.
+#[test]
+fn a_job_that_was_removed_by_an_event_keeps_nobody_waiting() {
+    let site = Site::new("healing-removed");
+    let node = site.up("one", &[]);
+    site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
+    site.define("r1", NEVER);
+    site.event("reload", &json!({}));
+    eventually("it is a job", || site.has_job("r1"));
+    site.event("remove", &json!("r1"));
+    eventually("it is removed", || !site.has_job("r1"));
+    site.server.cli(&["FLUSHALL"]);
+    node.wait_until_it_says("the store has come back with less than was known");
+    assert!(node.said().contains("for 45s500ms at most"), "{}", node.said());
+    site.server.cli(&["DEL", "{cronken}:cronhold:healing"]);
+    node.wait_until_it_says("the store is healed");
     node.stop();
 }

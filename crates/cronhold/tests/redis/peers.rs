@@ -8,7 +8,7 @@ use crate::processes::eventually;
 use crate::site::{Node, Site};
 
 /// A definition that runs nothing by itself.
-const NEVER: &str =
+pub(crate) const NEVER: &str =
     r#"{"cron_args": {"cronstring": "@never"}, "job_args": {"cmd": "echo ran", "lock": true, "ttl": 10}}"#;
 
 /// Events that were sent so far.
@@ -16,25 +16,25 @@ static SENT: AtomicU64 = AtomicU64::new(0);
 
 impl Site {
     /// Writes a definition, as another program does.
-    fn define(&self, name: &str, text: &str) {
+    pub(crate) fn define(&self, name: &str, text: &str) {
         self.server.cli(&["hset", "{cronken}:jobs", name, text]);
     }
 
     /// A definition as it stands there.
-    fn defined(&self, name: &str) -> Option<Value> {
+    pub(crate) fn defined(&self, name: &str) -> Option<Value> {
         let text = self.server.cli(&["hget", "{cronken}:jobs", name]);
         serde_json::from_str(&text).ok()
     }
 
     /// Sends an event, as another program does.
-    fn event(&self, action: &str, args: &Value) {
+    pub(crate) fn event(&self, action: &str, args: &Value) {
         // What is sent twice within half a second counts once, so that each is another text.
         let number = SENT.fetch_add(1, Ordering::Relaxed);
         let text = json!({"action": action, "args": args, "number": number}).to_string();
         self.server.cli(&["publish", "{cronken}:__events__", &text]);
     }
 
-    fn has_job(&self, name: &str) -> bool {
+    pub(crate) fn has_job(&self, name: &str) -> bool {
         self.json(&["list"]).as_array().expect("a list").iter().any(|job| job["id"] == name)
     }
 

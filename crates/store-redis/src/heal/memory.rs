@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::time::Duration;
 
+use cronhold_core::record::LockName;
 use tokio::time::Instant;
 
 /// How long runs that have ended, and what was deleted, are remembered. A failover loses less than that.
@@ -14,6 +15,10 @@ const PASSING_MAX: usize = 20_000;
 
 /// Locks are looked through when there are more than this, and more than runs that could hold them.
 const LOCKS_LOOK: usize = 1_000;
+
+/// A lock of ours that lives for longer than this many milliseconds is a mark that nobody renews: it says something for as
+/// long as it is there. The others are too short to be worth anything later.
+const MARK_MILLIS: u64 = 3_600_000;
 
 /// Runs by their digit among kinds.
 const RUN: u8 = 6;
@@ -78,6 +83,8 @@ pub(super) struct Memory {
     records: BTreeMap<Place, Lost<Written>>,
     /// By name.
     locks: BTreeMap<String, Lost<Took>>,
+    /// Marks, the oldest first. They are forgotten in time: what a failover loses is younger.
+    marks: VecDeque<(Instant, Lost<Took>)>,
     /// What is forgotten in time, the oldest first, with the commit that wrote it.
     passing: VecDeque<(Instant, Place, u64)>,
     /// How many times this process has healed the store.
@@ -104,6 +111,15 @@ impl Written {
 }
 
 impl Took {
+    /// Whether it is one of Cronhold's own, which no run holds.
+    pub(super) fn is_own(&self) -> bool {
+        self.lock.starts_with(LockName::RESERVED)
+    }
+
+    fn is_mark(&self) -> bool {
+        self.is_own() && self.life > MARK_MILLIS
+    }
+
     /// The token of a lock that is brought back. It says so where others have a random text.
     pub(super) fn token(&self, version: &str) -> String {
         format!("{}:{}:{version}:{}:brought-back", self.holder, self.fence, self.life)
@@ -129,9 +145,13 @@ impl Memory {
                 if self.locks.get(&what.lock).is_some_and(|held| held.what.holder == what.holder) {
                     self.locks.remove(&what.lock);
                 }
-            // Locks of others than runs are too short to be worth anything later.
-            } else if self.is_open(&what.holder) {
-                let lost = Lost { round: self.round, seq, version: version.to_owned(), what };
+                self.marks.retain(|(_, mark)| mark.what.lock != what.lock || mark.what.holder != what.holder);
+                continue;
+            }
+            let lost = Lost { round: self.round, seq, version: version.to_owned(), what };
+            if lost.what.is_mark() {
+                self.marks.push_back((now, lost));
+            } else if self.is_open(&lost.what.holder) {
                 self.locks.insert(lost.what.lock.clone(), lost);
             }
         }
@@ -164,7 +184,8 @@ impl Memory {
     /// What was written by later commits than this one.
     pub(super) fn lost_since(&self, seq: u64) -> AllLost {
         let records = self.records.values().filter(|lost| lost.seq > seq).cloned().collect();
-        let locks = self.locks.values().filter(|lost| lost.seq > seq && self.is_open(&lost.what.holder));
+        let locks = self.locks.values().filter(|lost| self.is_open(&lost.what.holder));
+        let locks = locks.chain(self.marks.iter().map(|(_, mark)| mark)).filter(|lost| lost.seq > seq);
         AllLost { records, locks: locks.cloned().collect() }
     }
 
@@ -182,6 +203,11 @@ impl Memory {
             if self.records.get(&place).is_some_and(|lost| lost.seq == seq && !lost.what.lasts) {
                 self.records.remove(&place);
             }
+        }
+        while let Some((at, _)) = self.marks.front()
+            && (self.marks.len() > PASSING_MAX || now.duration_since(*at) > PASSING)
+        {
+            self.marks.pop_front();
         }
         if self.locks.len() > LOCKS_LOOK && self.locks.len() > self.records.len() {
             let records = &self.records;

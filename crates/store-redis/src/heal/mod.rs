@@ -85,7 +85,8 @@ struct Standing {
 impl Heal {
     /// A unit was done by the commit of this number.
     pub(crate) fn remember(&self, seq: u64, version: &str, written: Vec<Written>, took: Vec<Took>) {
-        took.iter().for_each(|took| self.wait.saw(took.life));
+        // No program must be alone because of one of our own, however long it is there.
+        took.iter().filter(|took| !took.is_own()).for_each(|took| self.wait.saw(took.life));
         self.memory().remember(seq, version, written, took, Instant::now());
     }
 

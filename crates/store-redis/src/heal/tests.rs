@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Heal;
 use super::memory::{Memory, Took, Written};
 use super::wait::Wait;
 
@@ -115,4 +116,29 @@ fn nothing_is_committed_for_as_long_as_a_lease_may_last_somewhere() {
     assert_eq!(wait.millis(), 90_000);
     wait.set_least(1);
     assert_eq!(wait.millis(), 90_000);
+}
+
+/// A mark that a job was removed lives for years. It says nothing of programs that must be alone.
+#[test]
+fn locks_of_our_own_are_not_waited_for() {
+    let heal = Heal::default();
+    let years = 10 * 365 * 86_400_000;
+    heal.remember(1, "v", Vec::new(), vec![Took { life: years, ..took("#cronhold/removed/a", "nobody", Some(1)) }]);
+    assert_eq!(heal.wait.millis(), 45_500);
+    heal.remember(2, "v", Vec::new(), vec![Took { life: 90_000, ..took("a", "r", Some(1)) }]);
+    assert_eq!(heal.wait.millis(), 90_000);
+}
+
+#[test]
+fn marks_are_remembered_for_a_while_until_they_are_taken_away() {
+    let mark = |lock: &str| Took { life: 86_400_000, ..took(lock, "nobody", Some(1)) };
+    let (mut memory, now) = (Memory::default(), Instant::now());
+    memory.remember(1, "v", Vec::new(), vec![mark("#cronhold/removed/a"), mark("#cronhold/removed/b")], now);
+    memory.remember(2, "v", Vec::new(), vec![took("#cronhold/event/1", "nobody", Some(1)), mark("no mark")], now);
+    assert_eq!(locks(&memory), ["#cronhold/removed/a", "#cronhold/removed/b"]);
+    memory.remember(3, "v", Vec::new(), vec![took("#cronhold/removed/a", "nobody", None)], now);
+    assert_eq!(locks(&memory), ["#cronhold/removed/b"]);
+    assert!(memory.lost_since(1).locks.is_empty(), "the store still has it");
+    memory.remember(4, "v", Vec::new(), Vec::new(), now + Duration::from_secs(61));
+    assert_eq!(locks(&memory), [""; 0]);
 }

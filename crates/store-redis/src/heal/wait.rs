@@ -36,7 +36,7 @@ impl Wait {
         }
     }
 
-    /// A lock lives for so many milliseconds.
+    /// A lock of a run lives for so many milliseconds.
     pub(super) fn saw(&self, millis: u64) {
         self.longest.fetch_max(millis, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cronhold_core::decision::{Change, Take};
-use cronhold_core::record::{Key, Node, Record};
+use cronhold_core::record::{Key, LockName, Node, Record};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
@@ -97,6 +97,24 @@ fn a_server_that_was_emptied() {
 #[test]
 fn a_server_that_came_up_empty() {
     is_empty_again(Server::restart_empty);
+}
+
+/// It names a run that there is not, and lives for years: nobody waits for it, and it is not lost.
+#[test]
+fn a_mark_of_our_own_is_brought_back_and_not_waited_for() {
+    let server = Server::start();
+    let mut hand = Hand::new(&server.url());
+    let (holder, _) = running("a", 1);
+    let (mark, short) = (lock("#cronhold/removed/a"), lock("#cronhold/event/1"));
+    let take = |lock: &LockName, secs| Take { lock: lock.clone(), holder, ttl: Some(Span::from_secs(secs)) };
+    let takes = vec![take(&mark, 10 * 365 * 86_400), take(&short, 30)];
+    hand.write(Change::Put(counter("a", 1)), takes).expect("the server takes it");
+    server.cli(&["FLUSHALL"]);
+    beat_until_noticed(&hand);
+    let left = wait_left(&server);
+    assert!(left > WAIT_MILLIS && left <= 45_500, "{left} ms are left");
+    assert!(hand.get(&Key::Lock(mark)).is_some());
+    assert_eq!(hand.get(&Key::Lock(short)), None);
 }
 
 #[test]
