@@ -219,3 +219,11 @@ fn with_hint(url: &RedisUrl, fault: Fault) -> Fault {
         other => other,
     }
 }
+
+/// The same without that, for servers that have answered before: they are only away.
+pub(super) fn without_hint(url: &RedisUrl, fault: Fault) -> Fault {
+    match fault {
+        Fault::Away(why) => Fault::Away(why.replace(&format!("; {}", wire::hint(url)), "")),
+        other => other,
+    }
+}

@@ -48,6 +48,8 @@ struct Inner {
     attempts: AtomicUsize,
     /// Whether the store has been worked on: what is refused then is not a mistake in the URL.
     has_worked: AtomicBool,
+    /// Whether a line has ever been opened: both sides agree on whether it is encrypted.
+    has_answered: AtomicBool,
 }
 
 /// How a link is doing.
@@ -81,6 +83,7 @@ impl Link {
             state,
             attempts: AtomicUsize::new(0),
             has_worked: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
         }))
     }
 
@@ -236,6 +239,7 @@ impl Link {
             let attempt = inner.attempts.fetch_add(1, Ordering::Relaxed);
             let state = match find::open(&inner.url, attempt).await {
                 Ok(line) => {
+                    inner.has_answered.store(true, Ordering::Relaxed);
                     let line = Arc::new(line);
                     if matches!(inner.url.way, Way::Sentinel { .. }) {
                         tokio::spawn(guard(inner.url.clone(), Arc::downgrade(&line)));
@@ -252,6 +256,8 @@ impl Link {
 impl Inner {
     /// A refusal, which ends a process that has just been started and none that has worked.
     fn judged(&self, fault: Fault) -> Fault {
+        let is_known = self.has_answered.load(Ordering::Relaxed);
+        let fault = if is_known { line::without_hint(&self.url, fault) } else { fault };
         if self.has_worked.load(Ordering::Relaxed) { faults::as_passing(fault) } else { fault }
     }
 }
