@@ -13,6 +13,7 @@ use crate::codec::{self, reply};
 use crate::hints::{self, HandleId};
 use crate::inner::Inner;
 use crate::link::Script;
+use crate::peers::CRONKEN;
 use crate::tend;
 
 static BEAT: LazyLock<Script> =
@@ -45,12 +46,14 @@ impl Inner {
         }
         // A lock that was renewed on a server that is lost then was not renewed.
         let behind = if locks.is_empty() { Vec::new() } else { self.wait_for_replicas() };
+        let was_enrolled = self.peers.is_enrolled();
         let mut called = self.link.call_all(&BEAT, &self.slot, vec![args], behind).await;
         self.has_waited(&called.behind);
         let answer = reply::list(called.answers.pop().expect("each call has an answer")?)?;
         let mut answer = self.standing(answer).await?.into_iter();
         self.known.advance(reply::number(&answer.next().unwrap_or(Value::Nil))?.cast_unsigned());
-        self.peers.learn(reply::number(&answer.next().unwrap_or(Value::Nil))? != 0);
+        let has_peers = reply::number(&answer.next().unwrap_or(Value::Nil))? != 0;
+        self.peers.answered(if has_peers { CRONKEN } else { "" }, was_enrolled);
         let lost = answer.map(|place| {
             let place = reply::number(&place)?;
             let lock = usize::try_from(place).ok().and_then(|place| locks.get(place));

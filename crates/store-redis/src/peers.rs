@@ -7,7 +7,7 @@ use crate::projection;
 use crate::url::{OutputForm, Settings};
 
 /// What the namespace says when they do.
-const CRONKEN: &str = "cronken";
+pub(crate) const CRONKEN: &str = "cronken";
 
 /// What a URL says when they do no more.
 const NONE: &str = "none";
@@ -63,9 +63,19 @@ impl Peers {
 
     /// Somebody looked before this process has enrolled. What the URL says may not be there yet.
     pub(crate) fn saw(&self, word: &str) {
-        if word == CRONKEN && !self.is_enrolled.load(Ordering::Relaxed) {
+        if word == CRONKEN && !self.is_enrolled() {
             self.are_there.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Whether this process has enrolled, so that the namespace knows what its URL says.
+    pub(crate) fn is_enrolled(&self) -> bool {
+        self.is_enrolled.load(Ordering::Relaxed)
+    }
+
+    /// What the namespace says to whoever asked it after this process had enrolled, or before.
+    pub(crate) fn answered(&self, word: &str, was_enrolled: bool) {
+        if was_enrolled { self.learn(word == CRONKEN) } else { self.saw(word) }
     }
 
     /// What the namespace says when this process enrolls.
@@ -74,8 +84,7 @@ impl Peers {
         self.learn(are_there);
     }
 
-    /// What the namespace says now.
-    pub(crate) fn learn(&self, are_there: bool) {
+    fn learn(&self, are_there: bool) {
         self.are_there.store(are_there, Ordering::Relaxed);
     }
 
@@ -115,12 +124,27 @@ mod tests {
         assert_eq!(willing.warning(), None);
     }
 
+    /// A node beats and looks before it enrolls, and answers may be heard late.
     #[test]
-    fn who_has_enrolled_hears_it_by_beats_alone() {
+    fn what_was_answered_before_it_enrolled_does_not_take_back_what_the_url_says() {
+        let willing = peers(Some(true));
+        willing.answered("", false);
+        assert!(willing.are_there());
+        willing.enrolled(true);
+        willing.answered("", false);
+        assert!(willing.are_there());
+    }
+
+    #[test]
+    fn who_has_enrolled_hears_it_by_beats_and_by_asking() {
         let late = peers(None);
         late.enrolled(false);
         late.saw(CRONKEN);
         assert_eq!((late.are_there(), late.warning()), (false, None));
+        late.answered(CRONKEN, true);
+        assert!(late.are_there());
+        late.answered("", true);
+        assert!(!late.are_there());
         late.learn(true);
         assert!(late.are_there() && late.warning().is_some_and(|words| words.contains("URL")));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cronhold_store::{Fault, Pending, Settle, Shared, SharedForm, SharedRun, Standing};
+use cronhold_store::{Fault, Pending, Reading, Settle, Shared, SharedForm, SharedRun, Standing};
 use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use crate::foreign_runs;
 use crate::link::{Heard, Link, Script};
 use crate::outputs::{command, read_answer};
+use crate::peers::Peers;
 
 /// So many events wait for whoever acts on them; the oldest give way, and are counted.
 const EVENTS_MAX: usize = 10_000;
@@ -27,7 +28,7 @@ pub(crate) struct SharedKeys {
     /// Where the line lives.
     runtime: Handle,
     ns: String,
-    has_foreign_nodes: bool,
+    peers: Arc<Peers>,
     /// Events that have come; there from the first time that somebody waits for them.
     inbox: OnceLock<Arc<Inbox>>,
 }
@@ -67,8 +68,8 @@ impl Inbox {
 }
 
 impl SharedKeys {
-    pub(crate) fn new(link: Link, runtime: Handle, ns: &str, has_foreign_nodes: bool) -> Self {
-        Self { link, runtime, ns: ns.to_owned(), has_foreign_nodes, inbox: OnceLock::new() }
+    pub(crate) fn new(link: Link, runtime: Handle, ns: &str, peers: Arc<Peers>) -> Self {
+        Self { link, runtime, ns: ns.to_owned(), peers, inbox: OnceLock::new() }
     }
 
     /// What whoever runs it should know: events that came faster than they were taken are lost.
@@ -99,14 +100,14 @@ impl SharedKeys {
         })
     }
 
-    fn keys(&self) -> [String; 2] {
-        [format!("{}:jobs", self.ns), format!("{}:cronhold:forms", self.ns)]
+    fn keys(&self) -> [String; 3] {
+        ["jobs", "cronhold:forms", "cronhold:meta"].map(|key| format!("{}:{key}", self.ns))
     }
 }
 
 impl Shared for SharedKeys {
     fn has_foreign_nodes(&self) -> bool {
-        self.has_foreign_nodes
+        self.peers.are_there()
     }
 
     fn events(&self) -> Pending<'_, Vec<String>> {
@@ -132,6 +133,7 @@ impl Shared for SharedKeys {
 
     fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
         let (link, keys, names) = (self.link.clone(), self.keys(), names.map(<[String]>::to_vec));
+        let peers = Arc::clone(&self.peers);
         on(&self.runtime, async move {
             let names = match names {
                 Some(names) => names,
@@ -139,7 +141,9 @@ impl Shared for SharedKeys {
             };
             let mut forms = Vec::with_capacity(names.len());
             for part in names.chunks(FORMS_A_CALL) {
-                read_forms(&link, &keys, part, &mut forms).await?;
+                let was_enrolled = peers.is_enrolled();
+                let word = read_forms(&link, &keys, part, &mut forms).await?;
+                word.iter().for_each(|word| peers.answered(word, was_enrolled));
             }
             Ok(forms)
         })
@@ -150,8 +154,9 @@ impl Shared for SharedKeys {
         on(&self.runtime, async move {
             let mut settled = Vec::with_capacity(forms.len());
             for part in forms.chunks(FORMS_A_CALL) {
-                let args = part.iter().flat_map(|Settle { name, found, text }| {
-                    [name.clone().into_bytes(), marked(found.as_deref()), marked(text.as_deref())]
+                let args = part.iter().flat_map(|Settle { name, found, text, reading }| {
+                    let name = name.clone().into_bytes();
+                    [name, marked(found.as_deref()), marked(text.as_deref()), word(*reading).to_vec()]
                 });
                 let args = std::iter::once(b"settle".to_vec()).chain(args).collect();
                 let answers: Vec<bool> = read_answer(link.call(&FORMS, &keys, args).await?)?;
@@ -190,9 +195,17 @@ fn marked(text: Option<&str>) -> Vec<u8> {
     text.map_or_else(|| b"-".to_vec(), |text| format!("+{text}").into_bytes())
 }
 
+/// By whose rules a form was read, as one argument.
+fn word(reading: Reading) -> &'static [u8] {
+    match reading {
+        Reading::Ours => b"",
+        Reading::Theirs => b"theirs",
+    }
+}
+
 /// Names of jobs that are there or were settled once, in order.
-async fn all_names(link: &Link, keys: &[String; 2]) -> Result<Vec<String>, Fault> {
-    let answers = link.ask(keys.iter().map(|key| command("HKEYS", &[key])).collect()).await?;
+async fn all_names(link: &Link, [jobs, forms, _]: &[String; 3]) -> Result<Vec<String>, Fault> {
+    let answers = link.ask([jobs, forms].map(|key| command("HKEYS", &[key])).into()).await?;
     let mut names = BTreeSet::new();
     for answer in answers {
         // A name that is no text cannot be asked for again, and is nobody's job.
@@ -202,27 +215,30 @@ async fn all_names(link: &Link, keys: &[String; 2]) -> Result<Vec<String>, Fault
     Ok(names.into_iter().collect())
 }
 
+/// Reads forms. Answers with what the namespace says of peers; nothing, when it does not say which store it is.
 async fn read_forms(
     link: &Link,
-    keys: &[String; 2],
+    keys: &[String; 3],
     names: &[String],
     forms: &mut Vec<SharedForm>,
-) -> Result<(), Fault> {
+) -> Result<Option<String>, Fault> {
     let named = names.iter().map(|name| name.clone().into_bytes());
     let args = std::iter::once(b"read".to_vec()).chain(named).collect();
     let answers: Vec<Value> = read_answer(link.call(&FORMS, keys, args).await?)?;
     let mut answers = answers.into_iter();
+    let peers = read_answer(answers.next().unwrap_or(Value::Nil))?;
     for name in names {
         let text: Option<Vec<u8>> = read_answer(answers.next().unwrap_or(Value::Nil))?;
         let standing = match read_answer::<u8>(answers.next().unwrap_or(Value::Nil))? {
             0 => Standing::New,
-            1 => Standing::Settled,
+            1 => Standing::Settled(Reading::Ours),
+            3 => Standing::Settled(Reading::Theirs),
             _ => Standing::Changed,
         };
         let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
         forms.push(SharedForm { name: name.clone(), text, standing });
     }
-    Ok(())
+    Ok(peers)
 }
 
 #[cfg(test)]

@@ -10,18 +10,17 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Settle, Shared, SharedForm,
-    SharedRun, Store, Unit, Writer,
+    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::faults;
 use crate::heal::Notebook;
 use crate::hints::{self, HandleId};
 use crate::inner::Inner;
 use crate::keys;
 use crate::link::Link;
 use crate::order::Order;
-use crate::peers::Peers;
 use crate::shared::SharedKeys;
 use crate::url::RedisUrl;
 
@@ -59,7 +58,6 @@ struct Place {
     /// None only while it is dropped.
     runtime: Option<Runtime>,
     shared: SharedKeys,
-    peers: Arc<Peers>,
 }
 
 impl RedisStore {
@@ -68,12 +66,12 @@ impl RedisStore {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(OpenError::Thread)?;
         let link = Link::new(url, runtime.handle().clone());
-        let settings = &url.settings;
-        let shared = SharedKeys::new(link.clone(), runtime.handle().clone(), &settings.namespace, url.names_peers());
         let Options { zones, memory, accept_loss } = options;
-        let inner =
-            Inner::new(url.clone(), zones, accept_loss, link, memory.map(Notebook::new)).map_err(OpenError::Random)?;
-        let place = Arc::new(Place { runtime: Some(runtime), shared, peers: Arc::clone(&inner.peers) });
+        let notebook = memory.map(Notebook::new);
+        let inner = Inner::new(url.clone(), zones, accept_loss, link.clone(), notebook).map_err(OpenError::Random)?;
+        let peers = Arc::clone(&inner.peers);
+        let shared = SharedKeys::new(link, runtime.handle().clone(), &url.settings.namespace, peers);
+        let place = Arc::new(Place { runtime: Some(runtime), shared });
         Ok(Self { id: inner.hints.join(), inner: Arc::new(inner), place })
     }
 
@@ -90,6 +88,14 @@ impl RedisStore {
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> Result<T, Fault> {
         self.place.spawn(work).await.unwrap_or_else(|| Err(closed()))
+    }
+
+    /// The same for what only looks: without an answer, nothing has happened.
+    async fn looking<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.on_line(work).await.map_err(faults::as_unsent)
     }
 
     async fn carry_out(&self, orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
@@ -130,7 +136,7 @@ impl Store for RedisStore {
 
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
         let (inner, keys) = (Arc::clone(&self.inner), keys.to_vec());
-        Box::pin(self.on_line(async move { inner.load(keys).await }))
+        Box::pin(self.looking(async move { inner.load(keys).await }))
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
@@ -150,12 +156,12 @@ impl Store for RedisStore {
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
         let (inner, after) = (Arc::clone(&self.inner), after.cloned());
-        Box::pin(self.on_line(async move { inner.due(after, until, limit).await }))
+        Box::pin(self.looking(async move { inner.due(after, until, limit).await }))
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         let (inner, query) = (Arc::clone(&self.inner), query.clone());
-        Box::pin(self.on_line(async move { inner.page(query, limit).await }))
+        Box::pin(self.looking(async move { inner.page(query, limit).await }))
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
@@ -169,12 +175,12 @@ impl Store for RedisStore {
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(self.on_line(async move { inner.outputs.read(run, from, most).await }))
+        Box::pin(self.looking(async move { inner.outputs.read(run, from, most).await }))
     }
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(self.on_line(async move { inner.outputs.list(after, limit).await }))
+        Box::pin(self.looking(async move { inner.outputs.list(after, limit).await }))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
@@ -203,7 +209,7 @@ impl Store for RedisStore {
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(self.on_line(async move { inner.time().await }))
+        Box::pin(self.looking(async move { inner.time().await }))
     }
 
     fn health(&self) -> Pending<'_, Health> {
@@ -215,40 +221,7 @@ impl Store for RedisStore {
     }
 
     fn shared(&self) -> Option<&dyn Shared> {
-        Some(&*self.place)
-    }
-}
-
-/// The keys that others write as well, and whether nodes of theirs run the same jobs, which the namespace may say anew.
-impl Shared for Place {
-    fn has_foreign_nodes(&self) -> bool {
-        self.peers.are_there()
-    }
-
-    fn events(&self) -> Pending<'_, Vec<String>> {
-        self.shared.events()
-    }
-
-    fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>> {
-        self.shared.send(event)
-    }
-
-    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
-        self.shared.forms(names)
-    }
-
-    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>> {
-        self.shared.settle(forms)
-    }
-
-    fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
-        self.shared.foreign_runs(job, limit)
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("shared", &self.shared).finish_non_exhaustive()
+        Some(&self.place.shared)
     }
 }
 

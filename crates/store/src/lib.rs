@@ -26,7 +26,7 @@ pub use memory::MemoryStore;
 pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
 pub use port::{Chunk, Clock, Health, Hint, Obligation, Pending, Store, Writer};
-pub use shared::{Settle, Shared, SharedForm, SharedRun, SharedState, Standing, has_foreign_nodes};
+pub use shared::{Reading, Settle, Shared, SharedForm, SharedRun, SharedState, Standing, has_foreign_nodes};
 pub use turn::{Asked, Flight, Outcome, Prepared};
 pub use unit::{Committed, Refusal, Unit};
 pub use wrapper::Wrapper;

@@ -25,7 +25,8 @@ pub trait Shared: Send + Sync + fmt::Debug {
     /// Sends an event to everyone, ourselves included.
     fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>>;
 
-    /// Jobs as they stand there, by name: those that are named, or all that are there or were settled once.
+    /// Jobs as they stand there, by name: those that are named, or all that are there or were settled once. After that it
+    /// is known anew whether there are foreign nodes.
     fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>>;
 
     /// Settles forms, each only where it still is as it was found. Answers for each whether it was.
@@ -52,10 +53,19 @@ pub struct SharedForm {
 pub enum Standing {
     /// It was never settled: it is new, or it was never written.
     New,
-    /// It is as it was when it was last settled.
-    Settled,
+    /// It is as it was when it was last settled, by this reading.
+    Settled(Reading),
     /// Somebody has changed it since, or has removed it.
     Changed,
+}
+
+/// By whose rules a form is read. The same text may mean something else by others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// By ours.
+    Ours,
+    /// By those of nodes of another kind, which run the same jobs.
+    Theirs,
 }
 
 /// What a form is to be.
@@ -68,6 +78,15 @@ pub struct Settle {
     /// Its text from now on; the same as was found, when it only counts as known from now on. None removes it, and
     /// nothing is known of it any more.
     pub text: Option<String>,
+    /// By whose rules it was read.
+    pub reading: Reading,
+}
+
+impl Standing {
+    /// Whether it is as it was when it was last settled, however it was read then.
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Settled(_))
+    }
 }
 
 /// A run of another program.

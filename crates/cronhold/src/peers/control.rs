@@ -16,6 +16,7 @@ use cronhold_store::{Fault, Settle, Store, all_nodes, find_job, has_foreign_node
 
 use super::bell::Bell;
 use super::look::{all_mistakes, options, removed_holder};
+use super::reconcile::reading;
 use super::sight::removed_lock;
 use crate::chance::SystemEntropy;
 use crate::log::{Log, Weight};
@@ -159,14 +160,15 @@ impl Control {
     /// Makes a job. Its definition is written first and as it was sent, so that nothing of it is lost; should nobody come
     /// to make the job, the definition is removed again by whoever looks next.
     async fn add(&self, text: &str, id: JobId, form: &Form) -> Result<Answer, Ignored> {
-        let has_foreign = has_foreign_nodes(&*self.store);
-        let read = cronken::read_form(form, &options(&self.zones, has_foreign));
+        let options = options(&self.zones, has_foreign_nodes(&*self.store));
+        let read = cronken::read_form(form, &options);
         let job = read.job.ok_or_else(|| Ignored::Wrong(all_mistakes(&read.mistakes)))?;
         if find_job(&*self.store, &id).await?.is_some() {
             return Err(Refused::Rejected(Rejection::JobThere(id)).into());
         }
         if let Some(shared) = self.store.shared() {
-            let written = Settle { name: id.to_string(), found: None, text: Some(form.to_string()) };
+            let (name, text) = (id.to_string(), Some(form.to_string()));
+            let written = Settle { name, found: None, text, reading: reading(&options) };
             shared.settle(&[written]).await?;
         }
         let (uid, source) = (JobUid::from_bits(SystemEntropy.bits()), Source::Foreign);

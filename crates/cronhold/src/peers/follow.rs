@@ -25,7 +25,7 @@ use crate::clock::SystemClock;
 use crate::job_files::{JobFiles, Shelf};
 use crate::log::{Log, Weight};
 
-/// Whoever listens looks this often whether it is on time itself.
+/// Whoever listens looks this often whether it is on time itself, and whoever looks whether company has come or gone.
 const PULSE: Span = Span::from_millis(50);
 /// Events that may wait to be acted on; listening waits when there are more.
 const EVENTS_MAX: usize = 1_000;
@@ -126,9 +126,12 @@ impl Peers {
         loop {
             let wanted = tokio::select! {
                 biased;
+                // Other rules hold for all definitions then.
+                () = self.company_changes(had_company, clock) => Some(Wanted { all: true, ..Wanted::default() }),
                 wanted = self.bell.rung() => Some(wanted),
                 () = clock.sleep(wait) => None,
             };
+            self.tell_company(&mut had_company);
             let looked = match wanted {
                 Some(wanted) => self.serve(&mut looker, wanted).await,
                 // What was to be looked at again is, whoever looks at all jobs.
@@ -139,13 +142,19 @@ impl Peers {
             };
             self.shelf.set_shared_mistakes(looker.mistakes());
             wait = self.tell(looked);
-            self.tell_company(&mut had_company);
         }
     }
 
     /// Whether nodes of another kind run the same jobs.
     fn has_company(&self) -> bool {
         has_foreign_nodes(&*self.store)
+    }
+
+    /// Waits until that is otherwise. Beats find it out.
+    async fn company_changes(&self, had_company: bool, clock: &SystemClock) {
+        while self.has_company() == had_company {
+            clock.sleep(PULSE).await;
+        }
     }
 
     /// Says when that has changed.
@@ -228,6 +237,7 @@ impl Peers {
         match looked {
             Ok(looked) => {
                 looked.lines.into_iter().for_each(|(weight, words)| self.log.say(weight, words));
+                looked.notes.into_iter().for_each(|note| self.log.say(Weight::Usual, note));
                 if looked.again { AGAIN } else { LOOK_EVERY }
             }
             Err(fault) if fault.is_passing() => AGAIN,

@@ -13,13 +13,13 @@ use cronhold_core::record::{Actor, Key, Source};
 use cronhold_core::{JobId, JobUid, RunId};
 use cronhold_engine::{Entropy, Handle, Refused};
 use cronhold_jobfile::foreign::cronken::{self, Dialect};
-use cronhold_jobfile::foreign::{FieldMistake, Form};
+use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_server::{MistakeAt, sent_event};
-use cronhold_store::{Fault, Settle, Shared, Standing, Store};
+use cronhold_store::{Fault, Reading, Settle, Shared, Standing, Store};
 use tokio::task::{JoinSet, yield_now};
 
-use super::reconcile::{News, Ours, Step, reconcile};
+use super::reconcile::{News, Ours, Step, reading, reconcile};
 use super::sight::{Scope, Sight, removed_lock};
 use crate::chance::SystemEntropy;
 use crate::log::Weight;
@@ -49,6 +49,8 @@ pub(super) struct Looker {
     told: BTreeMap<String, u64>,
     /// Whether all of our jobs were gone the last time.
     was_empty: bool,
+    /// Whether forms are read again when other rules hold. Whoever does so says so in a log.
+    rereads: bool,
 }
 
 /// What was compared when both places said the same.
@@ -76,6 +78,8 @@ pub(super) struct Quiet {
 pub(super) struct Looked {
     /// What is to be said.
     pub(super) lines: Vec<(Weight, String)>,
+    /// What may surprise about definitions.
+    pub(super) notes: Vec<String>,
     /// Whether something could not be done now and may be done a little later.
     pub(super) again: bool,
     changed: Vec<JobId>,
@@ -93,7 +97,13 @@ impl Looker {
             mistakes: BTreeMap::new(),
             told: BTreeMap::new(),
             was_empty: false,
+            rereads: true,
         }
+    }
+
+    /// For a command, which leaves it to nodes to read forms again by other rules: they have a log to say so.
+    pub(super) fn of_command(self) -> Self {
+        Self { rereads: false, ..self }
     }
 
     /// Looks. `anew` is whether jobs come back that somebody had removed here. Nodes of another kind are told of what was
@@ -112,7 +122,9 @@ impl Looker {
         if anew {
             sight.take_for_new(false);
         }
-        let mut steps = self.steps(&sight, shared.has_foreign_nodes(), &mut looked).await;
+        // Forms were read just now, and by that it is known anew.
+        let has_foreign = shared.has_foreign_nodes();
+        let mut steps = self.steps(&sight, has_foreign, &mut looked).await;
         if *scope == Scope::All {
             self.confirm_removals(&mut steps, shared).await?;
         } else {
@@ -162,7 +174,12 @@ impl Looker {
             let errors = all_mistakes(&read.mistakes);
             let with = Form::parse(&text).ok().filter(|_| read.job.is_none());
             let with = with.and_then(|form| cronken::with_errors(&form, &errors))?;
-            Some(Settle { name: form.name, found: Some(text), text: Some(with.to_string()) })
+            Some(Settle {
+                name: form.name,
+                found: Some(text),
+                text: Some(with.to_string()),
+                reading: reading(&options),
+            })
         });
         let noted: Vec<Settle> = noted.collect();
         if noted.is_empty() {
@@ -196,13 +213,15 @@ impl Looker {
     async fn steps(&mut self, sight: &Sight, has_foreign: bool, looked: &mut Looked) -> Vec<(JobId, Step)> {
         let mut steps = Vec::new();
         let zones = Arc::clone(&self.zones);
+        let options = options(&zones, has_foreign);
+        let settled = Standing::Settled(reading(&options));
         for (count, (id, form)) in sight.forms.iter().enumerate() {
             if count % FORMS_A_TURN == FORMS_A_TURN - 1 {
                 yield_now().await;
             }
             let record = sight.jobs.get(id);
             let (is_paused, is_held) = (sight.paused.contains(id), sight.is_held);
-            let now = record.zip(form.text.as_ref()).filter(|_| form.standing == Standing::Settled);
+            let now = record.zip(form.text.as_ref()).filter(|_| form.standing == settled);
             let now = now.map(|(record, text)| Agreed {
                 text: digest(text),
                 uid: record.uid,
@@ -214,7 +233,10 @@ impl Looker {
             }
             let ours = record.map(|record| Ours { record, is_paused, is_held });
             let (uid, was_removed) = (JobUid::from_bits(SystemEntropy.bits()), sight.removed.contains(id));
-            let step = reconcile(id, form, ours, was_removed, uid, &options(&zones, has_foreign));
+            let step = reconcile(id, form, ours, was_removed, uid, &options);
+            if step.is_reread && !self.rereads {
+                continue;
+            }
             self.tell_step(id, form.text.as_deref().unwrap_or_default(), record.is_some(), &step, looked);
             match (now, step.is_nothing()) {
                 (Some(now), true) => drop(self.agreed.insert(id.clone(), now)),
@@ -334,10 +356,25 @@ impl Looker {
         } else if self.told.remove(&format!("form {id}")).is_some() {
             looked.lines.push((Weight::Usual, format!("shared job {id}: nothing is wrong with it any more")));
         }
+        self.tell_notes(id, &step.notes, looked);
         if step.is_overruled {
             let words =
                 format!("shared job {id} was changed by another program; its job file counts, and is written again");
             looked.lines.push((Weight::Usual, words));
+        }
+    }
+
+    /// Says what may surprise about a form, unless that was said of it already.
+    fn tell_notes(&mut self, id: &JobId, notes: &[Note], looked: &mut Looked) {
+        let line = |note: &Note| format!("note: shared job {id}: {note}").replace(char::is_control, "?");
+        let lines: Vec<String> = notes.iter().map(line).collect();
+        let (about, now) = (format!("notes {id}"), (!lines.is_empty()).then(|| digest(&lines.concat())));
+        let before = match now {
+            Some(now) => self.told.insert(about, now),
+            None => self.told.remove(&about),
+        };
+        if before != now {
+            looked.notes.extend(lines);
         }
     }
 
@@ -369,6 +406,9 @@ impl Looked {
     fn note(&mut self, id: &JobId, step: &Step) {
         let ids = if removes(step) { &mut self.removed } else { &mut self.changed };
         ids.push(id.clone());
+        if step.is_reread {
+            self.lines.push((Weight::Trouble, reread_words(id, step)));
+        }
     }
 
     fn conclude(&mut self) {
@@ -421,6 +461,19 @@ async fn carry_out(node: &Handle, commands: &[Command]) -> Result<(), Refused> {
         }
     }
     Ok(())
+}
+
+/// What is said of a form that means something else than before, although nobody has changed it.
+fn reread_words(id: &JobId, step: &Step) -> String {
+    let is_theirs = step.settle.as_ref().is_some_and(|settle| settle.reading == Reading::Theirs);
+    let rules = if is_theirs { "Cronken's nodes read it" } else { "cron does" };
+    let jobs = step.commands.iter().filter_map(|command| match command {
+        Command::PutJob { job, .. } => Some(job),
+        _ => None,
+    });
+    let times: Vec<String> =
+        jobs.flat_map(|job| &job.schedules).map(|schedule| schedule.spec.words(id.as_str())).collect();
+    format!("shared job {id} is read as {rules} from now on, and means another time: {}", times.join("; "))
 }
 
 /// Nodes of another kind look at definitions only when they are told to.

@@ -24,7 +24,7 @@ pub use follow::Peers;
 
 /// Looks at all jobs once, for whoever works on a store without a daemon. Answers with what is worth knowing.
 pub async fn agree(store: Arc<dyn Store>, node: Handle, zones: Arc<Zones>) -> Result<Vec<String>, Fault> {
-    let mut looker = look::Looker::new(store, node, zones);
+    let mut looker = look::Looker::new(store, node, zones).of_command();
     let looked = looker.look(&sight::Scope::All, false, &look::Quiet::default()).await?;
     let worth = looked.lines.into_iter().filter(|(weight, _)| *weight >= crate::log::Weight::Usual);
     Ok(worth.map(|(_, words)| words).collect())

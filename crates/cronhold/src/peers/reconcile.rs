@@ -3,16 +3,19 @@
 //!
 //! Whoever changed something last wins, field by field: others change only what their form can say, and what they left as
 //! we wrote it stays as we have it. A job that comes from a job file is changed by nobody else; pausing it is no change.
+//!
+//! The same text may mean something else by the rules of other nodes. When other rules hold than when a form was settled,
+//! the text stays, and a job that has its time from it is read again.
 
 use std::sync::Arc;
 
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{JobRecord, Source};
 use cronhold_core::{Job, JobId, JobUid};
-use cronhold_jobfile::foreign::cronken::{self, CronkenRead, Options};
-use cronhold_jobfile::foreign::{FieldMistake, Form};
+use cronhold_jobfile::foreign::cronken::{self, CronkenRead, Dialect, Options};
+use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
 use cronhold_schedule::Timing;
-use cronhold_store::{Settle, SharedForm, Standing};
+use cronhold_store::{Reading, Settle, SharedForm, Standing};
 
 /// A job as we have it.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +45,12 @@ pub(super) struct Step {
     pub(super) news: Option<News>,
     /// What is wrong with the form. The job stays as it was.
     pub(super) mistakes: Vec<FieldMistake>,
+    /// What may surprise about the form.
+    pub(super) notes: Vec<Note>,
     /// Whether somebody has changed what only a job file can change.
     pub(super) is_overruled: bool,
+    /// Whether the form means something else than before, although nobody has changed it.
+    pub(super) is_reread: bool,
 }
 
 /// What nodes of another kind have to be told.
@@ -69,15 +76,27 @@ pub(super) fn reconcile(
 ) -> Step {
     let Some(text) = &form.text else { return without_form(form, ours, options) };
     let read = cronken::read(text, options);
-    match (&read.job, ours) {
+    let step = match (&read.job, ours) {
         (None, Some(ours)) if is_of_file(ours.record) => {
             Step { is_overruled: true, ..refreshed(form, ours, &read, options) }
         }
         // Nobody's work is overwritten because of a mistake in it.
         (None, _) => Step { mistakes: read.mistakes, ..Step::default() },
-        (Some(job), None) => without_job(id, form, (&read, job), was_removed, uid),
-        (Some(_), Some(ours)) if form.standing == Standing::Settled => refreshed(form, ours, &read, options),
+        (Some(job), None) => without_job(id, form, (&read, job), was_removed, uid, options),
+        (Some(job), Some(ours)) if form.standing.is_settled() => {
+            let is_old = form.standing != Standing::Settled(reading(options)) && was_read(ours.record, &read, options);
+            if is_old { reread(form, ours, (&read, job), options) } else { refreshed(form, ours, &read, options) }
+        }
         (Some(job), Some(ours)) => merged(id, form, ours, (&read, job), options),
+    };
+    Step { notes: read.notes, ..step }
+}
+
+/// By whose rules forms are read with these options.
+pub(super) const fn reading(options: &Options<'_>) -> Reading {
+    match options.dialect {
+        Dialect::Cron => Reading::Ours,
+        Dialect::Cronken => Reading::Theirs,
     }
 }
 
@@ -85,16 +104,16 @@ pub(super) fn reconcile(
 fn without_form(form: &SharedForm, ours: Option<Ours<'_>>, options: &Options<'_>) -> Step {
     let was_there = form.standing == Standing::Changed;
     match ours {
-        None if was_there => Step { settle: settle(form, None), ..Step::default() },
+        None if was_there => Step { settle: settle(form, None, options), ..Step::default() },
         None => Step::default(),
         Some(Ours { record, .. }) if was_there && !is_of_file(record) => {
             let provided = Provided::As { uid: record.uid, revision: record.revision };
             let removal = Command::RemoveJob { id: record.id.clone(), source: record.source.clone(), provided };
-            Step { commands: vec![removal], settle: settle(form, None), ..Step::default() }
+            Step { commands: vec![removal], settle: settle(form, None, options), ..Step::default() }
         }
         Some(ours) => {
             let text = shown(&ours.record.job, ours.shows_paused(), None, options).to_string();
-            let (settle, news) = (settle(form, Some(text)), Some(News::Changed));
+            let (settle, news) = (settle(form, Some(text), options), Some(News::Changed));
             Step { settle, news, is_overruled: was_there, ..Step::default() }
         }
     }
@@ -108,26 +127,44 @@ fn without_job(
     (read, job): (&CronkenRead, &Job),
     was_removed: bool,
     uid: JobUid,
+    options: &Options<'_>,
 ) -> Step {
-    if form.standing == Standing::Settled && read.validation_errors.is_none() {
-        let step = Step { settle: settle(form, None), news: Some(News::Changed), ..Step::default() };
+    if form.standing.is_settled() && read.validation_errors.is_none() {
+        let step = Step { settle: settle(form, None, options), news: Some(News::Changed), ..Step::default() };
         return if was_removed { Step::default() } else { step };
     }
     let (id, job, source) = (id.clone(), Arc::new(job.clone()), Source::Foreign);
     let put = Command::PutJob { id, job, source, uid, provided: Provided::New };
     let text = rewritten(form, &read.form, &cronken::without_errors(read.form.clone()));
-    Step { commands: vec![put], settle: settle(form, text), ..Step::default() }
+    Step { commands: vec![put], settle: settle(form, text, options), ..Step::default() }
 }
 
 /// The form is written as our job is, where it says something else.
 fn refreshed(form: &SharedForm, ours: Ours<'_>, read: &CronkenRead, options: &Options<'_>) -> Step {
     let new = shown(&ours.record.job, ours.shows_paused(), Some(&read.form), options);
-    if new == read.form && form.standing == Standing::Settled {
+    if new == read.form && form.standing == Standing::Settled(reading(options)) {
         return Step::default();
     }
     let new_text = rewritten(form, &read.form, &new);
     let news = news(read.job.as_ref(), &new, options);
-    Step { settle: settle(form, new_text), news, ..Step::default() }
+    Step { settle: settle(form, new_text, options), news, ..Step::default() }
+}
+
+/// Whether our job has its time from a form that was read by other rules, by which it means something else.
+fn was_read(record: &JobRecord, read: &CronkenRead, options: &Options<'_>) -> bool {
+    let before = || cronken::read_form(&read.form, &options.otherwise()).job;
+    let has_its_time = || before().is_some_and(|before| before.schedules == record.job.schedules);
+    !is_of_file(record) && read.depends_on_dialect && has_its_time()
+}
+
+/// Other rules hold than when the form was read: the job gets the time that it says by these, and the text stays.
+fn reread(form: &SharedForm, ours: Ours<'_>, (read, theirs): (&CronkenRead, &Job), options: &Options<'_>) -> Step {
+    let record = ours.record;
+    let job = Job { schedules: theirs.schedules.clone(), ..(*record.job).clone() };
+    let new = shown(&job, ours.shows_paused(), Some(&read.form), options);
+    let settle = settle(form, rewritten(form, &read.form, &new), options);
+    let news = news(Some(theirs), &new, options);
+    Step { commands: vec![put_again(record, job)], settle, news, is_reread: true, ..Step::default() }
 }
 
 /// Somebody has changed the form: the job becomes what it says, as far as it says something else than we would.
@@ -150,9 +187,7 @@ fn merged(
         commands.push(Command::Pause { job: Some(id.clone()), why });
     }
     if is_changed && !is_file {
-        let provided = Provided::As { uid: record.uid, revision: record.revision };
-        let (id, job, source) = (id.clone(), Arc::new(job.clone()), record.source.clone());
-        commands.push(Command::PutJob { id, job, source, uid: record.uid, provided });
+        commands.push(put_again(record, job.clone()));
     }
     if !theirs.paused && is_paused {
         commands.push(Command::Resume { job: Some(id.clone()) });
@@ -160,8 +195,15 @@ fn merged(
     let job = if is_file { &*record.job } else { &job };
     let new = shown(job, theirs.paused || is_held, Some(&read.form), options);
     let news = news(Some(theirs), &new, options);
-    let settle = settle(form, rewritten(form, &read.form, &new));
-    Step { commands, settle, news, is_overruled: is_file && is_changed, mistakes: Vec::new() }
+    let settle = settle(form, rewritten(form, &read.form, &new), options);
+    Step { commands, settle, news, is_overruled: is_file && is_changed, ..Step::default() }
+}
+
+/// Changes a job of ours, provided that nobody else has.
+fn put_again(record: &JobRecord, job: Job) -> Command {
+    let provided = Provided::As { uid: record.uid, revision: record.revision };
+    let (id, job, source) = (record.id.clone(), Arc::new(job), record.source.clone());
+    Command::PutJob { id, job, source, uid: record.uid, provided }
 }
 
 /// Our job with what somebody has changed of it. `base` is how the job looks in their form: what they left so, they did
@@ -198,8 +240,8 @@ fn is_of_file(record: &JobRecord) -> bool {
     matches!(record.source, Source::Directory(_))
 }
 
-fn settle(form: &SharedForm, text: Option<String>) -> Option<Settle> {
-    Some(Settle { name: form.name.clone(), found: form.text.clone(), text })
+fn settle(form: &SharedForm, text: Option<String>, options: &Options<'_>) -> Option<Settle> {
+    Some(Settle { name: form.name.clone(), found: form.text.clone(), text, reading: reading(options) })
 }
 
 /// What is new in a form that was written.
@@ -397,7 +439,7 @@ mod tests {
         for (standing, text, ours, expected) in CASES {
             let standing = match standing {
                 "new" => Standing::New,
-                "settled" => Standing::Settled,
+                "settled" => Standing::Settled(Reading::Ours),
                 _ => Standing::Changed,
             };
             let found = (text != "-").then(|| form(text.strip_prefix("plain").unwrap_or(text)).to_string());
@@ -418,5 +460,82 @@ mod tests {
             let step = reconcile(&id, &shared, record, ours == "removed", uid, &options);
             assert_eq!(words(&step, &options), expected, "{standing:?} {text} / {ours}");
         }
+    }
+
+    /// By whose rules the form was settled, the dialect of now, the schedule there, that of our job with where it is from,
+    /// and what has to happen.
+    const READ_AGAIN: [(Reading, Dialect, &str, &str, &str); 12] = [
+        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "put monday, know"),
+        (Reading::Ours, Dialect::Cronken, "0 0 13 * 5", "foreign: 0 0 13 * 5", "put saturday, know"),
+        (Reading::Theirs, Dialect::Cron, "0 0 * * 0", "foreign: monday", "put 0 0 * * 0, know"),
+        (Reading::Theirs, Dialect::Cron, "0 0 13 * 5", "foreign: saturday", "put 0 0 13 * 5, know"),
+        // Others have written it, whosever the job is.
+        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "api: 0 0 * * 0", "put monday, know"),
+        // It is known to be read by these rules: our job was changed since, and is written.
+        (Reading::Theirs, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "write 0 0 * * sun"),
+        (Reading::Ours, Dialect::Cron, "0 0 * * 0", "foreign: 0 0 * * 0", "nothing"),
+        // Our job was changed before the other rules held.
+        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 5 * * 2", "write 0 5 * * tue"),
+        // It means the same to both.
+        (Reading::Ours, Dialect::Cronken, "@daily", "foreign: 0 0 * * *", "know"),
+        (Reading::Ours, Dialect::Cronken, "0 0 * * SUN", "api: 0 0 * * 0", "know"),
+        // Others cannot read it: the job stays as it was.
+        (Reading::Ours, Dialect::Cronken, "0 0 * * 7", "foreign: 0 0 * * 7", "nothing"),
+        // A job file counts, whatever stands there.
+        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "file: 0 0 * * 0", "write 0 0 * * sun"),
+    ];
+
+    /// A job with this schedule; by name, as others read it.
+    fn scheduled(text: &str, zones: &Zones) -> Job {
+        let (text, dialect) = match text {
+            "monday" => ("0 0 * * 0", Dialect::Cronken),
+            "saturday" => ("0 0 13 * 5", Dialect::Cronken),
+            text => (text, Dialect::Cron),
+        };
+        let mut form = form("");
+        form["cron_args"]["cronstring"] = json!(text);
+        cronken::read(&form.to_string(), &Options { zones, dialect }).job.expect("a good form")
+    }
+
+    #[test]
+    fn what_is_read_by_other_rules_stays_as_others_wrote_it() {
+        let zones = Zones::bundled();
+        let (id, uid) = (JobId::parse("j").expect("an id"), JobUid::from_bits(7));
+        for (settled, dialect, text, ours, expected) in READ_AGAIN {
+            let mut found = form("noted");
+            found["cron_args"]["cronstring"] = json!(text);
+            let text = Some(found.to_string());
+            let shared = SharedForm { name: "j".to_owned(), text, standing: Standing::Settled(settled) };
+            let (source, schedule) = ours.split_once(": ").expect("a source and a schedule");
+            let source = match source {
+                "api" => Source::Api,
+                "foreign" => Source::Foreign,
+                _ => Source::Directory(String::new()),
+            };
+            let job = Arc::new(scheduled(schedule, &zones));
+            let record = JobRecord::new(id.clone(), uid, job, "UTC".into(), source);
+            let ours = Ours { record: &record, is_paused: false, is_held: false };
+            let step = reconcile(&id, &shared, Some(ours), false, uid, &Options { zones: &zones, dialect });
+            assert_eq!(reread_words(&step, &zones), expected, "{settled:?} {dialect:?} {found} / {schedule}");
+            assert_eq!(step.is_reread, expected.starts_with("put"));
+            assert!(step.settle.is_none_or(|settle| settle.reading == reading(&Options { zones: &zones, dialect })));
+        }
+    }
+
+    /// What a step does to the time.
+    fn reread_words(step: &Step, zones: &Zones) -> String {
+        let mut words = Vec::new();
+        for command in &step.commands {
+            let Command::PutJob { job, .. } = command else { panic!("{command:?}") };
+            let names = ["monday", "saturday", "0 0 * * 0", "0 0 13 * 5"];
+            let name = names.into_iter().find(|name| scheduled(name, zones) == **job);
+            words.push(format!("put {}", name.expect("one of these")));
+        }
+        if let Some(Settle { found, text, .. }) = &step.settle {
+            let written: Value = serde_json::from_str(text.as_deref().expect("it stays")).expect("JSON");
+            let cronstring = written["cron_args"]["cronstring"].as_str().expect("a text");
+            words.push(if found == text { "know".to_owned() } else { format!("write {cronstring}") });
+        }
+        if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
     }
 }

@@ -116,7 +116,7 @@ impl Sight {
 
     /// Jobs that we do not have any more, and whose forms are still as we knew them.
     fn forgettable(&self) -> impl Iterator<Item = &JobId> {
-        let known = |form: &SharedForm| form.text.is_some() && form.standing == Standing::Settled;
+        let known = |form: &SharedForm| form.text.is_some() && form.standing.is_settled();
         self.forms.iter().filter(move |(id, form)| known(form) && !self.jobs.contains_key(*id)).map(|(id, _)| id)
     }
 

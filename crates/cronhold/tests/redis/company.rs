@@ -46,14 +46,7 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
     eventually("what ran there is skipped here", || {
         count(&|run| run["state"] == "skipped" && run["reason"] == "ran on cronken draco") > 1
     });
-    // It looks at shared jobs when one of them changes, and then says what it knows.
-    let mut number = 0;
-    eventually("the node says so", || {
-        number += 1;
-        let id = format!("job{number}");
-        site.give(&["--data", "one", "add", &id, "triggered", "true"]).exits(0);
-        node.said().contains("run the same jobs from now on")
-    });
+    node.wait_until_it_says("run the same jobs from now on");
     assert_eq!(node.said().matches("run the same jobs from now on").count(), 1, "{}", node.said());
 
     let url = site.server.url_with("peers=none");
@@ -61,6 +54,49 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
     let before = count(&|run| run["state"] == "success");
     eventually("it runs here again", || count(&|run| run["state"] == "success") > before);
     node.stop();
+}
+
+/// Python nodes run what stands there: whoever comes and goes, definitions of others stay as they wrote them, and our jobs
+/// follow.
+#[test]
+fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
+    let site = Site::new("company-dialect");
+    let args = r#""job_args": {"cmd": "true", "lock": true, "ttl": 10}"#;
+    let texts = [("wk", "0 0 * * 0"), ("both", "0 0 13 * 5"), ("daily", "@daily")]
+        .map(|(name, text)| (name, format!(r#"{{"cron_args":  {{"cronstring": "{text}"}}, {args}}}"#)));
+    texts.iter().for_each(|(name, text)| site.define(name, text));
+    let assert_kept = || {
+        for (name, text) in &texts {
+            assert_eq!(site.server.cli(&["HGET", "{cronken}:jobs", name]), *text);
+        }
+    };
+    let node = site.up("one", &[]);
+    node.wait_until_it_says("note: shared job wk: cron_args.cronstring: weekday 0 is Sunday here");
+    site.done(&["add", "--shell", "ours", "0 3 * * 1", "true"]);
+
+    let [with, without] = ["peers=cronken", "peers=none"].map(|peers| site.server.url_with(peers));
+    site.give(&["--store", &with, "add", "hello", "triggered", "true"]).exits(0);
+    assert_kept();
+    for name in ["wk", "both"] {
+        node.wait_until_it_says(&format!("shared job {name} is read as Cronken's nodes read it from now on"));
+    }
+    node.wait_until_it_says("means another time: At 00:00 on Monday");
+    assert_kept();
+    site.give(&["--store", &without, "del", "hello"]).exits(0);
+    for name in ["wk", "both"] {
+        node.wait_until_it_says(&format!("shared job {name} is read as cron does from now on"));
+    }
+    assert_kept();
+    assert_eq!(node.said().matches("is read as").count(), 4, "{}", node.said());
+    node.stop();
+
+    // The same for one that was not there when it changed.
+    let later = site.start_at(&with, "two", &[]);
+    later.wait_until_ready();
+    assert_eq!(later.said().matches("is read as Cronken's nodes read it").count(), 2, "{}", later.said());
+    assert_kept();
+    assert_eq!(site.defined("ours").expect("there")["cron_args"]["cronstring"], "0 3 * * mon");
+    later.stop();
 }
 
 /// Cronken has no pause of everything: each job is shown as paused, and those that were so before stay so.

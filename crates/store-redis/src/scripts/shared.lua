@@ -1,24 +1,39 @@
 -- Jobs as other programs write them: `<ns>:jobs`, and beside it the digests of what we have settled.
--- KEYS: the hash of jobs, the hash of digests. ARGV: `read` and names, or `settle` and for each form its name, and twice
--- (as found, as it is to be) `+` with a text or `-` for none.
-local jobs, digests = KEYS[1], KEYS[2]
+-- KEYS: the hash of jobs, the hash of digests, the hash that says which store this is. ARGV: `read` and names, or `settle`
+-- and for each form its name, twice (as found, as it is to be) `+` with a text or `-` for none, and by whose rules it was
+-- read: '' or `theirs`.
+local jobs, digests, meta = KEYS[1], KEYS[2], KEYS[3]
 
--- For each name: its text (or false), and 0 when it was never settled, 1 when it is as it was settled, 2 otherwise.
+-- A digest as it is stored: behind it, after a blank, by whose rules the text was read, if not by ours.
+local function marked(digest, reading) return reading == '' and digest or digest .. ' ' .. reading end
+
+-- Which nodes of another kind run the same jobs, or ''; false in a store that does not say which one it is.
+local function peers()
+  local found = redis.pcall('HMGET', meta, 'epoch', 'peers')
+  return found[1] and (found[2] or '') or false
+end
+
+-- 0 when it was never settled, 1 when it is as it was settled by our rules, 3 by theirs, 2 otherwise.
+local function standing_of(text, known)
+  if not known then return 0 end
+  local digest = text and redis.sha1hex(text)
+  if known == digest then return 1 end
+  return digest and known == marked(digest, 'theirs') and 3 or 2
+end
+
+-- The peers, and for each name its text (or false), and how it stands.
 local function read()
-  local answer = {}
+  local answer = { peers() }
   for index = 2, #ARGV do
-    local text, digest = redis.call('HGET', jobs, ARGV[index]), redis.call('HGET', digests, ARGV[index])
-    local standing = 0
-    if digest then
-      standing = text and redis.sha1hex(text) == digest and 1 or 2
-    end
+    local text = redis.call('HGET', jobs, ARGV[index])
+    local standing = standing_of(text, redis.call('HGET', digests, ARGV[index]))
     answer[#answer + 1] = text
     answer[#answer + 1] = standing
   end
   return answer
 end
 
-local function settle_one(name, found, text)
+local function settle_one(name, found, text, reading)
   local there = redis.call('HGET', jobs, name)
   if (there and '+' .. there or '-') ~= found then
     return 0
@@ -32,7 +47,7 @@ local function settle_one(name, found, text)
   if text ~= found then
     redis.call('HSET', jobs, name, plain)
   end
-  redis.call('HSET', digests, name, redis.sha1hex(plain))
+  redis.call('HSET', digests, name, marked(redis.sha1hex(plain), reading))
   return 1
 end
 
@@ -40,7 +55,7 @@ if ARGV[1] == 'read' then
   return read()
 end
 local answer = {}
-for index = 2, #ARGV, 3 do
-  answer[#answer + 1] = settle_one(ARGV[index], ARGV[index + 1], ARGV[index + 2])
+for index = 2, #ARGV, 4 do
+  answer[#answer + 1] = settle_one(ARGV[index], ARGV[index + 1], ARGV[index + 2], ARGV[index + 3])
 end
 return answer

@@ -1,7 +1,7 @@
 //! Jobs in Cronken's form, and events.
 
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Settle, Shared, SharedForm, Standing, Store};
+use cronhold_store::{Reading, Settle, Shared, SharedForm, Standing, Store};
 use cronhold_store_redis::testing::until;
 use serde_json::json;
 
@@ -16,7 +16,8 @@ fn form(name: &str, text: Option<&str>, standing: Standing) -> SharedForm {
 }
 
 fn settle(name: &str, found: Option<&str>, text: Option<&str>) -> Settle {
-    Settle { name: name.to_owned(), found: found.map(str::to_owned), text: text.map(str::to_owned) }
+    let [found, text] = [found, text].map(|text| text.map(str::to_owned));
+    Settle { name: name.to_owned(), found, text, reading: Reading::Ours }
 }
 
 #[test]
@@ -36,14 +37,15 @@ fn forms_are_settled_where_they_are_as_they_were_found() {
         settle("a größe", Some("something else"), Some("lost")),
         settle("a größe", None, Some("lost")),
         settle("c", Some("not there"), None),
-        settle("c", None, Some("+-")),
+        Settle { reading: Reading::Theirs, ..settle("c", None, Some("+-")) },
     ]);
     assert_eq!(results, [true, false, false, false, true]);
     assert_eq!(place.at("HGETALL", "jobs", &[]), json!({ "a größe": "not even JSON", "b": "{\"b\":1}", "c": "+-" }));
     let standing = || forms(None).into_iter().map(|form| (form.name, form.standing)).collect::<Vec<_>>();
     let named = |name: &str, standing| (name.to_owned(), standing);
     let new = named("a größe", Standing::New);
-    assert_eq!(standing(), [new.clone(), named("b", Standing::Settled), named("c", Standing::Settled)]);
+    let [ours, theirs] = [Reading::Ours, Reading::Theirs].map(Standing::Settled);
+    assert_eq!(standing(), [new.clone(), named("b", ours), named("c", theirs)]);
 
     // Somebody else changes one and removes another.
     place.at("HSET", "jobs", &["b", "{\"b\":2}"]);
@@ -63,7 +65,7 @@ fn many_forms_are_no_problem() {
     assert_eq!(block_on(shared.settle(&all)), Ok(vec![true; 2_300]));
     let forms = block_on(shared.forms(None)).expect("forms are read");
     assert!(forms.iter().map(|form| &form.name).eq(all.iter().map(|form| &form.name)), "all of them, in order");
-    assert!(forms.iter().all(|form| form.standing == Standing::Settled));
+    assert!(forms.iter().all(|form| form.standing.is_settled()));
 }
 
 #[test]
@@ -113,6 +115,20 @@ fn a_listener_that_was_cut_off_hears_again() {
         listener.is_finished().then_some(())
     });
     listener.join().expect("the listener ends");
+}
+
+/// What is read next has to be read by the rules that hold then.
+#[test]
+fn whoever_reads_forms_knows_of_python_nodes_from_then_on() {
+    let place = Place::new();
+    let shared = shared(&*place.store);
+    place.at("HSET", "jobs", &["a", "{}"]);
+    for (params, expected) in [("peers=cronken", true), ("peers=none", false)] {
+        block_on(open(&place.server, params).enroll()).expect("it enrolls");
+        assert_ne!(shared.has_foreign_nodes(), expected, "nothing was asked");
+        block_on(shared.forms(None)).expect("forms are read");
+        assert_eq!(shared.has_foreign_nodes(), expected, "{params}");
+    }
 }
 
 #[test]

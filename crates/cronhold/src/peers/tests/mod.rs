@@ -1,5 +1,6 @@
 //! Jobs and events of other programs, on a store in memory: what one look does, and what nodes do that follow.
 
+mod dialects;
 mod events;
 mod place;
 

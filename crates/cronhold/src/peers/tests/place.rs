@@ -11,7 +11,8 @@ use cronhold_core::{Job, JobId, JobUid, NodeId, World};
 use cronhold_engine::{Clock, Engine, Entropy, Handle, Options, Outside, Ports, Task};
 use cronhold_schedule::{Span, Zone, Zones};
 use cronhold_store::{
-    Fault, MemoryStore, Pending, Query, RunQuery, Settle, Shared, SharedForm, SharedRun, Standing, Store, Wrapper,
+    Fault, MemoryStore, Pending, Query, Reading, RunQuery, Settle, Shared, SharedForm, SharedRun, Standing, Store,
+    Wrapper,
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -29,11 +30,14 @@ const DEADLINE: Span = Span::from_secs(30);
 /// How often it looks meanwhile.
 const LOOK: Span = Span::from_millis(10);
 
+/// A text as it was settled, and by whose rules it was read.
+type Settled = (String, Reading);
+
 /// What other programs share.
 #[derive(Debug, Default)]
 struct Board {
-    /// Texts by name, and as they were settled.
-    forms: BTreeMap<String, (Option<String>, Option<String>)>,
+    /// Texts by name, and as they were settled and read.
+    forms: BTreeMap<String, (Option<String>, Option<Settled>)>,
     inboxes: Vec<Arc<Inbox>>,
     sent: Vec<String>,
     has_foreign: bool,
@@ -125,7 +129,7 @@ impl Board {
         let (text, settled) = self.forms.get(&name).cloned().unwrap_or_default();
         let standing = match &settled {
             None => Standing::New,
-            settled if *settled == text => Standing::Settled,
+            Some((settled, reading)) if Some(settled) == text.as_ref() => Standing::Settled(*reading),
             Some(_) => Standing::Changed,
         };
         SharedForm { name, text, standing }
@@ -136,8 +140,13 @@ impl Board {
             return false;
         }
         match &form.text {
-            Some(text) => drop(self.forms.insert(form.name.clone(), (Some(text.clone()), Some(text.clone())))),
-            None => drop(self.forms.remove(&form.name)),
+            Some(text) => {
+                let settled = Some((text.clone(), form.reading));
+                self.forms.insert(form.name.clone(), (Some(text.clone()), settled));
+            }
+            None => {
+                self.forms.remove(&form.name);
+            }
         }
         true
     }
@@ -156,6 +165,11 @@ impl Place {
     pub(super) fn new(has_foreign: bool) -> Self {
         let board = Arc::new(Mutex::new(Board { has_foreign, ..Board::default() }));
         Self { store: MemoryStore::new(Arc::new(clock::now)), board }
+    }
+
+    /// Somebody says whether nodes of another kind run the same jobs.
+    pub(super) fn set_foreign(&self, has_foreign: bool) {
+        lock(&self.board).has_foreign = has_foreign;
     }
 
     /// Another program writes a definition, or removes it.

@@ -27,6 +27,16 @@ pub enum Dialect {
     Cronken,
 }
 
+impl Dialect {
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Cron => Self::Cronken,
+            Self::Cronken => Self::Cron,
+        }
+    }
+}
+
 /// What a reading depends on besides the form.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'z> {
@@ -34,6 +44,13 @@ pub struct Options<'z> {
     pub zones: &'z Zones,
     /// How a `cronstring` is understood.
     pub dialect: Dialect,
+}
+
+impl Options<'_> {
+    /// The same with the other dialect.
+    pub const fn otherwise(self) -> Self {
+        Self { dialect: self.dialect.other(), ..self }
+    }
 }
 
 /// What came of reading one form.
@@ -45,6 +62,8 @@ pub struct CronkenRead {
     pub mistakes: Vec<FieldMistake>,
     /// What may surprise.
     pub notes: Vec<Note>,
+    /// Whether its time is another one in the other dialect.
+    pub depends_on_dialect: bool,
     /// What Cronken's own validation said of the form.
     pub validation_errors: Option<String>,
     /// The form as it was found, which writing starts from.

@@ -24,6 +24,7 @@ pub fn read(text: &str, options: &Options<'_>) -> CronkenRead {
             job: None,
             mistakes: vec![mistake],
             notes: Vec::new(),
+            depends_on_dialect: false,
             validation_errors: None,
             form: Form::default(),
         },
@@ -36,7 +37,11 @@ pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
     let mut notes = Vec::new();
     let cron_args = mistakes.required(&form.0, "", CRON_ARGS, "write {\"cronstring\": \"0 3 * * *\"}");
     let cron_args = cron_args.and_then(|field| mistakes.object(field));
-    let spec = cron_args.and_then(|map| Timings { map, options, mistakes: &mut mistakes, notes: &mut notes }.read());
+    let mut depends_on_dialect = false;
+    let spec = cron_args.and_then(|map| {
+        let (mistakes, notes, depends_on_dialect) = (&mut mistakes, &mut notes, &mut depends_on_dialect);
+        Timings { map, options, mistakes, notes, depends_on_dialect }.read()
+    });
     let job_args = mistakes.required(&form.0, "", JOB_ARGS, "write {\"cmd\": \"…\", \"lock\": true, \"ttl\": 10}");
     let job_args = job_args.and_then(|field| mistakes.object(field));
     let program = job_args.and_then(|map| {
@@ -63,7 +68,7 @@ pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
         }
         _ => None,
     };
-    CronkenRead { job, mistakes: mistakes.0, notes, validation_errors, form: form.clone() }
+    CronkenRead { job, mistakes: mistakes.0, notes, depends_on_dialect, validation_errors, form: form.clone() }
 }
 
 fn lock(field: Field<'_>, mistakes: &mut Mistakes) -> Option<Lock> {

@@ -94,6 +94,29 @@ fn cronken_counts_weekdays_from_monday() {
     }
 }
 
+/// What means the same to both stays as it is spelled, by whichever dialect the job was read.
+#[test]
+fn a_text_that_both_dialects_understand_alike_stays() {
+    for (cron_args, depends) in [
+        (json!({"cronstring": "@daily"}), false),
+        (json!({"cronstring": "0 3 * * MON-fri"}), false),
+        (json!({"cronstring": "@never"}), false),
+        (json!({"day_of_week": 0}), false),
+        (json!({"cronstring": "@weekly"}), true),
+        (json!({"cronstring": "0 3 * * 1"}), true),
+        (json!({"cronstring": "0 0 13 * fri"}), true),
+    ] {
+        let form = form(&cron_args);
+        for dialect in [Dialect::Cron, Dialect::Cronken] {
+            let read = with(dialect, |options| read_form(&form, options));
+            assert_eq!(read.depends_on_dialect, depends, "{cron_args}");
+            let job = read.job.expect("a job");
+            let again = with(dialect.other(), |options| write(&job, Some(&form), options));
+            assert_eq!(again.form == form, !depends, "{cron_args}: {}", again.form);
+        }
+    }
+}
+
 #[test]
 fn says_what_surprises() {
     for (cron_args, expected) in [
@@ -136,6 +159,10 @@ fn says_all_that_is_wrong() {
              job_args.lock: `lock` is missing (write true, false or the name of a lock) | \
              job_args.ttl: `ttl` is missing (write seconds such as 10) | \
              job_state.paused: `paused` must be true or false, but is the text `yes`",
+        ),
+        (
+            r#"{"cron_args": {"hours": "3"}, "job_args": {"cmd": "x", "lock": true, "ttl": 1}}"#,
+            "cron_args: it says no time (write `hour` for `hours`)",
         ),
         (
             r#"{"cron_args": {"cronstring": "@dayly"}, "job_args": {"cmd": "x", "lock": 1, "ttl": 0}}"#,

@@ -22,6 +22,7 @@ pub(super) struct Timings<'a> {
     pub(super) options: &'a Options<'a>,
     pub(super) mistakes: &'a mut Mistakes,
     pub(super) notes: &'a mut Vec<Note>,
+    pub(super) depends_on_dialect: &'a mut bool,
 }
 
 impl<'a> Timings<'a> {
@@ -64,15 +65,14 @@ impl<'a> Timings<'a> {
         }
         let timing = match self.options.dialect {
             Dialect::Cronken => as_cronken(expression).map(Timing::Fields),
-            Dialect::Cron => {
-                let expr = CronExpr::parse(expression);
-                if expr.is_ok() {
-                    let messages = surprises(expression).into_iter();
-                    self.notes.extend(messages.map(|message| Note { path: field.path(), message }));
-                }
-                expr.map(Timing::Cron)
-            }
+            Dialect::Cron => CronExpr::parse(expression).map(Timing::Cron),
         };
+        let surprises = if timing.is_ok() { surprises(expression) } else { Vec::new() };
+        *self.depends_on_dialect = !surprises.is_empty();
+        // Who reads it as Cronken does is not surprised.
+        if self.options.dialect == Dialect::Cron {
+            self.notes.extend(surprises.into_iter().map(|message| Note { path: field.path(), message }));
+        }
         self.mistakes.parsed(field.path(), timing).map(Spec::new)
     }
 
@@ -105,8 +105,7 @@ impl<'a> Timings<'a> {
             texts.push((name, text));
         }
         if texts.is_empty() && all_read {
-            let hint = format!("write `cronstring`, or one of {}", FieldsExpr::NAMES.join(", "));
-            return self.mistakes.report(CRON_ARGS.to_owned(), "it says no time", &hint);
+            return self.mistakes.report(CRON_ARGS.to_owned(), "it says no time", &self.no_time_hint());
         }
         let timing = if all_read {
             let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
@@ -116,6 +115,15 @@ impl<'a> Timings<'a> {
             None
         };
         self.bounds(timing)
+    }
+
+    /// What to write where there is no time: the field that was meant, when one nearly was.
+    fn no_time_hint(&self) -> String {
+        let times = || FieldsExpr::NAMES.into_iter().chain(["cronstring"]);
+        match self.map.keys().find_map(|key| Some((key, did_you_mean(key, times())?))) {
+            Some((key, meant)) => format!("write `{meant}` for `{}`", shortened(key)),
+            None => format!("write `cronstring`, or one of {}", FieldsExpr::NAMES.join(", ")),
+        }
     }
 
     /// Zone, bounds and jitter.

@@ -29,7 +29,8 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
     let mut form = found.cloned().unwrap_or_default();
     let before = found.and_then(|form| read_form(form, options).job);
     let before = before.as_ref();
-    let same_schedule = before.is_some_and(|before| before.schedules == job.schedules);
+    let same_schedule =
+        before.is_some_and(|before| before.schedules == job.schedules || says_the_same(&form, job, options));
     let mut schedule = same_schedule.then(|| form.object(CRON_ARGS).clone());
     schedule = schedule.or_else(|| only_spec(job).and_then(cron_args));
     if before.is_none_or(|before| before.program != job.program) {
@@ -84,6 +85,12 @@ pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
     }
     state.insert(ERRORS.to_owned(), json!(errors));
     Some(form)
+}
+
+/// Whether a form says the same time in both dialects, and the job has it from the other one.
+fn says_the_same(form: &Form, job: &Job, options: &Options<'_>) -> bool {
+    let read = read_form(form, &options.otherwise());
+    !read.depends_on_dialect && read.job.is_some_and(|read| read.schedules == job.schedules)
 }
 
 /// What the form cannot say beside the schedule.
