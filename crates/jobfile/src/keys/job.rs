@@ -195,7 +195,7 @@ pub static STOP: Table = Table {
 pub static ENV_SOURCE: Table = Table {
     name: "env_source",
     noun: "a variable's source",
-    doc: "Where a secret comes from. It is read when a run starts and masked everywhere.",
+    doc: "Where a secret comes from. It is read when a run starts, and not stored or shown. Outputs are not masked.",
     one_of: &[&["file"], &["env"]],
     keys: &[
         Key::new("file", Shape::Text, "A file on the node; its content is the value."),
