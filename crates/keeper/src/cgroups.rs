@@ -60,6 +60,11 @@ impl Cgroups {
         }
     }
 
+    /// The group of a run, if it has one.
+    pub(crate) fn place(&self, run: RunKey) -> Option<PathBuf> {
+        self.0.as_ref().ok().map(|base| group(base, run)).filter(|group| group.is_dir())
+    }
+
     /// Ends all that is in the group of a run, if it has one.
     pub(crate) fn kill(&self, run: RunKey) {
         if let Ok(base) = &self.0 {
@@ -74,6 +79,20 @@ impl Cgroups {
             let _ = fs::remove_dir(group(base, run));
         }
     }
+}
+
+#[cfg(test)]
+impl Cgroups {
+    /// As on a machine that has none.
+    pub(crate) fn none() -> Self {
+        Self(Err("none here".to_owned()))
+    }
+}
+
+/// The processes that are in a group now.
+pub(crate) fn members(group: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 fn group(base: &Path, run: RunKey) -> PathBuf {
@@ -167,11 +186,13 @@ mod tests {
         assert_eq!(read("pids.max"), "7");
         assert!(cgroups.create(RUN, &limits()).is_err_and(|why| why.contains("control group")));
         assert!(cgroups.warnings().is_empty());
+        assert_eq!(cgroups.place(RUN), Some(group.into()));
+        assert_eq!(cgroups.place(RunKey(2)), None);
     }
 
     #[test]
     fn without_groups_there_is_a_warning_and_no_error() {
-        let cgroups = Cgroups(Err("none here".to_owned()));
+        let cgroups = Cgroups::none();
         assert_eq!(cgroups.create(RUN, &limits()), Ok(None));
         assert!(cgroups.warnings().iter().any(|warning| warning.contains("none here")));
         let scratch = Scratch::new();

@@ -1,6 +1,7 @@
 //! A new keeper after one that was lost. Programs of the lost one may still run, and nobody can learn any more how they
 //! end; so they are killed first, and seen to be gone, before anybody is told that they are lost.
 
+use crate::cgroups::Cgroups;
 use crate::journal::{Found, Left};
 use crate::table::{Over, Table};
 use crate::tree::{self, Snapshot, Tree};
@@ -14,13 +15,13 @@ const GONE_WITHIN: u64 = 30_000_000;
 const LOOK: u64 = 5_000;
 
 /// What is known after an earlier keeper, with nothing of it alive.
-pub(crate) fn recover(found: &Found, boot: &str) -> Result<Table, KeeperError> {
+pub(crate) fn recover(found: &Found, boot: &str, cgroups: &Cgroups) -> Result<Table, KeeperError> {
     let mut table = Table::default();
     let mut open: Vec<Tree> = Vec::new();
     for (run, left) in &found.runs {
         match *left {
             Left::Open(root) => {
-                open.push(Tree::new(*run, root));
+                open.push(Tree::new(*run, root, cgroups.place(*run)));
                 table.finish(*run, Over::Lost);
             }
             Left::Ended(end) => table.finish(*run, Over::Ended(end)),
@@ -29,7 +30,9 @@ pub(crate) fn recover(found: &Found, boot: &str) -> Result<Table, KeeperError> {
     }
     // No process survives a start of the machine, and numbers from before it name others now.
     if !open.is_empty() && found.boot.as_deref() == Some(boot) {
+        open.iter().for_each(|tree| cgroups.kill(tree.run));
         end_all(&mut open)?;
+        open.iter().for_each(|tree| cgroups.remove(tree.run));
         log::line(&format!("an earlier keeper was lost with {} programs", open.len()));
     }
     Ok(table)
@@ -40,7 +43,7 @@ fn end_all(open: &mut [Tree]) -> Result<(), KeeperError> {
     loop {
         let mut find =
             |snapshot: &Snapshot| open.iter_mut().flat_map(|tree| tree.members(snapshot)).collect::<Vec<_>>();
-        let snapshot = tree::freeze(&mut find);
+        let snapshot = tree::freeze(&mut find).map_err(KeeperError::io("look what an earlier keeper has left"))?;
         let members = find(&snapshot);
         let Some(first) = members.first() else { return Ok(()) };
         members.iter().for_each(|process| tree::send(process, Signal::KILL));
@@ -64,7 +67,7 @@ mod tests {
         let ended = Left::Ended(End { exit: Exit::Code(2), output: 9, by_lease: true });
         let runs = BTreeMap::from([(RunKey(1), Left::Open(None)), (RunKey(2), ended), (RunKey(3), Left::Lost)]);
         let found = Found { boot: Some("earlier".to_owned()), runs, is_whole: true };
-        let table = recover(&found, "now").unwrap();
+        let table = recover(&found, "now", &Cgroups::none()).unwrap();
         let stages: Vec<String> = table.list().iter().map(|program| format!("{:?}", program.stage)).collect();
         assert_eq!(stages, ["Lost", "Ended(End { exit: Code(2), output: 9, by_lease: true })", "Lost"]);
     }
@@ -74,7 +77,8 @@ mod tests {
         let own = i32::try_from(std::process::id()).unwrap();
         let start = tree::look(own).unwrap().start;
         let runs = BTreeMap::from([(RunKey(1), Left::Open(Some((own, start))))]);
-        let table = recover(&Found { boot: Some("earlier".to_owned()), runs, is_whole: true }, "now").unwrap();
+        let found = Found { boot: Some("earlier".to_owned()), runs, is_whole: true };
+        let table = recover(&found, "now", &Cgroups::none()).unwrap();
         assert!(table.is_over(RunKey(1)));
     }
 }

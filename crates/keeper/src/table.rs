@@ -56,9 +56,8 @@ pub(crate) struct Table {
 }
 
 impl Living {
-    pub(crate) fn new(run: RunKey, spawned: Spawned, growth: Growth, ending: Ending) -> Self {
+    pub(crate) fn new(spawned: Spawned, tree: Tree, growth: Growth, ending: Ending) -> Self {
         let Spawned { pid, start, report } = spawned;
-        let tree = Tree::new(run, Some((pid, start)));
         Self { pid, start, tree, report, is_prepared: false, growth, ending, due: None }
     }
 
@@ -218,7 +217,12 @@ mod tests {
 
     fn living(lease: Option<u64>) -> Living {
         let spawned = Spawned { pid: 7, start: 1, report: None };
-        Living::new(RUN, spawned, Growth::new(OutputRule::default()), Ending::new(15, 0, lease))
+        Living::new(
+            spawned,
+            Tree::new(RUN, Some((7, 1)), None),
+            Growth::new(OutputRule::default()),
+            Ending::new(15, 0, lease),
+        )
     }
 
     #[test]

@@ -1,13 +1,16 @@
-//! Everything that belongs to a run, found through `/proc`: its group, its session, what descends from it, and what
-//! carries its mark in its environment. Signals alone reach groups, and programs leave their group at will; so this file
+//! Everything that belongs to a run, found through `/proc`: its group, its session, what descends from it, what carries
+//! its mark in its environment, and what is in its control group. Signals alone reach groups, and programs leave their group at will; so this file
 //! looks at all processes once for all runs that must end, and ends them one by one. What was found once stays known,
 //! because a process whose parent has ended does not show any more whose it is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, io};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::cgroups;
 use crate::protocol::RunKey;
 
 /// The variable by which a process and its descendants are known.
@@ -15,7 +18,7 @@ pub(crate) const MARK: &str = "CRONHOLD_RUN_ID";
 /// No environment is longer than what the kernel takes for arguments and environment together in usual settings.
 const ENVIRONMENT_MAX: u64 = 8 * 1024 * 1024;
 /// So often it is looked for more that has to stand still. Who forks faster than that is caught by later looks.
-const FREEZES_MAX: usize = 16;
+const FREEZES_MAX: usize = 8;
 
 /// A process as `/proc` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +41,10 @@ pub(crate) type Root = Option<(i32, u64)>;
 /// The processes of a run.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    run: RunKey,
+    pub(crate) run: RunKey,
     root: Root,
+    /// Its control group, which nothing can leave.
+    cgroup: Option<PathBuf>,
     /// What lived at the last look, each with the tick at which it began.
     known: BTreeSet<(i32, u64)>,
 }
@@ -57,8 +62,8 @@ pub(crate) struct Snapshot {
 }
 
 impl Tree {
-    pub(crate) fn new(run: RunKey, root: Root) -> Self {
-        Self { run, root, known: BTreeSet::new() }
+    pub(crate) fn new(run: RunKey, root: Root, cgroup: Option<PathBuf>) -> Self {
+        Self { run, root, cgroup, known: BTreeSet::new() }
     }
 
     /// What lives of it. It is known from now on, whatever becomes of its parents.
@@ -70,16 +75,19 @@ impl Tree {
 }
 
 impl Snapshot {
-    /// Looks at all processes.
-    pub(crate) fn take() -> Self {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let processes = pids.filter_map(|pid| {
-            let mut process = look(pid)?;
-            process.mark = mark_of(pid);
-            Some(process)
-        });
-        Self::new(processes, i32::try_from(std::process::id()).expect("a process is an i32"))
+    /// Looks at all processes. What ends meanwhile is not there; that we cannot look is something else.
+    pub(crate) fn take() -> io::Result<Self> {
+        let mut processes = Vec::new();
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+            match read_stat(pid) {
+                Ok(process) => processes.extend(process.map(|process| Process { mark: mark_of(pid), ..process })),
+                Err(error) if is_shortage(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(Self::new(processes.into_iter(), i32::try_from(std::process::id()).expect("a process is an i32")))
     }
 
     fn new(processes: impl Iterator<Item = Process>, own: i32) -> Self {
@@ -117,7 +125,8 @@ impl Snapshot {
     fn seeds(&self, tree: &Tree) -> Vec<i32> {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
         let marked = self.marked.get(&tree.run).into_iter().flatten().copied();
-        known.chain(marked).chain(self.group(tree)).collect()
+        let in_cgroup = tree.cgroup.iter().flat_map(|group| cgroups::members(group));
+        known.chain(marked).chain(in_cgroup).chain(self.group(tree)).collect()
     }
 
     /// The group and the session of a run.
@@ -139,9 +148,9 @@ impl Snapshot {
 
 /// Lets all that is found stand still, and looks again until nothing new is found: what stands still cannot fork, and has
 /// children that show whose they are. The last look has all of it.
-pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> Snapshot {
+pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> io::Result<Snapshot> {
     let mut still = BTreeSet::new();
-    let mut snapshot = Snapshot::take();
+    let mut snapshot = Snapshot::take()?;
     for _ in 0..FREEZES_MAX {
         let mut found = find(&snapshot);
         found.retain(|process| still.insert((process.pid, process.start)));
@@ -149,9 +158,9 @@ pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> Snapsho
             break;
         }
         found.iter().for_each(|process| send(process, Signal::STOP));
-        snapshot = Snapshot::take();
+        snapshot = Snapshot::take()?;
     }
-    snapshot
+    Ok(snapshot)
 }
 
 /// Sends a signal to exactly this process: if its number names another by now, to none.
@@ -166,7 +175,17 @@ pub(crate) fn send(process: &Process, signal: Signal) {
 
 /// A process without its mark.
 pub(crate) fn look(pid: i32) -> Option<Process> {
-    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    read_stat(pid).ok().flatten()
+}
+
+fn read_stat(pid: i32) -> io::Result<Option<Process>> {
+    Ok(parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat"))?))
+}
+
+/// Whether an error says nothing of the process that was asked for.
+fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
 }
 
 /// The name of a program may hold spaces and parentheses: fields are counted from the last one.
@@ -204,6 +223,7 @@ pub(crate) fn parse_mark(text: &str) -> Option<RunKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     const OWN: i32 = 2;
     const RUN: RunKey = RunKey(5);
@@ -213,7 +233,7 @@ mod tests {
     }
 
     fn members(processes: Vec<Process>, root: Root) -> Vec<i32> {
-        look_again(&mut Tree::new(RUN, root), processes)
+        look_again(&mut Tree::new(RUN, root, None), processes)
     }
 
     fn look_again(tree: &mut Tree, processes: Vec<Process>) -> Vec<i32> {
@@ -255,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_was_found_once_stays_known_without_its_parent() {
-        let mut tree = Tree::new(RUN, Some((10, 50)));
+        let mut tree = Tree::new(RUN, Some((10, 50)), None);
         let stray = process(11, 10, 11, 51, None);
         assert_eq!(look_again(&mut tree, vec![process(10, OWN, 10, 50, None), stray]), [10, 11]);
         let orphan = Process { parent: OWN, ..stray };
@@ -265,6 +285,16 @@ mod tests {
             vec![process(11, OWN, 11, 90, None), process(12, OWN, 12, 52, None), process(13, OWN, 13, 53, None)];
         assert_eq!(look_again(&mut tree, others), [12]);
         assert!(members(vec![orphan], Some((10, 50))).is_empty());
+    }
+
+    #[test]
+    fn what_is_in_the_control_group_belongs_to_the_run() {
+        let scratch = Scratch::new();
+        let mut tree = Tree::new(RUN, Some((10, 50)), Some(scratch.path().to_owned()));
+        let all = vec![process(10, OWN, 10, 50, None), process(11, 1, 11, 51, None), process(12, 1, 12, 51, None)];
+        assert_eq!(look_again(&mut tree, all.clone()), [10]);
+        fs::write(scratch.path().join("cgroup.procs"), "10\n12\n99\n").unwrap();
+        assert_eq!(look_again(&mut tree, all), [10, 12]);
     }
 
     #[test]

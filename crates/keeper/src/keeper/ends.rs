@@ -2,6 +2,8 @@
 //! end a process comes after a look at all of them: what has lost its parent can be found by nobody who did not know it
 //! before. All runs that have to be looked at in a turn share one look.
 
+use std::io;
+
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Keeper;
@@ -60,6 +62,7 @@ impl Keeper {
     /// Does what is due for programs on their way to their end.
     pub(super) fn end_due(&mut self) {
         let now = clock::now();
+        let must_wait = now < self.look_after;
         let mut looks = Vec::new();
         for run in self.table.due(now) {
             let Some(living) = self.table.living_mut(run) else { continue };
@@ -67,10 +70,12 @@ impl Keeper {
                 Step::Wait => {}
                 step @ (Step::Ask | Step::Kill | Step::Drain) => {
                     if step == Step::Kill {
-                        // What is found without a look does nothing more from now on, and dies with the rest.
+                        // Nothing has left a control group. What else is found without a look does nothing more from
+                        // now on, and dies with the rest.
+                        self.cgroups.kill(run);
                         send_group(living.group(), Signal::STOP.as_raw());
                     }
-                    if step != Step::Ask && now < self.look_after {
+                    if step != Step::Ask && must_wait {
                         living.ending.postpone(self.look_after);
                     } else {
                         looks.push((run, step));
@@ -83,16 +88,23 @@ impl Keeper {
             return;
         }
         let snapshot = self.freeze(&looks);
+        if let Err(error) = &snapshot {
+            log::line(&format!("processes cannot be looked at: {error}"));
+        }
         for (run, step) in looks {
-            self.look(run, step, &snapshot);
+            self.look(run, step, snapshot.as_ref().ok());
             self.table.reschedule(run);
         }
-        let after = clock::now();
-        self.look_after = after + (after - now) * (LOOK_SHARE - 1);
+        // Invariant: whoever was put off has been looked at when others are put off further, so that a stop now and then
+        // does not keep those waiting who have to be killed.
+        if !must_wait {
+            let after = clock::now();
+            self.look_after = after + (after - now) * (LOOK_SHARE - 1);
+        }
     }
 
     /// Looks at all processes, after all that is to be killed was made to stand still.
-    fn freeze(&mut self, looks: &[(RunKey, Step)]) -> Snapshot {
+    fn freeze(&mut self, looks: &[(RunKey, Step)]) -> io::Result<Snapshot> {
         let kills: Vec<RunKey> = looks.iter().filter(|(_, step)| *step == Step::Kill).map(|(run, _)| *run).collect();
         tree::freeze(|snapshot| {
             let trees = kills.iter().filter_map(|run| Some(self.table.living_mut(*run)?.tree.members(snapshot)));
@@ -100,24 +112,25 @@ impl Keeper {
         })
     }
 
-    /// Looks what lives of a run that has to end.
-    fn look(&mut self, run: RunKey, step: Step, snapshot: &Snapshot) {
+    /// Looks what lives of a run that has to end. Without a look that is unknown, and not nothing.
+    fn look(&mut self, run: RunKey, step: Step, snapshot: Option<&Snapshot>) {
         let Some(living) = self.table.living_mut(run) else { return };
-        let members = living.tree.members(snapshot);
+        let members = snapshot.map(|snapshot| living.tree.members(snapshot));
         if step == Step::Ask {
             return send_group(living.group(), living.ending.signal());
         }
         let exit = living.ending.exit();
-        if members.is_empty()
+        if members.as_ref().is_some_and(Vec::is_empty)
             && let Some(exit) = exit
         {
             return self.finish(run, exit);
         }
+        let members = members.unwrap_or_default();
         if step == Step::Kill {
-            self.cgroups.kill(run);
             send_group(living.group(), Signal::KILL.as_raw());
             members.iter().for_each(|process| tree::send(process, Signal::KILL));
-        } else if !std::mem::replace(&mut living.ending.strays_told, true)
+        } else if snapshot.is_some()
+            && !std::mem::replace(&mut living.ending.strays_told, true)
             && let Some(signal) = Signal::from_named_raw(living.ending.signal())
         {
             // Those in the group had the signal with it.

@@ -9,6 +9,7 @@ use crate::outputs::Growth;
 use crate::protocol::{FromKeeper, Launch, RunKey};
 use crate::spawn::{Spawned, beginning, needs_stage};
 use crate::table::Living;
+use crate::tree::Tree;
 use crate::{clock, fail, log};
 
 /// Programs that are started in one turn, so that exits and stops do not wait for all that are due at once.
@@ -125,7 +126,9 @@ impl Keeper {
             None => self.tell_started(run, pid),
         }
         let ending = Ending::new(launch.stop_signal, launch.stop_grace, launch.kill_at);
-        self.table.begin(run, Living::new(run, spawned, Growth::new(launch.output), ending));
+        let cgroup = if needs_stage(launch) { self.cgroups.place(run) } else { None };
+        let tree = Tree::new(run, Some((pid, start)), cgroup);
+        self.table.begin(run, Living::new(spawned, tree, Growth::new(launch.output), ending));
     }
 
     pub(super) fn tell_started(&mut self, run: RunKey, pid: i32) {

@@ -88,14 +88,14 @@ pub fn run(options: Options) -> Result<(), KeeperError> {
     let outputs = home.outputs()?;
     let boot = home::boot_id()?;
     let found = home.read_journal()?;
-    let table = recover(&found, &boot)?;
+    let cgroups = Cgroups::find();
+    let table = recover(&found, &boot, &cgroups)?;
     if found.is_whole {
         outputs.sweep(|run| table.is_over(run));
     }
     let (entries, lives) = table.entries();
     let journal = Journal::create(&home.folder, &boot, &entries, lives, options.journal_max)
         .map_err(KeeperError::io("write a new journal"))?;
-    let cgroups = Cgroups::find();
     let listener = home.listen()?;
     events.watch(&listener, Source::Listener).map_err(KeeperError::io("listen for daemons"))?;
     let mut keeper = Keeper {

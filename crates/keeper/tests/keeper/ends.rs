@@ -1,6 +1,6 @@
 //! How programs are brought to their end, with all that descends from them, whatever they do against it.
 
-use crate::support::{Daemon, Keeper, SECOND, is_alive, read_pid};
+use crate::support::{Daemon, Keeper, SECOND, is_alive, launch, read_pid};
 use cronhold_keeper::{Exit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
@@ -35,6 +35,30 @@ fn who_ignores_the_signal_is_killed_after_the_grace() {
     stop(&mut daemon, run, SECOND / 10);
     assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
     assert!(!is_alive(pid));
+}
+
+/// Whoever is asked to end is looked at, too, and nobody else has to wait for that.
+#[test]
+fn stops_of_others_do_not_put_off_a_kill() {
+    let keeper = Keeper::start();
+    let mut daemon = keeper.daemon();
+    // A look at so many takes longer than the time between two stops.
+    let many: Vec<RunKey> = (0..300).map(|_| daemon.launch(&launch(&["sleep", "600"]))).collect();
+    for run in many {
+        daemon.started(run);
+    }
+    let stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
+    let (asked, _) = daemon.start(stubborn);
+    let (killed, _) = daemon.start(stubborn);
+    keeper.wait_for(asked, "ready");
+    stop(&mut daemon, killed, 0);
+    let is_over = (0..500).any(|_| {
+        stop(&mut daemon, asked, LONG);
+        let (other, _) = daemon.start("true");
+        daemon.ended(other);
+        daemon.has_heard_end(killed)
+    });
+    assert!(is_over);
 }
 
 /// A program with a child in its group, one in a session of its own, and one that was left by its parent on top.

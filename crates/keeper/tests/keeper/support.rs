@@ -218,6 +218,11 @@ impl Daemon {
         })
     }
 
+    /// Whether an end was heard while something else was waited for.
+    pub(crate) fn has_heard_end(&self, wanted: RunKey) -> bool {
+        self.heard.iter().any(|message| matches!(message, FromKeeper::Ended { run, .. } if *run == wanted))
+    }
+
     pub(crate) fn ended(&mut self, wanted: RunKey) -> End {
         self.find(|message| match message {
             FromKeeper::Ended { run, end } if *run == wanted => Some(*end),
