@@ -14,7 +14,7 @@ use cronhold_core::record::Written;
 use cronhold_engine::Clock;
 use cronhold_keeper::fail;
 use cronhold_programs::Finish;
-use cronhold_programs::output::{LAST_MAX, LIVE_MAX, OutputFile, PIECE_MAX, Piece, Progress};
+use cronhold_programs::output::{EDGE, EMPTIED, LIVE_MAX, OutputFile, PIECE_MAX, Piece, Progress, after_emptied};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
@@ -301,15 +301,40 @@ impl Carrier {
     }
 }
 
-/// How far an earlier life has stored an output, and where its file goes on. All of it is read only when the file was
-/// emptied.
+/// How far an earlier life has stored an output, and where its file goes on.
 async fn take_up(store: &dyn Store, run: RunId, file: &OutputFile) -> Result<Progress, Fault> {
     let length = store.read(run, 0, 0).await?.length;
-    let last = store.read(run, length.saturating_sub(LAST_MAX as u64), LAST_MAX).await?.bytes;
-    let progress = Progress::of_earlier(length, last);
+    let progress = edges(store, run, 0, length).await?;
     if length > LIVE_MAX || file.goes_on(&progress) {
         return Ok(progress);
     }
-    let all = store.read(run, 0, usize::try_from(length).unwrap_or(usize::MAX)).await?.bytes;
-    Ok(Progress::of_emptied(&all))
+    let base = last_beginning(store, run, length).await?;
+    edges(store, run, base, length).await
+}
+
+/// How far an output is stored whose file begins here.
+async fn edges(store: &dyn Store, run: RunId, base: u64, length: u64) -> Result<Progress, Fault> {
+    let edge = EDGE.min(length - base);
+    let first = read(store, run, base, edge).await?;
+    let last = read(store, run, length - edge, edge).await?;
+    Ok(Progress::of_earlier(length, base, first, last))
+}
+
+/// Where a file begins that was emptied, looked for from the end on, a piece at a time.
+async fn last_beginning(store: &dyn Store, run: RunId, length: u64) -> Result<u64, Fault> {
+    let mut until = length;
+    while until > 0 {
+        let from = until.saturating_sub(PIECE_MAX);
+        // The line that says so may stand on the seam of two pieces.
+        let bytes = read(store, run, from, (until + EMPTIED.len() as u64).min(length) - from).await?;
+        if let Some(at) = after_emptied(&bytes) {
+            return Ok(from + at as u64);
+        }
+        until = from;
+    }
+    Ok(0)
+}
+
+async fn read(store: &dyn Store, run: RunId, from: u64, bytes: u64) -> Result<Vec<u8>, Fault> {
+    Ok(store.read(run, from, usize::try_from(bytes).unwrap_or(usize::MAX)).await?.bytes)
 }

@@ -21,7 +21,7 @@ use cronhold_core::record::Written;
 use crate::launch::OUTPUT;
 
 use progress::Seen;
-pub use progress::{EMPTIED, LAST_MAX, Piece, Progress};
+pub use progress::{EDGE, EMPTIED, Piece, Progress, after_emptied};
 
 /// What is stored while a program runs: as much as the keeper leaves in the file.
 pub const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
@@ -61,6 +61,10 @@ impl OutputFile {
         let offset = start.offset();
         let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
         let mut more = read(&file, offset, until)?;
+        // The file may have been emptied while it was read; that is seen the next time.
+        if !start.fits(&file)? {
+            return Ok(Piece { bytes: Vec::new(), after: progress.clone().unseen() });
+        }
         // The middle may have been punched out while it was read. What is behind this is there for sure.
         let sure_from = file.metadata()?.len().saturating_sub(OUTPUT.tail);
         if offset < sure_from {
@@ -68,8 +72,8 @@ impl OutputFile {
         }
         // What is left for the next piece is looked for even if nothing changes.
         let is_all = more.len() as u64 == found.len().saturating_sub(offset);
-        let mut after = start.grown(&more, Seen::new(&found));
-        after.seen = after.seen.filter(|_| is_all);
+        let after = start.grown(&more, Seen::new(&found));
+        let after = if is_all { after } else { after.unseen() };
         bytes.extend(more);
         Ok(Piece { bytes, after })
     }
@@ -80,12 +84,16 @@ impl OutputFile {
         let seen = self.seen();
         let known = total.unwrap_or_else(|| seen.map_or(0, Seen::length));
         let is_stored = progress.offset() == known && (known == 0 || seen == progress.seen);
-        // A machine that went down may have kept less of the file than was stored.
-        let is_cut = total.is_none() && known < progress.offset();
-        if progress.is_over() || is_stored || is_cut {
+        if progress.is_over() || is_stored || (total.is_none() && self.is_cut(progress, known)?) {
             return Ok(None);
         }
         self.rest_of(progress, known)
+    }
+
+    /// Whether a machine that went down has kept less of the file than was stored.
+    fn is_cut(&self, progress: &Progress, found: u64) -> io::Result<bool> {
+        let is_shorter = found < progress.offset();
+        Ok(is_shorter && (found == 0 || progress.begins(&File::open(&self.0)?)?))
     }
 
     fn rest_of(&self, progress: &Progress, total: u64) -> io::Result<Option<Piece>> {
@@ -335,6 +343,8 @@ mod tests {
             // As long as before, and longer.
             ("step 1\n", "step 2\n", "step 3\n", "step 1\n|step 2\n|step 3\n"),
             ("one\n", "three\nfour\n", "three\nfour\n", "one\n|three\nfour\n"),
+            // With the same end in the same place.
+            ("a one\n", "b one\n", "b one\nx\n", "a one\n|b one\nx\n"),
             ("one\n", "", "", "one\n|"),
             ("one\n", "", "two\n", "one\n|two\n"),
             // Before anything was stored it cannot be seen.
@@ -366,10 +376,15 @@ mod tests {
         scratch.empty("four\n");
         scratch.live(&mut stored);
         // As if the file had never been emptied, and as it is.
-        let last = stored.text[stored.text.len().saturating_sub(LAST_MAX)..].to_vec();
-        assert!(!scratch.0.goes_on(&Progress::of_earlier(stored.progress.stored, last)));
-        stored.progress = Progress::of_emptied(&stored.text);
-        assert!(scratch.0.goes_on(&stored.progress));
+        let earlier = |base: usize| {
+            let of_file = stored.text[base..].to_vec();
+            Progress::of_earlier(stored.text.len() as u64, base as u64, of_file.clone(), of_file)
+        };
+        assert!(!scratch.0.goes_on(&earlier(0)));
+        assert_eq!(after_emptied(&stored.text[..20]), None);
+        let progress = earlier(after_emptied(&stored.text).expect("the line is there"));
+        assert!(scratch.0.goes_on(&progress));
+        stored.progress = progress;
         scratch.empty("four\nfive\n");
         scratch.finish(&mut stored, 10);
         assert_eq!(stored.shown(), "one two three\n|four\nfive\n");
@@ -381,6 +396,7 @@ mod tests {
         let mut stored = Stored::default();
         for letter in ["1", "2", "3", "4"] {
             scratch.empty(&letter.repeat(4_000_000));
+            stored.progress.seen = None;
             scratch.live(&mut stored);
         }
         assert_eq!(stored.text.len() as u64, LIVE_MAX);
@@ -404,6 +420,10 @@ mod tests {
         scratch.empty("on");
         scratch.finish(&mut stored, None);
         assert_eq!(stored.shown(), "one\ntwo\n");
+        // One that was emptied and has less than before is not cut off.
+        scratch.empty("x\n");
+        scratch.finish(&mut stored, None);
+        assert_eq!(stored.shown(), "one\ntwo\n|x\n");
         fs::remove_file(&scratch.0.0).expect("there");
         scratch.finish(&mut stored, None);
         scratch.finish(&mut Stored::default(), None);

@@ -1,18 +1,18 @@
 //! How far an output is stored, and where its file goes on. A program can empty its file by opening it anew, as
 //! `> /dev/stderr` does: then the file begins again somewhere in the stored text, after a line that says so. That is seen
-//! by what was stored last, which is not in its place any more.
+//! by what was stored first and last of the file, which is not in its place any more.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use super::{LIVE_MAX, OUTPUT, OutputFile, read};
+use super::{LIVE_MAX, OUTPUT, OutputFile, length, read};
 
 /// The line that stands where a file was emptied. What was written before and not stored by then is gone.
-pub const EMPTIED: &str = "\n[… the program emptied its output here; \
+pub const EMPTIED: &str = "\n[… the program emptied or overwrote its output here; \
     write >&2 or >> /dev/stderr instead of > /dev/stderr …]\n";
-/// Bytes by which the place in a file is known again.
-pub const LAST_MAX: usize = 256;
+/// Bytes at either end of what is stored by which the place in a file is known again.
+pub const EDGE: u64 = 256;
 
 /// How far an output is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub struct Progress {
     pub stored: u64,
     /// Where in the stored text the file begins.
     pub(super) base: u64,
-    /// The last bytes that were stored of the file.
+    /// The first and the last bytes that were stored of the file.
+    first: Vec<u8>,
     last: Vec<u8>,
     /// The file when it was last looked into.
     pub(super) seen: Option<Seen>,
@@ -44,19 +45,10 @@ pub struct Piece {
 }
 
 impl Progress {
-    /// Of an output that an earlier life has stored so far, by its length and its last bytes. It holds if its file was
-    /// never emptied, which [`OutputFile::goes_on`] tells.
-    pub fn of_earlier(stored: u64, last: Vec<u8>) -> Self {
-        Self { stored, base: 0, last, seen: None }
-    }
-
-    /// The same by all that is stored: its file begins after the last line that says that it was emptied.
-    pub fn of_emptied(all: &[u8]) -> Self {
-        let mark = EMPTIED.as_bytes();
-        let found = all.windows(mark.len()).rposition(|bytes| bytes == mark);
-        let base = found.map_or(0, |at| at + mark.len());
-        let last = all[base.max(all.len().saturating_sub(LAST_MAX))..].to_vec();
-        Self { stored: all.len() as u64, base: base as u64, last, seen: None }
+    /// Of an output that an earlier life has stored so far, by its length, where in it the file begins, and the first and
+    /// the last [`EDGE`] bytes from there on. Whether that holds [`OutputFile::goes_on`] tells.
+    pub fn of_earlier(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
+        Self { stored, base, first, last, seen: None }
     }
 
     /// Whether nothing more is stored: the end of a long output is appended in one piece.
@@ -72,27 +64,42 @@ impl Progress {
     /// The file was emptied, and the line that says so is stored.
     pub(super) fn emptied(&self) -> Self {
         let stored = self.stored + EMPTIED.len() as u64;
-        Self { stored, base: stored, last: Vec::new(), seen: None }
+        Self { stored, base: stored, ..Self::default() }
     }
 
     /// More of the file is stored, which was like this before it was read.
     pub(super) fn grown(mut self, bytes: &[u8], seen: Seen) -> Self {
         self.stored += bytes.len() as u64;
-        self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(LAST_MAX)..]);
-        self.last.drain(..self.last.len().saturating_sub(LAST_MAX));
+        let edge = length(EDGE);
+        self.first.extend_from_slice(&bytes[..bytes.len().min(edge - self.first.len().min(edge))]);
+        self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(edge)..]);
+        self.last.drain(..self.last.len().saturating_sub(edge));
         self.seen = Some(seen);
         self
     }
 
-    /// Whether a file still has what was stored last of it. What may have been punched out is not asked for.
+    /// The file is looked into again, even if nothing changes.
+    pub(super) fn unseen(self) -> Self {
+        Self { seen: None, ..self }
+    }
+
+    /// Whether a file still has what was stored of it. What may have been punched out is not asked for.
     pub(super) fn fits(&self, file: &File) -> io::Result<bool> {
         let offset = self.offset();
         let from = offset - self.last.len() as u64;
+        if !self.begins(file)? {
+            return Ok(false);
+        }
         if read(file, from, offset)? == self.last {
             return Ok(true);
         }
         let sure_from = file.metadata()?.len().saturating_sub(OUTPUT.tail);
         Ok(offset > OUTPUT.head && from < sure_from)
+    }
+
+    /// Whether a file begins as it was stored, as far as it goes.
+    pub(super) fn begins(&self, file: &File) -> io::Result<bool> {
+        Ok(self.first.starts_with(&read(file, 0, self.first.len() as u64)?))
     }
 }
 
@@ -104,6 +111,12 @@ impl Seen {
     pub(super) fn length(self) -> u64 {
         self.length
     }
+}
+
+/// Where the file begins in a part of what is stored: after the last line that says that it was emptied.
+pub fn after_emptied(stored: &[u8]) -> Option<usize> {
+    let mark = EMPTIED.as_bytes();
+    stored.windows(mark.len()).rposition(|bytes| bytes == mark).map(|at| at + mark.len())
 }
 
 impl OutputFile {
