@@ -78,6 +78,14 @@ impl Peers {
         if was_enrolled { self.learn(word == CRONKEN) } else { self.saw(word) }
     }
 
+    /// What the namespace says to whoever reads definitions. Only beats know whether it is the store that it was: one that
+    /// went back may have forgotten its peers, and is told of them again.
+    pub(crate) fn overheard(&self, word: &str, was_enrolled: bool) {
+        if word == CRONKEN {
+            self.answered(word, was_enrolled);
+        }
+    }
+
     /// What the namespace says when this process enrolls.
     pub(crate) fn enrolled(&self, are_there: bool) {
         self.is_enrolled.store(true, Ordering::Relaxed);

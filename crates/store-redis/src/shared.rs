@@ -143,7 +143,7 @@ impl Shared for SharedKeys {
             for part in names.chunks(FORMS_A_CALL) {
                 let was_enrolled = peers.is_enrolled();
                 let word = read_forms(&link, &keys, part, &mut forms).await?;
-                word.iter().for_each(|word| peers.answered(word, was_enrolled));
+                peers.overheard(&word, was_enrolled);
             }
             Ok(forms)
         })
@@ -215,13 +215,13 @@ async fn all_names(link: &Link, [jobs, forms, _]: &[String; 3]) -> Result<Vec<St
     Ok(names.into_iter().collect())
 }
 
-/// Reads forms. Answers with what the namespace says of peers; nothing, when it does not say which store it is.
+/// Reads forms. Answers with what the namespace says of peers.
 async fn read_forms(
     link: &Link,
     keys: &[String; 3],
     names: &[String],
     forms: &mut Vec<SharedForm>,
-) -> Result<Option<String>, Fault> {
+) -> Result<String, Fault> {
     let named = names.iter().map(|name| name.clone().into_bytes());
     let args = std::iter::once(b"read".to_vec()).chain(named).collect();
     let answers: Vec<Value> = read_answer(link.call(&FORMS, keys, args).await?)?;

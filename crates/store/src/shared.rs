@@ -26,7 +26,7 @@ pub trait Shared: Send + Sync + fmt::Debug {
     fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>>;
 
     /// Jobs as they stand there, by name: those that are named, or all that are there or were settled once. After that it
-    /// is known anew whether there are foreign nodes.
+    /// is known that there are foreign nodes, if there are.
     fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>>;
 
     /// Settles forms, each only where it still is as it was found. Answers for each whether it was.

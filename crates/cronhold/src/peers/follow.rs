@@ -122,7 +122,7 @@ impl Peers {
         let mut looker = Looker::new(Arc::clone(&self.store), self.node.clone(), Arc::clone(&self.zones));
         let mut wait = self.first_look(&mut looker, clock).await;
         let _ = ready.send(());
-        let mut had_company = self.has_company();
+        let mut had_company = looker.had_company;
         loop {
             let wanted = tokio::select! {
                 biased;

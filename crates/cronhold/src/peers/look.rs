@@ -51,6 +51,8 @@ pub(super) struct Looker {
     was_empty: bool,
     /// Whether forms are read again when other rules hold. Whoever does so says so in a log.
     rereads: bool,
+    /// Whether nodes of another kind ran the same jobs at the last look.
+    pub(super) had_company: bool,
 }
 
 /// What was compared when both places said the same.
@@ -98,6 +100,7 @@ impl Looker {
             told: BTreeMap::new(),
             was_empty: false,
             rereads: true,
+            had_company: false,
         }
     }
 
@@ -118,13 +121,9 @@ impl Looker {
             self.mistakes.retain(|id, _| sight.forms.contains_key(id));
             self.guard(&mut sight, &mut looked);
         }
-        let returning = if anew { sight.removed.clone() } else { BTreeSet::new() };
-        if anew {
-            sight.take_for_new(false);
-        }
-        // Forms were read just now, and by that it is known anew.
-        let has_foreign = shared.has_foreign_nodes();
-        let mut steps = self.steps(&sight, has_foreign, &mut looked).await;
+        let returning = if anew { sight.let_return() } else { BTreeSet::new() };
+        self.had_company = shared.has_foreign_nodes();
+        let mut steps = self.steps(&sight, self.had_company, &mut looked).await;
         if *scope == Scope::All {
             self.confirm_removals(&mut steps, shared).await?;
         } else {
@@ -134,19 +133,36 @@ impl Looker {
             looked.again |= steps.len() < before;
         }
         let done = self.ask_all(steps, &mut looked).await;
-        self.undo_late(&done, &returning).await?;
+        match self.conclude(done, &returning, shared, quiet, &mut looked).await {
+            // What was done is said all the same.
+            Err(fault) if fault.is_passing() => looked.again = true,
+            concluded => concluded?,
+        }
+        looked.conclude();
+        Ok(looked)
+    }
+
+    /// Makes known what was done.
+    async fn conclude(
+        &mut self,
+        done: Vec<(JobId, Step)>,
+        returning: &BTreeSet<JobId>,
+        shared: &dyn Shared,
+        quiet: &Quiet,
+        looked: &mut Looked,
+    ) -> Result<(), Fault> {
+        self.undo_late(&done, returning).await?;
         for id in done.iter().map(|(id, _)| id).filter(|id| returning.contains(*id)) {
             // They are no longer removed for a while only, whoever has removed them.
             self.ask(Command::LetGo { lock: removed_lock(id), holder: removed_holder() }).await.ok();
         }
-        self.settle(done, shared, quiet, &mut looked).await?;
+        self.settle(done, shared, quiet, looked).await?;
         if quiet.has_resumed && shared.has_foreign_nodes() {
             // Told to resume everything they would go on with jobs that are paused by themselves, and lose those that are
             // never due. Definitions say all of it.
             shared.send(&sent_event("reload", "")).await?;
         }
-        looked.conclude();
-        Ok(looked)
+        Ok(())
     }
 
     /// What is wrong with definitions now, for people who ask for jobs.
@@ -202,7 +218,7 @@ impl Looker {
         if is_empty && self.was_empty {
             let words = "all jobs are gone at once while their shared definitions are there; they are made again";
             looked.lines.push((Weight::Trouble, words.to_owned()));
-            sight.take_for_new(true);
+            sight.take_for_new();
         } else if is_empty {
             // Somebody may be about to remove the definitions too.
             sight.forms.clear();
@@ -233,9 +249,10 @@ impl Looker {
             }
             let ours = record.map(|record| Ours { record, is_paused, is_held });
             let (uid, was_removed) = (JobUid::from_bits(SystemEntropy.bits()), sight.removed.contains(id));
-            let step = reconcile(id, form, ours, was_removed, uid, &options);
+            let mut step = reconcile(id, form, ours, was_removed, uid, &options);
             if step.is_reread && !self.rereads {
-                continue;
+                // What was changed here is shown, and the time stays until somebody reads it again.
+                step = reconcile(id, form, ours, was_removed, uid, &options.otherwise());
             }
             self.tell_step(id, form.text.as_deref().unwrap_or_default(), record.is_some(), &step, looked);
             match (now, step.is_nothing()) {

@@ -120,7 +120,8 @@ fn without_form(form: &SharedForm, ours: Option<Ours<'_>>, options: &Options<'_>
 }
 
 /// There is no job. It is made, unless it was here before and was removed here. A form of which a validation said that it
-/// was wrong never was a job, though it may be one by now.
+/// was wrong never was a job, though it may be one by now. One that was removed for a while stays so, and its form is
+/// known, whoever has written it meanwhile.
 fn without_job(
     id: &JobId,
     form: &SharedForm,
@@ -129,9 +130,12 @@ fn without_job(
     uid: JobUid,
     options: &Options<'_>,
 ) -> Step {
+    if was_removed {
+        let text = form.text.clone().filter(|_| !form.standing.is_settled());
+        return Step { settle: text.and_then(|text| settle(form, Some(text), options)), ..Step::default() };
+    }
     if form.standing.is_settled() && read.validation_errors.is_none() {
-        let step = Step { settle: settle(form, None, options), news: Some(News::Changed), ..Step::default() };
-        return if was_removed { Step::default() } else { step };
+        return Step { settle: settle(form, None, options), news: Some(News::Changed), ..Step::default() };
     }
     let (id, job, source) = (id.clone(), Arc::new(job.clone()), Source::Foreign);
     let put = Command::PutJob { id, job, source, uid, provided: Provided::New };
@@ -403,7 +407,7 @@ mod tests {
         ("changed", "paused", "api is-paused", "know"),
         ("changed", "noted", "api", "know"),
         ("changed", "wrong", "api", "mistake"),
-        ("changed", "plain", "removed", "put plain (foreign, new), know"),
+        ("changed", "plain", "removed", "know"),
         ("changed", "-", "api", "remove (as seen), forget"),
         ("changed", "-", "foreign", "remove (as seen), forget"),
         ("changed", "-", "-", "forget"),

@@ -33,7 +33,8 @@ pub(super) struct Sight {
     pub(super) paused: BTreeSet<JobId>,
     /// Whether everything is paused.
     pub(super) is_held: bool,
-    /// Jobs that somebody had removed here, and whose forms stay until everything is read again.
+    /// Jobs that somebody had removed here and that stay so until everything is read again, whatever becomes of their
+    /// forms meanwhile.
     pub(super) removed: BTreeSet<JobId>,
 }
 
@@ -101,9 +102,9 @@ impl Sight {
         }
     }
 
-    /// Only a form that we know and have no job for can be one of those that stay.
+    /// Only a form that we have no job for can be one of those that stay.
     async fn read_removed(&mut self, store: &dyn Store) -> Result<(), Fault> {
-        let ids: Vec<JobId> = self.forgettable().cloned().collect();
+        let ids: Vec<JobId> = self.jobless().map(|(id, _)| id.clone()).collect();
         let keys: Vec<Key> = ids.iter().map(|id| Key::Lock(removed_lock(id))).collect();
         let mut marks = Vec::with_capacity(keys.len());
         for part in keys.chunks(PAGE) {
@@ -114,10 +115,16 @@ impl Sight {
         Ok(())
     }
 
-    /// Jobs that we do not have any more, and whose forms are still as we knew them.
+    /// Forms of jobs that we do not have.
+    fn jobless(&self) -> impl Iterator<Item = (&JobId, &SharedForm)> {
+        self.forms.iter().filter(|(id, form)| form.text.is_some() && !self.jobs.contains_key(*id))
+    }
+
+    /// Jobs that we do not have any more, and whose forms are still as we knew them; but for those that were removed here
+    /// for a while.
     fn forgettable(&self) -> impl Iterator<Item = &JobId> {
-        let known = |form: &SharedForm| form.text.is_some() && form.standing.is_settled();
-        self.forms.iter().filter(move |(id, form)| known(form) && !self.jobs.contains_key(*id)).map(|(id, _)| id)
+        let known = self.jobless().filter(|(id, form)| form.standing.is_settled() && !self.removed.contains(*id));
+        known.map(|(id, _)| id)
     }
 
     /// Somebody has lost all forms at once: nobody removes all jobs in that way, and ours are kept. Answers how many.
@@ -133,17 +140,25 @@ impl Sight {
 
     /// Whether all of our jobs are gone at once while their forms are there.
     pub(super) fn has_lost_all_jobs(&self) -> bool {
-        self.jobs.is_empty() && self.forgettable().filter(|id| !self.removed.contains(*id)).count() > 1
+        self.jobs.is_empty() && self.forgettable().count() > 1
     }
 
-    /// Takes forms of jobs that we do not have for new ones; only those that were removed here for a while, or all.
-    pub(super) fn take_for_new(&mut self, all: bool) {
-        let ids: Vec<JobId> = self.forgettable().filter(|id| all || self.removed.contains(*id)).cloned().collect();
-        for id in ids {
-            if let Some(form) = self.forms.get_mut(&id) {
-                form.standing = Standing::New;
-            }
-        }
+    /// Takes forms of jobs that we do not have any more for new ones.
+    pub(super) fn take_for_new(&mut self) {
+        let ids = self.forgettable().cloned().collect();
+        self.renew(&ids);
+    }
+
+    /// The same for those that were removed here for a while: that is over. Answers which they are.
+    pub(super) fn let_return(&mut self) -> BTreeSet<JobId> {
+        let ids = std::mem::take(&mut self.removed);
+        self.renew(&ids);
+        ids
+    }
+
+    fn renew(&mut self, ids: &BTreeSet<JobId>) {
+        let forms = self.forms.iter_mut().filter(|(id, _)| ids.contains(*id));
+        forms.for_each(|(_, form)| form.standing = Standing::New);
     }
 }
 

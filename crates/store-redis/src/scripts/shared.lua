@@ -7,11 +7,8 @@ local jobs, digests, meta = KEYS[1], KEYS[2], KEYS[3]
 -- A digest as it is stored: behind it, after a blank, by whose rules the text was read, if not by ours.
 local function marked(digest, reading) return reading == '' and digest or digest .. ' ' .. reading end
 
--- Which nodes of another kind run the same jobs, or ''; false in a store that does not say which one it is.
-local function peers()
-  local found = redis.pcall('HMGET', meta, 'epoch', 'peers')
-  return found[1] and (found[2] or '') or false
-end
+-- Which nodes of another kind run the same jobs, or ''.
+local function peers() return redis.pcall('HMGET', meta, 'peers')[1] or '' end
 
 -- 0 when it was never settled, 1 when it is as it was settled by our rules, 3 by theirs, 2 otherwise.
 local function standing_of(text, known)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::Job;
+use cronhold_core::command::Command;
 use cronhold_core::job::Schedule;
 use cronhold_core::record::Source;
 use cronhold_schedule::cron::CronExpr;
@@ -11,7 +12,7 @@ use cronhold_schedule::{Spec, Timing, Zones};
 use serde_json::{Value, json};
 
 use super::super::look::Looker;
-use super::place::{Member, Place, in_executor};
+use super::place::{Member, Place, in_executor, job_id};
 use super::shell;
 
 /// Definitions with the day that they mean to cron and to Cronken's nodes.
@@ -97,6 +98,11 @@ fn commands_leave_it_to_nodes() {
         let of_node = std::mem::replace(&mut node.looker, command);
         assert!(node.look_says().await.is_empty());
         assert_eq!(state(&place, "weekly").await.0, 1);
+        // What was changed here is shown all the same.
+        node.ask(Command::Pause { job: Some(job_id("weekly")), why: String::new() }).await;
+        node.look().await;
+        assert_eq!(place.read("weekly").expect("there")["job_state"]["paused"], json!(true));
+        assert_eq!(state(&place, "weekly").await.0, 1);
         assert_eq!(cronstring(&place, "weekly"), Some(json!("0 0 * * 0")));
         node.looker = of_node;
         node.look().await;
@@ -134,7 +140,7 @@ fn what_may_surprise_is_noted_once() {
         assert!(node.said().contains("note: shared job weekly: cron_args.cronstring: weekday 0 is Sunday here"));
         assert!(node.said().contains("note: shared job typo: cron_args.hours: there is no such field"));
         // A look at everything, after a change that says nothing of time.
-        place.write("weekly", Some(&definition("0 0 * * 0").replace("true", "echo")));
+        place.write("weekly", Some(&definition("0 0 * * 0").replace("\"cmd\":\"true\"", "\"cmd\":\"echo\"")));
         place.write("late", Some(&definition("0 0 * * 1")));
         node.bell.want_all_anew();
         node.until(async || node.said().contains("note: shared job late")).await;

@@ -89,6 +89,45 @@ fn jobs_come_and_go() {
     });
 }
 
+/// Whoever changes the definition of a job that was removed wants it back with the next reload, and not before.
+#[test]
+fn a_definition_that_was_written_after_a_removal_returns_with_one_reload() {
+    in_executor(async || {
+        let place = Place::new(false);
+        let node = Member::start(1, &place).await;
+        node.follow().await;
+        for (name, is_looked_at) in [("a", true), ("b", false)] {
+            place.write(name, Some(DAILY));
+            node.bell.want_all_soon();
+            node.until(async || place.job(name).await.is_some()).await;
+            place.send("remove", &json!(name));
+            node.until(async || place.job(name).await.is_none()).await;
+            // One is removed, forgotten and written anew, the other one changed.
+            if is_looked_at {
+                place.write(name, None);
+                look_at_all(&place, &node, "c").await;
+            }
+            place.write(name, Some(HOURLY));
+            if is_looked_at {
+                look_at_all(&place, &node, "d").await;
+                assert_eq!((place.job(name).await, place.read(name)), (None, Some(definition(HOURLY))));
+            }
+            place.send("reload", &json!({}));
+            node.until(async || place.job(name).await.is_some()).await;
+            assert_eq!(place.read(name), Some(definition(HOURLY)));
+            look_at_all(&place, &node, &format!("e/{name}")).await;
+            assert!(place.job(name).await.is_some(), "it stays");
+        }
+    });
+}
+
+/// Has all definitions looked at, and waits for that: a new one is a job then.
+async fn look_at_all(place: &Place, node: &Member, new: &str) {
+    place.write(new, Some(DAILY));
+    node.bell.want_all_soon();
+    node.until(async || place.job(new).await.is_some()).await;
+}
+
 /// One node alone: of two that hear of an addition and a removal, one may be done with the second before the other is with
 /// the first.
 #[test]
