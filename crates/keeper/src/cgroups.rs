@@ -2,8 +2,9 @@
 //! memory, processor and processes of a program together with all that descends from it. Where there are none we say so
 //! once, in the first message to each daemon.
 
+use std::collections::VecDeque;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -21,14 +22,31 @@ const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// The period over which the processor is shared, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
 
-/// The subtree that is ours, or why there is none.
+/// What the groups of programs are called, before the run.
+const PREFIX: &str = "run-";
+/// Groups that are tried to be removed when one of them is to be.
+const REMOVED_AT_ONCE: usize = 4;
+
+/// The control groups of programs.
 #[derive(Debug)]
-pub(crate) struct Cgroups(Result<PathBuf, String>);
+pub(crate) struct Cgroups {
+    /// The subtree that is ours, or why there is none.
+    base: Result<PathBuf, String>,
+    /// Groups that nobody needs: what a program has left in the background keeps its group for as long as it lives.
+    left: VecDeque<RunKey>,
+}
 
 impl Cgroups {
     /// Looks whether there is a subtree for us.
     pub(crate) fn find() -> Self {
-        Self(find())
+        Self::new(find())
+    }
+
+    fn new(base: Result<PathBuf, String>) -> Self {
+        let entries = base.iter().filter_map(|base| fs::read_dir(base).ok()).flatten().flatten();
+        let left = entries.filter_map(|entry| RunKey::parse(entry.file_name().to_str()?.strip_prefix(PREFIX)?));
+        let left = left.collect();
+        Self { base, left }
     }
 
     /// What cannot be limited here, in words.
@@ -39,12 +57,12 @@ impl Cgroups {
                  and a limit of memory is one of the address space of each process"
             )
         };
-        self.0.as_ref().err().map(warn).into_iter().collect()
+        self.base.as_ref().err().map(warn).into_iter().collect()
     }
 
     /// Makes the group of a program, when its limits need one and there can be one.
     pub(crate) fn create(&self, run: RunKey, limits: &Limits) -> Result<Option<String>, String> {
-        let Ok(base) = &self.0 else { return Ok(None) };
+        let Ok(base) = &self.base else { return Ok(None) };
         if limits.memory.is_none() && limits.cpu.is_none() && limits.pids.is_none() {
             return Ok(None);
         }
@@ -62,21 +80,26 @@ impl Cgroups {
 
     /// The group of a run, if it has one.
     pub(crate) fn place(&self, run: RunKey) -> Option<PathBuf> {
-        self.0.as_ref().ok().map(|base| group(base, run)).filter(|group| group.is_dir())
+        self.base.as_ref().ok().map(|base| group(base, run)).filter(|group| group.is_dir())
     }
 
     /// Ends all that is in the group of a run, if it has one.
     pub(crate) fn kill(&self, run: RunKey) {
-        if let Ok(base) = &self.0 {
+        if let Ok(base) = &self.base {
             // Without a group, or with a kernel that cannot do this, its processes are ended one by one.
             let _ = fs::write(group(base, run).join("cgroup.kill"), "1");
         }
     }
 
-    /// Removes the group of a run, unless something that it left behind still lives there.
-    pub(crate) fn remove(&self, run: RunKey) {
-        if let Ok(base) = &self.0 {
-            let _ = fs::remove_dir(group(base, run));
+    /// Removes the group of a run, if it has one, as soon as nothing lives there any more.
+    pub(crate) fn remove(&mut self, run: RunKey) {
+        let Ok(base) = &self.base else { return };
+        self.left.push_front(run);
+        for _ in 0..self.left.len().min(REMOVED_AT_ONCE) {
+            let Some(run) = self.left.pop_front() else { return };
+            if fs::remove_dir(group(base, run)).is_err_and(|error| error.kind() != ErrorKind::NotFound) {
+                self.left.push_back(run);
+            }
         }
     }
 }
@@ -85,7 +108,7 @@ impl Cgroups {
 impl Cgroups {
     /// As on a machine that has none.
     pub(crate) fn none() -> Self {
-        Self(Err("none here".to_owned()))
+        Self::new(Err("none here".to_owned()))
     }
 }
 
@@ -96,7 +119,7 @@ pub(crate) fn members(group: &Path) -> Vec<i32> {
 }
 
 fn group(base: &Path, run: RunKey) -> PathBuf {
-    base.join(format!("run-{run}"))
+    base.join(format!("{PREFIX}{run}"))
 }
 
 fn limit(group: &Path, limits: &Limits) -> io::Result<()> {
@@ -178,7 +201,7 @@ mod tests {
     #[test]
     fn limits_are_written_as_the_kernel_reads_them() {
         let scratch = Scratch::new();
-        let cgroups = Cgroups(Ok(scratch.path().to_owned()));
+        let cgroups = Cgroups::new(Ok(scratch.path().to_owned()));
         let group = cgroups.create(RUN, &limits()).unwrap().unwrap();
         let read = |name: &str| fs::read_to_string(Path::new(&group).join(name)).unwrap();
         assert_eq!(read("memory.max"), "1048576");
@@ -197,7 +220,26 @@ mod tests {
         assert!(cgroups.warnings().iter().any(|warning| warning.contains("none here")));
         let scratch = Scratch::new();
         let files_only = Limits { files: Some(3), ..Limits::default() };
-        assert_eq!(Cgroups(Ok(scratch.path().to_owned())).create(RUN, &files_only), Ok(None));
+        assert_eq!(Cgroups::new(Ok(scratch.path().to_owned())).create(RUN, &files_only), Ok(None));
+    }
+
+    /// A folder with something in it cannot be removed, like a group with a process.
+    #[test]
+    fn a_group_that_cannot_be_removed_yet_is_removed_later() {
+        let scratch = Scratch::new();
+        let place = |run: RunKey| group(scratch.path(), run);
+        let make = |run: RunKey| fs::create_dir(place(run)).unwrap();
+        let earlier = RunKey(7);
+        make(earlier);
+        let mut cgroups = Cgroups::new(Ok(scratch.path().to_owned()));
+        make(RUN);
+        fs::create_dir(place(RUN).join("busy")).unwrap();
+        cgroups.remove(RUN);
+        assert!(place(RUN).exists() && !place(earlier).exists());
+        fs::remove_dir(place(RUN).join("busy")).unwrap();
+        // One that has no group is asked for like others.
+        cgroups.remove(RunKey(2));
+        assert!(!place(RUN).exists() && cgroups.left.is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ const GONE_WITHIN: u64 = 30_000_000;
 const LOOK: u64 = 5_000;
 
 /// What is known after an earlier keeper, with nothing of it alive.
-pub(crate) fn recover(found: &Found, boot: &str, cgroups: &Cgroups) -> Result<Table, KeeperError> {
+pub(crate) fn recover(found: &Found, boot: &str, cgroups: &mut Cgroups) -> Result<Table, KeeperError> {
     let mut table = Table::default();
     let mut open: Vec<Tree> = Vec::new();
     for (run, left) in &found.runs {
@@ -67,7 +67,7 @@ mod tests {
         let ended = Left::Ended(End { exit: Exit::Code(2), output: 9, by_lease: true });
         let runs = BTreeMap::from([(RunKey(1), Left::Open(None)), (RunKey(2), ended), (RunKey(3), Left::Lost)]);
         let found = Found { boot: Some("earlier".to_owned()), runs, is_whole: true };
-        let table = recover(&found, "now", &Cgroups::none()).unwrap();
+        let table = recover(&found, "now", &mut Cgroups::none()).unwrap();
         let stages: Vec<String> = table.list().iter().map(|program| format!("{:?}", program.stage)).collect();
         assert_eq!(stages, ["Lost", "Ended(End { exit: Code(2), output: 9, by_lease: true })", "Lost"]);
     }
@@ -78,7 +78,7 @@ mod tests {
         let start = tree::look(own).unwrap().start;
         let runs = BTreeMap::from([(RunKey(1), Left::Open(Some((own, start))))]);
         let found = Found { boot: Some("earlier".to_owned()), runs, is_whole: true };
-        let table = recover(&found, "now", &Cgroups::none()).unwrap();
+        let table = recover(&found, "now", &mut Cgroups::none()).unwrap();
         assert!(table.is_over(RunKey(1)));
     }
 }

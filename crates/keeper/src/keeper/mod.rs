@@ -88,8 +88,8 @@ pub fn run(options: Options) -> Result<(), KeeperError> {
     let outputs = home.outputs()?;
     let boot = home::boot_id()?;
     let found = home.read_journal()?;
-    let cgroups = Cgroups::find();
-    let table = recover(&found, &boot, &cgroups)?;
+    let mut cgroups = Cgroups::find();
+    let table = recover(&found, &boot, &mut cgroups)?;
     if found.is_whole {
         outputs.sweep(|run| table.is_over(run));
     }
