@@ -26,7 +26,7 @@ const TAIL: usize = 9 << 20;
 const LOOK_EVERY: Span = Span::from_millis(10);
 
 /// By then everything that is made once is there, and the keeper remembers as much of the past as it ever does.
-const EARLY: usize = 70_000;
+const EARLY: usize = 80_000;
 const GROWTH_MOST_KB: f64 = 1_024.0;
 
 /// A long way: so many runs after the first ones.
