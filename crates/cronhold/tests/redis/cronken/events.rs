@@ -135,10 +135,14 @@ fn python_nodes_obey_what_our_users_ask_for() {
     ours.done(&["resume", "one"]);
     eventually("theirs resumes it", || heard("EVENT: Resumed job one"));
     ours.done(&["add", "two", "0 3 * * *", "--", "echo", "hi"]);
-    eventually("theirs loads it", || heard("loading job two"));
-    ours.done(&["del", "two"]);
-    let loads = || theirs.said().matches("EVENT: reloaded jobs").count();
+    // It says so when it is done with all of them, and has to be before the next change is counted.
+    const LOADED: &str = "EVENT: reloaded jobs";
+    eventually("theirs loads it", || {
+        theirs.said().split_once("loading job two").is_some_and(|(_, after)| after.contains(LOADED))
+    });
+    let loads = || theirs.said().matches(LOADED).count();
     let before = loads();
+    ours.done(&["del", "two"]);
     eventually("theirs forgets it", || loads() > before && scene.client.ask("names", json!({})) == json!(["one"]));
     // Both run it when they are told to, and the lock lets one of them in.
     ours.send(Signal::STOP);
