@@ -49,8 +49,8 @@ pub(super) struct Looker {
     told: BTreeMap<String, u64>,
     /// Whether all of our jobs were gone the last time.
     was_empty: bool,
-    /// Whether forms are read again when other rules hold. Whoever does so says so in a log.
-    rereads: bool,
+    /// Whether it looks again and again, and has a log; a command looks once, and tells who gave it.
+    follows: bool,
     /// Whether nodes of another kind ran the same jobs at the last look.
     pub(super) had_company: bool,
 }
@@ -99,14 +99,14 @@ impl Looker {
             mistakes: BTreeMap::new(),
             told: BTreeMap::new(),
             was_empty: false,
-            rereads: true,
+            follows: true,
             had_company: false,
         }
     }
 
     /// For a command, which leaves it to nodes to read forms again by other rules: they have a log to say so.
     pub(super) fn of_command(self) -> Self {
-        Self { rereads: false, ..self }
+        Self { follows: false, ..self }
     }
 
     /// Looks. `anew` is whether jobs come back that somebody had removed here. Nodes of another kind are told of what was
@@ -134,8 +134,8 @@ impl Looker {
         }
         let done = self.ask_all(steps, &mut looked).await;
         match self.conclude(done, &returning, shared, quiet, &mut looked).await {
-            // What was done is said all the same.
-            Err(fault) if fault.is_passing() => looked.again = true,
+            // What was done is said all the same, and the rest is done by the next look.
+            Err(fault) if fault.is_passing() && self.follows => looked.again = true,
             concluded => concluded?,
         }
         looked.conclude();
@@ -250,7 +250,7 @@ impl Looker {
             let ours = record.map(|record| Ours { record, is_paused, is_held });
             let (uid, was_removed) = (JobUid::from_bits(SystemEntropy.bits()), sight.removed.contains(id));
             let mut step = reconcile(id, form, ours, was_removed, uid, &options);
-            if step.is_reread && !self.rereads {
+            if step.is_reread && !self.follows {
                 // What was changed here is shown, and the time stays until somebody reads it again.
                 step = reconcile(id, form, ours, was_removed, uid, &options.otherwise());
             }
