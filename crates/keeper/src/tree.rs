@@ -1,7 +1,7 @@
 //! Everything that belongs to a run, found through `/proc`: its group, its session, what descends from it, what carries
-//! its mark in its environment, and what is in its control group. Signals alone reach groups, and programs leave their group at will; so this file
-//! looks at all processes once for all runs that must end, and ends them one by one. What was found once stays known,
-//! because a process whose parent has ended does not show any more whose it is.
+//! its mark in its environment, and what is in its control group. Signals alone reach groups, and programs leave their
+//! group at will; so this file looks at all processes once for all runs that must end, and ends them one by one. What was
+//! found once stays known, because a process whose parent has ended does not show any more whose it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -71,7 +71,7 @@ impl Progress {
     pub(super) fn grown(mut self, bytes: &[u8], seen: Seen) -> Self {
         self.stored += bytes.len() as u64;
         let edge = length(EDGE);
-        self.first.extend_from_slice(&bytes[..bytes.len().min(edge - self.first.len().min(edge))]);
+        self.first.extend_from_slice(&bytes[..bytes.len().min(edge.saturating_sub(self.first.len()))]);
         self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(edge)..]);
         self.last.drain(..self.last.len().saturating_sub(edge));
         self.seen = Some(seen);
