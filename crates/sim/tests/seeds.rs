@@ -1,12 +1,9 @@
-//! Many seeds, none of which may break a promise. A seed that fails is played again by `cargo run -p sim -- SEED`.
-
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+//! Fixed seeds, none of which may break a promise. `cargo run -p sim -- SEED` replays one that fails; `./dev fresh` tries
+//! seeds that no test has tried.
 
 use sim::{Settings, play, shrink, world};
 
-/// Fresh seeds that each run of the tests plays, and seeds of which the smallest workload that fails is looked for.
-const FRESH: u64 = 40;
+/// Failed seeds whose workload is reduced to the smallest one that still fails.
 const SHRUNKEN_MAX: usize = 1;
 
 #[track_caller]
@@ -43,11 +40,4 @@ fn promises_are_kept_in_the_next_seeds() {
 #[test]
 fn promises_are_kept_in_the_last_seeds() {
     pass(601..901);
-}
-
-/// Seeds that nobody has played before. One that fails is told, and belongs to the regressions then.
-#[test]
-fn promises_are_kept_in_fresh_seeds() {
-    let first = RandomState::new().hash_one("fresh seeds") % 1_000_000_000_000;
-    pass(first..first + FRESH);
 }
