@@ -1,5 +1,4 @@
-//! What a job is to be, from flags: the settings that `add` and `upd` share, put into the keys of a job file. What the
-//! flags cannot say is said by a file.
+//! Builds a job definition from the options that `add` and `upd` share. Settings without an option need a job file.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use crate::{Failure, Session};
 /// The keys of a job file with their values.
 pub(crate) type Keys = Map<String, Value>;
 
-/// What happens when a run is due while another one is active.
+/// Policy for a run that is due while another one is active.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Overlap {
     Allow,
@@ -24,7 +23,7 @@ enum Overlap {
     Replace,
 }
 
-/// What happens with occurrences that were missed.
+/// Policy for missed occurrences.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum CatchUp {
     None,
@@ -32,43 +31,43 @@ enum CatchUp {
     All,
 }
 
-/// The settings of a job that have flags.
+/// Job settings that have options.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// What the job is for
+    /// Description of the job
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Label to find the job by; can be given more than once
+    /// Label of the job; repeatable
     #[arg(long = "label", value_name = "LABEL")]
     labels: Vec<String>,
-    /// Zone of the schedule, unless it names one itself
+    /// Time zone of the schedule, unless the schedule names one
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// What to do when a run is due while another one is active
+    /// Policy for a run that is due while another one is active [default: skip]
     #[arg(long, value_name = "POLICY")]
     overlap: Option<Overlap>,
-    /// What to do with occurrences that were missed
+    /// Policy for missed occurrences [default: last]
     #[arg(long, value_name = "POLICY")]
     catch_up: Option<CatchUp>,
-    /// Name of a lock that only one run holds at a time, which jobs can share; `true` for one of its own
+    /// Lock that only one run at a time can hold, shared by all jobs that name it; `true` for the job's own lock
     #[arg(long, value_name = "NAME")]
     lock: Option<String>,
-    /// How long a run may take, such as 90m
+    /// Time limit of a run, such as 90m [default: none]
     #[arg(long, value_name = "SPAN")]
     timeout: Option<String>,
-    /// How often a failed run is tried in all
+    /// Number of attempts, including the first [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     attempts: Option<u16>,
-    /// Variable that the program sees; can be given more than once
+    /// Environment variable of the program; repeatable
     #[arg(long = "env", value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// Directory in which the program runs
+    /// Working directory of the program [default: /]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 }
 
 impl Settings {
-    /// Puts what was given into the keys; what was not given stays as it is.
+    /// Writes the given settings into `keys` and leaves the others unchanged.
     pub(crate) fn put(&self, keys: &mut Keys) -> Result<(), Failure> {
         let mut set = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -90,14 +89,14 @@ impl Settings {
         }
         for variable in &self.env {
             let (name, value) = variable.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-                Failure::usage(format!("--env: `{variable}` has no name and value"), "write NAME=VALUE")
+                Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE")
             })?;
             inner(keys, "env").insert(name.to_owned(), json!(value));
         }
         Ok(())
     }
 
-    /// Puts a schedule into the keys, in the zone that was given.
+    /// Writes a schedule into `keys`, in the zone of `--timezone`.
     pub(crate) fn put_schedule(&self, keys: &mut Keys, text: &str, session: &Session<'_>) -> Result<(), Failure> {
         let (mut schedules, _) = read_schedule(text, &Options { zones: session.zones }).map_err(|mistakes| {
             let texts = [("schedule".to_owned(), text.to_owned())].into();
@@ -109,7 +108,7 @@ impl Settings {
                 schedule.spec.zone.get_or_insert_with(|| zone.clone());
             }
         }
-        // The program of this job is never looked at.
+        // The program of this job is not used.
         let mut job = Job::new(Program::Noop { duration: Span::ZERO });
         job.schedules = schedules;
         if let Some(schedule) = write_job(&job).get("schedule") {
@@ -118,18 +117,18 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a zone was given, which means nothing without a schedule.
+    /// Whether `--timezone` was given, which has no effect without a schedule.
     pub(crate) fn has_zone(&self) -> bool {
         self.timezone.is_some()
     }
 }
 
-/// A command as the keys have it: program and arguments, or one text for the shell.
+/// The value of the key `program`: a list of words, or one string for the shell.
 pub(crate) fn program(words: &[String], shell: bool) -> Value {
     if shell { json!(words.join(" ")) } else { json!(words) }
 }
 
-/// The keys as a text that can be put. What is wrong with them is said without a place, since nobody wrote that text.
+/// The definition as JSON, after checking it. Errors have no position, because the user did not write this text.
 pub(crate) fn text(name: &str, keys: Keys, session: &Session<'_>) -> Result<String, Failure> {
     let text = Value::Object(keys).to_string();
     let mut mistakes = read_job(name, &text, &Options { zones: session.zones }).mistakes;
@@ -141,7 +140,7 @@ pub(crate) fn text(name: &str, keys: Keys, session: &Session<'_>) -> Result<Stri
     Err(Failure::Usage { message: messages.join("; "), hint })
 }
 
-/// The text of a job file that has no mistakes.
+/// Reads a job file and returns its text if it is valid.
 pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure> {
     let shown = path.display().to_string();
     let wrong = |mistakes, text: String| {
@@ -156,7 +155,7 @@ pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure
     if read.job.is_some() { Ok(text) } else { Err(wrong(read.mistakes, text)) }
 }
 
-/// The map at a key, which is made when there is none.
+/// The map at a key, created if there is none.
 fn inner<'a>(keys: &'a mut Keys, key: &str) -> &'a mut Keys {
     let value = keys.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
@@ -169,7 +168,7 @@ fn word(value: &impl ValueEnum) -> Value {
     json!(value.to_possible_value().map(|value| value.get_name().to_owned()))
 }
 
-/// A lock as files have it: a name, or whether the job has one of its own.
+/// The value of the key `lock`: a name, or `true` for the job's own lock.
 fn lock(text: &str) -> Value {
     text.parse::<bool>().map_or_else(|_| json!(text), |has_own| json!(has_own))
 }

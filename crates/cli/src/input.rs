@@ -1,4 +1,4 @@
-//! What people give as SCHEDULE, JOBFILE or DIR, turned into schedules that can be asked.
+//! Reads the arguments SCHEDULE, JOBFILE and DIR into compiled schedules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ use crate::asked::{Asked, Owner};
 use crate::job_root::{guess_root, id_below};
 use crate::{Failure, Session};
 
-/// What decides how a schedule is read, shared by all verbs that take one.
+/// Options of all commands that take a schedule.
 #[derive(Debug, Args)]
 pub(crate) struct Reading {
-    /// Zone of schedules that name none
+    /// Time zone of schedules without one
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) timezone: String,
-    /// Job directory: schedules may name its calendars (*.cal, *.ics), and a file's path below it is the job's id. For a
-    /// job file it is guessed, if not given: the nearest directory above that has a `calendars` folder, else its own
+    /// Jobs directory, from which calendars (*.cal, *.ics) and job ids follow [default for a job file: the nearest parent
+    /// directory with a `calendars` folder, else the file's own directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Job id that `H` and jitter are derived from, if not the file's path below the job directory
+    /// Job id from which `H` and jitter are derived [default: the file's path below the jobs directory]
     #[arg(long, value_name = "ID")]
     pub(crate) job: Option<String>,
 }
 
 impl Reading {
-    /// The zone of schedules that name none.
+    /// The zone of schedules without one.
     pub(crate) fn zone(&self, session: &Session<'_>) -> Result<Zone, Failure> {
         session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))
     }
 
-    /// A point in time as people type it, or the time at which they typed; local ones are in the zone of `--timezone`.
+    /// Parses a time, or returns the current one if `text` is `None`. Local times are in the zone of `--timezone`.
     pub(crate) fn instant_or_now(
         &self,
         flag: &str,
@@ -57,7 +57,7 @@ impl Reading {
         Ok(Instant::from_secs(instants.next().unwrap_or(local.0)))
     }
 
-    /// The schedules that a text or a job file holds.
+    /// The schedules in a text or a job file.
     pub(crate) fn schedules(&self, given: &str, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
         match job_file(given) {
             Some(path) => self.of_file(&path, session),
@@ -97,8 +97,7 @@ impl Reading {
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &read.places, around))
     }
 
-    /// The schedules of a job that was loaded with its directory; none if one of them names a calendar with mistakes,
-    /// which the directory knows of.
+    /// The schedules of a loaded job, or `None` if one of them names an invalid calendar, which the directory reports.
     pub(crate) fn of_job(
         &self,
         id: &JobId,
@@ -110,7 +109,7 @@ impl Reading {
         self.compile(&owner, loaded.job.schedules.clone(), calendars, session).ok()
     }
 
-    /// What loading a directory depends on.
+    /// Options for loading a directory.
     pub(crate) fn loading<'a>(&self, zone: &'a Zone, session: &Session<'a>) -> directory::Options<'a> {
         directory::Options { zones: session.zones, zone, now: session.now }
     }
@@ -121,7 +120,7 @@ impl Reading {
         Ok(id.map(|id| Owner::Known(id.to_string())))
     }
 
-    /// Whose a file is that lies below a root, given or guessed.
+    /// The job id of a file below a given or guessed root.
     fn owner_of(&self, file: &Path, root: &Path) -> Result<Owner, Failure> {
         if let Some(owner) = self.given_owner()? {
             return Ok(owner);
@@ -130,13 +129,13 @@ impl Reading {
             id if self.root.is_none() => Ok(Owner::Guessed(id.unwrap_or_default())),
             Some(id) => Ok(Owner::Known(id)),
             None => {
-                let message = format!("--root: {} does not lie below {}", file.display(), root.display());
-                Err(Failure::usage(message, "give the directory that holds all jobs, or the job's id with --job"))
+                let message = format!("--root: {} is not below {}", file.display(), root.display());
+                Err(Failure::usage(message, "pass the directory that contains all jobs, or the job id with --job"))
             }
         }
     }
 
-    /// The calendars of a directory, and no job. A mistake in one of them is only a failure when it is asked for.
+    /// Loads only the calendars of a directory. An error in a calendar matters only if a schedule names it.
     fn calendars_below(
         &self,
         dir: &Path,
@@ -145,9 +144,9 @@ impl Reading {
     ) -> Result<Directory, Failure> {
         if !dir.is_dir() {
             let message = format!("--root: there is no directory {}", shortened(&dir.display().to_string()));
-            return Err(Failure::usage(message, "give the directory that holds the jobs and their calendars"));
+            return Err(Failure::usage(message, "pass the directory that contains the jobs and their calendars"));
         }
-        // A directory that is only guessed can be a large one of something else, so it is not walked in vain.
+        // A guessed directory may be large and unrelated, so walk it only if a schedule names a calendar.
         if schedules.iter().all(|schedule| schedule.spec.calendar.is_none()) {
             return Ok(Directory::default());
         }
@@ -155,7 +154,7 @@ impl Reading {
         Ok(directory::load_calendars(dir, &self.loading(&zone, session)))
     }
 
-    /// The schedules ready to be asked, or all that cannot be.
+    /// Compiles the schedules, or returns all that cannot be compiled.
     fn compile(
         &self,
         owner: &Owner,
@@ -163,7 +162,7 @@ impl Reading {
         calendars: &Calendars,
         session: &Session<'_>,
     ) -> Result<Vec<Asked>, Vec<Uncompiled>> {
-        // An unknown default zone was refused before; here it can only be known.
+        // An unknown zone was refused before.
         let zone = session.zones.get(&self.timezone).unwrap_or_else(|_| Zone::utc());
         let around = Surroundings { zones: session.zones, zone: &zone, calendars, job: owner.id() };
         let (mut asked, mut wrong) = (Vec::new(), Vec::new());
@@ -187,14 +186,14 @@ impl Reading {
         let own = own.into_iter().map(|Uncompiled { index, error: CompileError { key, error }, .. }| {
             let hint = error.hint.map(|hint| match key {
                 "calendar" if self.root.is_none() => {
-                    format!("{hint}; --root gives the directory that calendars are in")
+                    format!("{hint}; pass the directory that contains the calendars with --root")
                 }
                 _ => hint,
             });
             Mistake { hint, ..Mistake::new(source.file, places.of_schedule(index, key), error.message) }
         });
         let mut failure = source.failure(own.collect());
-        // That a calendar with mistakes cannot be asked is no mistake of the schedule; what is wrong in it is shown.
+        // If a schedule fails because of an invalid calendar, report the errors in the calendar instead.
         if let Failure::Mistakes { mistakes, texts, typed } = &mut failure
             && !for_calendars.is_empty()
         {
@@ -206,18 +205,18 @@ impl Reading {
     }
 }
 
-/// A schedule that reads well and cannot be asked.
+/// A schedule that is well-formed but cannot be compiled.
 struct Uncompiled {
     index: usize,
     spec: Spec,
     error: CompileError,
 }
 
-/// What schedules were read from.
+/// The text that schedules were read from.
 struct Source<'a> {
     file: &'a str,
     text: &'a str,
-    /// Whether it stood on the command line itself.
+    /// Whether it was an argument of the command line.
     typed: bool,
 }
 
@@ -230,10 +229,10 @@ impl Source<'_> {
 
 fn is_directory(given: &str) -> Failure {
     let message = format!("{given} is a directory, not a schedule or a job file");
-    Failure::usage(message, format!("give one file in it; `cronhold lint {given}` looks at all of them"))
+    Failure::usage(message, format!("pass one of its files; `cronhold lint {given}` checks all of them"))
 }
 
-/// The path of a job file, when what was given looks like one or is one.
+/// The path of a job file, if the argument looks like one or names an existing file.
 fn job_file(given: &str) -> Option<PathBuf> {
     let path = Path::new(given);
     let named_like_one = path.extension().is_some_and(|end| end == "yaml" || end == "yml") && !given.contains('\n');

@@ -84,7 +84,7 @@ impl Exit {
     }
 }
 
-/// A job scheduler that runs jobs at the right time, once, and can always say why.
+/// A job scheduler that runs each job once per scheduled time, and explains why a run did or did not happen.
 #[derive(Debug, Parser)]
 #[command(
     name = "cronhold",

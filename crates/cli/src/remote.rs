@@ -23,15 +23,13 @@ const TOKEN: &str = "token";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Finding the daemon")]
 pub struct Place {
-    /// Directory of the daemon's own files, where it says how it is reached [default: $CRONHOLD_DATA,
-    /// $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
+    /// Data directory of the daemon [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
-    /// Address of a daemon elsewhere, such as http://127.0.0.1:2766; its token is taken from $CRONHOLD_TOKEN
-    /// [default: $CRONHOLD_URL]
+    /// URL of the daemon, such as http://127.0.0.1:2766, with the token in $CRONHOLD_TOKEN [default: $CRONHOLD_URL]
     #[arg(long, value_name = "URL", global = true)]
     pub url: Option<String>,
-    /// Store to work on without a daemon, such as redis://127.0.0.1; one that nodes can share [default: $CRONHOLD_STORE]
+    /// URL of a shared store to use without a daemon, such as redis://127.0.0.1 [default: $CRONHOLD_STORE]
     #[arg(long, value_name = "URL", global = true)]
     pub store: Option<String>,
 }

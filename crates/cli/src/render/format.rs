@@ -1,5 +1,4 @@
-//! How an answer is shown: a table for people, JSON or YAML for programs and files. And the flags for it, which are the
-//! same for all verbs.
+//! Output formats: a table for people, JSON or YAML for programs; and the options for them, which all commands share.
 
 use std::io::{self, Write};
 
@@ -10,16 +9,16 @@ use super::yaml;
 use crate::render::Wall;
 use crate::{Failure, Session};
 
-/// How an answer is shown.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    // Doc comments here would become half of every verb's help.
+    // No doc comments here: clap would add them to the help of every command.
     Table,
     Json,
     Yaml,
 }
 
-/// How an answer is written for programs.
+/// Output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
@@ -27,7 +26,7 @@ pub(crate) enum Encoding {
 }
 
 impl Format {
-    /// How it is written for programs; nothing, when it is for people.
+    /// The format for programs, or `None` for a table.
     pub(crate) fn encoding(self) -> Option<Encoding> {
         match self {
             Self::Table => None,
@@ -38,7 +37,7 @@ impl Format {
 }
 
 impl Encoding {
-    /// Writes a value as a whole document.
+    /// Writes a value as one document.
     pub(crate) fn write(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Json => {
@@ -49,7 +48,7 @@ impl Encoding {
         }
     }
 
-    /// Writes one of a stream of values that does not end: a line of JSON, or a document of YAML.
+    /// Writes one value of a stream: a line of JSON, or a YAML document.
     pub(crate) fn write_item(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Json => {
@@ -64,24 +63,24 @@ impl Encoding {
     }
 }
 
-/// The flags that say how an answer with times is shown.
+/// Options of commands whose output contains times.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
-    /// Zone of times in tables, and of times that are given without an offset
+    /// Time zone of displayed times, and of times without an offset
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) timezone: String,
 }
 
 impl Shown {
-    /// How it is written for programs; nothing, when it is for people.
+    /// The format for programs, or `None` for a table.
     pub(crate) fn encoding(&self) -> Option<Encoding> {
         self.output.encoding()
     }
 
-    /// The clock that times are read from.
+    /// The zone and the current time, for displaying and reading times.
     pub(crate) fn wall(&self, session: &Session<'_>) -> Result<Wall, Failure> {
         let zone = session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))?;
         Ok(Wall { zone, now: session.now })

@@ -1,4 +1,4 @@
-//! `cronhold add`: a job from a command line, or from a file that stays where it is.
+//! `cronhold add`: adds a job from the command line or from a file. The file itself is not watched.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
 
-/// Make a job from a schedule and a command, or from a file
+/// Add a job from a schedule and a command, or from a file
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Flags of cronhold stand before SCHEDULE. Everything behind SCHEDULE is the command, word by word as it
-is written, with or without `--`; no shell reads it, unless --shell is given. Words can hold templates
-such as '{{ date }}', as in job files.
+Put options before SCHEDULE. Everything after SCHEDULE is the command, with or without `--`. Without
+--shell, Cronhold executes the program directly. Words may contain templates such as '{{ date }}', as
+in job files.
 
-A job that is there already is not changed; `cronhold upd` does that.
+This command does not change an existing job; use `cronhold upd` for that.
 
 Examples:
   cronhold add hello '* * * * * * *' -- echo hi
@@ -29,25 +29,25 @@ Examples:
   cronhold add --shell tidy @daily 'find /tmp -mtime +7 | xargs rm -f'
   cronhold add reports/prices -f prices.yaml")]
 pub(crate) struct Add {
-    /// Id of the job, such as reports/prices
+    /// Job id, such as reports/prices
     #[arg(value_name = "NAME")]
     name: String,
-    /// Cron text, phrase such as 'with 10m interval', or YAML map such as '{hour: 14}'; `triggered` for none
+    /// Cron expression, phrase such as 'with 10m interval', or YAML map such as '{hour: 14}'; `triggered` for none
     #[arg(value_name = "SCHEDULE", allow_hyphen_values = true, required_unless_present = "file")]
     schedule: Option<String>,
-    /// The program and its arguments
+    /// Program and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true, required_unless_present = "file")]
     command: Vec<String>,
-    /// Take the job from a job file, as a whole
+    /// Job file with the whole definition
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["schedule", "command", "shell", "paused"])]
     file: Option<PathBuf>,
-    /// Give the command to a shell, as one text
+    /// Run the command in a shell
     #[arg(long)]
     shell: bool,
-    /// Let the job start nothing by itself yet
+    /// Add the job paused
     #[arg(long)]
     paused: bool,
-    /// How to show the job
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -81,10 +81,10 @@ impl Add {
         let mut keys = Keys::new();
         self.settings.put(&mut keys)?;
         self.settings.put_schedule(&mut keys, self.schedule.as_deref().unwrap_or_default(), session)?;
-        // Where the command begins, `--` is only what separates it.
+        // A leading `--` only separates the command from the options.
         let words = self.command.strip_prefix(&["--".to_owned()]).unwrap_or(&self.command);
         if words.is_empty() {
-            return Err(Failure::usage("there is no command behind `--`", "write the program and its arguments there"));
+            return Err(Failure::usage("no command after `--`", "write the program and its arguments there"));
         }
         keys.insert("program".to_owned(), program(words, self.shell));
         if self.paused {
@@ -106,7 +106,7 @@ mod tests {
         add: Add,
     }
 
-    /// What becomes of a command line: the name, the schedule, the command's words, and labels and shell.
+    /// Name, schedule and command that a command line is parsed to, or the first line of the error.
     fn read(args: &[&str]) -> String {
         let line = match Line::try_parse_from([&["add"], args].concat()) {
             Ok(line) => line.add,

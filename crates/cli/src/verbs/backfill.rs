@@ -1,5 +1,5 @@
-//! `cronhold backfill`: runs the occurrences of a stretch that did not end well, in order. It can be interrupted and
-//! repeated at any time, because each occurrence has a key by which the daemon knows that it was asked for already.
+//! `cronhold backfill`: runs the occurrences of a period that did not succeed, in order. It can be interrupted and
+//! repeated at any time, because each occurrence has an idempotency key.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -15,42 +15,42 @@ use crate::render::backfill::{Outcome, Progress};
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// How long to wait before runs are looked at again.
+/// Interval between two polls of the active runs.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long to wait when the daemon has too much to do.
+/// Delay before a retry when the daemon is busy, or when another run was active.
 const BUSY: Duration = Duration::from_secs(1);
-/// How often it may have too much to do before an occurrence is given up.
+/// Number of retries for one occurrence while the daemon is busy.
 const BUSY_MAX: u32 = 60;
-/// How often another run may be in the way before it stays so.
+/// Number of retries in a row after a run was skipped because of an overlap.
 const OVERLAPS_MAX: u32 = 10;
 
-/// Run the occurrences of a stretch of time that did not run, or did not end well
+/// Run the occurrences of a period that did not run or did not succeed
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Occurrences that ended with success are left alone, unless --all is given, and so are those that run
-now. It can be interrupted and repeated: what ended with success is not run twice. Exits with 1 when a
-run did not end with success.
+Occurrences that succeeded are not run again unless you pass --all, and active ones are left alone.
+You can interrupt and repeat the command: it does not run a successful occurrence twice. It exits with
+1 if a run does not succeed.
 
 Examples:
   cronhold backfill reports/prices --from 2026-11-01 --to 2026-11-08 --dry-run
   cronhold backfill reports/prices --from 3d --parallel 4")]
 pub(crate) struct Backfill {
-    /// Id of the job
+    /// Job id
     #[arg(value_name = "JOB")]
     job: String,
-    /// From this time on: an instant, a date, or how long ago
+    /// Start of the period: an instant, a date, or an age such as 3d
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: String,
-    /// Up to this time; now, if not given
+    /// End of the period [default: now]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
-    /// Run those again that ended with success, too
+    /// Include occurrences that succeeded
     #[arg(long)]
     all: bool,
-    /// Show what would be run, and run nothing
+    /// Show what would run, without running it
     #[arg(long)]
     dry_run: bool,
-    /// How many to run at once
+    /// Number of runs at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     parallel: u8,
     #[command(flatten)]
@@ -63,7 +63,7 @@ impl Backfill {
         let from = wall.read("--from", &self.from)?;
         let to = wall.read_some("--to", self.to.as_deref())?.unwrap_or(wall.now);
         if from >= to {
-            return Err(Failure::usage("--from is not before --to", "give a stretch of time that has a length"));
+            return Err(Failure::usage("--from is not before --to", "use a start that is earlier than the end"));
         }
         let asked = remote.client.backfill(&self.job, from, to);
         let plan = asked.map_err(|error| remote.failure_about(&self.job, error))?;
@@ -87,7 +87,7 @@ impl Backfill {
         Ok(if all_well { Exit::Done } else { Exit::Refused })
     }
 
-    /// Whether an occurrence is to be run. One that is under way will have an outcome of its own.
+    /// Whether to run an occurrence. An active one is left alone, because it will have its own outcome.
     fn is_wanted(&self, item: &BackfillItem) -> bool {
         match item.state.as_deref().map(State::parse) {
             None | Some(Err(_)) => true,
@@ -96,7 +96,7 @@ impl Backfill {
         }
     }
 
-    /// Runs of a job that must not overlap would skip or end each other.
+    /// Refuses `--parallel` if runs of the job must not overlap, because they would skip or stop each other.
     fn check_overlap(&self, remote: &Remote<'_>) -> Result<(), Failure> {
         if self.parallel == 1 {
             return Ok(());
@@ -105,11 +105,11 @@ impl Backfill {
         if asked.0.definition["overlap"] == "allow" {
             return Ok(());
         }
-        let message = format!("runs of `{}` do not overlap, so that they cannot run at once", self.job);
-        Err(Failure::refused(message, "leave out --parallel, or let the job have `overlap: allow`"))
+        let message = format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
+        Err(Failure::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
     }
 
-    /// Runs them in order, so many at once, and waits for all.
+    /// Runs the occurrences in order, up to `parallel` at the same time, and waits for all of them.
     fn run_all(
         &self,
         wanted: Vec<BackfillItem>,
@@ -138,7 +138,7 @@ impl Backfill {
                 if !run.state.is_finished() {
                     active.push((item, id));
                 } else if is_overlap(&run) && overlaps < OVERLAPS_MAX {
-                    // A run of the schedule itself was in the way.
+                    // A run of the schedule was active.
                     overlaps += 1;
                     coming.push_front(item);
                     remote.client.rest(BUSY);
@@ -154,8 +154,8 @@ impl Backfill {
         Ok(outcomes)
     }
 
-    /// The id of the run of an occurrence. A run that was made under its key before and is to be run again is history:
-    /// then the key goes on from that run, so that the next is made once, too.
+    /// Creates the run of an occurrence and returns its id. If a finished run with this key exists and must be run
+    /// again, the next key is derived from that run, so that the new run is created only once too.
     fn make(&self, item: &BackfillItem, remote: &Remote<'_>) -> Result<String, CallError> {
         let body = RunBody { args: item.args.clone(), at: Some(item.at) };
         let mut key = item.key.clone();
@@ -182,16 +182,16 @@ impl Backfill {
     }
 }
 
-/// Whether a run was not started because another one of its job was there.
+/// Whether a run was skipped because another run of its job was active.
 fn is_overlap(run: &Run) -> bool {
     run.state == State::Skipped && run.reason.as_deref() == Some("overlap")
 }
 
-/// A failure in the middle, with what to do about the rest.
+/// A failure during a backfill, with a hint to repeat the command.
 fn again(failure: Failure) -> Failure {
     match failure {
         Failure::Unreachable { message, hint } => {
-            let rest = "give the same command again later: it goes on with what is not done";
+            let rest = "repeat the command: it continues with the remaining occurrences";
             let hint = hint.map_or_else(|| rest.to_owned(), |hint| format!("{hint}; then {rest}"));
             Failure::Unreachable { message, hint: Some(hint) }
         }

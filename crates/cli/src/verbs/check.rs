@@ -1,4 +1,4 @@
-//! `cronhold check`: every mistake of a directory of job files, without a daemon.
+//! `cronhold check`: reports all errors in a directory of job files, without a daemon.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use cronhold_schedule::Zone;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
 
-/// Check a directory of job files and show every mistake
+/// Check a directory of job files and report all errors
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exits with 1 when there is a mistake.
+Exits with 1 if there is an error.
 
 Example:
   cronhold check jobs/")]
@@ -21,7 +21,7 @@ pub(crate) struct Check {
     /// Directory of job files
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// How to show mistakes
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -31,8 +31,8 @@ impl Check {
         let shown = self.dir.display();
         if !self.dir.is_dir() {
             return Err(match self.dir.exists() {
-                true => Failure::refused(format!("{shown} is not a directory"), "give the directory that it is in"),
-                false => Failure::refused(format!("there is no directory {shown}"), "look for a typing mistake"),
+                true => Failure::refused(format!("{shown} is not a directory"), "pass the directory that contains it"),
+                false => Failure::refused(format!("there is no directory {shown}"), "check the spelling"),
             });
         }
         let zone = Zone::utc();

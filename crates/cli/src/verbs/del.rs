@@ -1,4 +1,4 @@
-//! `cronhold del`: jobs that are to be no more.
+//! `cronhold del`: removes jobs.
 
 use std::io::Write;
 
@@ -12,16 +12,16 @@ use crate::{Exit, Failure, complain};
 /// Remove jobs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A job that is removed starts nothing any more. Runs that are there stay, and so does what runs; `cronhold
-stop` ends it. Jobs that come from a directory of job files are removed there.
+A removed job starts nothing. Its runs are kept, and active ones continue; use `cronhold stop` to end
+them. To remove a job that comes from a job file, delete the file.
 
 Example:
   cronhold del hello reports/prices")]
 pub(crate) struct Del {
-    /// Ids of the jobs
+    /// Job ids
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// How to show what was removed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -38,11 +38,11 @@ impl Del {
                         render::line(&format!("removed `{name}`"), out)?;
                     }
                 }
-                // One that is not there does not keep the others.
+                // A job that cannot be removed does not prevent the removal of the others.
                 Err(error) => match remote.failure_about(name, error) {
                     away @ Failure::Unreachable { .. } => return Err(away),
                     failure => {
-                        // What was removed is said before what was not.
+                        // Print the removed jobs before the error.
                         out.flush()?;
                         exit = complain(&failure, remote.session.colours, err);
                     }

@@ -1,4 +1,4 @@
-//! `cronhold drain`: a node starts nothing any more, so that it can be stopped without anybody missing it.
+//! `cronhold drain`: a node stops starting runs, so that it can be stopped without affecting any.
 
 use std::io::Write;
 
@@ -8,26 +8,26 @@ use crate::remote::Remote;
 use crate::render::{self, Format, counted};
 use crate::{Exit, Failure};
 
-/// Let a node start nothing any more, or start things again
+/// Drain a node: it starts nothing new; or undo that
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What the node runs goes on; what is due is left to other nodes. `cronhold nodes` shows when it has no
-runs any more. A node that is started again does not drain.
+The node's runs continue, and other nodes start what is due. `cronhold nodes` shows when the node has
+no runs left. A restarted node is not draining.
 
-Where a node is alone nobody takes over: what is due meanwhile is skipped after a minute.
+If there is no other node, due occurrences are skipped after one minute.
 
 Examples:
-  cronhold drain                  the node that answers
+  cronhold drain                  this node
   cronhold drain db-2
   cronhold drain --undo db-2")]
 pub(crate) struct Drain {
-    /// Name or id of the node [default: the one that answers]
+    /// Name or id of the node [default: the node that answers]
     #[arg(value_name = "NODE")]
     node: Option<String>,
-    /// Let it start things again
+    /// End draining
     #[arg(long)]
     undo: bool,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -47,11 +47,11 @@ impl Drain {
         let text = match (self.undo, drained.changed) {
             (false, true) => {
                 let runs = counted(usize::try_from(drained.node.runs).unwrap_or(usize::MAX), "run");
-                format!("`{name}` drains, and has {runs}; `cronhold drain --undo {name}` lets it start things again")
+                format!("`{name}` is draining and has {runs}; `cronhold drain --undo {name}` ends it")
             }
-            (false, false) => format!("`{name}` drains already"),
-            (true, true) => format!("`{name}` starts things again"),
-            (true, false) => format!("`{name}` does not drain"),
+            (false, false) => format!("`{name}` is already draining"),
+            (true, true) => format!("`{name}` is no longer draining"),
+            (true, false) => format!("`{name}` is not draining"),
         };
         render::line(&text, out)?;
         Ok(Exit::Done)
@@ -63,6 +63,6 @@ fn answering(remote: &Remote<'_>) -> Result<String, Failure> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
     this.ok_or_else(|| {
-        Failure::refused("no node answers here that could be meant", "name a node; `cronhold nodes` shows all")
+        Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them")
     })
 }

@@ -1,4 +1,4 @@
-//! `cronhold explain`: what a schedule says, in words, and how it treats clock changes.
+//! `cronhold explain`: describes a schedule in words, with its policy for clock changes.
 
 use std::io::Write;
 
@@ -8,20 +8,20 @@ use crate::input::Reading;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
 
-/// Say in words what a schedule means
+/// Describe a schedule in words
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cronhold explain '0 18 * * Mon-Fri'
   cronhold explain '{daily: \"18:00\", calendar: Mon-Fri, timezone: America/New_York}'")]
 pub(crate) struct Explain {
-    /// Cron text, phrase, YAML map, or path of a job file
+    /// Cron expression, phrase, YAML map, or path of a job file
     #[arg(value_name = "SCHEDULE|JOBFILE", allow_hyphen_values = true)]
     given: String,
-    /// Show the occurrences around this; now, if not given
+    /// Time around which occurrences are shown [default: now]
     #[arg(long, value_name = "TIME")]
     after: Option<String>,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cronhold holes`: occurrences of which nothing is recorded. There must never be any, and here everybody can look.
+//! `cronhold holes`: searches for occurrences without a record. There should never be any.
 
 use std::io::Write;
 
@@ -8,22 +8,22 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Look for occurrences of which nothing is recorded
+/// Search for occurrences without an outcome
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exits with 1 when something was found.
+Exits with 1 if it finds one.
 
 Examples:
   cronhold holes
   cronhold holes backup --since 2026-11-01")]
 pub(crate) struct Holes {
-    /// Id of a job; all jobs, if not given
+    /// Job id [default: all jobs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Look from this time on: an instant, a date, or how long ago
+    /// Start of the period: an instant, a date, or an age such as 3d
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
-    /// Look up to this time; now, if not given
+    /// End of the period [default: now]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl Holes {
         let since = wall.read_some("--since", self.since.as_deref())?;
         let until = wall.read_some("--until", self.until.as_deref())?;
         if since.is_some_and(|since| since >= until.unwrap_or(wall.now)) {
-            return Err(Failure::usage("--since is not before --until", "give a stretch of time that has a length"));
+            return Err(Failure::usage("--since is not before --until", "use a start that is earlier than the end"));
         }
         let asked = remote.client.holes(self.job.as_deref(), since, until);
         let holes = asked.map_err(|error| match &self.job {

@@ -1,4 +1,4 @@
-//! `cronhold import`: jobs of another scheduler, as they stand in its own store. That store is only read.
+//! `cronhold import`: imports the jobs of another scheduler from its store, which is only read.
 
 use std::io::Write;
 
@@ -14,78 +14,78 @@ use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, NamedStore};
 
-/// Take over the jobs of another scheduler
+/// Import jobs from another scheduler
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Which scheduler
+    /// Scheduler to import from
     #[command(subcommand)]
     origin: Origin,
 }
 
-/// Which scheduler.
+/// Schedulers that jobs can be imported from.
 #[derive(Debug, Subcommand)]
 enum Origin {
-    /// Take over the jobs that stand in Cronken's Redis
+    /// Import jobs from Cronken's Redis
     Cronken(Cronken),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The Redis of Cronken is only read. A job that is there already under its name is left as it is. Jobs
-that are paused there are paused here.
+The import only reads Cronken's Redis and does not change existing jobs. Jobs that are paused in
+Cronken are paused here.
 
-Weekday numbers mean something else to Cronken: `0 0 * * 0` fires on Monday there, and on Sunday here.
-Jobs that this concerns are pointed out; with --as-cronken they fire as they did.
+Weekday numbers differ: `0 0 * * 0` fires on Monday in Cronken and on Sunday here. The import notes the
+affected jobs; with --as-cronken they fire as before.
 
-Stop Cronken before the jobs are let go here, or both run them: import with --pause, stop Cronken, and
-`cronhold resume` the jobs. Cronhold can also run beside Cronken on its Redis, with `peers=cronken`.
+To avoid running jobs twice, import with --pause, stop Cronken, and `cronhold resume` the jobs. Cronhold
+can also run beside Cronken on its Redis, with `peers=cronken`.
 
 Examples:
   cronhold import cronken --from redis://10.0.0.5 --dry-run
   cronhold import cronken --from 'redis://10.0.0.5/2?namespace={jobs}' --prefix old/ --pause")]
 struct Cronken {
-    /// Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
+    /// URL of Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
     #[arg(long, value_name = "URL")]
     from: String,
-    /// Show what would come, and change nothing
+    /// Show what would be imported, without changing anything
     #[arg(long)]
     dry_run: bool,
-    /// What to put before the names of the jobs, such as old/
+    /// Prefix of the imported jobs' names, such as old/
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
-    /// Let none of the jobs start anything by itself yet
+    /// Import all jobs paused
     #[arg(long)]
     pause: bool,
-    /// Read weekday numbers and restricted days as Cronken's nodes do
+    /// Interpret weekday numbers and restricted days as Cronken does
     #[arg(long)]
     as_cronken: bool,
-    /// How to show what came
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
 
-/// What became of a definition.
+/// The result of importing one definition.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Imported {
-    /// The job here.
+    /// Id of the job in Cronhold.
     pub(crate) job: String,
-    /// What became of it.
+    /// Whether it was imported.
     pub(crate) outcome: Outcome,
-    /// Why it did not come, or what may surprise.
+    /// Why it was not imported, or what may be surprising about it.
     pub(crate) notes: Vec<String>,
 }
 
-/// What became of a definition.
+/// Whether a definition was imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// It came.
+    /// The job was added.
     Imported,
-    /// It would come.
+    /// The job would be added without `--dry-run`.
     WouldCome,
-    /// It was there already, and is the same.
+    /// An equal job exists already.
     Same,
-    /// It did not come.
+    /// The definition was not imported; `notes` says why.
     Left,
 }
 
@@ -130,12 +130,12 @@ impl Cronken {
         Ok(outcome.map_or_else(left, |outcome| Imported { job: job.clone(), outcome, notes }))
     }
 
-    /// Puts a job that is new. What keeps it from coming is answered; that the daemon cannot be asked is a failure.
+    /// Adds a job. The inner error says why it was not added; the outer one means that the daemon is unreachable.
     fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<Outcome, String>, Failure> {
         let definition = write_job(job);
         match remote.client.job(id) {
             Ok((there, _)) if there.definition == definition => return Ok(Ok(Outcome::Same)),
-            Ok(_) => return Ok(Err("another job of that name is there already".to_owned())),
+            Ok(_) => return Ok(Err("a different job with this name exists".to_owned())),
             Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
             Err(error) => return Err(remote.failure(error)),
         }

@@ -1,16 +1,16 @@
-//! `cronhold keeper`: what the keeper is told. The binary starts it, and only the daemon asks for it.
+//! `cronhold keeper`: options of the keeper process. Only the daemon starts it.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Own running programs, so that they outlive the daemon; started by `cronhold up`
+/// Run the keeper process that owns running programs; started by `cronhold up`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The daemon starts the keeper of its data directory by itself and takes it up again after a restart;
-there is no need to call this. It ends 10 s after the last program, when no daemon is there.")]
+The daemon starts the keeper of its data directory and reconnects to it after a restart; you do not
+need to call this. If no daemon is running, the keeper exits 10 s after the last program.")]
 pub struct Keeper {
-    /// Directory of the daemon's own files; the keeper's are in `keeper` below it
+    /// Data directory of the daemon; the keeper's files are in `keeper` below it
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `cronhold kill`: a run's program is ended at once.
+//! `cronhold kill`: sends SIGKILL to a run's program.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use super::stop::Target;
 use crate::remote::Remote;
 use crate::{Exit, Failure};
 
-/// Kill a run: SIGKILL to its whole process group, at once
+/// Kill a run: send SIGKILL immediately to its program and all descendants
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`cronhold stop` lets the program put its things in order first.
+`cronhold stop` gives the program time to clean up.
 
 Examples:
   cronhold kill backup#42 --wait")]

@@ -1,4 +1,4 @@
-//! `cronhold lint`: what may not be meant in schedules that are valid.
+//! `cronhold lint`: warns about valid schedules that may not mean what was intended.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::input::Reading;
 use crate::render::{self, Format, lint::Found};
 use crate::{Exit, Failure, Session};
 
-/// Warn about schedules that are valid but may not mean what their writer meant
+/// Warn about schedules that are valid but likely to surprise you
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,19 +20,19 @@ Examples:
   cronhold lint '*/7 * * * *' --median-run 10m
   cronhold lint jobs/ --strict")]
 pub(crate) struct Lint {
-    /// Cron text, phrase, YAML map, path of a job file, or directory of job files
+    /// Cron expression, phrase, YAML map, path of a job file, or directory of job files
     #[arg(value_name = "SCHEDULE|FILE|DIR", allow_hyphen_values = true)]
     given: String,
-    /// Look from this time on; now, if not given
+    /// Time from which dates are checked [default: now]
     #[arg(long, value_name = "TIME")]
     after: Option<String>,
-    /// How long half of the job's runs take at most
+    /// Median duration of the job's runs
     #[arg(long, value_name = "SPAN")]
     median_run: Option<String>,
     /// Exit with 1 if there is a warning
     #[arg(long)]
     strict: bool,
-    /// How to show warnings
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Lint {
         parsed.map_err(|error| Failure::flag("--median-run", error))
     }
 
-    /// What was given, if it is a directory.
+    /// The directory that was given, or `None` if it was a schedule or a file.
     fn directory(&self, session: &Session<'_>) -> Result<Option<Directory>, Failure> {
         let path = Path::new(&self.given);
         if !path.is_dir() {
@@ -78,7 +78,7 @@ impl Lint {
         }
         if self.reading.root.is_some() || self.reading.job.is_some() {
             let message = "--root and --job are for one schedule or job file";
-            return Err(Failure::usage(message, "leave them out: a directory says which jobs are in it"));
+            return Err(Failure::usage(message, "omit them: the directory determines the job ids"));
         }
         let zone = self.reading.zone(session)?;
         Ok(Some(directory::load(path, &self.reading.loading(&zone, session))))
@@ -91,10 +91,10 @@ impl Lint {
             .collect()
     }
 
-    /// One bad file harms no other, but nobody shall believe that it was looked at.
+    /// The error after linting a directory with invalid files: the other files were checked, these were not.
     fn left_out(&self, mistakes: usize) -> Failure {
-        let mistakes = render::counted(mistakes, "mistake");
-        let message = format!("{} has {mistakes}; the jobs concerned were left out", self.given);
-        Failure::refused(message, format!("`cronhold check {}` shows every mistake", self.given))
+        let mistakes = render::counted(mistakes, "error");
+        let message = format!("{} has {mistakes}; the affected jobs were not checked", self.given);
+        Failure::refused(message, format!("`cronhold check {}` shows all errors", self.given))
     }
 }

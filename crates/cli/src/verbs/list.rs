@@ -1,4 +1,4 @@
-//! `cronhold list`: jobs, when they are due, and what became of them last.
+//! `cronhold list`: jobs with their next and last runs.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Show jobs, when they are due next, and how they went last
+/// List jobs with their next and last runs
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,10 +17,10 @@ Examples:
   cronhold list 'reports/*' --label nightly
   cronhold list -o json")]
 pub(crate) struct List {
-    /// Only jobs whose id looks so; `*` stands for anything, `?` for one sign
+    /// Pattern for job ids; `*` matches anything, `?` one character [default: all jobs]
     #[arg(value_name = "PATTERN")]
     pattern: Option<String>,
-    /// Only jobs with this label
+    /// Label that the jobs must have
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,4 @@
-//! `cronhold logs`: what a run wrote, byte by byte as it wrote it. Nothing else goes to standard output; what there is to
-//! say about the run goes to standard error.
+//! `cronhold logs`: prints the output of a run byte for byte to standard output. Messages go to standard error.
 
 use std::io::Write;
 
@@ -11,10 +10,10 @@ use crate::remote::Remote;
 use crate::tail::Tail;
 use crate::{Exit, Failure, follow, render};
 
-/// More lines than these are the whole output to anybody.
+/// Upper bound of `--tail`.
 const LINES_MOST: u64 = 10_000_000;
 
-/// Show what a run wrote, standard output and standard error in order
+/// Print the output of a run, standard output and standard error in order
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,15 +22,15 @@ Examples:
   cronhold logs backup --tail 20
   cronhold logs backup#42 > backup.log
 
-With -f, a run that has not begun is waited for, and one that runs is followed to its end.")]
+With -f, the command waits for a run that has not started and follows an active one to its end.")]
 pub(crate) struct Logs {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Follow it to its end
+    /// Follow the output until the run ends
     #[arg(short, long)]
     follow: bool,
-    /// Begin with the last so many lines
+    /// Number of last lines to start with [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=LINES_MOST))]
     tail: Option<u64>,
 }
@@ -70,7 +69,7 @@ impl Logs {
         Ok(Exit::Done)
     }
 
-    /// The run that is meant; with `-f`, the first one of a job that has none yet.
+    /// Finds the run. With `-f`, waits for the first run of a job that has none yet.
     fn find(&self, remote: &Remote<'_>, err: &mut dyn Write) -> Result<Run, Failure> {
         let name = &self.run;
         let error = match remote.client.run(name) {
@@ -90,7 +89,7 @@ impl Logs {
 /// Waits for the first run of a job.
 fn first_run(remote: &Remote<'_>, job: &str) -> Result<Run, Failure> {
     let failed = |error| remote.failure(error);
-    // Whoever listens before looking misses nothing in between.
+    // Subscribe before the query, so that no run is missed in between.
     let mut events = remote.client.events(None).map_err(failed)?;
     loop {
         match remote.client.run(job) {
@@ -102,7 +101,7 @@ fn first_run(remote: &Remote<'_>, job: &str) -> Result<Run, Failure> {
     }
 }
 
-/// Writes all that is there, and answers how much that is.
+/// Writes the whole output and returns its length in bytes.
 fn whole(remote: &Remote<'_>, id: &str, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut end = 0;
     for piece in remote.client.output(id, 0, false).map_err(|error| remote.failure(error))? {
@@ -113,7 +112,7 @@ fn whole(remote: &Remote<'_>, id: &str, out: &mut dyn Write) -> Result<u64, Fail
     Ok(end)
 }
 
-/// Writes the last lines that are there, and answers where they end.
+/// Writes the last lines of the output and returns the offset of its end.
 fn last_lines(remote: &Remote<'_>, id: &str, lines: u64, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut tail = Tail::new(usize::try_from(lines).unwrap_or(usize::MAX));
     let mut end = 0;

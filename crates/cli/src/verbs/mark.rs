@@ -1,4 +1,4 @@
-//! `cronhold mark`: a finished run counts as something else from now on.
+//! `cronhold mark`: changes the state that a finished run counts as.
 
 use std::io::Write;
 
@@ -9,21 +9,21 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Let a finished run count as success, failure, error or skipped
+/// Mark a finished run as success, failure, error or skipped
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What waits for the run, and what is done at such an end, sees the new state.
+Runs that wait for this run see the new state.
 
 Examples:
   cronhold mark backup#42 success --why 'restored by hand'")]
 pub(crate) struct Mark {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// As what: success, failure, error or skipped
+    /// New state: success, failure, error or skipped
     #[arg(value_name = "STATE")]
     state: String,
-    /// Why; it is kept with the run
+    /// Reason, kept with the run
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! One file per verb: its arguments, its help, and what it does.
+//! One file per command: its arguments, its help text and its implementation.
 
 pub(crate) mod add;
 pub(crate) mod backfill;

@@ -1,4 +1,4 @@
-//! `cronhold next`: the coming occurrences of a schedule, of a job file, or of a job that the daemon has.
+//! `cronhold next`: the next occurrences of a schedule, a job file, or a stored job.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::remote::Remote;
 use crate::render::{self, Format, next::Coming};
 use crate::{Exit, Failure, Session};
 
-/// Show when a schedule, a job file or a job is due next
+/// Show the next times of a schedule, a job file or a job
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,17 +23,17 @@ Examples:
   cronhold next jobs/backup.yaml
   cronhold next backup")]
 pub(crate) struct Next {
-    /// Cron text, phrase such as 'with 10m interval', YAML map such as '{hour: 14}', path of a job file, or, if it is
-    /// none of these, id of a job that the daemon has
+    /// Cron expression, phrase such as 'with 10m interval', YAML map such as '{hour: 14}', path of a job file, or, if it
+    /// is none of these, job id
     #[arg(value_name = "SCHEDULE|JOBFILE|JOB", allow_hyphen_values = true)]
     given: String,
-    /// Show what comes strictly after this; now, if not given
+    /// Time after which occurrences are shown [default: now]
     #[arg(long, value_name = "TIME")]
     after: Option<String>,
-    /// How many occurrences
+    /// Number of occurrences
     #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     count: u16,
-    /// How to show them
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -56,7 +56,7 @@ impl Next {
         Ok(Exit::Done)
     }
 
-    /// What the daemon says, when what was given is no schedule and can be a job's id.
+    /// Asks the daemon, if the argument is not a schedule but may be a job id. Otherwise returns `failure`.
     fn of_stored_job(
         &self,
         failure: Failure,
@@ -68,12 +68,12 @@ impl Next {
         if !matches!(failure, Failure::Mistakes { typed: true, .. }) || JobId::parse(given).is_err() {
             return Err(failure);
         }
-        // What is wrong with `0 25 * * *` has nothing to do with jobs, although one could be called so.
+        // `0 25 * * *` is a valid job id, but almost certainly an invalid schedule: report that error.
         let is_name = is_name(given);
         let remote = match Remote::find(session) {
             Ok(remote) => remote,
             Err(Failure::Unreachable { message, hint }) if is_name => {
-                let message = format!("`{given}` is no schedule, and no daemon can be asked for such a job: {message}");
+                let message = format!("`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}");
                 return Err(Failure::Unreachable { message, hint });
             }
             Err(other) => return Err(if is_name { other } else { failure }),
@@ -98,7 +98,7 @@ impl Next {
         Ok(Exit::Done)
     }
 
-    /// The first occurrences of all enabled schedules together, in order.
+    /// The first occurrences of all enabled schedules, in order.
     fn coming<'a>(&self, asked: &'a [Asked], after: Instant) -> Vec<Coming<'a>> {
         let count = usize::from(self.count);
         let enabled = asked.iter().filter(|asked| asked.written.enabled);
@@ -111,7 +111,7 @@ impl Next {
     }
 }
 
-/// Whether a text reads like a job's id, and like nothing that a schedule could be.
+/// Whether a text looks like a job id and cannot be a schedule.
 fn is_name(text: &str) -> bool {
     let signs = |sign: char| sign.is_alphanumeric() || "-_./".contains(sign);
     text.starts_with(char::is_alphabetic) && text.chars().all(signs)

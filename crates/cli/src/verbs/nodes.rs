@@ -1,4 +1,4 @@
-//! `cronhold nodes`: who runs jobs.
+//! `cronhold nodes`: the nodes of the store.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Show the nodes that run jobs
+/// List the nodes that run jobs
 #[derive(Debug, Args)]
 pub(crate) struct Nodes {
     #[command(flatten)]

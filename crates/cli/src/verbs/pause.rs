@@ -1,4 +1,4 @@
-//! `cronhold pause`: nothing starts by itself, until someone resumes.
+//! `cronhold pause`: schedules start nothing until `cronhold resume`.
 
 use std::io::Write;
 
@@ -10,26 +10,26 @@ use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure};
 
-/// What stands for every job.
+/// Argument that means all jobs.
 pub(crate) const ALL: &str = "all";
 
-/// Let a job, or everything, start nothing by itself
+/// Pause a job, or all jobs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is due meanwhile waits for the end of the pause, and then `catch_up` decides about it. What
-runs goes on, and runs can still be started by hand.
+While a job is paused, its schedules start nothing. Active runs continue, and `cronhold run` still
+works. When the pause ends, the job's `catch_up` decides about missed occurrences.
 
 Examples:
   cronhold pause backup --why 'the disk is full'
   cronhold pause all --why maintenance")]
 pub(crate) struct Pause {
-    /// Id of the job, or `all`
+    /// Job id, or `all`
     #[arg(value_name = "JOB|all")]
     job: String,
-    /// Why, for those who wonder later
+    /// Reason, shown by `cronhold why` and `cronhold list`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
@@ -51,7 +51,7 @@ impl Pause {
     }
 }
 
-/// Whether a job is paused now, or everything, as programs are told: the same that the feed tells them.
+/// The current pause of a job, or of everything, in the form that the event feed uses.
 pub(crate) fn state(job: Option<&str>, remote: &Remote<'_>) -> Result<PauseChange, CallError> {
     let pause = match job {
         Some(job) => remote.client.job(job)?.0.job.pause,
@@ -60,7 +60,7 @@ pub(crate) fn state(job: Option<&str>, remote: &Remote<'_>) -> Result<PauseChang
     Ok(PauseChange { job: job.map(str::to_owned), pause })
 }
 
-/// The job that is meant; nothing, when it is everything.
+/// The job id, or `None` for `all`.
 pub(crate) fn one(given: &str) -> Option<&str> {
     Some(given).filter(|given| *given != ALL)
 }

@@ -1,4 +1,4 @@
-//! `cronhold reload`: reads the job files anew. The daemon does so by itself when they change; this says what came of it.
+//! `cronhold reload`: rereads the job files and reports the result. The daemon also does so when a file changes.
 
 use std::io::Write;
 
@@ -9,13 +9,13 @@ use crate::remote::Remote;
 use crate::render::Format;
 use crate::{Exit, Failure, render};
 
-/// Read the job files anew, and say what came of it
+/// Reread the job files and report the result
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The daemon sees by itself that a file has changed; this is for those who do not want to wait, and for
-scripts. Exits with 1 when there is a mistake in a file.")]
+The daemon notices changed files by itself; use this command in scripts, or if you do not want to wait.
+It exits with 1 if a file is invalid.")]
 pub(crate) struct Reload {
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

@@ -1,4 +1,4 @@
-//! `cronhold rerun`: a finished run once more, as a new run that is linked to it.
+//! `cronhold rerun`: creates a new run with the time and args of a finished one.
 
 use std::io::Write;
 
@@ -8,20 +8,20 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// Run a finished run once more, with the same args and for the same time
+/// Run a finished run again, with the same args and nominal time
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cronhold rerun backup
   cronhold rerun backup#42 --anew --wait")]
 pub(crate) struct Rerun {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Do what the job says now, and not what it said then
+    /// Use the job's current definition instead of the one at the time of the run
     #[arg(long)]
     anew: bool,
-    /// Wait until it is over, and show what it writes; the exit code is then 0 only when it succeeded
+    /// Wait for the run and print its output; exit with 0 only if it succeeds
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cronhold resume`: the end of a pause.
+//! `cronhold resume`: ends a pause.
 
 use std::io::Write;
 
@@ -9,19 +9,20 @@ use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure};
 
-/// End the pause of a job, or of everything
+/// Resume a job, or all jobs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A job that was paused by itself stays paused when everything is resumed, and the other way round.
+`resume all` does not resume a job that was paused individually, and `resume JOB` does not end a pause of
+everything.
 
 Examples:
   cronhold resume backup
   cronhold resume all")]
 pub(crate) struct Resume {
-    /// Id of the job, or `all`
+    /// Job id, or `all`
     #[arg(value_name = "JOB|all")]
     job: String,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }

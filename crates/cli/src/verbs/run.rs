@@ -1,4 +1,4 @@
-//! `cronhold run`: a run of a job that someone wants, now or later.
+//! `cronhold run`: creates a run of a job, for now or for a later time.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::render::{self, Shown};
 use crate::when::{self, Direction};
 use crate::{Exit, Failure, follow};
 
-/// Run a job now, or at a time
+/// Run a job now, or at a given time
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,22 +21,22 @@ Examples:
   cronhold run backup --at 18:30
   cronhold run import --key order-4711
 
-With --wait, what the run writes goes to standard output and how it ended to standard error; the
-exit code is 0 when it succeeded and 1 otherwise. Ctrl-C ends the waiting, not the run.")]
+With --wait, the run's output goes to standard output and its result to standard error; the exit code
+is 0 if the run succeeded and 1 otherwise. Ctrl-C stops waiting; the run continues.")]
 pub(crate) struct Run {
-    /// The job
+    /// Job id
     #[arg(value_name = "JOB")]
     job: String,
-    /// Args of the run, one by one
+    /// Args of the run
     #[arg(value_name = "NAME=VALUE")]
     args: Vec<String>,
-    /// When it is to run: a time such as 18:30 or 2026-11-16T18:30:00Z, or a span from now such as 2h
+    /// Start time, such as 18:30 or 2026-11-16T18:30:00Z, or a delay such as 2h [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
-    /// Wait until it is over, and show what it writes
+    /// Wait for the run and print its output
     #[arg(long)]
     wait: bool,
-    /// Whatever asks twice with one key gets one run: the one that was made the first time
+    /// Idempotency key: the same key never creates a second run
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
@@ -60,16 +60,16 @@ impl Run {
     }
 }
 
-/// The args of a run as they are typed, each with its name.
+/// Parses `NAME=VALUE` arguments.
 fn args(typed: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut args = BTreeMap::new();
     for text in typed {
         let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            let message = format!("`{}` is not an arg of a run", shortened(text));
-            return Err(Failure::usage(message, "write its name and value, such as region=eu"));
+            let message = format!("`{}` is not a run arg", shortened(text));
+            return Err(Failure::usage(message, "write NAME=VALUE, such as region=eu"));
         };
         if args.insert(name.to_owned(), value.to_owned()).is_some() {
-            return Err(Failure::usage(format!("the arg `{name}` is given twice"), "give it once"));
+            return Err(Failure::usage(format!("duplicate arg `{name}`"), "give it once"));
         }
     }
     Ok(args)

@@ -1,4 +1,4 @@
-//! `cronhold runs`: what ran, what runs, and what was skipped; or one run with every step it took.
+//! `cronhold runs`: lists runs, or shows one run with every state change.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// More runs than these are not held in memory to be shown at once.
+/// Upper bound of `--limit`, because all runs are held in memory.
 const RUNS_MOST: u64 = 1_000_000;
 
-/// Show runs, the latest first; those that were skipped, too
+/// List runs, including skipped ones, latest first; or show one run
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,25 +25,25 @@ Examples:
   cronhold runs --job reports/prices --limit 500 -o json
   cronhold runs --peers
 
-Where nodes of Cronken share the store, a second table shows their runs, at most 1000 of them.
-With --state or --since there is none: these say nothing of runs of others.")]
+If Cronken nodes share the store, a second table shows up to 1000 of their runs, unless you use --state
+or --since, which do not apply to them.")]
 pub(crate) struct Runs {
-    /// A job, whose runs are shown; or a run, as its id or such as backup#42, which is shown with every step it took
+    /// Job whose runs are listed; or run, as its id or such as backup#42, which is shown in detail
     #[arg(value_name = "JOB|RUN", conflicts_with = "job")]
     about: Option<String>,
-    /// Runs of this job
+    /// Job whose runs are listed
     #[arg(long, value_name = "JOB")]
     job: Option<String>,
-    /// Runs in one of these states, such as failure,error
+    /// States of the runs, such as failure,error [default: all]
     #[arg(long, value_name = "STATE,…", value_delimiter = ',')]
     state: Vec<String>,
-    /// Runs whose time is not before this: 2h, yesterday, 14:30, 2026-11-01, or 2026-11-01T02:00:00Z
+    /// Earliest nominal time: 2h, yesterday, 14:30, 2026-11-01, or 2026-11-01T02:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// How many at most
+    /// Maximum number of runs
     #[arg(short = 'n', long, value_name = "N", default_value_t = LIMIT as u64, value_parser = clap::value_parser!(u64).range(1..=RUNS_MOST))]
     limit: u64,
-    /// Only runs of Cronken's own nodes that share the store
+    /// Show only runs of Cronken nodes that share the store
     #[arg(long, conflicts_with_all = ["state", "since"])]
     peers: bool,
     #[command(flatten)]
@@ -74,13 +74,13 @@ impl Runs {
     fn many(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let wall = self.shown.wall(remote.session)?;
         let filter = self.filter(&wall)?;
-        let Found { runs, has_more } = self.pages(&filter, remote, err)?;
+        let LoadedRuns { runs, has_more } = self.pages(&filter, remote, err)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&runs, out)?;
             return Ok(Exit::Done);
         }
         render::runs::table(&runs, &wall, remote.session.colours, out)?;
-        // States are not the same there, and there is no time that a run is for.
+        // Runs of Cronken nodes have other states and no nominal time.
         let can_be_theirs = filter.states.is_empty() && filter.since.is_none();
         let theirs = if can_be_theirs { self.peer_runs(remote)? } else { Vec::new() };
         if !runs.is_empty() && !theirs.is_empty() {
@@ -96,7 +96,7 @@ impl Runs {
         Ok(Exit::Done)
     }
 
-    /// Only what Cronken's own nodes have run.
+    /// Shows only the runs of Cronken nodes.
     fn of_peers(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let wall = self.shown.wall(remote.session)?;
         let runs = self.peer_runs(remote)?;
@@ -117,7 +117,7 @@ impl Runs {
         remote.client.peer_runs(self.job(), most).map_err(|error| remote.failure(error))
     }
 
-    /// The job whose runs are wanted, if it is one.
+    /// The job whose runs are listed, or `None` for all jobs.
     fn job(&self) -> Option<&str> {
         self.about.as_deref().or(self.job.as_deref())
     }
@@ -131,8 +131,8 @@ impl Runs {
         })
     }
 
-    /// As many runs as were asked for, page by page.
-    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<Found, Failure> {
+    /// Loads runs page by page, up to the limit.
+    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<LoadedRuns, Failure> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let (mut runs, mut before) = (Vec::new(), None);
         loop {
@@ -143,19 +143,19 @@ impl Runs {
             })?;
             render::runs::unreadable(&page.unreadable, err)?;
             runs.extend(page.runs);
-            // A page that leads to itself would be followed for ever.
+            // A page that names itself as the next one would loop forever.
             let is_same = page.next == before;
             before = page.next;
             if before.is_none() || is_same || runs.len() >= most {
                 runs.truncate(most);
-                return Ok(Found { runs, has_more: before.is_some() });
+                return Ok(LoadedRuns { runs, has_more: before.is_some() });
             }
         }
     }
 }
 
-/// Runs, and whether there are older ones.
-struct Found {
+/// Loaded runs, and whether there are older ones.
+struct LoadedRuns {
     runs: Vec<Run>,
     has_more: bool,
 }

@@ -1,4 +1,4 @@
-//! `cronhold show`: everything about one job.
+//! `cronhold show`: one job in detail.
 
 use std::io::Write;
 
@@ -8,14 +8,14 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Show everything about a job
+/// Show a job in detail
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cronhold show backup
   cronhold show backup -o json")]
 pub(crate) struct Show {
-    /// Id of the job
+    /// Job id
     #[arg(value_name = "JOB")]
     job: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cronhold signal`: a signal for a run's program.
+//! `cronhold signal`: sends a signal to a run's program.
 
 use std::io::Write;
 
@@ -16,10 +16,10 @@ Examples:
   cronhold signal backup#42 HUP
   cronhold signal backup SIGUSR1")]
 pub(crate) struct Signal {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Which one, such as HUP, SIGUSR1 or 12
+    /// Signal, such as HUP, SIGUSR1 or 12
     #[arg(value_name = "SIGNAL")]
     signal: String,
     #[command(flatten)]

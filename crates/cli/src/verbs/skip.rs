@@ -1,4 +1,4 @@
-//! `cronhold skip`: a run that has not started will not.
+//! `cronhold skip`: skips a run that has not started.
 
 use std::io::Write;
 
@@ -8,16 +8,16 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// Let a run that has not started be skipped
+/// Skip a run that has not started
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cronhold skip backup#42 --why 'the disk is being replaced'")]
 pub(crate) struct Skip {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Why; it is kept with the run
+    /// Reason, kept with the run
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cronhold start`: a run that waits for its time or its conditions waits no longer.
+//! `cronhold start`: starts a scheduled or waiting run now.
 
 use std::io::Write;
 
@@ -8,20 +8,20 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// Let a run wait no longer for its time, or for its conditions
+/// Start a scheduled or waiting run now
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run that waits for its time goes on to wait for its conditions; one that waits for them is
-started.
+A run that waits for its time continues with its conditions; a run that waits for its conditions
+starts.
 
 Examples:
   cronhold start backup#42
   cronhold start reports/prices --wait")]
 pub(crate) struct Start {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Wait until it is over, and show what it writes; the exit code is then 0 only when it succeeded
+    /// Wait for the run and print its output; exit with 0 only if it succeeds
     #[arg(long)]
     wait: bool,
     #[command(flatten)]

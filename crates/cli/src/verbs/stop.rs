@@ -1,4 +1,4 @@
-//! `cronhold stop`: a run's program is asked to end, and made to when it does not.
+//! `cronhold stop`: sends a run's program its stop signal, and SIGKILL after the grace period.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// Stop a run: signal, grace period, then SIGKILL
+/// Stop a run: send its stop signal, then SIGKILL after the grace period
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Signal and grace period are those of the job (`stop: {signal: SIGTERM, grace: 30s}`).
+The job sets signal and grace period (`stop: {signal: SIGTERM, grace: 30s}`).
 
 Examples:
   cronhold stop backup
@@ -23,13 +23,13 @@ pub(crate) struct Stop {
     target: Target,
 }
 
-/// A run whose program is to end.
+/// Arguments of `stop` and `kill`.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
-    /// The run: its id, job#number, or a job's name for its latest
+    /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Wait until it has ended
+    /// Wait until the run has ended
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ impl Stop {
 }
 
 impl Target {
-    /// Asks for the end of the run in one way or another, and waits for it if that is wanted.
+    /// Sends the request, waits for the end of the run if `--wait` is set, and prints the run.
     pub(super) fn end(
         &self,
         ask: impl FnOnce(&Client, &str) -> Result<Run, CallError>,

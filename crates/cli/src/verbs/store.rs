@@ -1,46 +1,45 @@
-//! `cronhold store`: what can be done with a store as a whole. The binary does it, because only the binary knows which
-//! stores there are.
+//! `cronhold store`: operations on a whole store. The binary implements them, because only it knows the store crates.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Look after the place where jobs and runs are kept
+/// Maintain the store of jobs and runs
 #[derive(Debug, Args)]
 pub struct Store {
-    /// What is to be done
+    /// Operation
     #[command(subcommand)]
     pub verb: StoreVerb,
 }
 
-/// What can be done with a store as a whole.
+/// Operations on a whole store.
 #[derive(Debug, Subcommand)]
 pub enum StoreVerb {
-    /// Copy a store into a file, also while a daemon uses it
+    /// Copy a store to a file, also while a daemon uses it
     Backup(Backup),
 }
 
-/// A copy of a store.
+/// Arguments of `cronhold store backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The copy is the store at one moment, complete and checked, and can be used in its place. A file
-that is there is not overwritten, and one that could not be finished is not left behind.
+The copy is a consistent, checked snapshot that can replace the store. An existing file is not
+overwritten, and a partial file is not left behind.
 
-This copies SQLite stores. A Redis store is copied by what Redis has for it: BGSAVE writes its
-snapshot, and the file of its log can be copied.
+This command copies SQLite stores. Use Redis's own tools for a Redis store: BGSAVE writes a snapshot,
+and the append-only file can be copied.
 
 Examples:
   cronhold store backup /var/backups/cronhold.db
   cronhold store backup --data /var/lib/cronhold /var/backups/cronhold.db")]
 pub struct Backup {
-    /// The file to make
+    /// File to create
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Directory of the daemon's own files [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
+    /// Data directory of the daemon [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
     /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Where jobs and runs are kept [default: $CRONHOLD_STORE, or sqlite:DIR/cronhold.db in the directory of --data]
+    /// URL of the store [default: $CRONHOLD_STORE, or sqlite:DIR/cronhold.db in the directory of --data]
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub store: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `cronhold token`: what the daemon knows its user by.
+//! `cronhold token`: the admin token of the daemon, and links to its web page.
 
 use std::io::Write;
 
@@ -9,31 +9,31 @@ use crate::remote::{self, Remote};
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
 
-/// Show or renew the token that the daemon asks for, or make a link to its page
+/// Show or renew the daemon's token, or create a link to its web page
 #[derive(Debug, Args)]
 pub(crate) struct Token {
-    /// What is to be done
+    /// Operation
     #[command(subcommand)]
     verb: TokenVerb,
-    /// How to show it
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table", global = true)]
     output: Format,
 }
 
-/// What can be done with the token.
+/// Operations on the token.
 #[derive(Debug, Subcommand)]
 enum TokenVerb {
-    /// Print the token, for CRONHOLD_TOKEN on another machine; no daemon needs to run
+    /// Print the token, for CRONHOLD_TOKEN on another machine; the daemon need not be running
     Show,
-    /// Print a link that opens the daemon's page in a browser, once
+    /// Print a link that opens the web page in a browser, once
     Link,
-    /// Make another token; the one before, and all who came in with it, are good no more
+    /// Create a new token and invalidate the old one and all browser sessions
     Renew,
 }
 
 impl Token {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
-        remote::needs_daemon(session, "a token is what a daemon asks for")?;
+        remote::needs_daemon(session, "`cronhold token` needs a daemon")?;
         match self.verb {
             TokenVerb::Show => self.token(remote::token(session)?, out),
             TokenVerb::Link => {

@@ -1,4 +1,4 @@
-//! `cronhold up`: what the daemon is told. The binary starts it, because only the binary puts everything together.
+//! `cronhold up`: options of the daemon. The binary starts it, because only the binary knows all crates.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use cronhold_schedule::text::shortened;
 
 use crate::Failure;
 
-/// Labels that a node can have. Every node reads those of all others.
+/// Maximum number of labels of a node. Every node reads the labels of all others.
 const LABELS_MAX: usize = 32;
-/// Longest label in bytes.
+/// Maximum length of a label in bytes.
 const LABEL_MAX: usize = 64;
 
-/// Start the daemon: run jobs when they are due
+/// Start the daemon, which runs jobs when they are due
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The daemon runs until it gets SIGTERM or SIGINT (Ctrl-C); a second one ends it at once. Either way
-nothing is lost: programs go on, and at its next start it takes up what was not over.
+The daemon runs until it receives SIGTERM or SIGINT (Ctrl-C); a second signal ends it immediately.
+Nothing is lost either way: programs continue, and the next daemon adopts unfinished runs.
 
-This version runs programs of the kinds shell, exec and noop; a run with any other ends in error.
+This version runs programs of the kinds shell, exec and noop.
 
 Examples:
   cronhold up --jobs jobs/
@@ -29,72 +29,71 @@ Examples:
   cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet
   cronhold up --store redis://127.0.0.1 --jobs jobs/
 
-A URL with a password is better given in CRONHOLD_STORE than on the command line, which others on
-the machine can read.")]
+Put a URL with a password into CRONHOLD_STORE: other users of the machine can read the command line.")]
 pub struct Up {
-    /// Directory of the daemon's own files; made if it is not there [default: $CRONHOLD_DATA,
-    /// $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
+    /// Data directory, created if it does not exist [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
+    /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Directory of job files, which is watched: a job follows its file, and goes with it. With a prefix, all that is in
-    /// it has `PREFIX/` before its name. May be given several times; without it, the daemon runs the jobs that are stored
+    /// Directory of job files, which the daemon watches; repeatable. With a prefix, the names of its jobs and calendars
+    /// start with `PREFIX/` [default: only stored jobs]
     #[arg(long, value_name = "[PREFIX=]DIR")]
     pub jobs: Vec<String>,
-    /// Address for the API and the page
+    /// Address of the API and the web page
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2766")]
     pub listen: String,
-    /// Allow an address of --listen that other machines can reach; what is said there is not encrypted
+    /// Allow --listen on an address that other machines can reach, without encryption
     #[arg(long)]
     pub insecure_listen: bool,
-    /// Name by which browsers may ask for the page, such as that of a proxy; may be given several times
+    /// Additional host name that requests may use, such as the name of a proxy; repeatable
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,
-    /// Listen nowhere: no API, no page, and no command that talks to the daemon
+    /// Disable the API and the web page; commands cannot reach the daemon then
     #[arg(long, conflicts_with_all = ["listen", "insecure_listen", "host", "link"])]
     pub no_listen: bool,
-    /// Print a link that opens the page once; the first start always does
+    /// Print a link that opens the web page once; the first start always prints one
     #[arg(long)]
     pub link: bool,
-    /// Where jobs and runs are kept, such as redis://127.0.0.1, which nodes can share [default: $CRONHOLD_STORE, or
+    /// URL of the store, such as redis://127.0.0.1 to share it with other nodes [default: $CRONHOLD_STORE, or
     /// sqlite:DIR/cronhold.db in the directory of --data]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Start also on a store that is set up to throw away what it should keep
+    /// Start even if the store is configured to evict data
     #[arg(long)]
     pub accept_loss: bool,
-    /// What people call this node [default: the host's name]
+    /// Name of this node [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Label of this node, which jobs can ask for with `nodes`; may be given several times
+    /// Label of this node, which jobs can require with `nodes`; repeatable
     #[arg(long, value_name = "LABEL")]
     pub label: Vec<String>,
-    /// Start even when another node that is there has the name of this one
+    /// Start even if another running node has the same name
     #[arg(long)]
     pub force: bool,
-    /// Zone of schedules that name none
+    /// Time zone of schedules without one
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub timezone: String,
-    /// Tell of trouble only: failures, errors, and what is wrong with jobs or the store
+    /// Log only problems: failures, errors, and problems with job files or the store
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Tell of everything that changes: each state of each run, each job
+    /// Log every change: each state of each run, and each job
     #[arg(short, long)]
     pub verbose: bool,
 }
 
 impl Up {
-    /// The labels of the node.
+    /// The labels of the node, after checking their number and form.
     pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
         if labels.len() > LABELS_MAX {
             let message =
-                format!("--label: a node can have at most {LABELS_MAX} labels, and these are {}", labels.len());
-            return Err(Failure::usage(message, "leave out those that no job asks for"));
+                format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
+            return Err(Failure::usage(message, "remove labels that no job requires"));
         }
         let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));
         match wrong {
             Some((label, wrong)) => {
-                let message = format!("--label: `{}` cannot be a label: {wrong}", shortened(label));
+                let message = format!("--label: invalid label `{}`: {wrong}", shortened(label));
                 Err(Failure::usage(message, "write a word, such as `--label gpu`"))
             }
             None => Ok(labels),
@@ -107,8 +106,8 @@ fn what_is_wrong(label: &str) -> Option<String> {
         return Some("it is empty".to_owned());
     }
     if label.len() > LABEL_MAX {
-        return Some(format!("it has {} bytes, and {LABEL_MAX} are possible", label.len()));
+        return Some(format!("it has {} bytes; the limit is {LABEL_MAX}", label.len()));
     }
     let has_gap = label.contains(|sign: char| sign.is_whitespace() || sign.is_control());
-    has_gap.then(|| "it has a blank or a control character".to_owned())
+    has_gap.then(|| "it contains whitespace or a control character".to_owned())
 }

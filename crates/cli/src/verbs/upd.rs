@@ -1,5 +1,5 @@
-//! `cronhold upd`: changes what is given and nothing else, or puts a file in the job's place. What somebody else changed
-//! meanwhile is not overwritten.
+//! `cronhold upd`: changes the given settings of a job, or replaces it with a file. It does not overwrite a concurrent
+//! change.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,35 +14,35 @@ use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure};
 
-/// Change a job: only what is given, or all of it by a file
+/// Change settings of a job, or replace it with a file
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Jobs that come from a directory of job files are changed there.
+To change a job that comes from a job file, edit the file.
 
 Examples:
   cronhold upd hello --schedule '*/5 * * * *'
   cronhold upd backup --timeout 2h --unset lock -- restic backup /home
   cronhold upd reports/prices -f prices.yaml")]
 pub(crate) struct Upd {
-    /// Id of the job
+    /// Job id
     #[arg(value_name = "NAME")]
     name: String,
-    /// Another schedule in place of all that it has
+    /// New schedule, replacing all schedules of the job
     #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
     schedule: Option<String>,
-    /// Another program, as a text for the shell
+    /// New program, as a shell command
     #[arg(long, value_name = "TEXT", conflicts_with = "command")]
     program: Option<String>,
-    /// Remove a key, such as timeout or labels; can be given more than once
+    /// Key to remove, such as timeout or labels; repeatable
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
-    /// Another program and its arguments, behind `--`
+    /// New program and its arguments, after `--`
     #[arg(value_name = "CMD", last = true)]
     command: Vec<String>,
-    /// Replace the job as a whole by a job file
+    /// Job file that replaces the whole definition
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["schedule", "program", "unset", "command"])]
     file: Option<PathBuf>,
-    /// How to show the job
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
@@ -60,7 +60,7 @@ impl Upd {
             let code = error.problem().map(|problem| problem.code);
             match (remote.failure_about(&self.name, error), code, &only) {
                 (Failure::Refused { message, .. }, Some(Code::Changed), Only::As(tag)) if tag != "*" => {
-                    Failure::refused(message, "somebody changed it at the same time: look at it and try again")
+                    Failure::refused(message, "someone else changed the job at the same time: check it and try again")
                 }
                 (other, ..) => other,
             }
@@ -72,21 +72,21 @@ impl Upd {
         Ok(Exit::Done)
     }
 
-    /// The job as it is with what is to be changed, to be put only if it is still the same.
+    /// The changed definition, and the precondition that the stored one is still the same.
     fn changed(&self, remote: &Remote<'_>) -> Result<(String, Only), Failure> {
         let asked = remote.client.job(&self.name);
         let (JobDetail { definition: stored, .. }, tag) =
             asked.map_err(|error| remote.failure_about(&self.name, error))?;
         let Value::Object(before) = stored else {
             return Err(Failure::refused(
-                format!("what the job `{}` is cannot be read", self.name),
-                "replace it as a whole with -f FILE",
+                format!("the definition of the job `{}` cannot be read", self.name),
+                "replace it with -f FILE",
             ));
         };
         let mut keys = before.clone();
         self.change(&mut keys, remote)?;
         if keys == before && self.is_nothing() {
-            return Err(Failure::usage("nothing is given that is to be changed", "give a flag, `-- CMD…`, or -f FILE"));
+            return Err(Failure::usage("nothing to change", "give an option, `-- CMD…`, or -f FILE"));
         }
         Ok((definition::text(&self.name, keys, remote.session)?, tag.map_or(Only::As("*".to_owned()), Only::As)))
     }
@@ -103,8 +103,8 @@ impl Upd {
         match &self.schedule {
             Some(schedule) => self.settings.put_schedule(keys, schedule, remote.session)?,
             None if self.settings.has_zone() => {
-                let hint = "give the schedule too, with --schedule";
-                return Err(Failure::usage("--timezone says only how a schedule that is given is meant", hint));
+                let hint = "repeat the schedule with --schedule";
+                return Err(Failure::usage("--timezone needs --schedule", hint));
             }
             None => {}
         }
@@ -117,7 +117,7 @@ impl Upd {
         Ok(())
     }
 
-    /// Whether no change was asked for, which is not the same as one that changes nothing.
+    /// Whether no change was requested. A requested change may still leave the job as it is.
     fn is_nothing(&self) -> bool {
         let mut keys = Keys::new();
         let settings = self.settings.put(&mut keys).is_ok() && keys.is_empty();

@@ -1,4 +1,4 @@
-//! `cronhold watch`: what happens, as it happens.
+//! `cronhold watch`: prints events as they happen.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::render::watch::Watched;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure, follow};
 
-/// Show what happens, as it happens, until Ctrl-C
+/// Show events as they happen, until Ctrl-C
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,9 +18,9 @@ Examples:
   cronhold watch backup
   cronhold watch -o json | jq .
 
-When the daemon goes away, it is waited for; when it comes back, watching goes on.")]
+If the connection to the daemon is lost, the command reconnects and continues.")]
 pub(crate) struct Watch {
-    /// Only this job and its runs
+    /// Job to watch [default: everything]
     #[arg(value_name = "JOB")]
     job: Option<String>,
     #[command(flatten)]

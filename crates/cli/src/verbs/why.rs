@@ -1,4 +1,4 @@
-//! `cronhold why`: why a job runs or does not run, now or at some time.
+//! `cronhold why`: explains why a job runs or does not run, now or at a given time.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::remote::Remote;
 use crate::render::{self, Shown};
 use crate::{Exit, Failure};
 
-/// Say why a job runs or does not run, now or at a time
+/// Explain why a job runs or does not run, now or at a given time
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,10 +16,10 @@ Examples:
   cronhold why backup 2026-11-01T02:30:00Z
   cronhold why backup 2h")]
 pub(crate) struct Why {
-    /// Id of the job
+    /// Job id
     #[arg(value_name = "JOB")]
     job: String,
-    /// About which time: an instant, a date, a time of day, or how long ago; now, if not given
+    /// Time to ask about: an instant, a date, a time of day, or an age such as 2h [default: now]
     #[arg(value_name = "TIME", allow_hyphen_values = true)]
     time: Option<String>,
     #[command(flatten)]
