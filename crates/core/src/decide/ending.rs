@@ -98,7 +98,7 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
         // Whether it may be alone is said by the job as it is now, like its lock.
         terms: Terms { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
-        log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
+        log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
         ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
     // The number of the attempt is something that a program can be told.

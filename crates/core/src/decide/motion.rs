@@ -54,7 +54,7 @@ pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>
 pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
     let Birth { id, job, schedule, nominal, args, target, actor } = birth;
     let terms = bind::terms(job, schedule, nominal, draft.view.world);
-    let log = vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }];
+    let log = vec![Transition::entered(draft.at(), State::Waiting, actor)];
     let lock = LockName::of(&job.id, &job.job.lock);
     let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
     Run { args, schedule: schedule.cloned(), target, lock, terms, log, ..run }
@@ -218,7 +218,7 @@ fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState, job: &JobRecor
 pub(super) fn enter(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
     if let run::Effect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
-        run.log.push(Transition { at, state, actor, message: message.to_owned() });
+        run.log.push(Transition::entered(at, state, actor).with_message(message));
     }
     Ok(())
 }

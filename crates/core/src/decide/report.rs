@@ -9,7 +9,7 @@ use super::motion;
 use crate::command::{Report, Verdict};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, Run, Transition};
+use crate::record::{Actor, Run, Transition, TransitionKind};
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{Halt, View};
 
@@ -45,29 +45,24 @@ fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> 
         Report::Launched if run.terms.lease.is_some() || run.ending.is_some() => {
             draft.also(Effect::Stop { run: Arc::clone(run) });
         }
-        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(is_late_note) => {
+        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(Transition::is_late_result) => {
             let mut after = (**run).clone();
             let how = match (&verdict.reason, verdict.success) {
                 (Some(reason), _) => reason.to_string(),
                 (None, true) => "success".to_owned(),
                 (None, false) => "failure".to_owned(),
             };
-            let message = format!("{LATE_NOTE}{how}");
-            let actor = Actor::Program;
-            after.log.push(Transition { at: draft.at(), state: run.state, actor, message });
+            after.log.push(Transition {
+                message: format!("its program ended later: {how}"),
+                kind: TransitionKind::LateResult,
+                ..Transition::entered(draft.at(), run.state, Actor::Program)
+            });
             draft.put_run(after);
             return draft.done(Answer::Done);
         }
         _ => {}
     }
     draft.done(Answer::Unchanged)
-}
-
-/// How a note begins that tells how a program ended whose run was over before.
-const LATE_NOTE: &str = "its program ended later: ";
-
-fn is_late_note(entry: &Transition) -> bool {
-    entry.message.starts_with(LATE_NOTE)
 }
 
 /// Whether a run is over because nobody knew what became of its program.

@@ -70,7 +70,7 @@ fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
         work: old.work.clone(),
         lock: old.lock.clone(),
         terms: Terms { stop_at: None, lease, ..old.terms.clone() },
-        log: vec![Transition { at: view.stamp.at, state: State::Waiting, actor, message: String::new() }],
+        log: vec![Transition::entered(view.stamp.at, State::Waiting, actor)],
         ..Run::blank(id, state.take_number(), old.job.clone(), old.uid, old.nominal)
     }
 }

@@ -144,8 +144,8 @@ fn begin(
     run.state = State::Skipped;
     run.reason = Some(reason);
     run.span = Some(stretch);
-    run.log =
-        vec![Transition { at: draft.at(), state: State::Skipped, actor: draft.view.stamp.actor.clone(), message }];
+    let actor = draft.view.stamp.actor.clone();
+    run.log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(message)];
     ending::count(draft, state, State::Skipped, Some(&table.job.job.retain));
     ending::note(draft, &run)?;
     draft.put_run(run);

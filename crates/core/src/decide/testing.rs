@@ -246,7 +246,7 @@ fn check_moves(old: Option<&Record>, new: &Run) {
     }
     for pair in new.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
-        let is_note = from == to && from.is_finished() && pair[1].actor == Actor::Program;
+        let is_note = from == to && from.is_finished() && pair[1].is_late_result();
         let is_move = is_note || Cause::all().any(|cause| run::next(from, cause) == Ok(run::Effect::Enter(to)));
         assert!(is_move, "{name} went from {from} to {to}");
     }

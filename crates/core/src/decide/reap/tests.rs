@@ -5,7 +5,7 @@ use cronhold_schedule::Span;
 use crate::decide::testing::{Bench, instant, play};
 use crate::decision::Effect;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{Key, LockState, Record};
+use crate::record::{Key, LockState, Record, Transition};
 use crate::run::State;
 
 #[test]
@@ -128,9 +128,8 @@ fn how_it_ended_is_noted_once() {
             #1 00:01 success: by operator",
     );
     let run = bench.run(None, 1);
-    let notes: Vec<&str> =
-        run.log.iter().map(|entry| &entry.message[..]).filter(|text| text.contains("later")).collect();
-    assert_eq!(notes, ["its program ended later: exit code 3"]);
+    let late: Vec<&Transition> = run.log.iter().filter(|entry| entry.is_late_result()).collect();
+    assert!(matches!(late[..], [entry] if entry.message.ends_with("exit code 3")), "{late:?}");
     assert_eq!(run.finished(), Some(instant("00:02")));
 }
 
