@@ -1,7 +1,6 @@
 //! A backlog is worked, one occurrence after the other and beside the live schedule. It gives way to everything else:
 //! as long as its next run could not start at once, it waits.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
@@ -28,22 +27,23 @@ const LOOK_AGAIN: Span = Span::from_secs(60);
 /// Decides about the next occurrence of a backlog.
 pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Result<Done, Halt> {
     let key = Key::Backlog(id.clone(), schedule.clone());
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone()), key.clone(), Key::Pause])?;
+    let (backlog, job, state) = (view.backlog(id, schedule), view.job(id), view.job_state(id));
+    let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
+    view.require_loaded()?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
     let only = |effect| Done { effects: vec![effect], ..Done::default() };
-    let Some(backlog) = view.backlog(id, schedule)? else { return Ok(only(at(None))) };
+    let Some(backlog) = backlog else { return Ok(only(at(None))) };
     let now = view.stamp.at;
     let look_again = || only(at(Some(now.plus(LOOK_AGAIN))));
-    let job = view.job(id)?;
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
         // Whoever removed the schedule has recorded what was left of it.
         let mut draft = Draft::new(view);
         draft.delete(key);
         return draft.done(Answer::Done);
     };
-    let mut state = (*view.job_state(id)?).clone();
+    let mut state = (*state).clone();
     let Ok(table) = Timetable::new(job, schedule, definition, view.world) else { return Ok(look_again()) };
-    if state.pauses.is_paused() || view.pauses()?.is_paused() {
+    if is_paused {
         return Ok(look_again());
     }
     let mut draft = Draft::new(view);
@@ -98,12 +98,6 @@ fn by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reac
     (given_up, None)
 }
 
-/// What adding to a backlog may look at, so that a decision can ask for it in one round.
-pub(super) fn needs(view: &View<'_>, table: &Timetable<'_>) -> Result<BTreeSet<Key>, Halt> {
-    let backlog = view.backlog(&table.job.id, table.id)?;
-    Ok(backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| table.identity(rest.from)).collect())
-}
-
 /// Adds to what is caught up; something older may have to go.
 pub(super) fn add(
     draft: &mut Draft<'_>,
@@ -111,12 +105,11 @@ pub(super) fn add(
     table: &Timetable<'_>,
     reach: Reach,
 ) -> Result<(), Halt> {
-    draft.view.need(needs(draft.view, table)?)?;
-    let stretch = table.counted(reach);
+    let stretch = table.counted(draft.view, reach);
     let Stretch { from, to, count } = stretch;
     let (job, schedule, due) = (table.job.id.clone(), table.id.clone(), draft.at());
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
-    let backlog = match draft.view.backlog(&table.job.id, table.id)? {
+    let backlog = match draft.view.backlog(&table.job.id, table.id) {
         None => new,
         // Only the newest is wanted, and this is newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
@@ -156,7 +149,6 @@ pub(super) fn give_up(
     reason: &Reason,
 ) -> Result<(), Halt> {
     let parts: Vec<Part> = rest.iter().map(|reach| Part { reach: *reach, reason: reason.clone() }).collect();
-    draft.view.need(skips::needs(table, None, &parts))?;
     // What lies between two stretches has other outcomes, so none of them goes on with the one before.
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
 }
@@ -170,7 +162,6 @@ fn start(
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Result<bool, Halt> {
-    draft.view.need(occurrence::keys(draft.view, table, nominal, places))?;
     if occurrence::there(draft, table, nominal, places).is_some() {
         return Ok(true);
     }

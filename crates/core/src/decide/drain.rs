@@ -9,7 +9,7 @@ use crate::record::{Node, Record};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: NodeId, on: bool) -> Result<Done, Halt> {
-    let node = view.node(id)?.ok_or(Rejection::NoNode(id))?;
+    let node = view.node(id).ok_or(Rejection::NoNode(id))?;
     let mut draft = Draft::new(view);
     if node.draining == on {
         return draft.done(Answer::Unchanged);

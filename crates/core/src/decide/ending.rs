@@ -19,15 +19,11 @@ use crate::record::{
 use crate::run::{Cause, Reason, State};
 use crate::view::{Halt, View};
 
-/// Asks at once for what the end of a run looks at.
-pub(super) fn need_for_end(view: &View<'_>, run: &Run) -> Result<(), Halt> {
-    view.need(keys_for_end(run))
-}
-
-/// What the end of a run looks at.
-pub(super) fn keys_for_end(run: &Run) -> [Key; 3] {
-    let identity = Key::Identity(run.job.clone(), run.args.clone());
-    [Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity]
+/// Lets what the end of a run reads be loaded, where other records say whether it ends.
+pub(super) fn prefetch_end(view: &View<'_>, run: &Run, job: &JobRecord) {
+    let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
+    let cursor = follows.map(|schedule| Key::Cursor(run.job.clone(), schedule.clone()));
+    view.prefetch([Key::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
 }
 
 /// A run ends.
@@ -60,19 +56,19 @@ pub(super) fn end_by(
     if let Some(lock) = run.lock.clone().filter(|_| had_program) {
         draft.free(lock, run.id);
     }
-    let job = draft.view.job(&run.job)?.filter(|job| job.uid == run.uid);
+    let job = draft.view.job(&run.job).filter(|job| job.uid == run.uid);
     if let Some(job) = &job {
         if let Some(retry) = retry_of(draft, &run, state, job) {
             run.retried_by = Some(retry.id);
-            pass_on(draft, &run, job, retry.id)?;
+            pass_on(draft, &run, job, retry.id);
             draft.put_run(retry);
         } else {
-            follow(draft, &run, job)?;
+            follow(draft, &run, job);
         }
     }
     count(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
     if run.retried_by.is_none() {
-        note(draft, &run)?;
+        note(draft, &run);
     }
     Ok(run)
 }
@@ -108,16 +104,15 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
 }
 
 /// A schedule that counts from the previous run goes on counting from its retry.
-fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) -> Result<(), Halt> {
-    let Some((_, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) {
+    let Some((_, mut cursor)) = followed(draft, run, job) else { return };
     cursor.follows = Some(retry);
     draft.put_cursor(cursor);
-    Ok(())
 }
 
 /// A schedule that counts from the previous run learns when its next one is due.
-fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt> {
-    let Some((schedule, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) {
+    let Some((schedule, mut cursor)) = followed(draft, run, job) else { return };
     let next = match job.compile(schedule, draft.view.world) {
         Ok(compiled) => compiled.after_run(draft.at()),
         // Its zone or calendar went missing and may come back: an occurrence that is due waits for that.
@@ -127,19 +122,14 @@ fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt>
     cursor.next = next.filter(|_| schedule.enabled);
     cursor.wake = cursor.next;
     draft.put_cursor(cursor);
-    Ok(())
 }
 
 /// The schedule that counts from this run, with its cursor.
-fn followed<'j>(
-    draft: &Draft<'_>,
-    run: &Run,
-    job: &'j JobRecord,
-) -> Result<Option<(&'j crate::job::Schedule, Cursor)>, Halt> {
-    let Some(id) = &run.schedule else { return Ok(None) };
-    let Some(schedule) = job.schedule(id).filter(|schedule| counts_from_previous(schedule)) else { return Ok(None) };
-    let cursor = draft.cursor(&run.job, id)?.filter(|cursor| cursor.follows == Some(run.id));
-    Ok(cursor.map(|cursor| (schedule, cursor)))
+fn followed<'j>(draft: &Draft<'_>, run: &Run, job: &'j JobRecord) -> Option<(&'j crate::job::Schedule, Cursor)> {
+    let id = run.schedule.as_ref()?;
+    let schedule = job.schedule(id).filter(|schedule| counts_from_previous(schedule))?;
+    let cursor = draft.cursor(&run.job, id).filter(|cursor| cursor.follows == Some(run.id));
+    cursor.map(|cursor| (schedule, cursor))
 }
 
 /// Whether a schedule counts from the end of its previous run.
@@ -174,9 +164,8 @@ pub(super) fn count(draft: &mut Draft<'_>, state: &mut JobState, finished: State
 }
 
 /// What conditions of other runs will see.
-pub(super) fn note(draft: &mut Draft<'_>, run: &Run) -> Result<(), Halt> {
-    let mut identity: Identity = draft.identity(&run.job, &run.args)?;
+pub(super) fn note(draft: &mut Draft<'_>, run: &Run) {
+    let mut identity: Identity = draft.identity(&run.job, &run.args);
     identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));
     draft.put(Record::Identity(Arc::new(identity)));
-    Ok(())
 }

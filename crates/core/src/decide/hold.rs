@@ -9,7 +9,7 @@ use crate::record::LockName;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<Done, Halt> {
-    match view.lock(lock)? {
+    match view.lock(lock) {
         Some(held) if held.holder != holder => {
             Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into())
         }

@@ -20,21 +20,20 @@ pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result
     motion::enter(&mut marked, cause, view.stamp.at, view.stamp.actor.clone(), &reason.to_string())?;
     marked.reason = Some(reason);
 
-    ending::need_for_end(view, &run)?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
-    let job = view.job(&run.job)?;
+    let mut state = draft.job_state(&run.job);
+    let job = view.job(&run.job);
     if let Some(kept) = state.kept.of(run.state) {
         *kept = kept.saturating_sub(1);
     }
     ending::count(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
-    let mut identity = draft.identity(&run.job, &run.args)?;
+    let mut identity = draft.identity(&run.job, &run.args);
     if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
         // The outcome before it is not known any more.
         identity.set(run.state, None);
         draft.put(Record::Identity(Arc::new(identity)));
     }
-    ending::note(&mut draft, &marked)?;
+    ending::note(&mut draft, &marked);
     draft.put_run(marked);
     draft.put_state(state);
     draft.done(Answer::Done)

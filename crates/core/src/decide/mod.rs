@@ -51,13 +51,17 @@ use crate::view::{Halt, View};
 pub use motion::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
 pub use place::NODES_MAX;
 
-/// Decides about a command.
+/// Decides about a command. The result of a pass that lacked records is discarded: whatever it was, it is
+/// [`Decision::Need`] with all the records that the pass lacked.
 pub fn decide(view: &View<'_>, command: &Command) -> Decision {
     let decided = dispatch(view, command);
+    if !view.is_complete() {
+        return Decision::Need(view.missing());
+    }
     match decided {
         Ok(done) => Decision::Done(done),
-        Err(Halt::Need(keys)) => Decision::Need(keys),
         Err(Halt::Reject(rejection)) => Decision::Reject(rejection),
+        Err(Halt::MissingRecords) => unreachable!("a view that lacks records is not complete"),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobRecord, JobState, Key, LockName, Queued, Run, ScheduleId, Transition};
+use crate::record::{Actor, JobRecord, JobState, LockName, Queued, Run, ScheduleId, Transition};
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{Halt, View};
 
@@ -74,7 +74,7 @@ pub(super) fn admit_run(
         Admission::Start | Admission::Wait if !place::is_here(draft.view, &run) => {
             hold_if_room(draft, run, state, again)
         }
-        Admission::Start => match gate::check(draft, &run, state, job)? {
+        Admission::Start => match gate::check(draft, &run, state, job) {
             Gate::Open => start(draft, run, state, Cause::Ready, Actor::Queue),
             Gate::Wait(at) => hold_if_room(draft, run, state, at),
             Gate::Skip(reason) => withhold(draft, run, state, reason),
@@ -101,13 +101,13 @@ pub(super) fn poll_lock(draft: &mut Draft<'_>, run: &Run) {
 }
 
 /// Whether a pause keeps a run from starting. It does not when someone asked for the run by name.
-pub(super) fn is_paused(draft: &Draft<'_>, run: &Run, state: &JobState) -> Result<bool, Halt> {
-    Ok(!run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses()?.is_paused()))
+pub(super) fn is_paused(draft: &Draft<'_>, run: &Run, state: &JobState) -> bool {
+    !run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses().is_paused())
 }
 
 /// The run that someone wants something of. A span of skips is not one run.
 pub(super) fn addressed(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
-    let run = view.run(id)?.ok_or(Rejection::NoRun(id))?;
+    let run = view.run(id).ok_or(Rejection::NoRun(id))?;
     if run.span.is_some() { Err(Rejection::Span(id).into()) } else { Ok(run) }
 }
 
@@ -177,24 +177,10 @@ pub(super) fn curtail(
     Ok(())
 }
 
-/// Asks at once for what it takes to make room for new runs.
-pub(super) fn need_for_replace(draft: &Draft<'_>, others: impl Iterator<Item = RunId> + Clone) -> Result<(), Halt> {
-    draft.view.need(others.clone().map(Key::Run))?;
-    let mut ending = Vec::new();
-    for id in others {
-        ending.extend(draft.run(id)?.filter(|other| !other.state.has_program()));
-    }
-    let identities = ending.iter().map(|run| Key::Identity(run.job.clone(), run.args.clone()));
-    let cursors = ending.iter().filter_map(|run| Some(Key::Cursor(run.job.clone(), run.schedule.clone()?)));
-    draft.view.need(identities.chain(cursors))
-}
-
 /// Everything that is in the way of a new run makes room for it.
 fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState, job: &JobRecord) -> Result<(), Halt> {
-    let others = admit::others(by, state, job);
-    need_for_replace(draft, others.iter().copied())?;
-    for id in others {
-        let Some(other) = draft.run(id)? else {
+    for id in admit::others(by, state, job) {
+        let Some(other) = draft.run(id) else {
             state.forget(id);
             continue;
         };
@@ -224,18 +210,17 @@ pub(super) fn enter(run: &mut Run, cause: Cause, at: Instant, actor: Actor, mess
 }
 
 /// Whether someone else holds the lock that a run needs.
-pub(super) fn is_locked(draft: &Draft<'_>, run: &Run) -> Result<bool, Halt> {
-    let Some(lock) = &run.lock else { return Ok(false) };
-    Ok(draft.view.lock(lock)?.is_some_and(|held| held.holder != run.id))
+pub(super) fn is_locked(draft: &Draft<'_>, run: &Run) -> bool {
+    run.lock.as_ref().and_then(|lock| draft.view.lock(lock)).is_some_and(|held| held.holder != run.id)
 }
 
 /// Nobody goes past a lock that someone else holds.
 pub(super) fn refuse_if_locked(draft: &Draft<'_>, run: &Run) -> Result<(), Halt> {
     let Some(lock) = &run.lock else { return Ok(()) };
-    let Some(held) = draft.view.lock(lock)?.filter(|held| held.holder != run.id) else { return Ok(()) };
+    let Some(held) = draft.view.lock(lock).filter(|held| held.holder != run.id) else { return Ok(()) };
     let (lock, holder) = (lock.clone(), held.holder);
     // What is no run of ours is known by a token alone, which nobody can do anything with.
-    let is_theirs = draft.view.world.has_foreign && draft.run(holder)?.is_none();
+    let is_theirs = draft.view.world.has_foreign && draft.run(holder).is_none();
     Err(if is_theirs { Rejection::LockedElsewhere(lock) } else { Rejection::Locked { lock, holder } }.into())
 }
 

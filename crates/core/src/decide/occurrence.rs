@@ -49,23 +49,21 @@ fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Optio
     all.into_iter().map(|place| table.run_id(nominal, place)).collect()
 }
 
-/// What making the runs of an occurrence looks at, when there may be many. One alone is taken to be absent unasked.
-pub(super) fn keys(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> Vec<Key> {
-    if !table.job.job.nodes.is_each() {
-        return Vec::new();
-    }
-    ids(view, table, nominal, places).into_iter().map(Key::Run).collect()
-}
-
 /// A run that the occurrence has already. Nodes that came later do not get one of their own then: the occurrence is
-/// claimed as a whole.
+/// claimed as a whole. A single run is assumed to be absent, because almost always it is; where there may be many, any of
+/// which would fail the commit, they are loaded.
 pub(super) fn there(
     draft: &Draft<'_>,
     table: &Timetable<'_>,
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Option<RunId> {
-    ids(draft.view, table, nominal, places).into_iter().find(|id| draft.view.is_known(&Key::Run(*id)))
+    let view = draft.view;
+    let is_there = |id: &RunId| match table.job.job.nodes.is_each() {
+        true => view.run(*id).is_some(),
+        false => view.assume_absent_unless_loaded(&Key::Run(*id)).is_some(),
+    };
+    ids(view, table, nominal, places).into_iter().find(is_there)
 }
 
 /// Whether the occurrence has a run already.
@@ -88,7 +86,7 @@ pub(super) fn candidates(
         let run = table.bear(draft, state, nominal, actor.clone(), *place)?;
         let admission = match run.state.is_finished() {
             true => None,
-            false => Some(admission(draft, &run, state, table)?),
+            false => Some(admission(draft, &run, state, table)),
         };
         found.push(Candidate { run, admission });
     }
@@ -96,17 +94,17 @@ pub(super) fn candidates(
 }
 
 /// Whether a run may start; conditions that rule it out count as well, so that such skips too are a few records.
-fn admission(draft: &Draft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Result<Admission, Halt> {
+fn admission(draft: &Draft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Admission {
     let job = table.job;
-    let admission = admit::admission(draft, run, state, job, true)?;
+    let admission = admit::admission(draft, run, state, job, true);
     if admission == Admission::Start
         && place::is_here(draft.view, run)
         && !job.job.conditions.is_empty()
-        && let Gate::Skip(reason) = gate::check(draft, run, state, job)?
+        && let Gate::Skip(reason) = gate::check(draft, run, state, job)
     {
-        return Ok(Admission::Skip(reason));
+        return Admission::Skip(reason);
     }
-    Ok(admission)
+    admission
 }
 
 /// The one reason for which none of them runs. Then the occurrence is skipped as a whole.

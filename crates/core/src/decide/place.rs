@@ -11,9 +11,9 @@ use crate::ids::NodeId;
 use crate::job::Nodes;
 use crate::policy::catch_up::GRACE;
 use crate::policy::overlap::are_in_one_row;
-use crate::record::{JobRecord, Key, Run};
+use crate::record::{JobRecord, Run};
 use crate::run::State;
-use crate::view::{Halt, View};
+use crate::view::View;
 
 /// An occurrence runs on so many nodes at most, so that its claim stays one small unit. Where more could run it, those
 /// with the first ids do.
@@ -95,40 +95,30 @@ pub(super) enum Outlook {
     Nobodys,
 }
 
-/// What [`outlook`] looks at, and what the end of a run does whose node is gone.
-pub(super) fn needs(view: &View<'_>, run: &Run) -> Vec<Key> {
-    let Some(target) = run.target.filter(|target| !view.world.is_there(view.stamp.owner.node, *target)) else {
-        return Vec::new();
-    };
-    let cursor = run.schedule.clone().map(|schedule| Key::Cursor(run.job.clone(), schedule));
-    let identity = Key::Identity(run.job.clone(), run.args.clone());
-    [Key::Node(target), identity].into_iter().chain(cursor).collect()
-}
-
 /// What this node can do about a run whose time has come. A node that went away for a moment keeps its runs; the commit
 /// compares its record, so that it does when it comes back in between.
-pub(super) fn outlook(view: &View<'_>, run: &Run, job: &JobRecord) -> Result<Outlook, Halt> {
+pub(super) fn outlook(view: &View<'_>, run: &Run, job: &JobRecord) -> Outlook {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
     let Some(target) = run.target else {
         // Its time is left as it is: a node that may start it finds by that time that nobody did, if it has not heard
         // of the run.
         let is_for_others = !may_start(view, run, job) && !view.world.eligible(me, &job.job.nodes).is_empty();
-        return Ok(if is_for_others { Outlook::Theirs(now.plus(WAIT_POLL)) } else { Outlook::Mine });
+        return if is_for_others { Outlook::Theirs(now.plus(WAIT_POLL)) } else { Outlook::Mine };
     };
     if target != me && view.world.is_there(me, target) {
-        return Ok(Outlook::Theirs(now.plus(WAIT_POLL)));
+        return Outlook::Theirs(now.plus(WAIT_POLL));
     }
     if target == me && job.job.nodes.allow(&view.world.labels) {
-        return Ok(Outlook::Mine);
+        return Outlook::Mine;
     }
     let waits_since = if run.state == State::Waiting { run.entered(State::Waiting) } else { run.due };
-    let beat = if target == me { None } else { view.node(target)?.map(|node| node.beat) };
+    let beat = if target == me { None } else { view.node(target).map(|node| node.beat) };
     let given_up = waits_since.max(beat).unwrap_or(run.nominal).plus(GRACE);
-    Ok(match now >= given_up {
+    match now >= given_up {
         true => Outlook::Nobodys,
         false if target == me => Outlook::Mine,
         false => Outlook::Theirs(given_up),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done, Halt> {
     let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
-    let Some(run) = view.run(id)? else { return Ok(nothing) };
+    let Some(run) = view.run(id) else { return Ok(nothing) };
     if run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
         return Ok(nothing);
     }
@@ -133,9 +133,8 @@ fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
 }
 
 fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>, actor: Actor) -> Result<Done, Halt> {
-    ending::need_for_end(view, run)?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
+    let mut state = draft.job_state(&run.job);
     let run = ending::end_by(&mut draft, run.clone(), &mut state, cause, reason, actor)?;
     draft.put_run(run);
     draft.put_state(state);

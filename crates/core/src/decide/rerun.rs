@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::decision::{Done, Rejection};
 use crate::ids::RunId;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{JobState, Key, Run, Terms, Transition};
+use crate::record::{JobState, Run, Terms, Transition};
 use crate::run::{self, Cause, Operation, State};
 use crate::view::{Halt, View};
 
@@ -22,10 +22,9 @@ pub(super) fn decide(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Resul
 fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
     let old = motion::addressed(view, of)?;
     run::next(old.state, Cause::By(Operation::Rerun))?;
-    view.need([Key::Job(old.job.clone()), Key::JobState(old.job.clone())])?;
-    let job = view.job(&old.job)?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&old.job)?;
+    let (job, mut state) = (view.job(&old.job), draft.job_state(&old.job));
+    view.require_loaded()?;
     // A run that could not be bound has nothing that could be done as it was.
     if anew || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;

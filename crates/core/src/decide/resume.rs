@@ -9,7 +9,7 @@ use super::draft::Draft;
 use crate::decision::{Answer, Done, Effect, Rejection};
 use crate::ids::JobId;
 use crate::policy::catch_up::GRACE;
-use crate::record::{JobState, Key, Pauses, Record};
+use crate::record::{JobState, Pauses, Record};
 use crate::view::{Halt, View};
 
 /// Decides about the end of a pause of a job, or of everything.
@@ -21,16 +21,15 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt>
 }
 
 fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
-    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(id)?;
+    let (job, mut state) = (view.job(id), draft.job_state(id));
+    view.require_loaded()?;
+    let job = job.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     if !state.pauses.is_paused() {
         return Err(Rejection::NotPaused(Some(id.clone())).into());
     }
-    view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
     for (schedule, _) in job.schedules() {
-        if let Some(cursor) = view.cursor(id, schedule)?.filter(|cursor| cursor.next.is_some()) {
+        if let Some(cursor) = view.cursor(id, schedule).filter(|cursor| cursor.next.is_some()) {
             let next = cursor.next.zip(cursor.wake);
             draft.also(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
         }
@@ -43,7 +42,7 @@ fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
 
 /// Nodes look at everything that rested when they see this record changed; it would be too much for one decision.
 fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
-    let mut pauses = (*view.pauses()?).clone();
+    let mut pauses = (*view.pauses()).clone();
     if !pauses.is_paused() {
         return Err(Rejection::NotPaused(None).into());
     }

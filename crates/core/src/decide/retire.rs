@@ -28,28 +28,21 @@ struct Leaving<'a> {
 
 impl<'a> Retiring<'a> {
     /// Looks at what is there of them.
-    pub(super) fn new(
-        draft: &Draft<'_>,
-        job: &'a JobRecord,
-        schedules: impl Iterator<Item = &'a ScheduleId>,
-    ) -> Result<Self, Halt> {
-        let schedules: Vec<&ScheduleId> = schedules.collect();
-        draft.view.need(schedules.iter().flat_map(|schedule| keys(job, schedule)).chain([Key::Pause]))?;
+    pub(super) fn new(draft: &Draft<'_>, job: &'a JobRecord, schedules: impl Iterator<Item = &'a ScheduleId>) -> Self {
         let mut leaving = Vec::new();
         for schedule in schedules {
-            let cursor = draft.view.cursor(&job.id, schedule)?;
-            let backlog = draft.view.backlog(&job.id, schedule)?;
+            let cursor = draft.view.cursor(&job.id, schedule);
+            let backlog = draft.view.backlog(&job.id, schedule);
             if cursor.is_some() || backlog.is_some() {
                 leaving.push(Leaving { schedule, cursor, backlog });
             }
         }
-        Ok(Self { job, leaving, everything: draft.view.pauses()? })
+        Self { job, leaving, everything: draft.view.pauses() }
     }
 
     /// Deletes their cursors and backlogs, and records what was left of them.
     pub(super) fn retire(self, draft: &mut Draft<'_>, state: &mut JobState, reason: &Reason) -> Result<(), Halt> {
         let pauses = state.pauses.clone();
-        let mut records = Vec::new();
         for Leaving { schedule, cursor, backlog } in &self.leaving {
             let definition = self.job.schedule(schedule);
             // One that cannot be asked any more, because its zone or calendar went missing, cannot say what was due.
@@ -58,20 +51,9 @@ impl<'a> Retiring<'a> {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
                 let rest: Vec<Reach> =
                     backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
-                records.push((table, parts, rest));
+                catch_up::give_up(draft, state, &table, &rest, reason)?;
+                skips::record_all(draft, state, &mut None, &table, parts)?;
             }
-        }
-        let identities = records.iter().flat_map(|(table, parts, rest)| {
-            let of_rest = rest.iter().map(|reach| table.identity(reach.from));
-            skips::needs(table, None, parts).into_iter().chain(of_rest)
-        });
-        let mut needed: Vec<Key> = identities.collect();
-        needed.sort_unstable();
-        needed.dedup();
-        draft.view.need(needed)?;
-        for (table, parts, rest) in records {
-            catch_up::give_up(draft, state, &table, &rest, reason)?;
-            skips::record_all(draft, state, &mut None, &table, parts)?;
         }
         for Leaving { schedule, cursor, backlog } in self.leaving {
             if let Some(cursor) = cursor {
@@ -100,9 +82,4 @@ impl<'a> Retiring<'a> {
         let split = |reach| skips::parts(table, reach, reason, &[pauses, &self.everything], now);
         reach.map(split).unwrap_or_default()
     }
-}
-
-/// The records of a schedule.
-pub(super) fn keys(job: &JobRecord, schedule: &ScheduleId) -> [Key; 2] {
-    [Key::Cursor(job.id.clone(), schedule.clone()), Key::Backlog(job.id.clone(), schedule.clone())]
 }

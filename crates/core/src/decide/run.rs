@@ -29,16 +29,17 @@ pub(super) fn decide(
 /// any more.
 pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Done, Halt>) -> Result<Done, Halt> {
     let there = |run: &Run| Done { answer: answer(run), ..Done::default() };
-    if view.is_known(&Key::Run(id))
-        && let Some(run) = view.run(id)?
+    if view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+        && let Some(run) = view.run(id)
     {
         return Ok(there(&run));
     }
     match make() {
-        Err(Halt::Reject(rejection)) => match view.run(id)? {
-            Some(run) => Ok(there(&run)),
-            None => Err(Halt::Reject(rejection)),
-        },
+        Err(Halt::Reject(rejection)) => {
+            // The rejection may only be due to records that are not loaded yet.
+            view.require_loaded()?;
+            view.run(id).map(|run| there(&run)).ok_or(Halt::Reject(rejection))
+        }
         made => made,
     }
 }
@@ -47,10 +48,10 @@ pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Don
 pub(super) fn release(mut draft: Draft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
     let run = if run.state != State::Waiting {
         run
-    } else if motion::is_paused(&draft, &run, &state)? {
+    } else if motion::is_paused(&draft, &run, &state) {
         motion::withhold(&mut draft, run, &mut state, Reason::Paused)?
     } else {
-        let admission = admit::admission(&draft, &run, &state, job, true)?;
+        let admission = admit::admission(&draft, &run, &state, job, true);
         motion::admit_run(&mut draft, run, &mut state, job, admission)?
     };
     close(draft, run, state)
@@ -71,11 +72,11 @@ fn make(
     id: RunId,
     at: Option<Instant>,
 ) -> Result<Done, Halt> {
-    view.need([Key::Job(job.clone()), Key::JobState(job.clone())])?;
-    let record = view.job(job)?.ok_or_else(|| Rejection::NoJob(job.clone()))?;
-    let args = Args::bind(&record.job.params, args, &BTreeMap::new())?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(job)?;
+    let (record, mut state) = (view.job(job), draft.job_state(job));
+    view.require_loaded()?;
+    let record = record.ok_or_else(|| Rejection::NoJob(job.clone()))?;
+    let args = Args::bind(&record.job.params, args, &BTreeMap::new())?;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
     let (target, actor) = (place::of_wish(view, &record)?, view.stamp.actor.clone());

@@ -12,9 +12,8 @@ pub(super) fn decide(view: &View<'_>, id: RunId, why: &str) -> Result<Done, Halt
     let cause = Cause::By(Operation::Skip);
     let run = motion::addressed(view, id)?;
     run::next(run.state, cause)?;
-    ending::need_for_end(view, &run)?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
+    let mut state = draft.job_state(&run.job);
     let reason = Reason::ByOperator(why.to_owned());
     let run = ending::end(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
     draft.put_run(run);

@@ -62,20 +62,10 @@ pub(super) fn record_all(
     table: &Timetable<'_>,
     parts: Vec<Part>,
 ) -> Result<(), Halt> {
-    draft.view.need(needs(table, streak.as_ref(), &parts))?;
     parts.into_iter().try_for_each(|part| record(draft, state, streak, table, part))
 }
 
-/// What recording looks at, so that a decision can ask for it in one round.
-pub(super) fn needs(table: &Timetable<'_>, streak: Option<&Streak>, parts: &[Part]) -> Vec<Key> {
-    let span = streak.and_then(|streak| streak.span).map(Key::Run);
-    let mut keys: Vec<Key> = parts.iter().map(|part| table.identity(part.reach.from)).chain(span).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
-/// Records one part. Counts it, so whoever calls this has asked for everything else before.
+/// Records one part.
 pub(super) fn record(
     draft: &mut Draft<'_>,
     state: &mut JobState,
@@ -86,19 +76,18 @@ pub(super) fn record(
     let Part { reach, reason } = part;
     let before = streak.take().filter(|streak| streak.reason == reason);
     let so_far = before.as_ref().map_or(0, |streak| streak.count);
-    let open = match before.and_then(|streak| streak.span) {
-        // It may not be kept any longer.
-        Some(id) => draft.run(id)?,
-        None => None,
-    };
-    let stretch = table.counted(reach);
+    // The span may have been pruned.
+    let open = before.and_then(|streak| streak.span).and_then(|id| draft.run(id));
+    // Counting is left out while records are missing, so this one is asked for before.
+    draft.view.prefetch([table.identity(reach.from)]);
+    let stretch = table.counted(draft.view, reach);
     let span = match open {
-        Some(open) => Some(extend(draft, (*open).clone(), stretch)?),
+        Some(open) => Some(extend(draft, (*open).clone(), stretch)),
         None if stretch.count == 1 && so_far < Streak::SINGLE => {
             single(draft, state, table, stretch.from, reason.clone())?;
             None
         }
-        None => Some(begin(draft, state, table, stretch, reason.clone())?),
+        None => Some(begin(draft, state, table, stretch, reason.clone())),
     };
     *streak = Some(Streak { reason, count: so_far.saturating_add(stretch.count), span });
     Ok(())
@@ -131,11 +120,11 @@ fn begin(
     table: &Timetable<'_>,
     stretch: Stretch,
     reason: Reason,
-) -> Result<RunId, Halt> {
+) -> RunId {
     let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
     // A cursor that was set back can come here again.
-    if draft.view.is_known(&Key::Run(id))
-        && let Some(there) = draft.run(id)?
+    if draft.view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+        && let Some(there) = draft.run(id)
     {
         return extend(draft, (*there).clone(), Stretch { count: 0, ..stretch });
     }
@@ -147,21 +136,21 @@ fn begin(
     let actor = draft.view.stamp.actor.clone();
     run.log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(message)];
     ending::count(draft, state, State::Skipped, Some(&table.job.job.retain));
-    ending::note(draft, &run)?;
+    ending::note(draft, &run);
     draft.put_run(run);
-    Ok(id)
+    id
 }
 
 /// One record stands for more.
-fn extend(draft: &mut Draft<'_>, mut run: Run, by: Stretch) -> Result<RunId, Halt> {
+fn extend(draft: &mut Draft<'_>, mut run: Run, by: Stretch) -> RunId {
     let from = run.nominal;
     let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
     span.to = span.to.max(by.to);
     span.count = span.count.saturating_add(by.count);
-    ending::note(draft, &run)?;
+    ending::note(draft, &run);
     let id = run.id;
     draft.put_run(run);
-    Ok(id)
+    id
 }
 
 fn unborn(draft: &Draft<'_>, state: &mut JobState, table: &Timetable<'_>, nominal: Instant, id: RunId) -> Run {

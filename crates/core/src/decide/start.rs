@@ -7,18 +7,17 @@ use super::motion::{self, BY_START};
 use super::place;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::RunId;
-use crate::record::{JobRecord, JobState, Key, Run};
+use crate::record::{JobRecord, JobState, Run};
 use crate::run::{self, State};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     let run = motion::addressed(view, id)?;
     run::next(run.state, BY_START)?;
-    let lock = run.lock.clone().map(Key::Lock);
-    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone())].into_iter().chain(lock))?;
-    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid).ok_or_else(|| Rejection::NoJob(run.job.clone()))?;
     let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
+    let (job, mut state) = (view.job(&run.job), draft.job_state(&run.job));
+    view.require_loaded()?;
+    let job = job.filter(|job| job.uid == run.uid).ok_or_else(|| Rejection::NoJob(run.job.clone()))?;
     let run = match run.state {
         State::Scheduled => at_once(&mut draft, (*run).clone(), &mut state, &job)?,
         _ => past_everything(&mut draft, (*run).clone(), &mut state, &job)?,
@@ -32,7 +31,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
 /// another node's waits for that node.
 fn at_once(draft: &mut Draft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     motion::enter(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
-    let admission = admit::admission(draft, &run, state, job, false)?;
+    let admission = admit::admission(draft, &run, state, job, false);
     motion::admit_run(draft, run, state, job, admission)
 }
 

@@ -16,7 +16,7 @@ use crate::job;
 use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
 use crate::run::{Cause, Reason};
-use crate::view::Halt;
+use crate::view::{Halt, View};
 use crate::world::World;
 
 /// A cursor that has come further than this into the future was moved by a clock that was wrong.
@@ -119,14 +119,19 @@ impl<'a> Timetable<'a> {
         Args::bind(&self.job.job.params, &self.schedule.args, &automatic)
     }
 
-    /// The record of what conditions will see of the run of an occurrence.
+    /// The key of the identity that the run of an occurrence has.
     pub(super) fn identity(&self, nominal: Instant) -> Key {
         Key::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
     }
 
-    /// The occurrences from one to another, counted. That takes time, so a decision does it when it has everything.
-    pub(super) fn counted(&self, reach: Reach) -> Stretch {
-        catch_up::counted(reach, |at| self.compiled.next(at))
+    /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:
+    /// the result of that pass is discarded, and only whether there is more than one matters for what it reads.
+    pub(super) fn counted(&self, view: &View<'_>, reach: Reach) -> Stretch {
+        let Reach { from, to } = reach;
+        match view.is_complete() {
+            true => catch_up::counted(reach, |at| self.compiled.next(at)),
+            false => Stretch { from, to, count: if from == to { 1 } else { 2 } },
+        }
     }
 
     /// The first occurrence that is due at an instant or after it.

@@ -14,13 +14,13 @@ use super::motion::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
 use super::place::{self, Outlook};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, JobRecord, JobState, Key, Run};
+use crate::record::{Actor, JobRecord, JobState, Run};
 use crate::run::{Cause, Reason, State};
 use crate::signal::Signal;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
-    let Some(run) = view.run(id)? else { return Ok(unchanged(None)) };
+    let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
     match run.state {
         State::Scheduled | State::Waiting => before_program(view, &run),
         // Another node looks after its programs itself.
@@ -32,15 +32,12 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
 
 /// A run that has not started: its time comes, or what it waited for.
 fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
-    let pause = (!run.is_by_operator()).then_some(Key::Pause);
-    let lock = run.lock.clone().map(Key::Lock);
-    let set = [Key::Job(run.job.clone()), Key::JobState(run.job.clone())];
-    view.need(set.into_iter().chain(pause).chain(lock).chain(place::needs(view, run)))?;
     let mut draft = Draft::new(view);
-    let before = draft.job_state(&run.job)?;
+    let (job, before) = (view.job(&run.job), draft.job_state(&run.job));
+    let is_paused = motion::is_paused(&draft, run, &before);
+    view.require_loaded()?;
     let mut state = before.clone();
-    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid);
-    let Some(job) = job else {
+    let Some(job) = job.filter(|job| job.uid == run.uid) else {
         let over = motion::withhold(&mut draft, (**run).clone(), &mut state, Reason::JobRemoved)?;
         return written(draft, over, state, &before);
     };
@@ -49,7 +46,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     if run.state == State::Scheduled && !is_due {
         return Ok(unchanged(Some(run)));
     }
-    match place::outlook(view, run, &job)? {
+    match place::outlook(view, run, &job) {
         Outlook::Mine => {}
         Outlook::Theirs(at) => return Ok(look_again(run.id, Some(at))),
         Outlook::Nobodys => {
@@ -57,7 +54,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
             return written(draft, over, state, &before);
         }
     }
-    let after = if motion::is_paused(&draft, run, &state)? {
+    let after = if is_paused {
         // Its end wakes the run; the time is there in case that is missed.
         Run { due: Some(now.plus(WAIT_POLL)), ..(**run).clone() }
     } else {
@@ -82,7 +79,7 @@ fn admitted(draft: &mut Draft<'_>, run: &Run, state: &mut JobState, job: &JobRec
         let actor = run.creator().cloned().unwrap_or(Actor::Schedule);
         motion::enter(&mut run, Cause::Due, draft.at(), actor, "")?;
     }
-    let admission = admit::admission(draft, &run, state, job, is_new)?;
+    let admission = admit::admission(draft, &run, state, job, is_new);
     motion::admit_run(draft, run, state, job, admission)
 }
 
