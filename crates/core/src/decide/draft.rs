@@ -13,7 +13,7 @@ use crate::record::{Cursor, Identity, JobState, Key, LockName, Record, Run, Sche
 use crate::view::{Halt, View};
 
 /// A unit of work in the making.
-pub(super) struct Draft<'a> {
+pub(super) struct UnitDraft<'a> {
     pub(super) view: &'a View<'a>,
     /// What is written, the latest form of each.
     written: BTreeMap<Key, Change>,
@@ -22,7 +22,7 @@ pub(super) struct Draft<'a> {
     effects: Vec<Effect>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnitDraft<'a> {
     pub(super) fn new(view: &'a View<'a>) -> Self {
         Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
     }
@@ -86,21 +86,21 @@ impl<'a> Draft<'a> {
         self.written.insert(key.clone(), Change::Delete(key));
     }
 
-    pub(super) fn take(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
+    pub(super) fn take_lock(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
         self.take.push(Take { lock, holder, ttl });
     }
 
-    pub(super) fn free(&mut self, lock: LockName, holder: RunId) {
+    pub(super) fn release_lock(&mut self, lock: LockName, holder: RunId) {
         self.free.push(Free { lock, holder });
     }
 
     /// Something to be done afterwards that no record owes.
-    pub(super) fn also(&mut self, effect: Effect) {
+    pub(super) fn emit(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
     /// The finished unit. The commit compares written records too: one that the decision has not read must not exist.
-    pub(super) fn done(self, answer: Answer) -> Result<Done, Halt> {
+    pub(super) fn finish(self, answer: Answer) -> Result<Done, Halt> {
         self.view.require_loaded()?;
         for key in self.written.keys() {
             self.view.compare(key);

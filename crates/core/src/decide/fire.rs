@@ -4,10 +4,10 @@
 use cronhold_schedule::{Instant, Span};
 
 use super::catch_up;
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use super::occurrence;
-use super::place;
-use super::skips::{self, Part};
+use super::placement;
+use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
@@ -49,7 +49,7 @@ pub(super) fn decide(
     }
     // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
     let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
-    let claim = Claim::new(view, &job, &table, &cursor, &state);
+    let claim = OccurrenceClaim::new(view, &job, &table, &cursor, &state);
     if at_start {
         return claim.at_start(nominal, is_paused);
     }
@@ -74,8 +74,8 @@ pub(super) fn decide(
 }
 
 /// An occurrence that is being claimed.
-struct Claim<'a> {
-    draft: Draft<'a>,
+struct OccurrenceClaim<'a> {
+    draft: UnitDraft<'a>,
     job: &'a JobRecord,
     table: &'a Timetable<'a>,
     state: JobState,
@@ -84,7 +84,7 @@ struct Claim<'a> {
     places: Vec<Option<NodeId>>,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> OccurrenceClaim<'a> {
     fn new(
         view: &'a View<'a>,
         job: &'a JobRecord,
@@ -92,38 +92,38 @@ impl<'a> Claim<'a> {
         cursor: &Cursor,
         state: &JobState,
     ) -> Self {
-        let places = place::of_occurrence(view, job);
-        Self { draft: Draft::new(view), job, table, state: state.clone(), cursor: cursor.clone(), places }
+        let places = placement::targets_of_occurrence(view, job);
+        Self { draft: UnitDraft::new(view), job, table, state: state.clone(), cursor: cursor.clone(), places }
     }
 
     fn may_claim(&self) -> bool {
-        place::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
+        placement::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
     }
 
     /// A node has started. On a node that may not run the job that is no occurrence, and on others it is none.
     fn at_start(mut self, nominal: Instant, is_paused: bool) -> Result<Done, Halt> {
         let me = self.draft.view.stamp.owner.node;
         self.places.retain(|place| place.is_none_or(|node| node == me));
-        let is_known = occurrence::there(&self.draft, self.table, nominal, &self.places).is_some();
+        let is_known = occurrence::existing_run(&self.draft, self.table, nominal, &self.places).is_some();
         if is_known || !self.draft.view.world.is_eligible(&self.job.job.nodes) {
             return Ok(Done::default());
         }
         if is_paused {
             return self.skip(nominal, Reason::Paused);
         }
-        self.take(nominal, &Actor::Schedule)?;
-        self.done()
+        self.claim(nominal, &Actor::Schedule)?;
+        self.finish()
     }
 
     fn on_time(mut self, nominal: Instant, actor: &Actor) -> Result<Done, Halt> {
-        self.take(nominal, actor)?;
-        self.done()
+        self.claim(nominal, actor)?;
+        self.finish()
     }
 
     fn skip(mut self, nominal: Instant, reason: Reason) -> Result<Done, Halt> {
-        self.withhold(nominal, reason)?;
-        self.move_on(nominal, None);
-        self.done()
+        self.skip_occurrence(nominal, reason)?;
+        self.advance_cursor(nominal, None);
+        self.finish()
     }
 
     /// Nobody was there when it was due. Everything that is late is decided in this one commit.
@@ -137,7 +137,7 @@ impl<'a> Claim<'a> {
         }
         let everything = view.pauses();
         let pauses = [&self.state.pauses, &*everything];
-        let split = |reach| skips::parts(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
+        let split = |reach| skips::split_by_pauses(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
         let parts = missed.map(split).unwrap_or_default();
         let has_older = backlog.is_some() && view.backlog(&self.job.id, self.table.id).is_some();
         // One that is on time stays for a node that may run it. Beside an older backlog it stays for the next decision:
@@ -151,10 +151,10 @@ impl<'a> Claim<'a> {
             newest = reach.to;
         }
         match live {
-            Some(live) => self.take(live, &Actor::Schedule)?,
-            None => self.move_on(newest, None),
+            Some(live) => self.claim(live, &Actor::Schedule)?,
+            None => self.advance_cursor(newest, None),
         }
-        self.done()
+        self.finish()
     }
 
     fn look_again(&self, nominal: Instant) -> Done {
@@ -163,31 +163,31 @@ impl<'a> Claim<'a> {
     }
 
     /// Makes the runs of an occurrence, unless they are there already: a cursor that was set back passes such a one.
-    fn take(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
-        if let Some(id) = occurrence::there(&self.draft, self.table, nominal, &self.places) {
+    fn claim(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
+        if let Some(id) = occurrence::existing_run(&self.draft, self.table, nominal, &self.places) {
             let run = self.draft.run(id);
-            self.move_on(nominal, run.as_deref());
+            self.advance_cursor(nominal, run.as_deref());
             return Ok(());
         }
         if let Some(host) = self.ran_elsewhere(nominal, actor) {
-            self.withhold(nominal, Reason::RanOnCronken(host))?;
-            self.move_on(nominal, None);
+            self.skip_occurrence(nominal, Reason::RanOnCronken(host))?;
+            self.advance_cursor(nominal, None);
             return Ok(());
         }
         let number = self.state.next_number;
         let Self { draft, state, table, places, .. } = self;
-        let candidates = occurrence::candidates(draft, state, table, nominal, actor, places)?;
-        if let Some(reason) = occurrence::ruled_out(&candidates) {
+        let candidates = occurrence::create_candidates(draft, state, table, nominal, actor, places)?;
+        if let Some(reason) = occurrence::common_skip_reason(&candidates) {
             // The numbers are not used: skips take theirs when they are records of their own.
             self.state.next_number = number;
-            self.withhold(nominal, reason)?;
-            self.move_on(nominal, None);
+            self.skip_occurrence(nominal, reason)?;
+            self.advance_cursor(nominal, None);
             return Ok(());
         }
-        let runs = occurrence::admit_all(draft, state, table, candidates)?;
+        let runs = occurrence::apply_admissions(draft, state, table, candidates)?;
         self.cursor.streak = None;
         // A schedule that counts from the previous run counts from one of them, this node's if it has one.
-        self.move_on(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
+        self.advance_cursor(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
         runs.into_iter().for_each(|run| self.draft.put_run(run));
         Ok(())
     }
@@ -204,13 +204,13 @@ impl<'a> Claim<'a> {
         run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone())
     }
 
-    fn withhold(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
-        let part = Part { reach: Reach { from: nominal, to: nominal }, reason };
+    fn skip_occurrence(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
+        let part = SkipPart { reach: Reach { from: nominal, to: nominal }, reason };
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 
     /// The occurrence has its outcome; the cursor stands at the next.
-    fn move_on(&mut self, nominal: Instant, run: Option<&Run>) {
+    fn advance_cursor(&mut self, nominal: Instant, run: Option<&Run>) {
         let cursor = &mut self.cursor;
         cursor.last = Some(cursor.last.map_or(nominal, |last| last.max(nominal)));
         cursor.next = if self.table.counts_from_previous() {
@@ -224,13 +224,13 @@ impl<'a> Claim<'a> {
         cursor.zones = self.draft.view.world.zones_version.clone();
     }
 
-    fn done(self) -> Result<Done, Halt> {
+    fn finish(self) -> Result<Done, Halt> {
         let Self { mut draft, job, state, cursor, .. } = self;
         if state != *draft.view.job_state(&job.id) {
             draft.put_state(state);
         }
         draft.put_cursor(cursor);
-        draft.done(Answer::Done)
+        draft.finish(Answer::Done)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
 use crate::record::{Actor, Pause, Pauses, Record};
@@ -13,7 +13,7 @@ use crate::view::{Halt, View};
 
 /// Decides about a pause of a job, or of everything.
 pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<Done, Halt> {
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     match job {
         Some(id) => {
             let (job, mut state) = (view.job(id), draft.job_state(id));
@@ -35,7 +35,7 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<
             draft.put(Record::Pause(Arc::new(pauses)));
         }
     }
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// A pause begins.

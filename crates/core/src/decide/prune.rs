@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
@@ -15,7 +15,7 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
     let runs: BTreeSet<RunId> = runs.iter().take(TRIM_MAX).copied().collect();
     let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
     let finished: Vec<Arc<Run>> = runs.into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     let mut state = draft.job_state(job);
     let before = state.clone();
     let newest = finished.iter().map(|run| run.nominal).max();
@@ -31,10 +31,10 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
         draft.delete(Key::Run(run.id));
     }
     if state == before {
-        return draft.done(Answer::Unchanged);
+        return draft.finish(Answer::Unchanged);
     }
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Whether the retry of a run is still to come or on its way.

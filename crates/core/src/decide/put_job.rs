@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::draft::Draft;
-use super::retire::Retiring;
+use super::draft::UnitDraft;
+use super::retire::RetiringSchedules;
 use super::timetable::Timetable;
 use super::{pause, resume};
 use crate::command::Provided;
@@ -30,7 +30,7 @@ pub(super) fn decide(
     uid: JobUid,
     provided: Provided,
 ) -> Result<Done, Halt> {
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     let (old, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
     check(id, old.as_deref(), provided)?;
@@ -55,7 +55,7 @@ pub(super) fn decide(
     if let Some(old) = &old {
         let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| schedule.enabled);
         let leaving = old.schedules().map(|(schedule, _)| schedule).filter(|schedule| !counts(schedule));
-        Retiring::new(&draft, old, leaving).retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
+        RetiringSchedules::new(&draft, old, leaving).retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
     }
     for table in tables.iter().filter(|table| table.schedule.enabled) {
         let cursor = match &old {
@@ -78,7 +78,7 @@ pub(super) fn decide(
     }
     drop(tables);
     draft.put(Record::Job(Arc::new(new)));
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Whether what is there is what whoever asks thinks that there is.

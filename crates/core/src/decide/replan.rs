@@ -1,7 +1,7 @@
 //! The next occurrences of a job are computed again, because zone data or calendars are others now, or because a clock
 //! that was wrong has moved a cursor too far ahead. What has its run already does not get another.
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
@@ -10,7 +10,7 @@ use crate::view::{Halt, View};
 /// Decides about the next occurrences of a job.
 pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Done, Halt> {
     let job = view.job(id).ok_or_else(|| Rejection::NoJob(id.clone()))?;
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     let mut is_changed = false;
     for (schedule, definition) in job.schedules() {
         let Some(cursor) = view.cursor(id, schedule) else { continue };
@@ -26,7 +26,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Do
             draft.put_cursor(fresh);
         }
     }
-    draft.done(if is_changed { Answer::Done } else { Answer::Unchanged })
+    draft.finish(if is_changed { Answer::Done } else { Answer::Unchanged })
 }
 
 #[cfg(test)]

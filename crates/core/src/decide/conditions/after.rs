@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::{Asking, Gate, broken, peers};
+use super::{ConditionCheck, ConditionResult, failed, peers};
 use crate::args::Args;
 use crate::decide::bind;
 use crate::ids::JobId;
@@ -14,7 +14,7 @@ use crate::run::{Reason, State};
 use crate::template::Template;
 
 /// What is asked.
-pub(super) struct After<'a> {
+pub(super) struct AfterCondition<'a> {
     pub(super) job: &'a Template,
     pub(super) args: &'a BTreeMap<String, Template>,
     pub(super) states: &'a [State],
@@ -27,36 +27,36 @@ fn asks_for_peers(states: &[State], must_exist: bool) -> bool {
     must_exist || states.iter().any(|state| !state.is_finished())
 }
 
-impl Asking<'_> {
-    pub(super) fn after(&self, asked: &After<'_>, again: Instant) -> Gate {
+impl ConditionCheck<'_> {
+    pub(super) fn after(&self, asked: &AfterCondition<'_>, again: Instant) -> ConditionResult {
         let job = &match self.named_job(asked.job) {
             Ok(job) => job,
-            Err(reason) => return Gate::Break(reason),
+            Err(reason) => return ConditionResult::Fail(reason),
         };
         // Read before the job's args are known, so that both are loaded in one round.
         let state = asks_for_peers(asked.states, asked.must_exist).then(|| self.state_of(job));
         let args = &match self.target_args(job, asked.args) {
             Ok(Some(args)) => args,
-            Ok(None) if asked.must_exist => return broken("the job that `after` names does not exist".to_owned()),
-            Ok(None) => return Gate::Wait(again),
-            Err(reason) => return Gate::Break(reason),
+            Ok(None) if asked.must_exist => return failed("the job that `after` names does not exist".to_owned()),
+            Ok(None) => return ConditionResult::Wait(again),
+            Err(reason) => return ConditionResult::Fail(reason),
         };
         let identity = self.draft.identity(job, args);
         let oldest = asked.within.map(|within| self.now().minus(within));
         let mut outcomes = asked.states.iter().filter_map(|state| identity.outcome(*state));
         if outcomes.any(|outcome| oldest.is_none_or(|oldest| outcome.at >= oldest)) {
-            return Gate::Open;
+            return ConditionResult::Open;
         }
-        let Some(state) = state else { return Gate::Wait(again) };
+        let Some(state) = state else { return ConditionResult::Wait(again) };
         let peers = peers::of(self.draft, &state, args, self.run.id);
         if peers.iter().any(|peer| asked.states.contains(&peer.state)) {
-            return Gate::Open;
+            return ConditionResult::Open;
         }
         if asked.must_exist && peers.is_empty() && identity.touched().is_none() {
             let blank = if args.is_empty() { "" } else { " " };
-            return broken(format!("there is no run of {job}{blank}{args}, and none is on its way"));
+            return failed(format!("there is no run of {job}{blank}{args}, and none is on its way"));
         }
-        Gate::Wait(again)
+        ConditionResult::Wait(again)
     }
 
     /// The job that a template names for this run.

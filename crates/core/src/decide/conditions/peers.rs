@@ -4,27 +4,27 @@
 use std::sync::Arc;
 
 use crate::args::Args;
-use crate::decide::draft::Draft;
-use crate::decide::place;
+use crate::decide::draft::UnitDraft;
+use crate::decide::placement;
 use crate::ids::{NodeId, RunId};
 use crate::record::{JobRecord, JobState, Run};
 
 /// All peers.
-pub(super) fn of(draft: &Draft<'_>, state: &JobState, args: &Args, but: RunId) -> Vec<Arc<Run>> {
+pub(super) fn of(draft: &UnitDraft<'_>, state: &JobState, args: &Args, but: RunId) -> Vec<Arc<Run>> {
     found(draft, ids(state, args, but, |_| true), args)
 }
 
 /// Peers of a run that were there before it and are in its way. Of two that wait, only the later one sees the other, so
 /// that one of them is left.
-pub(super) fn before(draft: &Draft<'_>, state: &JobState, run: &Run, job: &JobRecord) -> Vec<Arc<Run>> {
+pub(super) fn before(draft: &UnitDraft<'_>, state: &JobState, run: &Run, job: &JobRecord) -> Vec<Arc<Run>> {
     let place = state.queued().position(|queued| queued == run.id).unwrap_or(state.queue.len());
-    let rivals = ids(state, &run.args, run.id, |target| place::is_same(job, target, run.target));
+    let rivals = ids(state, &run.args, run.id, |target| placement::can_overlap(job, target, run.target));
     let mut peers = found(draft, rivals, &run.args);
     peers.retain(|peer| !state.queue[place..].iter().any(|queued| queued.run == peer.id));
     peers
 }
 
-fn found(draft: &Draft<'_>, ids: Vec<RunId>, args: &Args) -> Vec<Arc<Run>> {
+fn found(draft: &UnitDraft<'_>, ids: Vec<RunId>, args: &Args) -> Vec<Arc<Run>> {
     ids.into_iter().filter_map(|id| draft.run(id)).filter(|run| run.args == *args).collect()
 }
 

@@ -9,9 +9,9 @@ mod window;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::admit;
-use super::draft::Draft;
-use super::ending;
+use super::admission;
+use super::draft::UnitDraft;
+use super::finish_run;
 use crate::job::{Condition, Requirement};
 use crate::record::{JobRecord, JobState, Run};
 use crate::run::{Reason, State};
@@ -23,7 +23,7 @@ const POLL_MIN: Span = Span::from_secs(1);
 
 /// What the conditions of a run say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Gate {
+pub(super) enum ConditionResult {
     /// It may start.
     Open,
     /// Not yet; look again then.
@@ -31,30 +31,30 @@ pub(super) enum Gate {
     /// It does not run.
     Skip(Reason),
     /// It cannot be found out, or did not come true in time.
-    Break(Reason),
+    Fail(Reason),
 }
 
 /// Evaluates the conditions of a run.
-pub(super) fn check(draft: &Draft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> Gate {
+pub(super) fn evaluate(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> ConditionResult {
     if job.job.conditions.is_empty() {
-        return Gate::Open;
+        return ConditionResult::Open;
     }
     // A condition may end the run, once the records that it depends on are loaded.
-    ending::prefetch_end(draft.view, run, job);
-    Asking { draft, run, state, job }.all(&job.job.conditions, 0)
+    finish_run::prefetch_end(draft.view, run, job);
+    ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0)
 }
 
 /// The run that asks, and what it asks.
 #[derive(Clone, Copy)]
-struct Asking<'a> {
-    draft: &'a Draft<'a>,
+struct ConditionCheck<'a> {
+    draft: &'a UnitDraft<'a>,
     run: &'a Run,
     /// The runs of its job as they are in this decision.
     state: &'a JobState,
     job: &'a JobRecord,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> ConditionCheck<'a> {
     fn now(&self) -> Instant {
         self.draft.at()
     }
@@ -65,13 +65,13 @@ impl<'a> Asking<'a> {
         self.draft.view.is_complete()
     }
 
-    fn all(&self, conditions: &[Condition], depth: usize) -> Gate {
-        let mut wait = Gate::Open;
+    fn all(&self, conditions: &[Condition], depth: usize) -> ConditionResult {
+        let mut wait = ConditionResult::Open;
         for condition in conditions {
             wait = match (self.condition(condition, depth), wait) {
-                (Gate::Open, wait) => wait,
-                (Gate::Wait(at), Gate::Wait(before)) => Gate::Wait(at.min(before)),
-                (Gate::Wait(at), _) => Gate::Wait(at),
+                (ConditionResult::Open, wait) => wait,
+                (ConditionResult::Wait(at), ConditionResult::Wait(before)) => ConditionResult::Wait(at.min(before)),
+                (ConditionResult::Wait(at), _) => ConditionResult::Wait(at),
                 (over, _) if self.is_final() => return over,
                 (_, wait) => wait,
             };
@@ -80,76 +80,79 @@ impl<'a> Asking<'a> {
     }
 
     /// One that holds is enough; while one may still come true, those that cannot do not count.
-    fn any(&self, conditions: &[Condition], depth: usize) -> Gate {
-        let mut best: Option<Gate> = None;
+    fn any(&self, conditions: &[Condition], depth: usize) -> ConditionResult {
+        let mut best: Option<ConditionResult> = None;
         for condition in conditions {
             best = Some(match (self.condition(condition, depth), best) {
-                (Gate::Open, _) if self.is_final() => return Gate::Open,
-                (Gate::Wait(at), Some(Gate::Wait(before))) => Gate::Wait(at.min(before)),
-                (Gate::Wait(at), _) => Gate::Wait(at),
+                (ConditionResult::Open, _) if self.is_final() => return ConditionResult::Open,
+                (ConditionResult::Wait(at), Some(ConditionResult::Wait(before))) => {
+                    ConditionResult::Wait(at.min(before))
+                }
+                (ConditionResult::Wait(at), _) => ConditionResult::Wait(at),
                 (over, before) => before.unwrap_or(over),
             });
         }
-        best.unwrap_or(Gate::Open)
+        best.unwrap_or(ConditionResult::Open)
     }
 
     /// A condition with its timeout, which counts from when the run began to wait.
-    fn condition(&self, condition: &Condition, depth: usize) -> Gate {
+    fn condition(&self, condition: &Condition, depth: usize) -> ConditionResult {
         let gate = self.requirement(&condition.requires, condition.poll, depth);
-        let (Gate::Wait(at), Some(timeout)) = (&gate, condition.timeout) else { return gate };
+        let (ConditionResult::Wait(at), Some(timeout)) = (&gate, condition.timeout) else { return gate };
         let deadline = self.run.entered(State::Waiting).unwrap_or_else(|| self.now()).plus(timeout);
         if deadline > self.now() {
-            return Gate::Wait(deadline.min(*at));
+            return ConditionResult::Wait(deadline.min(*at));
         }
         let what = self.name(&condition.requires);
-        broken(format!("{what} did not hold within {timeout}"))
+        failed(format!("{what} did not hold within {timeout}"))
     }
 
-    fn requirement(&self, requirement: &'a Requirement, poll: Span, depth: usize) -> Gate {
+    fn requirement(&self, requirement: &'a Requirement, poll: Span, depth: usize) -> ConditionResult {
         if depth >= DEPTH_MAX {
-            return broken(format!("conditions are nested more than {DEPTH_MAX} deep"));
+            return failed(format!("conditions are nested more than {DEPTH_MAX} deep"));
         }
         let again = self.now().plus(poll.max(POLL_MIN));
         match requirement {
             Requirement::After { job, args, states, within, must_exist } => {
-                let asked = after::After { job, args, states, within: *within, must_exist: *must_exist };
+                let asked = after::AfterCondition { job, args, states, within: *within, must_exist: *must_exist };
                 self.after(&asked, again)
             }
             Requirement::MaxRunning { pool: Some(_), .. } => {
-                broken("pools are not supported by this version".to_owned())
+                failed("pools are not supported by this version".to_owned())
             }
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
                 let peers = peers::before(self.draft, self.state, self.run, self.job);
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
-                if is_duplicate { Gate::Skip(Reason::Duplicate) } else { Gate::Open }
+                if is_duplicate { ConditionResult::Skip(Reason::Duplicate) } else { ConditionResult::Open }
             }
-            Requirement::Probe(_) => broken("this version cannot ask files, http or commands".to_owned()),
+            Requirement::Probe(_) => failed("this version cannot ask files, http or commands".to_owned()),
             Requirement::Window { from, until, zone } => {
                 let zone = zone.as_deref().unwrap_or(&self.job.zone);
                 match self.draft.view.world.zones.get(zone) {
-                    Ok(zone) => window::opens(self.now(), *from, *until, &zone).map_or(Gate::Open, Gate::Wait),
-                    Err(error) => broken(format!("`window`: {error}")),
+                    Ok(zone) => window::opens(self.now(), *from, *until, &zone)
+                        .map_or(ConditionResult::Open, ConditionResult::Wait),
+                    Err(error) => failed(format!("`window`: {error}")),
                 }
             }
             Requirement::All(conditions) => self.all(conditions, depth + 1),
             Requirement::Any(conditions) => self.any(conditions, depth + 1),
             // How long to wait is said by the outer condition: the inner one may well never hold.
             Requirement::Not(inner) => match self.requirement(&inner.requires, inner.poll, depth + 1) {
-                Gate::Open => Gate::Wait(again),
-                Gate::Wait(_) | Gate::Skip(_) => Gate::Open,
-                Gate::Break(reason) => Gate::Break(reason),
+                ConditionResult::Open => ConditionResult::Wait(again),
+                ConditionResult::Wait(_) | ConditionResult::Skip(_) => ConditionResult::Open,
+                ConditionResult::Fail(reason) => ConditionResult::Fail(reason),
             },
         }
     }
 
-    fn max_running(&self, count: u32, same_args: bool, again: Instant) -> Gate {
+    fn max_running(&self, count: u32, same_args: bool, again: Instant) -> ConditionResult {
         let args = self.run.args.digest();
         // The limit is one for all nodes together.
-        let in_the_way = admit::in_the_way(self.draft, self.run, self.state, |_| true);
+        let in_the_way = admission::blocking_runs(self.draft, self.run, self.state, |_| true);
         let running = in_the_way.iter().filter(|active| !same_args || active.args == args).count();
         let has_room = u32::try_from(running).is_ok_and(|running| running < count);
-        if has_room { Gate::Open } else { Gate::Wait(again) }
+        if has_room { ConditionResult::Open } else { ConditionResult::Wait(again) }
     }
 
     /// What a message calls a requirement: its key in a job, and what tells it apart.
@@ -170,6 +173,6 @@ impl<'a> Asking<'a> {
     }
 }
 
-fn broken(why: String) -> Gate {
-    Gate::Break(Reason::Condition(why))
+fn failed(why: String) -> ConditionResult {
+    ConditionResult::Fail(Reason::Condition(why))
 }
