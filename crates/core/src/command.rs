@@ -1,5 +1,5 @@
-//! What can be asked of the core: one closed list. Every input of a node becomes one of these, stamped with time, actor
-//! and node, because a decision cannot ask for them.
+//! Commands: the closed list of what can happen to jobs and runs. Every input of a node becomes one of these, stamped
+//! with time, actor and node, because a decision may not read a clock or know where it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,238 +12,241 @@ use crate::record::{Actor, Exit, LockName, Owner, ScheduleId, Source, Written};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
-/// When, by whom and where something was asked.
+/// When, by whom and on which node a command was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
-    /// When.
+    /// The time of the decision, by the node's estimate of the store's clock.
     pub at: Instant,
-    /// By whom.
+    /// Who or what gave the command.
     pub actor: Actor,
-    /// On which node.
+    /// The node that decides, with its incarnation. It owns the runs that the decision starts.
     pub owner: Owner,
 }
 
-/// What is asked.
+/// Something that is to be decided.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// An occurrence is due: claim it.
+    /// Claim an occurrence that is due.
     Fire {
-        /// Whose.
+        /// The job.
         job: JobId,
-        /// Of which schedule.
+        /// The schedule that has the occurrence.
         schedule: ScheduleId,
-        /// Which.
+        /// The nominal time of the occurrence.
         nominal: Instant,
-        /// Whether it is the start of a node rather than a time: a schedule may be of the other kind by now.
+        /// Whether the occurrence is the start of a node rather than a time. The schedule may have changed since.
         at_start: bool,
     },
-    /// The next occurrence of a backlog may start.
+    /// Start the next occurrence of a backlog, if nothing blocks it.
     CatchUp {
-        /// Whose.
+        /// The job.
         job: JobId,
-        /// Of which schedule.
+        /// The schedule that has the backlog.
         schedule: ScheduleId,
     },
-    /// Compute the next occurrences of a job again: zone data or calendars are others, or a cursor is too far ahead.
+    /// Compute the next occurrences of a job again, because zone data or calendars have changed or a cursor is too far
+    /// ahead.
     Replan {
-        /// Whose.
+        /// The job.
         job: JobId,
-        /// Whether zone data that is older than that of the cursors counts: on a store of one node nobody has newer.
+        /// Whether to do so with zone data that is older than that of the cursors. On a store with one node, no other
+        /// node has newer data.
         even_older: bool,
     },
-    /// Someone wants a run.
+    /// Create a run by hand.
     Run {
-        /// Of which job.
+        /// The job.
         job: JobId,
-        /// With which args.
+        /// The args by name.
         args: BTreeMap<String, String>,
-        /// Its id, from an idempotency key or chance: asked again, it is the same run.
+        /// The id of the new run, from an idempotency key or random. A second command with the same id creates nothing.
         id: RunId,
-        /// Its time, when it is not now.
+        /// When the run starts; now, when absent.
         at: Option<Instant>,
     },
-    /// Look at a run: its time may have come, or nothing may be in its way any longer.
+    /// Check a run: its time may have come, or what blocked it may be gone.
     Wake {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// What became of a run's program.
+    /// A run's program has changed its state.
     Report {
-        /// Of which run.
+        /// The run.
         run: RunId,
-        /// What.
+        /// What happened to the program.
         report: Report,
     },
-    /// Someone wants a run not to wait any longer.
+    /// Start a scheduled or waiting run now.
     Start {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Someone wants a run not to start.
+    /// Skip a run that has not started.
     Skip {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// Why, if they said so.
+        /// The operator's reason; may be empty.
         why: String,
     },
-    /// Someone wants a run's program to end.
+    /// Stop a run's program.
     Stop {
-        /// Which.
+        /// The run.
         run: RunId,
     },
-    /// Someone wants to send a signal; SIGKILL is how a run is killed.
+    /// Send a signal to a run's program. SIGKILL marks the run as killed.
     Signal {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// What.
+        /// The signal.
         signal: Signal,
     },
-    /// Someone wants a finished run to count as something else.
+    /// Change the state of a finished run by hand.
     Mark {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// As what.
+        /// Its new state.
         state: State,
-        /// Why, if they said so.
+        /// The operator's reason; may be empty.
         why: String,
     },
-    /// Someone wants a finished run once more.
+    /// Run a finished run again.
     Rerun {
-        /// Which.
+        /// The finished run.
         run: RunId,
-        /// The id of the new one.
+        /// The id of the new run. A second command with the same id creates nothing.
         id: RunId,
-        /// Whether what it does is bound again from the job as it is now.
+        /// Whether the program is bound again from the job's current definition.
         anew: bool,
     },
-    /// Start nothing by itself any more.
+    /// Pause a job, or all jobs.
     Pause {
-        /// Which job; everything, when absent.
+        /// The job; all jobs, when absent.
         job: Option<JobId>,
-        /// Why, if they said so.
+        /// The operator's reason; may be empty.
         why: String,
     },
-    /// Start things by itself again.
+    /// Resume a job, or all jobs.
     Resume {
-        /// Which job; everything, when absent.
+        /// The job; all jobs, when absent.
         job: Option<JobId>,
     },
-    /// Make or change a job.
+    /// Create or change a job.
     PutJob {
-        /// Its id.
+        /// The job's id.
         id: JobId,
-        /// What it is.
+        /// Its definition.
         job: Arc<Job>,
-        /// Where it comes from.
+        /// Where the definition comes from. Only the same source may change the job later.
         source: Source,
-        /// Its uid, if it is new.
+        /// The uid of the job, if it is new.
         uid: JobUid,
-        /// What must be there now, so that nobody overwrites what they have not seen.
+        /// What must be stored now, so that a change that the caller has not seen is not overwritten.
         provided: Provided,
     },
     /// Remove a job.
     RemoveJob {
-        /// Its id.
+        /// The job's id.
         id: JobId,
-        /// Who wants it; only the source of a job may remove it.
+        /// Who removes it; only the source of a job may remove it.
         source: Source,
-        /// What must be there now, so that nobody removes what they have not seen.
+        /// What must be stored now, so that a change that the caller has not seen is not removed.
         provided: Provided,
     },
-    /// A run's node was not heard of for as long as it takes: the run is lost.
+    /// Declare a run lost, because its node has sent no heartbeat for too long.
     Reap {
-        /// Which.
+        /// The run.
         run: RunId,
-        /// When its node was heard of last, as it was seen all that time. If it was heard of since, nothing is lost.
+        /// The last heartbeat that the observer saw. If there was one since, the run is not lost.
         beat: Instant,
     },
-    /// Someone wants a node to start nothing any more, or to start things again.
+    /// Drain a node, or let it start runs again.
     Drain {
-        /// Which.
+        /// The node.
         node: NodeId,
-        /// Whether it is to drain.
+        /// Whether it drains from now on.
         on: bool,
     },
-    /// A node wants to be the only one that does something, for as long as it is heard of.
+    /// Acquire a lock for a node rather than for a run, such as that of a job file loader. The node renews it with each
+    /// heartbeat.
     Hold {
-        /// What that is called.
+        /// The name of the lock.
         lock: LockName,
-        /// In whose name it is held.
+        /// The holder's token.
         holder: RunId,
-        /// How long it is held without being renewed.
+        /// How long the lock is held without being renewed.
         ttl: Span,
     },
-    /// What was held is free again.
+    /// Release a lock that was acquired by [`Self::Hold`].
     LetGo {
-        /// What.
+        /// The name of the lock.
         lock: LockName,
-        /// In whose name it was held.
+        /// The holder's token.
         holder: RunId,
     },
-    /// Everybody has heard an event that asks for something; whoever comes first does it, and the others leave it.
+    /// Carry out a command that all nodes have received as an event. The first node does it; the others do nothing.
     Event {
-        /// The lock that tells whether somebody was first; see [`LockName::of_event`].
+        /// The lock that says whether another node was first; see [`LockName::of_event`].
         once: LockName,
-        /// In whose name it is taken: something that no other node has.
+        /// The token of this node, which no other node uses.
         holder: RunId,
-        /// What the event asks for.
+        /// The command of the event.
         command: Box<Command>,
     },
-    /// Forget finished runs that are not kept any longer.
+    /// Delete finished runs that are not kept any longer.
     Prune {
-        /// Of which job.
+        /// The job.
         job: JobId,
-        /// Which; those that must not go yet stay.
+        /// The runs. Those that must not be deleted yet stay.
         runs: Vec<RunId>,
     },
 }
 
-/// What must be there for a job to be put or removed.
+/// What must be stored for a job to be put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provided {
-    /// Whatever it is.
+    /// No requirement.
     #[default]
     Any,
     /// No job of that name.
     New,
     /// A job of that name.
     There,
-    /// This job, as it was when someone looked at it.
+    /// The job that the caller has seen.
     As {
-        /// Which job of that name.
+        /// Its uid. A job that was removed and created again has another one.
         uid: JobUid,
-        /// In which revision.
+        /// Its revision.
         revision: u32,
     },
 }
 
-/// What became of a run's program.
+/// What happened to a run's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// It has started, or is found to be there.
+    /// It has started, or was found running.
     Launched,
     /// It has ended.
     Ended(Verdict),
-    /// It could not be started.
+    /// It could not be started; the reason.
     NotLaunched(String),
-    /// Whoever should have it does not know it: it is gone, and nobody can say how it ended.
+    /// The keeper does not know it, so it is gone and its result is unknown.
     Lost,
-    /// The keeper that had it was lost, and its program is gone with it.
+    /// The keeper that owned it is gone, and has taken the program with it.
     KeeperLost,
-    /// The lock that it runs under could not be renewed: it has to end.
+    /// Its lock could not be renewed, so it has to end.
     LockLost,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it said yes.
+    /// Whether the program succeeded.
     pub success: bool,
-    /// What it said; nothing for a plain success.
+    /// Why it ended so; `None` for a plain success.
     pub reason: Option<Reason>,
-    /// Its exit, when it was a process.
+    /// The exit code or signal of a process.
     pub exit: Option<Exit>,
-    /// What it wrote, when it was a process.
+    /// The size and the last lines of a process's output.
     pub written: Option<Written>,
 }
 

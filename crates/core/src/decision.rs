@@ -1,4 +1,4 @@
-//! What a decision can be: it needs to know more, it says no, or it is made.
+//! Decisions: a command needs more records, is rejected, or is decided.
 
 use cronhold_schedule::{Instant, Span};
 
@@ -9,43 +9,43 @@ use crate::run;
 use crate::signal::Signal;
 use std::sync::Arc;
 
-/// What the core says to a command.
+/// The result of deciding a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// It has to know these records first.
+    /// These records have to be loaded first; then the command is decided again.
     Need(Vec<Key>),
-    /// No, and why.
+    /// The command is rejected.
     Reject(Rejection),
-    /// Yes, and what is to be written and done.
+    /// The command is decided; this is to be written and done.
     Done(Done),
 }
 
-/// What is written and done.
+/// What a decision writes, and what is done after the commit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Done {
-    /// Records that are written or deleted, all or none; each key once.
+    /// Records that are written or deleted, all or none. Each key occurs once.
     pub changes: Vec<Change>,
-    /// Locks that are taken with it.
+    /// Locks that are taken in the same commit.
     pub take: Vec<Take>,
-    /// Locks that are freed with it.
+    /// Locks that are released in the same commit.
     pub free: Vec<Free>,
-    /// What is done afterwards, beside what the new records owe: things that are lost without harm when a node dies.
+    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no harm.
     pub effects: Vec<Effect>,
-    /// What whoever asked is told.
+    /// The reply to the caller.
     pub answer: Answer,
 }
 
-/// One record that changes.
+/// A change of one record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// It is this from now on.
+    /// Write the record.
     Put(Record),
-    /// It is no more.
+    /// Delete the record.
     Delete(Key),
 }
 
 impl Change {
-    /// The record's name.
+    /// The key of the record.
     pub fn key(&self) -> Key {
         match self {
             Self::Put(record) => record.key(),
@@ -54,23 +54,23 @@ impl Change {
     }
 }
 
-/// A lock that a unit takes. The unit fails as a whole when someone else holds it.
+/// A lock that a unit takes. The unit fails as a whole if another holder has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Take {
-    /// Which.
+    /// The name of the lock.
     pub lock: LockName,
-    /// For which run.
+    /// The run that holds it.
     pub holder: RunId,
-    /// How long it is held without being renewed; without end when absent.
+    /// How long it is held without being renewed; for ever, when absent.
     pub ttl: Option<Span>,
 }
 
-/// A lock that a unit frees, if the run still holds it.
+/// A lock that a unit releases, if the run still holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Free {
-    /// Which.
+    /// The name of the lock.
     pub lock: LockName,
-    /// By which run.
+    /// The run that held it.
     pub holder: RunId,
 }
 
@@ -140,38 +140,38 @@ pub enum Effect {
     },
 }
 
-/// What whoever asked is told.
+/// The reply to the caller of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer {
-    /// It is done.
+    /// The command was carried out.
     #[default]
     Done,
-    /// It was so already.
+    /// There was nothing to change.
     Unchanged,
-    /// This run was made, or was there already.
+    /// The run that the command created, or had created before.
     Run {
-        /// Its id.
+        /// The id of the run.
         id: RunId,
-        /// Its number.
+        /// The number of the run within its job.
         number: RunNumber,
     },
 }
 
-/// Why the core says no.
+/// Why a command is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// There is no such job.
     #[error("there is no job `{0}`")]
     NoJob(JobId),
-    /// There is a job of that name, and a new one was wanted.
+    /// The job exists already, and the command was to create it.
     #[error("there is a job `{0}` already")]
     JobThere(JobId),
-    /// The job is not as it was when whoever asks looked at it.
+    /// The job has changed since the caller read it.
     #[error("the job `{job}` was changed meanwhile, and is now in revision {revision}")]
     JobChanged {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// What it is in now.
+        /// Its revision now.
         revision: u32,
     },
     /// There is no such run.
@@ -186,24 +186,24 @@ pub enum Rejection {
     /// The args do not fit the job.
     #[error(transparent)]
     Args(#[from] ArgErrors),
-    /// Someone holds the lock.
+    /// Another run holds the lock.
     #[error("the lock `{lock}` is held by run {holder}")]
     Locked {
-        /// Which lock.
+        /// The lock.
         lock: LockName,
-        /// Who holds it.
+        /// The run that holds it.
         holder: RunId,
     },
     /// A node of another kind holds the lock: its run is none of ours.
     #[error("the lock `{0}` is held by a node of Cronken")]
     LockedElsewhere(LockName),
-    /// The node that was asked may not run the job.
+    /// The node may not run the job.
     #[error("this node does not have the labels that `{0}` asks for")]
     NotHere(JobId),
-    /// The node that was asked starts nothing any more.
+    /// The node is draining.
     #[error("this node is being drained and starts nothing")]
     Draining,
-    /// Whoever was asked is no node.
+    /// The command was not given to a node, but to a store without a daemon.
     #[error("nothing can be started here, because no daemon was asked")]
     NotANode,
     /// The run belongs to another node.
@@ -218,27 +218,27 @@ pub enum Rejection {
     /// The job belongs to another source.
     #[error("the job `{job}` {}", source_of_job.words())]
     OtherSource {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Whose it is.
+        /// The source of the job.
         source_of_job: Source,
     },
     /// A schedule of the job cannot be asked.
     #[error("the schedule of `{job}` cannot be used: `{key}`: {message}")]
     Schedule {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Which key of the schedule.
+        /// The key of the schedule that is invalid.
         key: &'static str,
-        /// What is wrong with it.
+        /// Why it is invalid.
         message: String,
     },
     /// The name of the job's lock cannot be one.
     #[error("the lock of `{job}` has a name of {length} bytes, and 1 to {} are possible", LockName::MAX)]
     Lock {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// How long the name is.
+        /// The length of the name in bytes.
         length: usize,
     },
     /// The name of the job's lock is for Cronhold itself.
@@ -247,17 +247,17 @@ pub enum Rejection {
         LockName::RESERVED
     )]
     ReservedLock {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// The name.
+        /// The name of the lock.
         lock: LockName,
     },
     /// Two schedules of the job cannot be told apart.
     #[error("two schedules of `{job}` have the same id `{schedule}`")]
     SameSchedule {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// Their id.
+        /// The id of both.
         schedule: ScheduleId,
     },
     /// It is paused already.
@@ -272,12 +272,12 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// Whether what was asked for is so already, so that whoever only wants it to be so has it.
+    /// Whether the command would have changed nothing, so that a caller may treat it as done.
     pub fn is_so_already(&self) -> bool {
         matches!(self, Self::Paused(_) | Self::NotPaused(_))
     }
 
-    /// What can be done instead.
+    /// What the caller can do instead.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoJob(_) => Some("`cronhold list` shows the jobs"),

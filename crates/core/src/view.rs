@@ -1,5 +1,9 @@
-//! What a decision sees: the records that were loaded for it, the world, and the stamp of its command. Whatever it
-//! looks at is noted, because the commit compares exactly that.
+//! What a decision sees: the records that were loaded for it, the world, and the stamp of its command.
+//!
+//! The view records which keys a decision reads, because the commit compares exactly those. A record that is not loaded
+//! yet reads as absent and is remembered as missing, and the decision goes on. So one pass finds all the records that it
+//! lacks, as far as they can be known, and [`decide`](crate::decide::decide) discards the result of a pass that lacked
+//! any. No decision has to say in advance what it will read.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,7 +15,7 @@ use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
     Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, Key, LockName, LockState, Node, Pauses, Record, Run,
-    ScheduleId, Stored, Version,
+    ScheduleId, Stored,
 };
 use crate::world::World;
 
@@ -24,9 +28,9 @@ pub trait Records {
 /// Why a decision stops before its end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Halt {
-    /// It has to know these records first.
-    Need(Vec<Key>),
-    /// No, and why.
+    /// Records that it has read are not loaded yet; [`View::missing`] says which.
+    MissingRecords,
+    /// The command is rejected.
     Reject(Rejection),
 }
 
@@ -45,16 +49,16 @@ pub struct View<'a> {
     pub stamp: &'a Stamp,
     records: &'a dyn Records,
     reads: RefCell<BTreeSet<Key>>,
+    missing: RefCell<BTreeSet<Key>>,
 }
 
 macro_rules! typed {
     ($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $record:ident, $key:expr, $variant:ident) => {
         $(#[$doc])*
-        pub fn $name(&self, $($argument: $type),*) -> Result<Option<Arc<$record>>, Halt> {
+        pub fn $name(&self, $($argument: $type),*) -> Option<Arc<$record>> {
             match self.stored(&$key)? {
-                Some(Stored { record: Record::$variant(record), .. }) => Ok(Some(Arc::clone(record))),
-                Some(other) => unreachable!("a store answered {} with {:?}", $key, other.record),
-                None => Ok(None),
+                Stored { record: Record::$variant(record), .. } => Some(Arc::clone(record)),
+                other => unreachable!("a store answered {} with {:?}", $key, other.record),
             }
         }
     };
@@ -63,7 +67,7 @@ macro_rules! typed {
 impl<'a> View<'a> {
     /// A view of what was loaded.
     pub fn new(records: &'a dyn Records, world: &'a World, stamp: &'a Stamp) -> Self {
-        Self { world, stamp, records, reads: RefCell::default() }
+        Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default() }
     }
 
     /// The keys that the decision looked at.
@@ -71,33 +75,53 @@ impl<'a> View<'a> {
         self.reads.into_inner()
     }
 
-    /// Asks for all of these at once, so that they are loaded in one round.
-    pub fn need(&self, keys: impl IntoIterator<Item = Key>) -> Result<(), Halt> {
-        let missing: BTreeSet<Key> = keys.into_iter().filter(|key| self.records.get(key).is_none()).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Halt::Need(missing.into_iter().collect())) }
+    /// The keys that the decision read and that are not loaded. While there are any, its result means nothing.
+    pub fn missing(&self) -> Vec<Key> {
+        self.missing.borrow().iter().cloned().collect()
     }
 
-    /// A record as the store has it.
-    pub fn stored(&self, key: &Key) -> Result<Option<&'a Stored>, Halt> {
+    /// Whether everything that was read so far is loaded.
+    pub fn is_complete(&self) -> bool {
+        self.missing.borrow().is_empty()
+    }
+
+    /// Stops the decision here if anything that it has read is not loaded. What follows depends on those records so
+    /// much that it would only read the wrong ones without them.
+    pub fn require_loaded(&self) -> Result<(), Halt> {
+        if self.is_complete() { Ok(()) } else { Err(Halt::MissingRecords) }
+    }
+
+    /// Lets records be loaded that are probably read later, once others are known. This only saves a round: a decision
+    /// that does not call it reads the same.
+    pub fn prefetch(&self, keys: impl IntoIterator<Item = Key>) {
+        let missing = keys.into_iter().filter(|key| self.records.get(key).is_none());
+        self.missing.borrow_mut().extend(missing);
+    }
+
+    /// A record as the store has it; `None` when it is absent or not loaded yet.
+    pub fn stored(&self, key: &Key) -> Option<&'a Stored> {
         match self.records.get(key) {
             Some(stored) => {
                 self.reads.borrow_mut().insert(key.clone());
-                Ok(stored)
+                stored
             }
-            None => Err(Halt::Need(vec![key.clone()])),
+            None => {
+                self.missing.borrow_mut().insert(key.clone());
+                None
+            }
         }
     }
 
-    /// Whether a record is there, without loading it: one that nobody has looked for is taken to be absent. The commit
-    /// compares that, and a decision that was wrong about it is made again with the record in sight.
-    pub fn is_known(&self, key: &Key) -> bool {
-        self.reads.borrow_mut().insert(key.clone());
-        self.records.get(key).flatten().is_some()
+    /// A record if it is loaded. One that is not is assumed to be absent and is not loaded; the commit compares that. If
+    /// the assumption was wrong the commit fails, and the decision is made again with the record loaded.
+    pub fn assume_absent_unless_loaded(&self, key: &Key) -> Option<&'a Stored> {
+        self.compare(key);
+        self.records.get(key).flatten()
     }
 
-    /// The version of a record that is there.
-    pub fn version(&self, key: &Key) -> Result<Option<Version>, Halt> {
-        Ok(self.stored(key)?.map(|stored| stored.version))
+    /// Lets the commit compare a record that the decision has not read.
+    pub fn compare(&self, key: &Key) {
+        self.reads.borrow_mut().insert(key.clone());
     }
 
     typed! {
@@ -132,26 +156,26 @@ impl<'a> View<'a> {
     }
 
     /// A job's runs as a set; those of a job that never ran, when there is no record.
-    pub fn job_state(&self, job: &JobId) -> Result<Arc<JobState>, Halt> {
-        match self.stored(&Key::JobState(job.clone()))? {
-            Some(Stored { record: Record::JobState(state), .. }) => Ok(Arc::clone(state)),
-            _ => Ok(Arc::new(JobState::new(job.clone()))),
+    pub fn job_state(&self, job: &JobId) -> Arc<JobState> {
+        match self.stored(&Key::JobState(job.clone())) {
+            Some(Stored { record: Record::JobState(state), .. }) => Arc::clone(state),
+            _ => Arc::new(JobState::new(job.clone())),
         }
     }
 
     /// The latest outcomes of a job with certain args.
-    pub fn identity(&self, job: &JobId, args: &Args) -> Result<Arc<Identity>, Halt> {
-        match self.stored(&Key::Identity(job.clone(), args.clone()))? {
-            Some(Stored { record: Record::Identity(identity), .. }) => Ok(Arc::clone(identity)),
-            _ => Ok(Arc::new(Identity::new(job.clone(), args.clone()))),
+    pub fn identity(&self, job: &JobId, args: &Args) -> Arc<Identity> {
+        match self.stored(&Key::Identity(job.clone(), args.clone())) {
+            Some(Stored { record: Record::Identity(identity), .. }) => Arc::clone(identity),
+            _ => Arc::new(Identity::new(job.clone(), args.clone())),
         }
     }
 
     /// Whether everything is paused.
-    pub fn pauses(&self) -> Result<Arc<Pauses>, Halt> {
-        match self.stored(&Key::Pause)? {
-            Some(Stored { record: Record::Pause(pauses), .. }) => Ok(Arc::clone(pauses)),
-            _ => Ok(Arc::default()),
+    pub fn pauses(&self) -> Arc<Pauses> {
+        match self.stored(&Key::Pause) {
+            Some(Stored { record: Record::Pause(pauses), .. }) => Arc::clone(pauses),
+            _ => Arc::default(),
         }
     }
 }

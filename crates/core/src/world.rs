@@ -1,5 +1,4 @@
-//! The part of the world that decisions may look at without reading a record: zone data, calendars, and what the node
-//! can do.
+//! What decisions depend on beside records: zone data, calendars, the node's labels and the nodes that are alive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,31 +11,31 @@ use crate::job::Nodes;
 use crate::record::Node;
 use crate::template::Bindings;
 
-/// What decisions may look at beside records. The same for all commands of a turn.
+/// What decisions depend on beside records. It is the same for all commands of a batch.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// Zones that can be named.
+    /// The time zones that schedules may name.
     pub zones: Arc<Zones>,
-    /// Which data they come from, such as `2026e`; later data has a later text.
+    /// The release of the zone data, such as `2026e`. Releases compare as text.
     pub zones_version: Arc<str>,
-    /// The zone of schedules in new jobs that name none.
+    /// The zone of new jobs whose schedules name none.
     pub zone: Zone,
-    /// Calendars that can be named.
+    /// The calendars that schedules may name.
     pub calendars: Arc<Calendars>,
     /// Labels of this node.
     pub labels: Arc<BTreeSet<String>>,
-    /// Whether other nodes may use the same store. Then what is held has to be renewed.
+    /// Whether other nodes may use the same store. If so, locks have a time to live and must be renewed.
     pub is_shared: bool,
-    /// Whether this node is to start nothing any more.
+    /// Whether this node is draining and starts nothing.
     pub is_draining: bool,
     /// Whether nodes of another kind run the same jobs beside ours.
     pub has_foreign: bool,
-    /// Nodes that are there, this one among them, by their ids. Alone on a store a node knows itself only.
+    /// The nodes that are alive, this one included, by their ids. A node that is alone on its store knows itself only.
     pub nodes: Arc<[Arc<Node>]>,
 }
 
 impl World {
-    /// A world without calendars, for a node that is alone and has no labels.
+    /// A context without calendars, for a node that is alone and has no labels.
     pub fn new(zones: Arc<Zones>, zones_version: Arc<str>, zone: Zone) -> Self {
         Self {
             zones,
@@ -51,14 +50,14 @@ impl World {
         }
     }
 
-    /// A schedule that can be asked. The default zone is the one that was in force when the job was put.
+    /// Compiles a schedule. `zone` is the default zone that was in force when the job was put.
     pub fn compile(&self, job: &JobId, spec: &Spec, zone: &str) -> Result<Schedule, CompileError> {
         let default = self.zones.get(zone).unwrap_or_else(|_| self.zone.clone());
         let around = Surroundings { zones: &self.zones, zone: &default, calendars: &self.calendars, job: job.as_str() };
         Schedule::compile(spec, around)
     }
 
-    /// What templates can ask.
+    /// What templates can refer to.
     pub fn bindings(&self) -> Bindings {
         Bindings::new(Arc::clone(&self.zones), Arc::clone(&self.calendars))
     }
@@ -68,14 +67,14 @@ impl World {
         !self.is_draining && nodes.allow(&self.labels)
     }
 
-    /// All nodes that are there and may run a job, by their ids. Whoever asks is there, and knows itself best.
+    /// All live nodes that may run a job, by their ids. For `me`, this context is used rather than its node record.
     pub fn eligible(&self, me: NodeId, nodes: &Nodes) -> BTreeSet<NodeId> {
         let may = |node: &&Arc<Node>| node.id != me && !node.draining && nodes.allow(&node.labels);
         let others = self.nodes.iter().filter(may).map(|node| node.id);
         others.chain(self.is_eligible(nodes).then_some(me)).collect()
     }
 
-    /// Whether a node is there.
+    /// Whether a node is alive.
     pub fn is_there(&self, me: NodeId, node: NodeId) -> bool {
         node == me || self.nodes.iter().any(|there| there.id == node)
     }

@@ -12,7 +12,7 @@ pub(crate) fn run(process: Process) -> Run {
 /// A run that has come so far, with the seconds at which it did.
 pub(crate) fn run_of(work: Work, log: &[(State, i64)]) -> Run {
     let at = Instant::from_secs;
-    let transition = |(state, secs)| Transition { at: at(secs), state, actor: Actor::Schedule, message: String::new() };
+    let transition = |(state, secs)| Transition::entered(at(secs), state, Actor::Schedule);
     let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("nothing").expect("an id"));
     Run {
         state: log.last().expect("a state").0,

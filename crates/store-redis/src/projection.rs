@@ -174,7 +174,7 @@ mod tests {
         let mut run = Run::blank(id, RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
         for (at, state) in (1_000_000..).step_by(500_000).zip(states) {
             let at = Instant::from_micros(at);
-            run.log.push(Transition { at, state: *state, actor: Actor::Schedule, message: String::new() });
+            run.log.push(Transition::entered(at, *state, Actor::Schedule));
             run.state = *state;
         }
         run.owner = Some(Owner { node: NodeId::from_bits(7), incarnation: 1 });

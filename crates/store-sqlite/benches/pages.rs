@@ -102,7 +102,7 @@ fn run(index: usize, runs: usize, jobs: usize) -> Run {
         _ => State::Success,
     };
     let (at, uid) = (nominal(index), JobUid::from_bits(7));
-    let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    let entered = |state| Transition::entered(at, state, Actor::Schedule);
     let number = RunNumber((index / jobs + 1) as u64);
     Run {
         state,

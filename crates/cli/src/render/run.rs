@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use cronhold_api::{Run, RunDetail};
-use cronhold_core::run::State;
+use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
 use super::{Colour, Shown, Wall, counted, rounded, took as span_words};
@@ -38,7 +38,7 @@ pub(crate) fn why(run: &Run, wall: &Wall) -> String {
 fn reason(run: &Run, wall: &Wall) -> Option<String> {
     match &run.reason {
         // Where someone decided, how the program ended counts no more.
-        Some(reason) if reason.starts_with("by operator") => Some(reason.clone()),
+        Some(reason) if matches!(Reason::parse(reason), Ok(Reason::ByOperator(_))) => Some(reason.clone()),
         Some(reason) => Some(with_exit(reason, run)),
         None if run.state == State::Scheduled && run.nominal_time > wall.now => {
             Some(format!("due in {}", rounded(run.nominal_time.since(wall.now))))
@@ -111,8 +111,11 @@ pub(crate) fn detail(detail: &RunDetail, wall: &Wall, colours: bool, out: &mut d
     writeln!(out, "  steps")?;
     for step in &detail.log {
         // That it was an operator stands before it already.
-        let message = step.message.strip_prefix("by operator").unwrap_or(&step.message).trim_start_matches(": ");
-        let message = if message.is_empty() { String::new() } else { format!(": {}", printable(message)) };
+        let message = match Reason::parse(&step.message) {
+            Ok(Reason::ByOperator(why)) => why,
+            _ => step.message.clone(),
+        };
+        let message = if message.is_empty() { String::new() } else { format!(": {}", printable(&message)) };
         let state = Colour::of(step.state).paint(step.state.name(), colours);
         writeln!(out, "    {} {state} by {}{message}", precise(step.at, wall), printable(&step.actor))?;
     }
@@ -139,8 +142,9 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// The reason, and how the program ended where the reason does not say it.
 fn with_exit(reason: &str, run: &Run) -> String {
+    let names_exit = matches!(Reason::parse(reason), Ok(Reason::ExitCode(_) | Reason::Signal(_)));
     match exit(run) {
-        Some(exit) if !reason.contains(&exit) && run.exit_code != Some(0) => format!("{reason} ({exit})"),
+        Some(exit) if !names_exit && run.exit_code != Some(0) => format!("{reason} ({exit})"),
         _ => reason.to_owned(),
     }
 }

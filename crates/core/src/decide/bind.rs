@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::args::Args;
-    use crate::decide::testing::{Bench, START, job_id};
+    use crate::decide::testing::{DecisionBench, START, job_id};
     use crate::ids::{JobUid, RunId, RunNumber};
     use crate::job::{Limits, Param};
     use crate::record::Source;
@@ -151,7 +151,7 @@ mod tests {
         let id = RunId::from_key(START, "a run");
         let run = Run { args, attempt: 2, ..Run::blank(id, RunNumber(1), job_id("j"), uid, START) };
         let record = JobRecord::new(job_id("j"), uid, Arc::new(job), "UTC".into(), Source::Api);
-        work(&record, &run, &Bench::new().world)
+        work(&record, &run, &DecisionBench::new().world)
     }
 
     fn process(job: Job, day: &str) -> Process {

@@ -1,15 +1,14 @@
 //! A backlog is worked, one occurrence after the other and beside the live schedule. It gives way to everything else:
 //! as long as its next run could not start at once, it waits.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use super::occurrence::{self, Candidate};
-use super::place;
-use super::skips::{self, Part};
+use super::placement;
+use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
@@ -28,34 +27,35 @@ const LOOK_AGAIN: Span = Span::from_secs(60);
 /// Decides about the next occurrence of a backlog.
 pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Result<Done, Halt> {
     let key = Key::Backlog(id.clone(), schedule.clone());
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone()), key.clone(), Key::Pause])?;
+    let (backlog, job, state) = (view.backlog(id, schedule), view.job(id), view.job_state(id));
+    let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
+    view.require_loaded()?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
     let only = |effect| Done { effects: vec![effect], ..Done::default() };
-    let Some(backlog) = view.backlog(id, schedule)? else { return Ok(only(at(None))) };
+    let Some(backlog) = backlog else { return Ok(only(at(None))) };
     let now = view.stamp.at;
     let look_again = || only(at(Some(now.plus(LOOK_AGAIN))));
-    let job = view.job(id)?;
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
         // Whoever removed the schedule has recorded what was left of it.
-        let mut draft = Draft::new(view);
+        let mut draft = UnitDraft::new(view);
         draft.delete(key);
-        return draft.done(Answer::Done);
+        return draft.finish(Answer::Done);
     };
-    let mut state = (*view.job_state(id)?).clone();
+    let mut state = (*state).clone();
     let Ok(table) = Timetable::new(job, schedule, definition, view.world) else { return Ok(look_again()) };
-    if state.pauses.is_paused() || view.pauses()?.is_paused() {
+    if is_paused {
         return Ok(look_again());
     }
-    let mut draft = Draft::new(view);
-    let places = place::of_occurrence(view, job);
-    let is_eligible = place::may_claim(view, &job.job.nodes, &places);
-    let (given_up, rest) = by_policy((*backlog).clone(), &table, now);
+    let mut draft = UnitDraft::new(view);
+    let places = placement::targets_of_occurrence(view, job);
+    let is_eligible = placement::may_claim(view, &job.job.nodes, &places);
+    let (given_up, rest) = split_by_policy((*backlog).clone(), &table, now);
     if !given_up.is_empty() {
         let reason = if is_eligible { Reason::Missed } else { Reason::NoEligibleNode };
-        give_up(&mut draft, &mut state, &table, &given_up, &reason)?;
+        record_given_up(&mut draft, &mut state, &table, &given_up, &reason)?;
         draft.put_state(state);
-        write(&mut draft, rest.map(|rest| Backlog { due: now, ..rest }), key);
-        return draft.done(Answer::Done);
+        write_backlog(&mut draft, rest.map(|rest| Backlog { due: now, ..rest }), key);
+        return draft.finish(Answer::Done);
     }
     if !is_eligible {
         return Ok(look_again());
@@ -64,20 +64,20 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         return Ok(only(at(Some(now.plus(GIVE_WAY)))));
     }
     draft.put_state(state);
-    write(&mut draft, advance((*backlog).clone(), &table, now), key);
-    draft.done(Answer::Done)
+    write_backlog(&mut draft, advance((*backlog).clone(), &table, now), key);
+    draft.finish(Answer::Done)
 }
 
 /// Divides what is left by the policy as it is now: the job may have been changed since, or paused for long. Answers
 /// with what is given up, the oldest first, and with what is still to be caught up.
-fn by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
+fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
     let CatchUp { policy, within } = table.job.job.catch_up;
     let oldest_due = now.minus(within);
     let is_wanted = |at: &Instant| table.wake(*at) >= oldest_due;
     let mut given_up = Vec::new();
     let mut rest = Some(backlog);
     while let Some(mut backlog) = rest {
-        let Reach { from, to } = first_of(&backlog);
+        let Reach { from, to } = first_part(&backlog);
         let wanted = match policy {
             CatchUpPolicy::None => None,
             CatchUpPolicy::Last => Some(to).filter(|to| backlog.later.is_empty() && is_wanted(to)),
@@ -86,7 +86,7 @@ fn by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reac
         };
         let Some(wanted) = wanted else {
             given_up.push(Reach { from, to });
-            rest = promote(backlog);
+            rest = without_first(backlog);
             continue;
         };
         if from < wanted {
@@ -98,30 +98,23 @@ fn by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reac
     (given_up, None)
 }
 
-/// What adding to a backlog may look at, so that a decision can ask for it in one round.
-pub(super) fn needs(view: &View<'_>, table: &Timetable<'_>) -> Result<BTreeSet<Key>, Halt> {
-    let backlog = view.backlog(&table.job.id, table.id)?;
-    Ok(backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| table.identity(rest.from)).collect())
-}
-
 /// Adds to what is caught up; something older may have to go.
 pub(super) fn add(
-    draft: &mut Draft<'_>,
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     reach: Reach,
 ) -> Result<(), Halt> {
-    draft.view.need(needs(draft.view, table)?)?;
-    let stretch = table.counted(reach);
+    let stretch = table.counted(draft.view, reach);
     let Stretch { from, to, count } = stretch;
     let (job, schedule, due) = (table.job.id.clone(), table.id.clone(), draft.at());
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
-    let backlog = match draft.view.backlog(&table.job.id, table.id)? {
+    let backlog = match draft.view.backlog(&table.job.id, table.id) {
         None => new,
         // Only the newest is wanted, and this is newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
             let rest: Vec<Reach> = old.rest().map(|rest| rest.reach()).collect();
-            give_up(draft, state, table, &rest, &Reason::Missed)?;
+            record_given_up(draft, state, table, &rest, &Reason::Missed)?;
             new
         }
         Some(old) => {
@@ -137,8 +130,8 @@ pub(super) fn add(
                 all.later.push(stretch);
             }
             if all.later.len() > Backlog::LATER_MAX {
-                give_up(draft, state, table, &[first_of(&all)], &Reason::Missed)?;
-                all = promote(all).expect("there are later stretches");
+                record_given_up(draft, state, table, &[first_part(&all)], &Reason::Missed)?;
+                all = without_first(all).expect("there are later stretches");
             }
             all
         }
@@ -148,15 +141,14 @@ pub(super) fn add(
 }
 
 /// Records that what is left of a backlog is not caught up.
-pub(super) fn give_up(
-    draft: &mut Draft<'_>,
+pub(super) fn record_given_up(
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     rest: &[Reach],
     reason: &Reason,
 ) -> Result<(), Halt> {
-    let parts: Vec<Part> = rest.iter().map(|reach| Part { reach: *reach, reason: reason.clone() }).collect();
-    draft.view.need(skips::needs(table, None, &parts))?;
+    let parts: Vec<SkipPart> = rest.iter().map(|reach| SkipPart { reach: *reach, reason: reason.clone() }).collect();
     // What lies between two stretches has other outcomes, so none of them goes on with the one before.
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
 }
@@ -164,24 +156,23 @@ pub(super) fn give_up(
 /// Starts the run of an occurrence, or those on all nodes, if nothing is in their way. One that is there already is passed
 /// over.
 fn start(
-    draft: &mut Draft<'_>,
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Result<bool, Halt> {
-    draft.view.need(occurrence::keys(draft.view, table, nominal, places))?;
-    if occurrence::there(draft, table, nominal, places).is_some() {
+    if occurrence::existing_run(draft, table, nominal, places).is_some() {
         return Ok(true);
     }
-    let candidates = occurrence::candidates(draft, state, table, nominal, &Actor::CatchUp, places)?;
+    let candidates = occurrence::create_candidates(draft, state, table, nominal, &Actor::CatchUp, places)?;
     let has_ended = |candidate: &Candidate| candidate.admission.is_none();
     let may_start = |candidate: &Candidate| candidate.admission == Some(Admission::Start);
     let has_ended_or_may_start = |candidate| has_ended(candidate) || may_start(candidate);
     if !candidates.iter().all(has_ended_or_may_start) || candidates.iter().any(may_start) && is_crowded(state, places) {
         return Ok(false);
     }
-    for run in occurrence::admit_all(draft, state, table, candidates)? {
+    for run in occurrence::apply_admissions(draft, state, table, candidates)? {
         draft.put_run(run);
     }
     Ok(true)
@@ -203,12 +194,12 @@ fn advance(mut backlog: Backlog, table: &Timetable<'_>, now: Instant) -> Option<
             backlog.position = next;
             Some(backlog)
         }
-        None => promote(backlog),
+        None => without_first(backlog),
     }
 }
 
 /// The backlog without its first stretch; nothing, when it has no other.
-fn promote(mut backlog: Backlog) -> Option<Backlog> {
+fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     if backlog.later.is_empty() {
         return None;
     }
@@ -216,11 +207,11 @@ fn promote(mut backlog: Backlog) -> Option<Backlog> {
     Some(Backlog { from, position: from, to, count, ..backlog })
 }
 
-fn first_of(backlog: &Backlog) -> Reach {
+fn first_part(backlog: &Backlog) -> Reach {
     Reach { from: backlog.position, to: backlog.to }
 }
 
-fn write(draft: &mut Draft<'_>, backlog: Option<Backlog>, key: Key) {
+fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: Key) {
     match backlog {
         Some(backlog) => draft.put(Record::Backlog(Arc::new(backlog))),
         None => draft.delete(key),

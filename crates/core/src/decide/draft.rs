@@ -13,7 +13,7 @@ use crate::record::{Cursor, Identity, JobState, Key, LockName, Record, Run, Sche
 use crate::view::{Halt, View};
 
 /// A unit of work in the making.
-pub(super) struct Draft<'a> {
+pub(super) struct UnitDraft<'a> {
     pub(super) view: &'a View<'a>,
     /// What is written, the latest form of each.
     written: BTreeMap<Key, Change>,
@@ -22,7 +22,7 @@ pub(super) struct Draft<'a> {
     effects: Vec<Effect>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnitDraft<'a> {
     pub(super) fn new(view: &'a View<'a>) -> Self {
         Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
     }
@@ -33,36 +33,36 @@ impl<'a> Draft<'a> {
     }
 
     /// A run as it is now, in the draft or in the store.
-    pub(super) fn run(&self, id: RunId) -> Result<Option<Arc<Run>>, Halt> {
+    pub(super) fn run(&self, id: RunId) -> Option<Arc<Run>> {
         match self.written.get(&Key::Run(id)) {
-            Some(Change::Put(Record::Run(run))) => Ok(Some(Arc::clone(run))),
-            Some(_) => Ok(None),
+            Some(Change::Put(Record::Run(run))) => Some(Arc::clone(run)),
+            Some(_) => None,
             None => self.view.run(id),
         }
     }
 
     /// A job's runs as a set, as they are now.
-    pub(super) fn job_state(&self, job: &JobId) -> Result<JobState, Halt> {
+    pub(super) fn job_state(&self, job: &JobId) -> JobState {
         match self.written.get(&Key::JobState(job.clone())) {
-            Some(Change::Put(Record::JobState(state))) => Ok((**state).clone()),
-            _ => Ok((*self.view.job_state(job)?).clone()),
+            Some(Change::Put(Record::JobState(state))) => (**state).clone(),
+            _ => (*self.view.job_state(job)).clone(),
         }
     }
 
     /// A cursor as it is now.
-    pub(super) fn cursor(&self, job: &JobId, schedule: &ScheduleId) -> Result<Option<Cursor>, Halt> {
+    pub(super) fn cursor(&self, job: &JobId, schedule: &ScheduleId) -> Option<Cursor> {
         match self.written.get(&Key::Cursor(job.clone(), schedule.clone())) {
-            Some(Change::Put(Record::Cursor(cursor))) => Ok(Some((**cursor).clone())),
-            Some(_) => Ok(None),
-            None => Ok(self.view.cursor(job, schedule)?.map(|cursor| (*cursor).clone())),
+            Some(Change::Put(Record::Cursor(cursor))) => Some((**cursor).clone()),
+            Some(_) => None,
+            None => self.view.cursor(job, schedule).map(|cursor| (*cursor).clone()),
         }
     }
 
     /// The latest outcomes as they are now.
-    pub(super) fn identity(&self, job: &JobId, args: &Args) -> Result<Identity, Halt> {
+    pub(super) fn identity(&self, job: &JobId, args: &Args) -> Identity {
         match self.written.get(&Key::Identity(job.clone(), args.clone())) {
-            Some(Change::Put(Record::Identity(identity))) => Ok((**identity).clone()),
-            _ => Ok((*self.view.identity(job, args)?).clone()),
+            Some(Change::Put(Record::Identity(identity))) => (**identity).clone(),
+            _ => (*self.view.identity(job, args)).clone(),
         }
     }
 
@@ -86,24 +86,24 @@ impl<'a> Draft<'a> {
         self.written.insert(key.clone(), Change::Delete(key));
     }
 
-    pub(super) fn take(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
+    pub(super) fn take_lock(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
         self.take.push(Take { lock, holder, ttl });
     }
 
-    pub(super) fn free(&mut self, lock: LockName, holder: RunId) {
+    pub(super) fn release_lock(&mut self, lock: LockName, holder: RunId) {
         self.free.push(Free { lock, holder });
     }
 
     /// Something to be done afterwards that no record owes.
-    pub(super) fn also(&mut self, effect: Effect) {
+    pub(super) fn emit(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    /// The finished unit. A record that is written is compared too: one that the decision has not looked at must not
-    /// be there.
-    pub(super) fn done(self, answer: Answer) -> Result<Done, Halt> {
+    /// The finished unit. The commit compares written records too: one that the decision has not read must not exist.
+    pub(super) fn finish(self, answer: Answer) -> Result<Done, Halt> {
+        self.view.require_loaded()?;
         for key in self.written.keys() {
-            self.view.is_known(key);
+            self.view.compare(key);
         }
         let Self { written, take, free, effects, .. } = self;
         Ok(Done { changes: written.into_values().collect(), take, free, effects, answer })

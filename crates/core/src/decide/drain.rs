@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::NodeId;
 use crate::record::{Node, Record};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: NodeId, on: bool) -> Result<Done, Halt> {
-    let node = view.node(id)?.ok_or(Rejection::NoNode(id))?;
-    let mut draft = Draft::new(view);
+    let node = view.node(id).ok_or(Rejection::NoNode(id))?;
+    let mut draft = UnitDraft::new(view);
     if node.draining == on {
-        return draft.done(Answer::Unchanged);
+        return draft.finish(Answer::Unchanged);
     }
     draft.put(Record::Node(Arc::new(Node { draining: on, ..(*node).clone() })));
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }

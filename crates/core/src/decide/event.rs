@@ -16,20 +16,13 @@ use crate::view::{Halt, View};
 const TTL: Span = Span::from_millis(500);
 
 pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &Command) -> Result<Done, Halt> {
-    let lock = view.lock(once);
-    if let Ok(Some(held)) = &lock
-        && held.holder != holder
-    {
+    if view.lock(once).is_some_and(|held| held.holder != holder) {
         return Ok(unchanged());
     }
-    let mut done = match (lock, super::dispatch(view, command)) {
-        (Err(Halt::Need(keys)), Err(Halt::Need(more))) => {
-            return Err(Halt::Need(keys.into_iter().chain(more).collect()));
-        }
-        (Err(halt), _) => return Err(halt),
-        // The node that has the program has heard it as well.
-        (Ok(_), Err(Halt::Reject(Rejection::RunsElsewhere(_)))) => return Ok(unchanged()),
-        (Ok(_), decided) => decided?,
+    let mut done = match super::dispatch(view, command) {
+        // The node that has the program receives the event as well.
+        Err(Halt::Reject(Rejection::RunsElsewhere(_))) => return Ok(unchanged()),
+        decided => decided?,
     };
     if does_something(&done) {
         done.take.push(Take { lock: once.clone(), holder, ttl: Some(TTL) });

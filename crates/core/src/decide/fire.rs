@@ -1,22 +1,19 @@
 //! An occurrence is due. Whoever comes first claims it: the commit compares the cursor and moves it on, so that each
 //! occurrence gets exactly one outcome, whatever happens to the others who try.
 
-use std::collections::BTreeSet;
-
 use cronhold_schedule::{Instant, Span};
 
 use super::catch_up;
-use super::draft::Draft;
-use super::motion;
+use super::draft::UnitDraft;
 use super::occurrence;
-use super::place;
-use super::skips::{self, Part};
+use super::placement;
+use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
-use crate::ids::{JobId, NodeId, RunId};
-use crate::job::{Lock, Overlap};
+use crate::ids::{JobId, NodeId};
+use crate::job::Lock;
 use crate::policy::catch_up::{GRACE, Plan, Reach};
-use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
+use crate::record::{Actor, Cursor, JobRecord, JobState, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
@@ -33,10 +30,11 @@ pub(super) fn decide(
     nominal: Instant,
     at_start: bool,
 ) -> Result<Done, Halt> {
-    let keys = [Key::Job(id.clone()), Key::JobState(id.clone()), Key::Cursor(id.clone(), schedule.clone()), Key::Pause];
-    view.need(keys)?;
+    let (job, cursor, state) = (view.job(id), view.cursor(id, schedule), view.job_state(id));
+    let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
+    view.require_loaded()?;
     let plan = |next| only(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
-    let (Some(job), Some(cursor)) = (view.job(id)?, view.cursor(id, schedule)?) else { return Ok(plan(None)) };
+    let (Some(job), Some(cursor)) = (job, cursor) else { return Ok(plan(None)) };
     let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
@@ -51,15 +49,15 @@ pub(super) fn decide(
     }
     // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
     let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
-    let claim = Claim::new(view, &job, &table, &cursor)?;
+    let claim = OccurrenceClaim::new(view, &job, &table, &cursor, &state);
     if at_start {
-        return claim.at_start(nominal);
+        return claim.at_start(nominal, is_paused);
     }
     let due = cursor.wake.unwrap_or(nominal);
     if now < due {
         return Ok(plan(Some((nominal, due))));
     }
-    if claim.is_paused()? {
+    if is_paused {
         return Ok(only(Effect::Rest { job: id.clone(), schedule: schedule.clone(), nominal }));
     }
     let is_eligible = view.world.is_eligible(&job.job.nodes);
@@ -76,8 +74,8 @@ pub(super) fn decide(
 }
 
 /// An occurrence that is being claimed.
-struct Claim<'a> {
-    draft: Draft<'a>,
+struct OccurrenceClaim<'a> {
+    draft: UnitDraft<'a>,
     job: &'a JobRecord,
     table: &'a Timetable<'a>,
     state: JobState,
@@ -86,49 +84,49 @@ struct Claim<'a> {
     places: Vec<Option<NodeId>>,
 }
 
-impl<'a> Claim<'a> {
-    fn new(view: &'a View<'a>, job: &'a JobRecord, table: &'a Timetable<'a>, cursor: &Cursor) -> Result<Self, Halt> {
-        let state = (*view.job_state(&job.id)?).clone();
-        let places = place::of_occurrence(view, job);
-        Ok(Self { draft: Draft::new(view), job, table, state, cursor: cursor.clone(), places })
-    }
-
-    fn is_paused(&self) -> Result<bool, Halt> {
-        Ok(self.state.pauses.is_paused() || self.draft.view.pauses()?.is_paused())
+impl<'a> OccurrenceClaim<'a> {
+    fn new(
+        view: &'a View<'a>,
+        job: &'a JobRecord,
+        table: &'a Timetable<'a>,
+        cursor: &Cursor,
+        state: &JobState,
+    ) -> Self {
+        let places = placement::targets_of_occurrence(view, job);
+        Self { draft: UnitDraft::new(view), job, table, state: state.clone(), cursor: cursor.clone(), places }
     }
 
     fn may_claim(&self) -> bool {
-        place::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
+        placement::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
     }
 
     /// A node has started. On a node that may not run the job that is no occurrence, and on others it is none.
-    fn at_start(mut self, nominal: Instant) -> Result<Done, Halt> {
+    fn at_start(mut self, nominal: Instant, is_paused: bool) -> Result<Done, Halt> {
         let me = self.draft.view.stamp.owner.node;
         self.places.retain(|place| place.is_none_or(|node| node == me));
-        let is_known = occurrence::there(&self.draft, self.table, nominal, &self.places).is_some();
+        let is_known = occurrence::existing_run(&self.draft, self.table, nominal, &self.places).is_some();
         if is_known || !self.draft.view.world.is_eligible(&self.job.job.nodes) {
             return Ok(Done::default());
         }
-        if self.is_paused()? {
+        if is_paused {
             return self.skip(nominal, Reason::Paused);
         }
-        self.take(nominal, &Actor::Schedule)?;
-        self.done()
+        self.claim(nominal, &Actor::Schedule)?;
+        self.finish()
     }
 
     fn on_time(mut self, nominal: Instant, actor: &Actor) -> Result<Done, Halt> {
-        self.take(nominal, actor)?;
-        self.done()
+        self.claim(nominal, actor)?;
+        self.finish()
     }
 
     fn skip(mut self, nominal: Instant, reason: Reason) -> Result<Done, Halt> {
-        self.withhold(nominal, reason)?;
-        self.move_on(nominal, None);
-        self.done()
+        self.skip_occurrence(nominal, reason)?;
+        self.advance_cursor(nominal, None);
+        self.finish()
     }
 
-    /// Nobody was there when it was due. Everything that is late is decided in this one commit. It is counted last,
-    /// when nothing has to be asked for any more, because a decision begins again after each question.
+    /// Nobody was there when it was due. Everything that is late is decided in this one commit.
     fn late(mut self, first: Instant) -> Result<Done, Halt> {
         let view = self.draft.view;
         let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
@@ -137,24 +135,14 @@ impl<'a> Claim<'a> {
             // It is the only one there can be, so it is caught up in its own place, by a node that may run it.
             return if is_eligible { self.on_time(first, &Actor::CatchUp) } else { Ok(self.look_again(first)) };
         }
-        let everything = view.pauses()?;
+        let everything = view.pauses();
         let pauses = [&self.state.pauses, &*everything];
-        let split = |reach| skips::parts(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
+        let split = |reach| skips::split_by_pauses(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
         let parts = missed.map(split).unwrap_or_default();
-        let of_backlog = backlog.map(|_| Key::Backlog(self.job.id.clone(), self.table.id.clone()));
-        let of_skips = skips::needs(self.table, self.cursor.streak.as_ref(), &parts);
-        view.need(of_skips.into_iter().chain(of_backlog.clone()).chain(self.needs(live)))?;
-        let has_older = of_backlog.is_some() && view.backlog(&self.job.id, self.table.id)?.is_some();
+        let has_older = backlog.is_some() && view.backlog(&self.job.id, self.table.id).is_some();
         // One that is on time stays for a node that may run it. Beside an older backlog it stays for the next decision:
         // this one has asked often enough.
         let live = live.filter(|_| is_eligible && !has_older);
-        if has_older {
-            view.need(catch_up::needs(view, self.table)?)?;
-        }
-        if let Some(live) = live {
-            self.rehearse(live)?;
-        }
-
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, parts)?;
         let mut newest = missed.map_or(first, |missed| missed.to);
         if let Some(reach) = backlog {
@@ -163,17 +151,10 @@ impl<'a> Claim<'a> {
             newest = reach.to;
         }
         match live {
-            Some(live) => self.take(live, &Actor::Schedule)?,
-            None => self.move_on(newest, None),
+            Some(live) => self.claim(live, &Actor::Schedule)?,
+            None => self.advance_cursor(newest, None),
         }
-        self.done()
-    }
-
-    /// Asks for all that making the run of an occurrence looks at, and makes nothing.
-    fn rehearse(&self, nominal: Instant) -> Result<(), Halt> {
-        let (draft, state, cursor) = (Draft::new(self.draft.view), self.state.clone(), self.cursor.clone());
-        let (job, table, places) = (self.job, self.table, self.places.clone());
-        Claim { draft, job, table, state, cursor, places }.take(nominal, &Actor::Schedule)
+        self.finish()
     }
 
     fn look_again(&self, nominal: Instant) -> Done {
@@ -182,82 +163,54 @@ impl<'a> Claim<'a> {
     }
 
     /// Makes the runs of an occurrence, unless they are there already: a cursor that was set back passes such a one.
-    fn take(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
-        self.draft.view.need(occurrence::keys(self.draft.view, self.table, nominal, &self.places))?;
-        if let Some(id) = occurrence::there(&self.draft, self.table, nominal, &self.places) {
-            let run = self.draft.run(id)?;
-            self.move_on(nominal, run.as_deref());
+    fn claim(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
+        if let Some(id) = occurrence::existing_run(&self.draft, self.table, nominal, &self.places) {
+            let run = self.draft.run(id);
+            self.advance_cursor(nominal, run.as_deref());
             return Ok(());
         }
-        self.draft.view.need(self.needs(None))?;
-        if let Some(host) = self.ran_elsewhere(nominal, actor)? {
-            self.withhold(nominal, Reason::RanOnCronken(host))?;
-            self.move_on(nominal, None);
+        if let Some(host) = self.ran_elsewhere(nominal, actor) {
+            self.skip_occurrence(nominal, Reason::RanOnCronken(host))?;
+            self.advance_cursor(nominal, None);
             return Ok(());
-        }
-        if self.job.job.overlap == Overlap::Replace {
-            motion::need_for_replace(&self.draft, self.others())?;
         }
         let number = self.state.next_number;
         let Self { draft, state, table, places, .. } = self;
-        let candidates = occurrence::candidates(draft, state, table, nominal, actor, places)?;
-        if let Some(reason) = occurrence::ruled_out(&candidates) {
+        let candidates = occurrence::create_candidates(draft, state, table, nominal, actor, places)?;
+        if let Some(reason) = occurrence::common_skip_reason(&candidates) {
             // The numbers are not used: skips take theirs when they are records of their own.
             self.state.next_number = number;
-            self.withhold(nominal, reason)?;
-            self.move_on(nominal, None);
+            self.skip_occurrence(nominal, reason)?;
+            self.advance_cursor(nominal, None);
             return Ok(());
         }
-        let runs = occurrence::admit_all(draft, state, table, candidates)?;
+        let runs = occurrence::apply_admissions(draft, state, table, candidates)?;
         self.cursor.streak = None;
         // A schedule that counts from the previous run counts from one of them, this node's if it has one.
-        self.move_on(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
+        self.advance_cursor(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
         runs.into_iter().for_each(|run| self.draft.put_run(run));
         Ok(())
     }
 
     /// Where a node of another kind has run the occurrence, if one has: it takes no part in cursors, and the lock of a run
     /// that is over already says nothing. Such nodes know no starts of nodes, and catch nothing up.
-    fn ran_elsewhere(&self, nominal: Instant, actor: &Actor) -> Result<Option<String>, Halt> {
-        if self.foreign_run().is_none() || self.cursor.at_start || *actor != Actor::Schedule {
-            return Ok(None);
+    /// Without a lock, nodes of every kind run the job for themselves.
+    fn ran_elsewhere(&self, nominal: Instant, actor: &Actor) -> Option<String> {
+        let may_have_run = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
+        if !may_have_run || self.cursor.at_start || *actor != Actor::Schedule {
+            return None;
         }
-        let run = self.draft.view.foreign_run(&self.job.id)?;
-        Ok(run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone()))
+        let run = self.draft.view.foreign_run(&self.job.id);
+        run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone())
     }
 
-    /// What tells whether a node of another kind was faster. Without a lock everybody runs a job for themselves.
-    fn foreign_run(&self) -> Option<Key> {
-        let is_asked = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
-        is_asked.then(|| Key::Foreign(self.job.id.clone()))
-    }
-
-    /// What starts may look at: the lock, who else has run it, those whose place they may take, and whether they are there already.
-    fn needs(&self, nominal: Option<Instant>) -> BTreeSet<Key> {
-        let mut keys: BTreeSet<Key> =
-            LockName::of(&self.job.id, &self.job.job.lock).map(Key::Lock).into_iter().collect();
-        keys.extend(self.foreign_run());
-        if self.job.job.overlap == Overlap::Replace {
-            keys.extend(self.others().map(Key::Run));
-        }
-        let view = self.draft.view;
-        keys.extend(nominal.into_iter().flat_map(|nominal| occurrence::keys(view, self.table, nominal, &self.places)));
-        keys
-    }
-
-    /// All runs of the job that have not ended, but for those that wait for a time of their own.
-    fn others(&self) -> impl Iterator<Item = RunId> + Clone {
-        let active = self.state.active.iter().map(|active| active.run);
-        active.chain(self.state.queue.iter().map(|queued| queued.run))
-    }
-
-    fn withhold(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
-        let part = Part { reach: Reach { from: nominal, to: nominal }, reason };
+    fn skip_occurrence(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
+        let part = SkipPart { reach: Reach { from: nominal, to: nominal }, reason };
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 
     /// The occurrence has its outcome; the cursor stands at the next.
-    fn move_on(&mut self, nominal: Instant, run: Option<&Run>) {
+    fn advance_cursor(&mut self, nominal: Instant, run: Option<&Run>) {
         let cursor = &mut self.cursor;
         cursor.last = Some(cursor.last.map_or(nominal, |last| last.max(nominal)));
         cursor.next = if self.table.counts_from_previous() {
@@ -271,13 +224,13 @@ impl<'a> Claim<'a> {
         cursor.zones = self.draft.view.world.zones_version.clone();
     }
 
-    fn done(self) -> Result<Done, Halt> {
+    fn finish(self) -> Result<Done, Halt> {
         let Self { mut draft, job, state, cursor, .. } = self;
-        if state != *draft.view.job_state(&job.id)? {
+        if state != *draft.view.job_state(&job.id) {
             draft.put_state(state);
         }
         draft.put_cursor(cursor);
-        draft.done(Answer::Done)
+        draft.finish(Answer::Done)
     }
 }
 

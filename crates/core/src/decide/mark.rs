@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
-use super::ending;
-use super::motion;
+use super::draft::UnitDraft;
+use super::finish_run;
+use super::run_lifecycle;
 use crate::decision::{Answer, Done};
 use crate::ids::RunId;
 use crate::record::{Record, Run};
@@ -13,36 +13,35 @@ use crate::run::{Cause, Operation, Reason, State};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result<Done, Halt> {
-    let run = motion::addressed(view, id)?;
+    let run = run_lifecycle::find_run(view, id)?;
     let reason = Reason::ByOperator(why.to_owned());
     let mut marked: Run = (*run).clone();
     let cause = Cause::By(Operation::Mark(to));
-    motion::enter(&mut marked, cause, view.stamp.at, view.stamp.actor.clone(), &reason.to_string())?;
+    run_lifecycle::enter_state(&mut marked, cause, view.stamp.at, view.stamp.actor.clone(), &reason.to_string())?;
     marked.reason = Some(reason);
 
-    ending::need_for_end(view, &run)?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
-    let job = view.job(&run.job)?;
+    let mut draft = UnitDraft::new(view);
+    let mut state = draft.job_state(&run.job);
+    let job = view.job(&run.job);
     if let Some(kept) = state.kept.of(run.state) {
         *kept = kept.saturating_sub(1);
     }
-    ending::count(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
-    let mut identity = draft.identity(&run.job, &run.args)?;
+    finish_run::count_finished(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
+    let mut identity = draft.identity(&run.job, &run.args);
     if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
         // The outcome before it is not known any more.
         identity.set(run.state, None);
         draft.put(Record::Identity(Arc::new(identity)));
     }
-    ending::note(&mut draft, &marked)?;
+    finish_run::record_outcome(&mut draft, &marked);
     draft.put_run(marked);
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::testing::{Bench, play};
+    use crate::decide::testing::{DecisionBench, play};
     use crate::record::Record;
     use crate::run::State;
 
@@ -112,7 +111,7 @@ mod tests {
         );
     }
 
-    fn outcomes(bench: &Bench) -> String {
+    fn outcomes(bench: &DecisionBench) -> String {
         let identity = bench.records.values().find_map(|stored| match &stored.record {
             Record::Identity(identity) => Some(identity),
             _ => None,

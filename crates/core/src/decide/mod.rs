@@ -1,26 +1,25 @@
 //! Decisions: one file for each command. A decision is a function of what it was shown; it is made again when the
 //! world has moved on before it could be committed.
 //!
-//! [`motion`] has what several of them do to a run: be born, be started, be stopped; [`admit`] says whether it may start
-//! beside others, [`place`] on which node, and [`ending`] has what its end means. [`draft`] is the unit of work while it
+//! [`run_lifecycle`] has what several of them do to a run: be born, be started, be stopped; [`admission`] says whether it may start
+//! beside others, [`placement`] on which node, and [`finish_run`] has what its end means. [`draft`] is the unit of work while it
 //! is being written. [`timetable`] is one schedule that can be asked for its occurrences, [`occurrence`] makes the runs
 //! of one of them, and [`skips`] records those that do not run.
 
-mod admit;
+mod admission;
 mod bind;
 mod catch_up;
+mod conditions;
 mod draft;
 mod drain;
-mod ending;
 mod event;
+mod finish_run;
 mod fire;
-mod gate;
-mod hold;
 mod mark;
-mod motion;
+mod node_lock;
 mod occurrence;
 mod pause;
-mod place;
+mod placement;
 mod prune;
 mod put_job;
 mod reap;
@@ -31,6 +30,7 @@ mod rerun;
 mod resume;
 mod retire;
 mod run;
+mod run_lifecycle;
 mod signal;
 mod skip;
 mod skips;
@@ -48,16 +48,20 @@ use crate::command::Command;
 use crate::decision::{Decision, Done};
 use crate::view::{Halt, View};
 
-pub use motion::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
-pub use place::NODES_MAX;
+pub use placement::NODES_MAX;
+pub use run_lifecycle::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
 
-/// Decides about a command.
+/// Decides about a command. The result of a pass that lacked records is discarded: whatever it was, it is
+/// [`Decision::Need`] with all the records that the pass lacked.
 pub fn decide(view: &View<'_>, command: &Command) -> Decision {
     let decided = dispatch(view, command);
+    if !view.is_complete() {
+        return Decision::Need(view.missing());
+    }
     match decided {
         Ok(done) => Decision::Done(done),
-        Err(Halt::Need(keys)) => Decision::Need(keys),
         Err(Halt::Reject(rejection)) => Decision::Reject(rejection),
+        Err(Halt::MissingRecords) => unreachable!("a view that lacks records is not complete"),
     }
 }
 
@@ -81,8 +85,8 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
         Command::Rerun { run, id, anew } => rerun::decide(view, *run, *id, *anew),
         Command::Reap { run, beat } => reap::decide(view, *run, *beat),
         Command::Drain { node, on } => drain::decide(view, *node, *on),
-        Command::Hold { lock, holder, ttl } => hold::decide(view, lock, *holder, *ttl),
-        Command::LetGo { lock, holder } => Ok(hold::let_go(lock, *holder)),
+        Command::Hold { lock, holder, ttl } => node_lock::acquire(view, lock, *holder, *ttl),
+        Command::LetGo { lock, holder } => Ok(node_lock::release(lock, *holder)),
         Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
         Command::Prune { job, runs } => prune::decide(view, job, runs),
     }

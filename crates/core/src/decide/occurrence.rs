@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use cronhold_schedule::Instant;
 
-use super::admit;
-use super::draft::Draft;
-use super::gate::{self, Gate};
-use super::motion;
-use super::place::{self, NODES_MAX};
+use super::admission;
+use super::conditions::{self, ConditionResult};
+use super::draft::UnitDraft;
+use super::placement::{self, NODES_MAX};
+use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::{JobUid, NodeId, RunId};
 use crate::policy::overlap::Admission;
@@ -49,34 +49,32 @@ fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Optio
     all.into_iter().map(|place| table.run_id(nominal, place)).collect()
 }
 
-/// What making the runs of an occurrence looks at, when there may be many. One alone is taken to be absent unasked.
-pub(super) fn keys(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> Vec<Key> {
-    if !table.job.job.nodes.is_each() {
-        return Vec::new();
-    }
-    ids(view, table, nominal, places).into_iter().map(Key::Run).collect()
-}
-
 /// A run that the occurrence has already. Nodes that came later do not get one of their own then: the occurrence is
-/// claimed as a whole.
-pub(super) fn there(
-    draft: &Draft<'_>,
+/// claimed as a whole. A single run is assumed to be absent, because almost always it is; where there may be many, any of
+/// which would fail the commit, they are loaded.
+pub(super) fn existing_run(
+    draft: &UnitDraft<'_>,
     table: &Timetable<'_>,
     nominal: Instant,
     places: &[Option<NodeId>],
 ) -> Option<RunId> {
-    ids(draft.view, table, nominal, places).into_iter().find(|id| draft.view.is_known(&Key::Run(*id)))
+    let view = draft.view;
+    let is_there = |id: &RunId| match table.job.job.nodes.is_each() {
+        true => view.run(*id).is_some(),
+        false => view.assume_absent_unless_loaded(&Key::Run(*id)).is_some(),
+    };
+    ids(view, table, nominal, places).into_iter().find(is_there)
 }
 
 /// Whether the occurrence has a run already.
-pub(super) fn is_known(draft: &Draft<'_>, table: &Timetable<'_>, nominal: Instant) -> bool {
-    there(draft, table, nominal, &place::of_occurrence(draft.view, table.job)).is_some()
+pub(super) fn has_run(draft: &UnitDraft<'_>, table: &Timetable<'_>, nominal: Instant) -> bool {
+    existing_run(draft, table, nominal, &placement::targets_of_occurrence(draft.view, table.job)).is_some()
 }
 
 /// Makes a run for each place and asks whether it may start. Nothing is decided about the others before all are asked, so
 /// that none of them is in the way of another.
-pub(super) fn candidates(
-    draft: &mut Draft<'_>,
+pub(super) fn create_candidates(
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     nominal: Instant,
@@ -85,10 +83,10 @@ pub(super) fn candidates(
 ) -> Result<Vec<Candidate>, Halt> {
     let mut found = Vec::with_capacity(places.len());
     for place in places {
-        let run = table.bear(draft, state, nominal, actor.clone(), *place)?;
+        let run = table.create_run(draft, state, nominal, actor.clone(), *place)?;
         let admission = match run.state.is_finished() {
             true => None,
-            false => Some(admission(draft, &run, state, table)?),
+            false => Some(admission_with_conditions(draft, &run, state, table)),
         };
         found.push(Candidate { run, admission });
     }
@@ -96,21 +94,21 @@ pub(super) fn candidates(
 }
 
 /// Whether a run may start; conditions that rule it out count as well, so that such skips too are a few records.
-fn admission(draft: &Draft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Result<Admission, Halt> {
+fn admission_with_conditions(draft: &UnitDraft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Admission {
     let job = table.job;
-    let admission = admit::admission(draft, run, state, job, true)?;
+    let admission = admission::admission_of(draft, run, state, job, true);
     if admission == Admission::Start
-        && place::is_here(draft.view, run)
+        && placement::is_for_this_node(draft.view, run)
         && !job.job.conditions.is_empty()
-        && let Gate::Skip(reason) = gate::check(draft, run, state, job)?
+        && let ConditionResult::Skip(reason) = conditions::evaluate(draft, run, state, job)
     {
-        return Ok(Admission::Skip(reason));
+        return Admission::Skip(reason);
     }
-    Ok(admission)
+    admission
 }
 
 /// The one reason for which none of them runs. Then the occurrence is skipped as a whole.
-pub(super) fn ruled_out(candidates: &[Candidate]) -> Option<Reason> {
+pub(super) fn common_skip_reason(candidates: &[Candidate]) -> Option<Reason> {
     let reason = |candidate: &Candidate| match &candidate.admission {
         Some(Admission::Skip(reason)) => Some(reason.clone()),
         _ => None,
@@ -121,8 +119,8 @@ pub(super) fn ruled_out(candidates: &[Candidate]) -> Option<Reason> {
 }
 
 /// Lets the runs go their ways, and answers with what they have become.
-pub(super) fn admit_all(
-    draft: &mut Draft<'_>,
+pub(super) fn apply_admissions(
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     candidates: Vec<Candidate>,
@@ -130,7 +128,7 @@ pub(super) fn admit_all(
     let mut runs = Vec::with_capacity(candidates.len());
     for Candidate { run, admission } in candidates {
         runs.push(match admission {
-            Some(admission) => motion::admit_run(draft, run, state, table.job, admission)?,
+            Some(admission) => run_lifecycle::apply_admission(draft, run, state, table.job, admission)?,
             None => run,
         });
     }

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
-use crate::record::{Actor, Key, Pause, Pauses, Record};
+use crate::record::{Actor, Pause, Pauses, Record};
 use crate::view::{Halt, View};
 
 /// Decides about a pause of a job, or of everything.
 pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<Done, Halt> {
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     match job {
         Some(id) => {
-            view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
-            view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
-            let mut state = draft.job_state(id)?;
+            let (job, mut state) = (view.job(id), draft.job_state(id));
+            if job.is_none() {
+                return Err(Rejection::NoJob(id.clone()).into());
+            }
             if state.pauses.is_paused() {
                 return Err(Rejection::Paused(Some(id.clone())).into());
             }
@@ -26,7 +27,7 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<
             draft.put_state(state);
         }
         None => {
-            let mut pauses = (*view.pauses()?).clone();
+            let mut pauses = (*view.pauses()).clone();
             if pauses.is_paused() {
                 return Err(Rejection::Paused(None).into());
             }
@@ -34,7 +35,7 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<
             draft.put(Record::Pause(Arc::new(pauses)));
         }
     }
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// A pause begins.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
@@ -13,22 +13,16 @@ use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Done, Halt> {
     let runs: BTreeSet<RunId> = runs.iter().take(TRIM_MAX).copied().collect();
-    let keys = runs.iter().map(|run| Key::Run(*run));
-    view.need(keys.chain([Key::JobState(job.clone())]))?;
-    let mut finished: Vec<Arc<Run>> = Vec::new();
-    for id in runs {
-        finished.extend(view.run(id)?.filter(|run| run.job == *job && run.state.is_finished()));
-    }
-    view.need(finished.iter().filter_map(|run| run.retried_by).map(Key::Run))?;
-
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(job)?;
+    let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
+    let finished: Vec<Arc<Run>> = runs.into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
+    let mut draft = UnitDraft::new(view);
+    let mut state = draft.job_state(job);
     let before = state.clone();
     let newest = finished.iter().map(|run| run.nominal).max();
     for run in finished {
         // A span is as young as its last occurrence, and one that still grows must not go.
         let is_young = run.span.is_some_and(|span| newest.is_none_or(|newest| span.to >= newest));
-        if is_young || is_tried_again(view, &run)? {
+        if is_young || is_tried_again(view, &run) {
             continue;
         }
         if let Some(kept) = state.kept.of(run.state) {
@@ -37,16 +31,15 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
         draft.delete(Key::Run(run.id));
     }
     if state == before {
-        return draft.done(Answer::Unchanged);
+        return draft.finish(Answer::Unchanged);
     }
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Whether the retry of a run is still to come or on its way.
-fn is_tried_again(view: &View<'_>, run: &Run) -> Result<bool, Halt> {
-    let Some(retry) = run.retried_by else { return Ok(false) };
-    Ok(view.run(retry)?.is_some_and(|retry| !retry.state.is_finished()))
+fn is_tried_again(view: &View<'_>, run: &Run) -> bool {
+    run.retried_by.and_then(|retry| view.run(retry)).is_some_and(|retry| !retry.state.is_finished())
 }
 
 #[cfg(test)]

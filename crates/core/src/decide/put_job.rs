@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::draft::Draft;
-use super::retire::{self, Retiring};
+use super::draft::UnitDraft;
+use super::retire::RetiringSchedules;
 use super::timetable::Timetable;
 use super::{pause, resume};
 use crate::command::Provided;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
-use crate::record::{Cursor, JobRecord, JobState, Key, LockName, Record, ScheduleId, Source};
+use crate::record::{Cursor, JobRecord, JobState, LockName, Record, ScheduleId, Source};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
@@ -30,8 +30,9 @@ pub(super) fn decide(
     uid: JobUid,
     provided: Provided,
 ) -> Result<Done, Halt> {
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
-    let old = view.job(id)?;
+    let mut draft = UnitDraft::new(view);
+    let (old, mut state) = (view.job(id), draft.job_state(id));
+    view.require_loaded()?;
     check(id, old.as_deref(), provided)?;
     let zone: Arc<str> = view.world.zone.name().into();
     if let Some(old) = &old {
@@ -50,19 +51,15 @@ pub(super) fn decide(
     check_lock(id, job)?;
     let tables = tables(view, &new)?;
 
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(id)?;
     let before = state.clone();
     if let Some(old) = &old {
-        let of_both = old.schedules().chain(new.schedules()).flat_map(|(schedule, _)| retire::keys(&new, schedule));
-        view.need(of_both.chain([Key::Pause]).collect::<BTreeSet<Key>>())?;
         let counts = |id: &ScheduleId| new.schedule(id).is_some_and(|schedule| schedule.enabled);
         let leaving = old.schedules().map(|(schedule, _)| schedule).filter(|schedule| !counts(schedule));
-        Retiring::new(&draft, old, leaving)?.retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
+        RetiringSchedules::new(&draft, old, leaving).retire(&mut draft, &mut state, &Reason::ScheduleRemoved)?;
     }
     for table in tables.iter().filter(|table| table.schedule.enabled) {
         let cursor = match &old {
-            Some(_) => view.cursor(id, table.id)?,
+            Some(_) => view.cursor(id, table.id),
             None => None,
         };
         let since = state.floor.map_or(view.stamp.at, |floor| floor.max(view.stamp.at));
@@ -81,7 +78,7 @@ pub(super) fn decide(
     }
     drop(tables);
     draft.put(Record::Job(Arc::new(new)));
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Whether what is there is what whoever asks thinks that there is.

@@ -3,21 +3,19 @@
 
 use cronhold_schedule::Instant;
 
-use super::ending;
 use super::report;
 use crate::decision::{Answer, Done};
 use crate::ids::RunId;
-use crate::record::{Key, Owner};
+use crate::record::Owner;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, beat: Instant) -> Result<Done, Halt> {
     let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
-    let Some(run) = view.run(id)? else { return Ok(nothing) };
+    let Some(run) = view.run(id) else { return Ok(nothing) };
     // Whoever asks is there, so its own runs are not lost.
     let is_other = |owner: &Owner| run.state.has_program() && owner.node != view.stamp.owner.node;
     let Some(owner) = run.owner.filter(is_other) else { return Ok(nothing) };
-    view.need([Key::Node(owner.node)].into_iter().chain(ending::keys_for_end(&run)))?;
-    let node = view.node(owner.node)?;
+    let node = view.node(owner.node);
     if node.is_some_and(|node| node.beat != beat) {
         return Ok(nothing);
     }

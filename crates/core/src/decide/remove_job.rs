@@ -1,8 +1,8 @@
 //! A job is removed. Its runs stay for as long as they are kept, its numbers go on should it return, and whatever of it
 //! still waits does not start.
 
-use super::draft::Draft;
-use super::retire::Retiring;
+use super::draft::UnitDraft;
+use super::retire::RetiringSchedules;
 use super::{put_job, resume};
 use crate::command::Provided;
 use crate::decision::{Answer, Done, Rejection};
@@ -13,16 +13,16 @@ use crate::view::{Halt, View};
 
 /// Decides about the removal of a job.
 pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone()), Key::Pause])?;
-    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    let mut draft = UnitDraft::new(view);
+    let (job, mut state) = (view.job(id), draft.job_state(id));
+    view.require_loaded()?;
+    let job = job.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     if !job.source.is_open_to(source) {
         return Err(Rejection::OtherSource { job: id.clone(), source_of_job: job.source.clone() }.into());
     }
     put_job::check(id, Some(&job), provided)?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(id)?;
     let before = state.clone();
-    let retiring = Retiring::new(&draft, &job, job.schedules().map(|(schedule, _)| schedule))?;
+    let retiring = RetiringSchedules::new(&draft, &job, job.schedules().map(|(schedule, _)| schedule));
     retiring.retire(&mut draft, &mut state, &Reason::JobRemoved)?;
     resume::end(&mut state.pauses, view.stamp.at);
     resume::wake_all(&mut draft, &state);
@@ -30,7 +30,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Pro
         draft.put_state(state);
     }
     draft.delete(Key::Job(id.clone()));
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 #[cfg(test)]

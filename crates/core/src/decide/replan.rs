@@ -1,22 +1,19 @@
 //! The next occurrences of a job are computed again, because zone data or calendars are others now, or because a clock
 //! that was wrong has moved a cursor too far ahead. What has its run already does not get another.
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
-use crate::record::Key;
 use crate::view::{Halt, View};
 
 /// Decides about the next occurrences of a job.
 pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Done, Halt> {
-    view.need([Key::Job(id.clone())])?;
-    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
-    view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
-    let mut draft = Draft::new(view);
+    let job = view.job(id).ok_or_else(|| Rejection::NoJob(id.clone()))?;
+    let mut draft = UnitDraft::new(view);
     let mut is_changed = false;
     for (schedule, definition) in job.schedules() {
-        let Some(cursor) = view.cursor(id, schedule)? else { continue };
+        let Some(cursor) = view.cursor(id, schedule) else { continue };
         // A node with older zone data does not undo what one with newer data has computed, and a schedule that cannot
         // be asked here keeps what it has.
         let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { continue };
@@ -29,7 +26,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Do
             draft.put_cursor(fresh);
         }
     }
-    draft.done(if is_changed { Answer::Done } else { Answer::Unchanged })
+    draft.finish(if is_changed { Answer::Done } else { Answer::Unchanged })
 }
 
 #[cfg(test)]

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
-use super::ending;
-use super::motion;
+use super::draft::UnitDraft;
+use super::finish_run;
+use super::run_lifecycle;
 use crate::command::{Report, Verdict};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, Run, Transition};
+use crate::record::{Actor, Run, Transition, TransitionKind};
 use crate::run::{self, Cause, Reason, State};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done, Halt> {
     let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
-    let Some(run) = view.run(id)? else { return Ok(nothing) };
+    let Some(run) = view.run(id) else { return Ok(nothing) };
     if run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
         return Ok(nothing);
     }
@@ -40,34 +40,29 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
 /// The run was declared over while its program went on. One that had to be alone, or was told to end, must end now; any
 /// other may go on, and how it ended is noted on the run, which stays as it is.
 fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> {
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     match report {
         Report::Launched if run.terms.lease.is_some() || run.ending.is_some() => {
-            draft.also(Effect::Stop { run: Arc::clone(run) });
+            draft.emit(Effect::Stop { run: Arc::clone(run) });
         }
-        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(is_late_note) => {
+        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(Transition::is_late_result) => {
             let mut after = (**run).clone();
             let how = match (&verdict.reason, verdict.success) {
                 (Some(reason), _) => reason.to_string(),
                 (None, true) => "success".to_owned(),
                 (None, false) => "failure".to_owned(),
             };
-            let message = format!("{LATE_NOTE}{how}");
-            let actor = Actor::Program;
-            after.log.push(Transition { at: draft.at(), state: run.state, actor, message });
+            after.log.push(Transition {
+                message: format!("its program ended later: {how}"),
+                kind: TransitionKind::LateResult,
+                ..Transition::entered(draft.at(), run.state, Actor::Program)
+            });
             draft.put_run(after);
-            return draft.done(Answer::Done);
+            return draft.finish(Answer::Done);
         }
         _ => {}
     }
-    draft.done(Answer::Unchanged)
-}
-
-/// How a note begins that tells how a program ended whose run was over before.
-const LATE_NOTE: &str = "its program ended later: ";
-
-fn is_late_note(entry: &Transition) -> bool {
-    entry.message.starts_with(LATE_NOTE)
+    draft.finish(Answer::Unchanged)
 }
 
 /// Whether a run is over because nobody knew what became of its program.
@@ -77,39 +72,39 @@ fn is_lost(run: &Run) -> bool {
 
 /// The lock could not be renewed, and someone else may have it by now.
 fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     // What ends anyway, or has no lock, has nothing to lose.
     if run.ending.is_some() || run.state == State::Stopping || run.lock.is_none() {
-        return draft.done(Answer::Unchanged);
+        return draft.finish(Answer::Unchanged);
     }
     let mut after = run.clone();
-    motion::curtail(&draft, &mut after, Cause::Curtailed, Reason::LockLost, view.stamp.actor.clone())?;
+    run_lifecycle::request_stop(&draft, &mut after, Cause::Curtailed, Reason::LockLost, view.stamp.actor.clone())?;
     draft.put_run(after);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// The program is there. A node that finds it in a later life owns it from then on.
 fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let now = view.stamp.at;
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     let mut after = (**run).clone();
     after.owner = Some(view.stamp.owner);
     match run::next(run.state, Cause::Launched) {
         Ok(run::Effect::Enter(_)) => {
-            motion::enter(&mut after, Cause::Launched, now, view.stamp.actor.clone(), "")?;
+            run_lifecycle::enter_state(&mut after, Cause::Launched, now, view.stamp.actor.clone(), "")?;
             let timeout = after.terms.timeout.map(|timeout| now.plus(timeout));
             after.due = [timeout, after.terms.stop_at].into_iter().flatten().min();
         }
         // A stop that came before the program finds it only now.
-        Ok(_) if after.owner == run.owner => draft.also(Effect::Stop { run: Arc::clone(run) }),
+        Ok(_) if after.owner == run.owner => draft.emit(Effect::Stop { run: Arc::clone(run) }),
         // The new owner owes the stop by what is written.
         Ok(_) | Err(_) => {}
     }
     if after == **run {
-        return draft.done(Answer::Unchanged);
+        return draft.finish(Answer::Unchanged);
     }
     draft.put_run(after);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// The program has ended. What it was told says why, what it answered says how.
@@ -138,13 +133,12 @@ fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
 }
 
 fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>, actor: Actor) -> Result<Done, Halt> {
-    ending::need_for_end(view, run)?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
-    let run = ending::end_by(&mut draft, run.clone(), &mut state, cause, reason, actor)?;
+    let mut draft = UnitDraft::new(view);
+    let mut state = draft.job_state(&run.job);
+    let run = finish_run::finish_as(&mut draft, run.clone(), &mut state, cause, reason, actor)?;
     draft.put_run(run);
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 #[cfg(test)]

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::Draft;
-use super::motion::{self, Birth};
-use super::place;
+use super::draft::UnitDraft;
+use super::placement;
 use super::run::{close, once, release};
+use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
 use crate::decision::{Done, Rejection};
 use crate::ids::RunId;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{JobState, Key, Run, Terms, Transition};
+use crate::record::{JobState, Run, Terms, Transition};
 use crate::run::{self, Cause, Operation, State};
 use crate::view::{Halt, View};
 
@@ -20,39 +20,38 @@ pub(super) fn decide(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Resul
 }
 
 fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
-    let old = motion::addressed(view, of)?;
+    let old = run_lifecycle::find_run(view, of)?;
     run::next(old.state, Cause::By(Operation::Rerun))?;
-    view.need([Key::Job(old.job.clone()), Key::JobState(old.job.clone())])?;
-    let job = view.job(&old.job)?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&old.job)?;
+    let mut draft = UnitDraft::new(view);
+    let (job, mut state) = (view.job(&old.job), draft.job_state(&old.job));
+    view.require_loaded()?;
     // A run that could not be bound has nothing that could be done as it was.
     if anew || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
         let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let args = Args::bind(&job.job.params, &given, &BTreeMap::new())?;
-        let (target, actor) = (place::of_rerun(view, &job, &old)?, view.stamp.actor.clone());
-        let birth = Birth { id, job: &job, schedule: None, nominal: old.nominal, args, target, actor };
-        let mut run = motion::bear(&mut draft, &mut state, birth)?;
+        let (target, actor) = (placement::target_of_rerun(view, &job, &old)?, view.stamp.actor.clone());
+        let new_run = NewRun { id, job: &job, schedule: None, nominal: old.nominal, args, target, actor };
+        let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
         run.rerun_of = Some(of);
         return release(draft, run, state, &job);
     }
     let job = job.filter(|job| job.uid == old.uid);
     let mut run = copy(view, &old, id, &mut state);
     if let Some(job) = &job {
-        run.target = place::of_rerun(view, job, &old)?;
+        run.target = placement::target_of_rerun(view, job, &old)?;
     }
     match job {
         Some(job) => release(draft, run, state, &job),
         // The job is gone, and its rules with it; but a lock is a promise to others.
         None => {
-            place::refuse_elsewhere(view, &run, None)?;
-            motion::refuse_if_locked(&draft, &run)?;
+            placement::reject_elsewhere(view, &run, None)?;
+            run_lifecycle::reject_if_locked(&draft, &run)?;
             if state.active.len() >= JobState::ACTIVE_MAX {
                 return Err(Rejection::TooManyActive(run.job).into());
             }
             let actor = view.stamp.actor.clone();
-            let run = motion::start(&mut draft, run, &mut state, Cause::Ready, actor)?;
+            let run = run_lifecycle::start_run(&mut draft, run, &mut state, Cause::Ready, actor)?;
             close(draft, run, state)
         }
     }
@@ -70,7 +69,7 @@ fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
         work: old.work.clone(),
         lock: old.lock.clone(),
         terms: Terms { stop_at: None, lease, ..old.terms.clone() },
-        log: vec![Transition { at: view.stamp.at, state: State::Waiting, actor, message: String::new() }],
+        log: vec![Transition::entered(view.stamp.at, State::Waiting, actor)],
         ..Run::blank(id, state.take_number(), old.job.clone(), old.uid, old.nominal)
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::draft::Draft;
+use super::draft::UnitDraft;
 use crate::decision::{Answer, Done, Effect, Rejection};
 use crate::ids::JobId;
 use crate::policy::catch_up::GRACE;
-use crate::record::{JobState, Key, Pauses, Record};
+use crate::record::{JobState, Pauses, Record};
 use crate::view::{Halt, View};
 
 /// Decides about the end of a pause of a job, or of everything.
@@ -21,36 +21,35 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt>
 }
 
 fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
-    view.need([Key::Job(id.clone()), Key::JobState(id.clone())])?;
-    let job = view.job(id)?.ok_or_else(|| Rejection::NoJob(id.clone()))?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(id)?;
+    let mut draft = UnitDraft::new(view);
+    let (job, mut state) = (view.job(id), draft.job_state(id));
+    view.require_loaded()?;
+    let job = job.ok_or_else(|| Rejection::NoJob(id.clone()))?;
     if !state.pauses.is_paused() {
         return Err(Rejection::NotPaused(Some(id.clone())).into());
     }
-    view.need(job.schedules().map(|(schedule, _)| Key::Cursor(id.clone(), schedule.clone())))?;
     for (schedule, _) in job.schedules() {
-        if let Some(cursor) = view.cursor(id, schedule)?.filter(|cursor| cursor.next.is_some()) {
+        if let Some(cursor) = view.cursor(id, schedule).filter(|cursor| cursor.next.is_some()) {
             let next = cursor.next.zip(cursor.wake);
-            draft.also(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
+            draft.emit(Effect::Plan { job: id.clone(), schedule: schedule.clone(), next });
         }
     }
     end(&mut state.pauses, view.stamp.at);
     wake_all(&mut draft, &state);
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Nodes look at everything that rested when they see this record changed; it would be too much for one decision.
 fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
-    let mut pauses = (*view.pauses()?).clone();
+    let mut pauses = (*view.pauses()).clone();
     if !pauses.is_paused() {
         return Err(Rejection::NotPaused(None).into());
     }
     end(&mut pauses, view.stamp.at);
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     draft.put(Record::Pause(Arc::new(pauses)));
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// The pause that holds is over, and is remembered as the last. One that began as soon as the one before it had ended
@@ -63,12 +62,12 @@ pub(super) fn end(pauses: &mut Pauses, now: Instant) {
 }
 
 /// Asks for a look at everything that may wait: those in the queue, and retries, which count as active.
-pub(super) fn wake_all(draft: &mut Draft<'_>, state: &JobState) {
+pub(super) fn wake_all(draft: &mut UnitDraft<'_>, state: &JobState) {
     let at = Some(draft.at());
     let waiting = state.queued();
     let retries = state.active.iter().map(|active| active.run).filter(|run| !state.is_queued(*run));
     for run in waiting.chain(retries) {
-        draft.also(Effect::Wake { run, at });
+        draft.emit(Effect::Wake { run, at });
     }
 }
 

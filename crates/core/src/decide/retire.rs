@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::catch_up;
-use super::draft::Draft;
-use super::skips::{self, Part};
+use super::draft::UnitDraft;
+use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::policy::catch_up::Reach;
 use crate::record::{Backlog, Cursor, JobRecord, JobState, Key, Pauses, ScheduleId};
@@ -13,44 +13,41 @@ use crate::run::Reason;
 use crate::view::Halt;
 
 /// Schedules of a job that retire.
-pub(super) struct Retiring<'a> {
+pub(super) struct RetiringSchedules<'a> {
     job: &'a JobRecord,
-    leaving: Vec<Leaving<'a>>,
+    leaving: Vec<RetiringSchedule<'a>>,
     everything: Arc<Pauses>,
 }
 
 /// One of them, and what is there of it.
-struct Leaving<'a> {
+struct RetiringSchedule<'a> {
     schedule: &'a ScheduleId,
     cursor: Option<Arc<Cursor>>,
     backlog: Option<Arc<Backlog>>,
 }
 
-impl<'a> Retiring<'a> {
+impl<'a> RetiringSchedules<'a> {
     /// Looks at what is there of them.
     pub(super) fn new(
-        draft: &Draft<'_>,
+        draft: &UnitDraft<'_>,
         job: &'a JobRecord,
         schedules: impl Iterator<Item = &'a ScheduleId>,
-    ) -> Result<Self, Halt> {
-        let schedules: Vec<&ScheduleId> = schedules.collect();
-        draft.view.need(schedules.iter().flat_map(|schedule| keys(job, schedule)).chain([Key::Pause]))?;
+    ) -> Self {
         let mut leaving = Vec::new();
         for schedule in schedules {
-            let cursor = draft.view.cursor(&job.id, schedule)?;
-            let backlog = draft.view.backlog(&job.id, schedule)?;
+            let cursor = draft.view.cursor(&job.id, schedule);
+            let backlog = draft.view.backlog(&job.id, schedule);
             if cursor.is_some() || backlog.is_some() {
-                leaving.push(Leaving { schedule, cursor, backlog });
+                leaving.push(RetiringSchedule { schedule, cursor, backlog });
             }
         }
-        Ok(Self { job, leaving, everything: draft.view.pauses()? })
+        Self { job, leaving, everything: draft.view.pauses() }
     }
 
     /// Deletes their cursors and backlogs, and records what was left of them.
-    pub(super) fn retire(self, draft: &mut Draft<'_>, state: &mut JobState, reason: &Reason) -> Result<(), Halt> {
+    pub(super) fn retire(self, draft: &mut UnitDraft<'_>, state: &mut JobState, reason: &Reason) -> Result<(), Halt> {
         let pauses = state.pauses.clone();
-        let mut records = Vec::new();
-        for Leaving { schedule, cursor, backlog } in &self.leaving {
+        for RetiringSchedule { schedule, cursor, backlog } in &self.leaving {
             let definition = self.job.schedule(schedule);
             // One that cannot be asked any more, because its zone or calendar went missing, cannot say what was due.
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
@@ -58,22 +55,11 @@ impl<'a> Retiring<'a> {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
                 let rest: Vec<Reach> =
                     backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
-                records.push((table, parts, rest));
+                catch_up::record_given_up(draft, state, &table, &rest, reason)?;
+                skips::record_all(draft, state, &mut None, &table, parts)?;
             }
         }
-        let identities = records.iter().flat_map(|(table, parts, rest)| {
-            let of_rest = rest.iter().map(|reach| table.identity(reach.from));
-            skips::needs(table, None, parts).into_iter().chain(of_rest)
-        });
-        let mut needed: Vec<Key> = identities.collect();
-        needed.sort_unstable();
-        needed.dedup();
-        draft.view.need(needed)?;
-        for (table, parts, rest) in records {
-            catch_up::give_up(draft, state, &table, &rest, reason)?;
-            skips::record_all(draft, state, &mut None, &table, parts)?;
-        }
-        for Leaving { schedule, cursor, backlog } in self.leaving {
+        for RetiringSchedule { schedule, cursor, backlog } in self.leaving {
             if let Some(cursor) = cursor {
                 state.floor = state.floor.max(cursor.last);
                 draft.delete(Key::Cursor(self.job.id.clone(), schedule.clone()));
@@ -91,18 +77,13 @@ impl<'a> Retiring<'a> {
         table: &Timetable<'_>,
         cursor: Option<&Cursor>,
         pauses: &Pauses,
-        draft: &Draft<'_>,
+        draft: &UnitDraft<'_>,
         reason: &Reason,
-    ) -> Vec<Part> {
+    ) -> Vec<SkipPart> {
         let now = draft.at();
         let first = cursor.and_then(|cursor| cursor.next).filter(|next| *next <= now);
         let reach = first.map(|from| Reach { from, to: table.last_come(from, now) });
-        let split = |reach| skips::parts(table, reach, reason, &[pauses, &self.everything], now);
+        let split = |reach| skips::split_by_pauses(table, reach, reason, &[pauses, &self.everything], now);
         reach.map(split).unwrap_or_default()
     }
-}
-
-/// The records of a schedule.
-pub(super) fn keys(job: &JobRecord, schedule: &ScheduleId) -> [Key; 2] {
-    [Key::Cursor(job.id.clone(), schedule.clone()), Key::Backlog(job.id.clone(), schedule.clone())]
 }

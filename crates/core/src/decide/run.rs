@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::Instant;
 
-use super::admit;
-use super::draft::Draft;
-use super::motion::{self, Birth};
-use super::place;
+use super::admission;
+use super::draft::UnitDraft;
+use super::placement;
+use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::{JobId, RunId};
@@ -29,39 +29,40 @@ pub(super) fn decide(
 /// any more.
 pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Done, Halt>) -> Result<Done, Halt> {
     let there = |run: &Run| Done { answer: answer(run), ..Done::default() };
-    if view.is_known(&Key::Run(id))
-        && let Some(run) = view.run(id)?
+    if view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+        && let Some(run) = view.run(id)
     {
         return Ok(there(&run));
     }
     match make() {
-        Err(Halt::Reject(rejection)) => match view.run(id)? {
-            Some(run) => Ok(there(&run)),
-            None => Err(Halt::Reject(rejection)),
-        },
+        Err(Halt::Reject(rejection)) => {
+            // The rejection may only be due to records that are not loaded yet.
+            view.require_loaded()?;
+            view.run(id).map(|run| there(&run)).ok_or(Halt::Reject(rejection))
+        }
         made => made,
     }
 }
 
 /// Lets a run that was just made go its way, and answers with it.
-pub(super) fn release(mut draft: Draft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
+pub(super) fn release(mut draft: UnitDraft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
     let run = if run.state != State::Waiting {
         run
-    } else if motion::is_paused(&draft, &run, &state)? {
-        motion::withhold(&mut draft, run, &mut state, Reason::Paused)?
+    } else if run_lifecycle::is_paused(&draft, &run, &state) {
+        run_lifecycle::skip_run(&mut draft, run, &mut state, Reason::Paused)?
     } else {
-        let admission = admit::admission(&draft, &run, &state, job, true)?;
-        motion::admit_run(&mut draft, run, &mut state, job, admission)?
+        let admission = admission::admission_of(&draft, &run, &state, job, true);
+        run_lifecycle::apply_admission(&mut draft, run, &mut state, job, admission)?
     };
     close(draft, run, state)
 }
 
 /// Writes a run that was just made, and answers with it.
-pub(super) fn close(mut draft: Draft<'_>, run: Run, state: JobState) -> Result<Done, Halt> {
+pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Result<Done, Halt> {
     let answer = answer(&run);
     draft.put_run(run);
     draft.put_state(state);
-    draft.done(answer)
+    draft.finish(answer)
 }
 
 fn make(
@@ -71,16 +72,16 @@ fn make(
     id: RunId,
     at: Option<Instant>,
 ) -> Result<Done, Halt> {
-    view.need([Key::Job(job.clone()), Key::JobState(job.clone())])?;
-    let record = view.job(job)?.ok_or_else(|| Rejection::NoJob(job.clone()))?;
+    let mut draft = UnitDraft::new(view);
+    let (record, mut state) = (view.job(job), draft.job_state(job));
+    view.require_loaded()?;
+    let record = record.ok_or_else(|| Rejection::NoJob(job.clone()))?;
     let args = Args::bind(&record.job.params, args, &BTreeMap::new())?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(job)?;
     let now = view.stamp.at;
     let nominal = at.unwrap_or(now);
-    let (target, actor) = (place::of_wish(view, &record)?, view.stamp.actor.clone());
-    let birth = Birth { id, job: &record, schedule: None, nominal, args, target, actor };
-    let mut run = motion::bear(&mut draft, &mut state, birth)?;
+    let (target, actor) = (placement::target_of_request(view, &record)?, view.stamp.actor.clone());
+    let new_run = NewRun { id, job: &record, schedule: None, nominal, args, target, actor };
+    let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
     if run.state == State::Waiting && nominal > now {
         // It is born as one that waits for its time, and has never been anything else.
         run.state = State::Scheduled;
@@ -99,7 +100,7 @@ fn answer(run: &Run) -> Answer {
 mod tests {
     use super::*;
     use crate::command::Command;
-    use crate::decide::testing::{Bench, START, play};
+    use crate::decide::testing::{DecisionBench, START, play};
     use crate::record::Actor;
 
     #[test]
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!((bench.run(None, 1), bench.runs().count()), (first, 1));
     }
 
-    fn ask(bench: &Bench, key: &str, at: Option<Instant>) -> Command {
+    fn ask(bench: &DecisionBench, key: &str, at: Option<Instant>) -> Command {
         let id = RunId::from_key(START, key);
         assert!(bench.now >= START);
         Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id, at }

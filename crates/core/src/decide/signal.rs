@@ -4,8 +4,8 @@
 
 use cronhold_schedule::Span;
 
-use super::draft::Draft;
-use super::motion::{self, KILL_WAIT};
+use super::draft::UnitDraft;
+use super::run_lifecycle::{self, KILL_WAIT};
 use crate::decision::{Answer, Done, Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::record::Run;
@@ -14,11 +14,11 @@ use crate::signal::Signal;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done, Halt> {
-    let run = motion::addressed(view, id)?;
+    let run = run_lifecycle::find_run(view, id)?;
     let operation = if signal == Signal::KILL { Operation::Kill } else { Operation::Signal };
     run::next(run.state, Cause::By(operation))?;
     let elsewhere = elsewhere(view, &run);
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     match (operation, elsewhere) {
         (Operation::Kill, _) => {
             let mut run = (*run).clone();
@@ -32,9 +32,9 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
         (_, None) => {}
     }
     if elsewhere.is_none() {
-        draft.also(Effect::Signal { run: id, signal });
+        draft.emit(Effect::Signal { run: id, signal });
     }
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// The node that has the program of a run, when it is not this one.

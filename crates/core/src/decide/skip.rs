@@ -1,8 +1,8 @@
 //! Someone wants a run not to start.
 
-use super::draft::Draft;
-use super::ending;
-use super::motion;
+use super::draft::UnitDraft;
+use super::finish_run;
+use super::run_lifecycle;
 use crate::decision::{Answer, Done};
 use crate::ids::RunId;
 use crate::run::{self, Cause, Operation, Reason};
@@ -10,16 +10,15 @@ use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId, why: &str) -> Result<Done, Halt> {
     let cause = Cause::By(Operation::Skip);
-    let run = motion::addressed(view, id)?;
+    let run = run_lifecycle::find_run(view, id)?;
     run::next(run.state, cause)?;
-    ending::need_for_end(view, &run)?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
+    let mut draft = UnitDraft::new(view);
+    let mut state = draft.job_state(&run.job);
     let reason = Reason::ByOperator(why.to_owned());
-    let run = ending::end(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
+    let run = finish_run::finish(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
     draft.put_run(run);
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 use cronhold_schedule::Instant;
 
 use super::bind;
-use super::draft::Draft;
-use super::ending;
-use super::motion;
+use super::draft::UnitDraft;
+use super::finish_run;
 use super::occurrence;
+use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::RunId;
 use crate::policy::catch_up::{Reach, Stretch};
@@ -17,7 +17,7 @@ use crate::view::Halt;
 
 /// A stretch of occurrences that do not run, all for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct SkipPart {
     pub(super) reach: Reach,
     pub(super) reason: Reason,
 }
@@ -26,13 +26,13 @@ pub(super) struct Part {
 const SPAN_ATTEMPT: u32 = 0;
 
 /// Divides a stretch by what was paused meanwhile; the rest has the reason given.
-pub(super) fn parts(
+pub(super) fn split_by_pauses(
     table: &Timetable<'_>,
     reach: Reach,
     reason: &Reason,
     pauses: &[&Pauses],
     now: Instant,
-) -> Vec<Part> {
+) -> Vec<SkipPart> {
     let held: Vec<(Instant, Instant)> = pauses.iter().flat_map(|pauses| held(pauses, now)).collect();
     let is_paused = |at: Instant| held.iter().any(|(from, to)| *from <= at && at <= *to);
     // Where a pause began or ended, something else may hold from the next occurrence on.
@@ -47,7 +47,7 @@ pub(super) fn parts(
     }
     let ends = firsts[1..].iter().map(|first| table.last_before(*first, reach.from).unwrap_or(reach.from));
     let ends: Vec<Instant> = ends.chain([reach.to]).collect();
-    let part = |(from, to): (&Instant, Instant)| Part {
+    let part = |(from, to): (&Instant, Instant)| SkipPart {
         reach: Reach { from: *from, to },
         reason: if is_paused(*from) { Reason::Paused } else { reason.clone() },
     };
@@ -56,57 +56,46 @@ pub(super) fn parts(
 
 /// Records what a schedule does not run, in the order of time.
 pub(super) fn record_all(
-    draft: &mut Draft<'_>,
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     streak: &mut Option<Streak>,
     table: &Timetable<'_>,
-    parts: Vec<Part>,
+    parts: Vec<SkipPart>,
 ) -> Result<(), Halt> {
-    draft.view.need(needs(table, streak.as_ref(), &parts))?;
     parts.into_iter().try_for_each(|part| record(draft, state, streak, table, part))
 }
 
-/// What recording looks at, so that a decision can ask for it in one round.
-pub(super) fn needs(table: &Timetable<'_>, streak: Option<&Streak>, parts: &[Part]) -> Vec<Key> {
-    let span = streak.and_then(|streak| streak.span).map(Key::Run);
-    let mut keys: Vec<Key> = parts.iter().map(|part| table.identity(part.reach.from)).chain(span).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
-/// Records one part. Counts it, so whoever calls this has asked for everything else before.
+/// Records one part.
 pub(super) fn record(
-    draft: &mut Draft<'_>,
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     streak: &mut Option<Streak>,
     table: &Timetable<'_>,
-    part: Part,
+    part: SkipPart,
 ) -> Result<(), Halt> {
-    let Part { reach, reason } = part;
+    let SkipPart { reach, reason } = part;
     let before = streak.take().filter(|streak| streak.reason == reason);
     let so_far = before.as_ref().map_or(0, |streak| streak.count);
-    let open = match before.and_then(|streak| streak.span) {
-        // It may not be kept any longer.
-        Some(id) => draft.run(id)?,
-        None => None,
-    };
-    let stretch = table.counted(reach);
+    // The span may have been pruned.
+    let open = before.and_then(|streak| streak.span).and_then(|id| draft.run(id));
+    // Counting is left out while records are missing, so this one is asked for before.
+    draft.view.prefetch([table.identity(reach.from)]);
+    let stretch = table.counted(draft.view, reach);
     let span = match open {
-        Some(open) => Some(extend(draft, (*open).clone(), stretch)?),
+        Some(open) => Some(extend_span(draft, (*open).clone(), stretch)),
         None if stretch.count == 1 && so_far < Streak::SINGLE => {
-            single(draft, state, table, stretch.from, reason.clone())?;
+            record_single(draft, state, table, stretch.from, reason.clone())?;
             None
         }
-        None => Some(begin(draft, state, table, stretch, reason.clone())?),
+        None => Some(begin_span(draft, state, table, stretch, reason.clone())),
     };
     *streak = Some(Streak { reason, count: so_far.saturating_add(stretch.count), span });
     Ok(())
 }
 
 /// A run of its own, which can be made again by hand.
-fn single(
-    draft: &mut Draft<'_>,
+fn record_single(
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     nominal: Instant,
@@ -114,58 +103,64 @@ fn single(
 ) -> Result<(), Halt> {
     let id = table.run_id(nominal, None);
     // A cursor that was set back passes one that has its runs.
-    if occurrence::is_known(draft, table, nominal) {
+    if occurrence::has_run(draft, table, nominal) {
         return Ok(());
     }
-    let mut run = unborn(draft, state, table, nominal, id);
+    let mut run = new_skipped_run(draft, state, table, nominal, id);
     run.work = bind::work(table.job, &run, draft.view.world).ok();
-    let run = motion::withhold(draft, run, state, reason)?;
+    let run = run_lifecycle::skip_run(draft, run, state, reason)?;
     draft.put_run(run);
     Ok(())
 }
 
 /// One record that stands for many.
-fn begin(
-    draft: &mut Draft<'_>,
+fn begin_span(
+    draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
     stretch: Stretch,
     reason: Reason,
-) -> Result<RunId, Halt> {
+) -> RunId {
     let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
     // A cursor that was set back can come here again.
-    if draft.view.is_known(&Key::Run(id))
-        && let Some(there) = draft.run(id)?
+    if draft.view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+        && let Some(there) = draft.run(id)
     {
-        return extend(draft, (*there).clone(), Stretch { count: 0, ..stretch });
+        return extend_span(draft, (*there).clone(), Stretch { count: 0, ..stretch });
     }
-    let mut run = unborn(draft, state, table, stretch.from, id);
+    let mut run = new_skipped_run(draft, state, table, stretch.from, id);
     let message = reason.to_string();
     run.state = State::Skipped;
     run.reason = Some(reason);
     run.span = Some(stretch);
-    run.log =
-        vec![Transition { at: draft.at(), state: State::Skipped, actor: draft.view.stamp.actor.clone(), message }];
-    ending::count(draft, state, State::Skipped, Some(&table.job.job.retain));
-    ending::note(draft, &run)?;
+    let actor = draft.view.stamp.actor.clone();
+    run.log = vec![Transition::entered(draft.at(), State::Skipped, actor).with_message(message)];
+    finish_run::count_finished(draft, state, State::Skipped, Some(&table.job.job.retain));
+    finish_run::record_outcome(draft, &run);
     draft.put_run(run);
-    Ok(id)
+    id
 }
 
 /// One record stands for more.
-fn extend(draft: &mut Draft<'_>, mut run: Run, by: Stretch) -> Result<RunId, Halt> {
+fn extend_span(draft: &mut UnitDraft<'_>, mut run: Run, by: Stretch) -> RunId {
     let from = run.nominal;
     let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
     span.to = span.to.max(by.to);
     span.count = span.count.saturating_add(by.count);
-    ending::note(draft, &run)?;
+    finish_run::record_outcome(draft, &run);
     let id = run.id;
     draft.put_run(run);
-    Ok(id)
+    id
 }
 
-fn unborn(draft: &Draft<'_>, state: &mut JobState, table: &Timetable<'_>, nominal: Instant, id: RunId) -> Run {
-    motion::blank(draft, state, table.birth(id, nominal, draft.view.stamp.actor.clone()))
+fn new_skipped_run(
+    draft: &UnitDraft<'_>,
+    state: &mut JobState,
+    table: &Timetable<'_>,
+    nominal: Instant,
+    id: RunId,
+) -> Run {
+    run_lifecycle::empty_run(draft, state, table.new_run(id, nominal, draft.view.stamp.actor.clone()))
 }
 
 /// From when to when a pause held, as far as that is remembered.

@@ -1,49 +1,48 @@
 //! Someone wants a run not to wait any longer: first not for its time, then not for its conditions and for other runs.
 //! Nobody goes past a lock.
 
-use super::admit;
-use super::draft::Draft;
-use super::motion::{self, BY_START};
-use super::place;
+use super::admission;
+use super::draft::UnitDraft;
+use super::placement;
+use super::run_lifecycle::{self, BY_START};
 use crate::decision::{Answer, Done, Rejection};
 use crate::ids::RunId;
-use crate::record::{JobRecord, JobState, Key, Run};
+use crate::record::{JobRecord, JobState, Run};
 use crate::run::{self, State};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
-    let run = motion::addressed(view, id)?;
+    let run = run_lifecycle::find_run(view, id)?;
     run::next(run.state, BY_START)?;
-    let lock = run.lock.clone().map(Key::Lock);
-    view.need([Key::Job(run.job.clone()), Key::JobState(run.job.clone())].into_iter().chain(lock))?;
-    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid).ok_or_else(|| Rejection::NoJob(run.job.clone()))?;
-    let mut draft = Draft::new(view);
-    let mut state = draft.job_state(&run.job)?;
+    let mut draft = UnitDraft::new(view);
+    let (job, mut state) = (view.job(&run.job), draft.job_state(&run.job));
+    view.require_loaded()?;
+    let job = job.filter(|job| job.uid == run.uid).ok_or_else(|| Rejection::NoJob(run.job.clone()))?;
     let run = match run.state {
         State::Scheduled => at_once(&mut draft, (*run).clone(), &mut state, &job)?,
         _ => past_everything(&mut draft, (*run).clone(), &mut state, &job)?,
     };
     draft.put_run(run);
     draft.put_state(state);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it. One that is
 /// another node's waits for that node.
-fn at_once(draft: &mut Draft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
-    motion::enter(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
-    let admission = admit::admission(draft, &run, state, job, false)?;
-    motion::admit_run(draft, run, state, job, admission)
+fn at_once(draft: &mut UnitDraft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+    run_lifecycle::enter_state(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
+    let admission = admission::admission_of(draft, &run, state, job, false);
+    run_lifecycle::apply_admission(draft, run, state, job, admission)
 }
 
 /// It does not wait for anything but its lock and a node that may run it.
-fn past_everything(draft: &mut Draft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
-    place::refuse_elsewhere(draft.view, &run, Some(job))?;
-    motion::refuse_if_locked(draft, &run)?;
+fn past_everything(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+    placement::reject_elsewhere(draft.view, &run, Some(job))?;
+    run_lifecycle::reject_if_locked(draft, &run)?;
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
         return Err(Rejection::TooManyActive(job.id.clone()).into());
     }
-    motion::start(draft, run, state, BY_START, draft.view.stamp.actor.clone())
+    run_lifecycle::start_run(draft, run, state, BY_START, draft.view.stamp.actor.clone())
 }
 
 #[cfg(test)]

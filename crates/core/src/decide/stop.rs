@@ -1,20 +1,20 @@
 //! Someone wants a run's program to end: signal, grace period, SIGKILL. The node that has the program learns it from
 //! the record.
 
-use super::draft::Draft;
-use super::motion;
+use super::draft::UnitDraft;
+use super::run_lifecycle;
 use crate::decision::{Answer, Done};
 use crate::ids::RunId;
 use crate::run::{Cause, Operation, Reason};
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
-    let mut run = (*motion::addressed(view, id)?).clone();
-    let mut draft = Draft::new(view);
+    let mut run = (*run_lifecycle::find_run(view, id)?).clone();
+    let mut draft = UnitDraft::new(view);
     let cause = Cause::By(Operation::Stop);
-    motion::curtail(&draft, &mut run, cause, Reason::Stopped, view.stamp.actor.clone())?;
+    run_lifecycle::request_stop(&draft, &mut run, cause, Reason::Stopped, view.stamp.actor.clone())?;
     draft.put_run(run);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 #[cfg(test)]

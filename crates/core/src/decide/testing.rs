@@ -3,8 +3,8 @@
 
 mod cluster;
 mod condition;
-mod film;
 mod script;
+mod transcript;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const CONFLICTS_MAX: usize = 3;
 pub(super) const START: Instant = Instant::from_secs(1_767_571_200);
 
 /// One node on a store that is a map.
-pub(super) struct Bench {
+pub(super) struct DecisionBench {
     /// The time.
     pub(super) now: Instant,
     /// What decisions see beside records.
@@ -58,7 +58,7 @@ impl Records for Loaded {
     }
 }
 
-impl Bench {
+impl DecisionBench {
     pub(super) fn new() -> Self {
         let world = World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc());
         let me = Owner { node: NodeId::from_bits(1), incarnation: 1 };
@@ -66,7 +66,7 @@ impl Bench {
     }
 
     /// Decides about a command and applies what was decided, as a turn on a store does.
-    pub(super) fn tell(&mut self, actor: Actor, command: &Command) -> Result<Done, Rejection> {
+    pub(super) fn execute(&mut self, actor: Actor, command: &Command) -> Result<Done, Rejection> {
         let stamp = Stamp { at: self.now, actor, owner: self.me };
         let mut loaded = Loaded::default();
         let mut conflicts = 0;
@@ -246,7 +246,7 @@ fn check_moves(old: Option<&Record>, new: &Run) {
     }
     for pair in new.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
-        let is_note = from == to && from.is_finished() && pair[1].actor == Actor::Program;
+        let is_note = from == to && from.is_finished() && pair[1].is_late_result();
         let is_move = is_note || Cause::all().any(|cause| run::next(from, cause) == Ok(run::Effect::Enter(to)));
         assert!(is_move, "{name} went from {from} to {to}");
     }

@@ -8,7 +8,7 @@ use cronhold_schedule::Span;
 use proptest::prelude::*;
 
 use super::decide;
-use super::testing::{Bench, START};
+use super::testing::{DecisionBench, START};
 use crate::command::{Command, Report, Stamp, Verdict};
 use crate::decision::{Answer, Change, Decision, Effect, Rejection};
 use crate::ids::{JobId, RunId};
@@ -30,9 +30,9 @@ const WAYS: [(State, &[&str], u64); 9] = [
     (State::Skipped, &["run j at=05:00", "skip #1"], 1),
 ];
 
-fn run_in(way: (State, &[&str], u64)) -> (Bench, Arc<Run>) {
+fn run_in(way: (State, &[&str], u64)) -> (DecisionBench, Arc<Run>) {
     let (state, lines, number) = way;
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     for line in ["put j overlap queue"].iter().chain(lines) {
         let said = bench.happens(line);
         assert!(said.iter().all(|said| !said.starts_with('!')), "{line}: {said:?}");
@@ -62,7 +62,7 @@ fn every_operation_in_every_state_does_what_the_table_says() {
                 Operation::Mark(state) => Command::Mark { run, state, why: String::new() },
                 Operation::Rerun => Command::Rerun { run, id, anew: false },
             };
-            let told = bench.tell(anna(), &command);
+            let told = bench.execute(anna(), &command);
             let after = bench.run(None, way.2);
             match run::next(way.0, Cause::By(operation)) {
                 Ok(run::Effect::Enter(state)) => {
@@ -104,7 +104,7 @@ fn every_report_in_every_state_does_what_the_table_says() {
         for way in WAYS {
             let (mut bench, before) = run_in(way);
             let command = Command::Report { run: before.id, report: report.clone() };
-            let done = bench.tell(Actor::Program, &command).expect("reports are never refused");
+            let done = bench.execute(Actor::Program, &command).expect("reports are never refused");
             let after = bench.run(None, way.2);
             // Only what has a program can be told of it, and what runs was launched.
             let is_heard =
@@ -147,7 +147,7 @@ fn what_is_not_one_run_is_refused() {
             Command::Mark { run, state: State::Success, why: String::new() },
             Command::Rerun { run, id: RunId::from_key(START, "new"), anew: true },
         ] {
-            assert_eq!(bench.tell(anna(), &command), Err(expected.clone()), "{command:?}");
+            assert_eq!(bench.execute(anna(), &command), Err(expected.clone()), "{command:?}");
         }
     }
 }
@@ -162,7 +162,7 @@ impl Records for Everything<'_> {
 }
 
 /// What is decided about a command when the set of runs is another than the bench has. Nothing is applied.
-fn decided_with(bench: &Bench, change: impl FnOnce(&mut JobState), command: &Command) -> Decision {
+fn decided_with(bench: &DecisionBench, change: impl FnOnce(&mut JobState), command: &Command) -> Decision {
     let mut records = bench.records.clone();
     let mut state = (**bench.job_states().next().expect("a job")).clone();
     change(&mut state);
@@ -190,7 +190,7 @@ fn written_run(decision: &Decision) -> String {
 
 #[test]
 fn sets_of_runs_are_bounded() {
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     bench.happens("put j overlap allow; needs window 12:00 13:00");
     bench.happens("run j");
     let waiting = bench.run(None, 1).id;
@@ -217,7 +217,7 @@ fn sets_of_runs_are_bounded() {
     assert_eq!(written_run(&decided_with(&bench, active(most), &run)), "waiting");
 }
 
-fn job_of(bench: &Bench) -> JobId {
+fn job_of(bench: &DecisionBench) -> JobId {
     bench.run(None, 1).job.clone()
 }
 
@@ -232,7 +232,7 @@ const JOBS: [&str; 7] = [
     "c each; overlap queue 2; retry 2; needs skip_duplicate; needs max_running 1",
 ];
 
-fn step(bench: &mut Bench, (what, which, more): (u8, u8, u8)) {
+fn step(bench: &mut DecisionBench, (what, which, more): (u8, u8, u8)) {
     bench.now = bench.now.plus(Span::from_secs(u64::from(more) / 8));
     let runs: Vec<(String, RunId)> =
         bench.runs().map(|run| (format!("{}#{}", run.job, run.number.0), run.id)).collect();
@@ -277,14 +277,14 @@ fn step(bench: &mut Bench, (what, which, more): (u8, u8, u8)) {
 }
 
 /// Lets time pass and every program end, until nothing is left that has not ended.
-fn settle(bench: &mut Bench) {
+fn settle(bench: &mut DecisionBench) {
     const STEPS_MAX: usize = 3_000;
     for _ in 0..STEPS_MAX {
         let programs: Vec<_> = bench.runs().filter_map(|run| Some((run.id, run.owner?, run.state))).collect();
         for (run, owner, _) in programs.into_iter().filter(|(_, _, state)| state.has_program()) {
             bench.me = owner;
             let report = Report::Ended(Verdict::SUCCESS);
-            bench.tell(Actor::Program, &Command::Report { run, report }).expect("a report");
+            bench.execute(Actor::Program, &Command::Report { run, report }).expect("a report");
         }
         let Some(due) = bench.runs().filter_map(|run| run.due).min() else { break };
         bench.now = bench.now.max(due);
@@ -312,7 +312,7 @@ proptest! {
     /// The bench checks after each command that runs, sets and locks fit together and moved along the table.
     #[test]
     fn any_sequence_of_commands_ends_well(steps in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..80)) {
-        let mut bench = Bench::new();
+        let mut bench = DecisionBench::new();
         bench.happens("there 1 2");
         for job in &JOBS[..4] {
             bench.happens(&format!("put {job}"));
@@ -329,7 +329,7 @@ proptest! {
 fn an_early_look_writes_nothing() {
     for way in WAYS {
         let (mut bench, run) = run_in(way);
-        let done = bench.tell(Actor::Watchdog, &Command::Wake { run: run.id }).expect("never refused");
+        let done = bench.execute(Actor::Watchdog, &Command::Wake { run: run.id }).expect("never refused");
         assert_eq!((done.changes, done.answer), (Vec::new(), Answer::Unchanged), "{}", way.0);
     }
 }

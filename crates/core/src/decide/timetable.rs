@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use cronhold_schedule::{Instant, Schedule, Span, Timing};
 
-use super::draft::Draft;
-use super::ending;
-use super::motion::{self, Birth};
+use super::draft::UnitDraft;
+use super::finish_run;
 use super::occurrence;
+use super::run_lifecycle::{self, NewRun};
 use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
 use crate::ids::{NodeId, RunId};
@@ -16,7 +16,7 @@ use crate::job;
 use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
 use crate::run::{Cause, Reason};
-use crate::view::Halt;
+use crate::view::{Halt, View};
 use crate::world::World;
 
 /// A cursor that has come further than this into the future was moved by a clock that was wrong.
@@ -80,9 +80,9 @@ impl<'a> Timetable<'a> {
     }
 
     /// Makes the run of an occurrence. Args that do not fit end it at once in error.
-    pub(super) fn bear(
+    pub(super) fn create_run(
         &self,
-        draft: &mut Draft<'_>,
+        draft: &mut UnitDraft<'_>,
         state: &mut JobState,
         nominal: Instant,
         actor: Actor,
@@ -93,18 +93,20 @@ impl<'a> Timetable<'a> {
             Err(errors) => (Args::default(), Some(Reason::Unbound(errors.to_string()))),
         };
         let (id, schedule) = (self.run_id(nominal, target), Some(self.id));
-        let birth = Birth { id, job: self.job, schedule, nominal, args, target, actor };
-        let run = motion::bear(draft, state, birth)?;
+        let new_run = NewRun { id, job: self.job, schedule, nominal, args, target, actor };
+        let run = run_lifecycle::create_run(draft, state, new_run)?;
         match unbound {
-            Some(reason) if !run.state.is_finished() => ending::end(draft, run, state, Cause::Broke, Some(reason)),
+            Some(reason) if !run.state.is_finished() => {
+                finish_run::finish(draft, run, state, Cause::Broke, Some(reason))
+            }
             _ => Ok(run),
         }
     }
 
     /// What a run of an occurrence begins as that does not start. Args that do not fit matter to one that starts.
-    pub(super) fn birth(&self, id: RunId, nominal: Instant, actor: Actor) -> Birth<'_> {
+    pub(super) fn new_run(&self, id: RunId, nominal: Instant, actor: Actor) -> NewRun<'_> {
         let args = self.args(nominal).unwrap_or_default();
-        Birth { id, job: self.job, schedule: Some(self.id), nominal, args, target: None, actor }
+        NewRun { id, job: self.job, schedule: Some(self.id), nominal, args, target: None, actor }
     }
 
     /// The args of the run of an occurrence.
@@ -119,14 +121,19 @@ impl<'a> Timetable<'a> {
         Args::bind(&self.job.job.params, &self.schedule.args, &automatic)
     }
 
-    /// The record of what conditions will see of the run of an occurrence.
+    /// The key of the identity that the run of an occurrence has.
     pub(super) fn identity(&self, nominal: Instant) -> Key {
         Key::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
     }
 
-    /// The occurrences from one to another, counted. That takes time, so a decision does it when it has everything.
-    pub(super) fn counted(&self, reach: Reach) -> Stretch {
-        catch_up::counted(reach, |at| self.compiled.next(at))
+    /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:
+    /// the result of that pass is discarded, and only whether there is more than one matters for what it reads.
+    pub(super) fn counted(&self, view: &View<'_>, reach: Reach) -> Stretch {
+        let Reach { from, to } = reach;
+        match view.is_complete() {
+            true => catch_up::counted(reach, |at| self.compiled.next(at)),
+            false => Stretch { from, to, count: if from == to { 1 } else { 2 } },
+        }
     }
 
     /// The first occurrence that is due at an instant or after it.
@@ -238,7 +245,7 @@ impl<'a> Timetable<'a> {
             Some(next) => {
                 // Its end says when it was to be counted from: one moment before it nothing else lies in between.
                 let allowed =
-                    self.after_run(next.minus(ending::interval(self.schedule))).filter(|allowed| *allowed >= next);
+                    self.after_run(next.minus(finish_run::interval(self.schedule))).filter(|allowed| *allowed >= next);
                 [allowed, soonest].into_iter().flatten().min()
             }
             None => soonest,

@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::admit;
-use super::draft::Draft;
-use super::motion::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
-use super::place::{self, Outlook};
+use super::admission;
+use super::draft::UnitDraft;
+use super::placement::{self, Placement};
+use super::run_lifecycle::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::RunId;
-use crate::record::{Actor, JobRecord, JobState, Key, Run};
+use crate::record::{Actor, JobRecord, JobState, Run};
 use crate::run::{Cause, Reason, State};
 use crate::signal::Signal;
 use crate::view::{Halt, View};
 
 pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
-    let Some(run) = view.run(id)? else { return Ok(unchanged(None)) };
+    let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
     match run.state {
         State::Scheduled | State::Waiting => before_program(view, &run),
         // Another node looks after its programs itself.
@@ -32,16 +32,13 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
 
 /// A run that has not started: its time comes, or what it waited for.
 fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
-    let pause = (!run.is_by_operator()).then_some(Key::Pause);
-    let lock = run.lock.clone().map(Key::Lock);
-    let set = [Key::Job(run.job.clone()), Key::JobState(run.job.clone())];
-    view.need(set.into_iter().chain(pause).chain(lock).chain(place::needs(view, run)))?;
-    let mut draft = Draft::new(view);
-    let before = draft.job_state(&run.job)?;
+    let mut draft = UnitDraft::new(view);
+    let (job, before) = (view.job(&run.job), draft.job_state(&run.job));
+    let is_paused = run_lifecycle::is_paused(&draft, run, &before);
+    view.require_loaded()?;
     let mut state = before.clone();
-    let job = view.job(&run.job)?.filter(|job| job.uid == run.uid);
-    let Some(job) = job else {
-        let over = motion::withhold(&mut draft, (**run).clone(), &mut state, Reason::JobRemoved)?;
+    let Some(job) = job.filter(|job| job.uid == run.uid) else {
+        let over = run_lifecycle::skip_run(&mut draft, (**run).clone(), &mut state, Reason::JobRemoved)?;
         return written(draft, over, state, &before);
     };
     let now = view.stamp.at;
@@ -49,15 +46,15 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     if run.state == State::Scheduled && !is_due {
         return Ok(unchanged(Some(run)));
     }
-    match place::outlook(view, run, &job)? {
-        Outlook::Mine => {}
-        Outlook::Theirs(at) => return Ok(look_again(run.id, Some(at))),
-        Outlook::Nobodys => {
-            let over = motion::withhold(&mut draft, (**run).clone(), &mut state, Reason::NoEligibleNode)?;
+    match placement::placement_of(view, run, &job) {
+        Placement::Here => {}
+        Placement::Elsewhere(at) => return Ok(look_again(run.id, Some(at))),
+        Placement::Nowhere => {
+            let over = run_lifecycle::skip_run(&mut draft, (**run).clone(), &mut state, Reason::NoEligibleNode)?;
             return written(draft, over, state, &before);
         }
     }
-    let after = if motion::is_paused(&draft, run, &state)? {
+    let after = if is_paused {
         // Its end wakes the run; the time is there in case that is missed.
         Run { due: Some(now.plus(WAIT_POLL)), ..(**run).clone() }
     } else {
@@ -66,24 +63,24 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     // A run that goes on waiting is written when it was due, and left alone when it was only asked.
     let goes_on = after.state == run.state && after.due >= run.due && state == before;
     if goes_on && !is_due {
-        let mut draft = Draft::new(view);
-        draft.also(Effect::Wake { run: run.id, at: run.due });
-        motion::poll_lock(&mut draft, run);
-        return draft.done(Answer::Unchanged);
+        let mut draft = UnitDraft::new(view);
+        draft.emit(Effect::Wake { run: run.id, at: run.due });
+        run_lifecycle::wake_for_lock(&mut draft, run);
+        return draft.finish(Answer::Unchanged);
     }
     written(draft, after, state, &before)
 }
 
-fn admitted(draft: &mut Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
+fn admitted(draft: &mut UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     let mut run = run.clone();
     // One that someone made for a later time comes to the others only now; a retry has been among them all the time.
     let is_new = run.state == State::Scheduled && !state.is_active(run.id);
     if run.state == State::Scheduled {
         let actor = run.creator().cloned().unwrap_or(Actor::Schedule);
-        motion::enter(&mut run, Cause::Due, draft.at(), actor, "")?;
+        run_lifecycle::enter_state(&mut run, Cause::Due, draft.at(), actor, "")?;
     }
-    let admission = admit::admission(draft, &run, state, job, is_new)?;
-    motion::admit_run(draft, run, state, job, admission)
+    let admission = admission::admission_of(draft, &run, state, job, is_new);
+    run_lifecycle::apply_admission(draft, run, state, job, admission)
 }
 
 /// A run that has a program here: it was not heard of, takes too long, or does not end.
@@ -92,27 +89,27 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     if run.due.is_none_or(|due| due > now) {
         return Ok(unchanged(Some(run)));
     }
-    let mut draft = Draft::new(view);
+    let mut draft = UnitDraft::new(view);
     let mut after = (**run).clone();
     match run.state {
         // Nothing is written, because a run that is written as starting is launched.
         State::Starting => {
-            draft.also(Effect::Adopt { run: Arc::clone(run) });
-            draft.also(Effect::Wake { run: run.id, at: Some(now.plus(LAUNCH_WITHIN)) });
-            return draft.done(Answer::Unchanged);
+            draft.emit(Effect::Adopt { run: Arc::clone(run) });
+            draft.emit(Effect::Wake { run: run.id, at: Some(now.plus(LAUNCH_WITHIN)) });
+            return draft.finish(Answer::Unchanged);
         }
         State::Running if run.ending.is_none() => {
-            motion::curtail(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
+            run_lifecycle::request_stop(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
         }
         // A program that nobody knows any more cannot end, so it is also asked for.
         _ => {
-            draft.also(Effect::Signal { run: run.id, signal: Signal::KILL });
-            draft.also(Effect::Adopt { run: Arc::clone(run) });
+            draft.emit(Effect::Signal { run: run.id, signal: Signal::KILL });
+            draft.emit(Effect::Adopt { run: Arc::clone(run) });
             after.due = Some(now.plus(KILL_WAIT));
         }
     }
     draft.put_run(after);
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Which limit a program has reached: its stop time, or the time that it may take, whichever comes first.
@@ -129,13 +126,13 @@ fn is_mine(view: &View<'_>, run: &Run) -> bool {
     run.owner.is_some_and(|owner| owner.node == view.stamp.owner.node)
 }
 
-fn written(mut draft: Draft<'_>, run: Run, state: JobState, before: &JobState) -> Result<Done, Halt> {
+fn written(mut draft: UnitDraft<'_>, run: Run, state: JobState, before: &JobState) -> Result<Done, Halt> {
     draft.put_run(run);
     // Whoever is first in line is woken by every write of the set, so it is written only when it is another.
     if state != *before {
         draft.put_state(state);
     }
-    draft.done(Answer::Done)
+    draft.finish(Answer::Done)
 }
 
 /// Nothing changes; a run that was looked at too early is looked at again when it is due.

@@ -123,7 +123,7 @@ mod tests {
         let mut run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
         for (state, since) in [(State::Running, 0), (State::Stopping, 5), (State::Failure, 10)] {
             let at = Instant::from_secs(since);
-            run.log.push(Transition { at, state, actor: Actor::Program, message: String::new() });
+            run.log.push(Transition::entered(at, state, Actor::Program));
             run.state = state;
             let over = |secs| is_output_over(&retain, Some(&run), Instant::from_secs(secs));
             let is_finished = state == State::Failure;

@@ -31,7 +31,7 @@ pub use lock::{LockName, LockState};
 pub use node::{Node, Owner};
 pub use pause::{Pause, Pauses};
 pub use queued::Queued;
-pub use run::{CommandLine, EnvText, Exit, Process, Run, Terms, Transition, Work, Written};
+pub use run::{CommandLine, EnvText, Exit, Process, Run, Terms, Transition, TransitionKind, Work, Written};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};

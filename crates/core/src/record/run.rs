@@ -66,18 +66,32 @@ pub struct Run {
     pub span: Option<Stretch>,
 }
 
-/// One state that a run entered.
+/// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] tells the others apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
-    /// When.
+    /// When it happened, by the clock of the decision.
     pub at: Instant,
-    /// Which.
+    /// The run's state from then on.
     pub state: State,
-    /// Who made it so.
+    /// Who or what caused it.
     pub actor: Actor,
-    /// What there was to say.
+    /// An explanation for people; empty when there is nothing to explain. No code may depend on its text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// What the entry records.
+    #[serde(default, skip_serializing_if = "TransitionKind::is_default")]
+    pub kind: TransitionKind,
+}
+
+/// What an entry of a run's log records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransitionKind {
+    /// The run entered the entry's state.
+    #[default]
+    Entered,
+    /// The program of a run that was declared lost reported its result afterwards. The run's state did not change.
+    LateResult,
 }
 
 /// What a run does. Everything is bound: nothing depends on the job any more.
@@ -181,6 +195,29 @@ pub enum Exit {
     Signal(Signal),
 }
 
+impl Transition {
+    /// A run entered a state, and there is nothing to explain.
+    pub const fn entered(at: Instant, state: State, actor: Actor) -> Self {
+        Self { at, state, actor, message: String::new(), kind: TransitionKind::Entered }
+    }
+
+    /// The same entry with an explanation.
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
+    /// Whether the entry records the late result of a program whose run had been declared lost.
+    pub fn is_late_result(&self) -> bool {
+        self.kind == TransitionKind::LateResult
+    }
+}
+
+impl TransitionKind {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Default for Terms {
     fn default() -> Self {
         let StopPolicy { signal, grace } = StopPolicy::default();
@@ -277,12 +314,7 @@ mod tests {
         let mut run = Run::blank(id, RunNumber(1), job, uid, Instant::EPOCH);
         let mut enter = |at, state| {
             run.state = state;
-            run.log.push(Transition {
-                at: Instant::from_secs(at),
-                state,
-                actor: Actor::Program,
-                message: String::new(),
-            });
+            run.log.push(Transition::entered(Instant::from_secs(at), state, Actor::Program));
             run.finished()
         };
         assert_eq!(enter(1, State::Running), None);

@@ -11,9 +11,6 @@ use cronhold_store::Unit;
 use super::{Checker, Opinion, Scene, runs};
 use crate::mirror::name;
 
-/// How the note begins that a late report of a program leaves.
-const LATE_NOTE: &str = "its program ended later: ";
-
 /// Compares every run that is written with what was there.
 #[derive(Debug, Default)]
 pub(super) struct Table;
@@ -51,19 +48,15 @@ fn moves(run: &Run) -> Opinion {
     }
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
-        let is_note = from == to && from.is_finished() && is_late_note(&pair[1]);
+        let is_note = from == to && from.is_finished() && pair[1].is_late_result();
         if !is_note && !Cause::all().any(|cause| next(from, cause) == Ok(Effect::Enter(to))) {
             return Err(format!("went from {from} to {to}"));
         }
     }
-    if run.log.iter().filter(|entry| is_late_note(entry)).count() > 1 {
+    if run.log.iter().filter(|entry| entry.is_late_result()).count() > 1 {
         return Err("has two notes of how its program ended".to_owned());
     }
     Ok(())
-}
-
-fn is_late_note(entry: &Transition) -> bool {
-    entry.message.starts_with(LATE_NOTE)
 }
 
 /// Whether a run can have become another form of itself.
@@ -79,10 +72,10 @@ fn follows(old: &Run, new: &Run) -> Opinion {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
-    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator() && !is_late_note(entry)) {
+    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator() && !entry.is_late_result()) {
         return Err(format!("was {} and went on by itself", old.state));
     }
-    let is_noted = added.iter().any(is_late_note);
+    let is_noted = added.iter().any(Transition::is_late_result);
     if is_noted && (added.len() > 1 || (old.state, &old.reason) != (new.state, &new.reason)) {
         return Err(format!("was {} and a note of its program changed that", old.state));
     }

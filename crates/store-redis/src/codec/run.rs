@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::Stretch;
-use cronhold_core::record::{Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, Work, Written};
+use cronhold_core::record::{Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, TransitionKind, Work, Written};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -65,6 +65,9 @@ struct Form<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
     log: Vec<Entry<'a>>,
+    /// Kinds of log entries by their index; entries that are not listed are of the default kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<(usize, TransitionKind)>,
 }
 
 pub(super) fn write(body: &mut Body, run: &Run) {
@@ -99,6 +102,7 @@ pub(super) fn write(body: &mut Body, run: &Run) {
         tail: run.written.as_ref().map_or(Cow::Borrowed(&[]), |written| Cow::Borrowed(&written.tail)),
         span: run.span.map(|span| (span.from.micros(), span.to.micros(), span.count)),
         log: run.log.iter().map(entry).collect(),
+        kinds: kinds(&run.log),
     });
 }
 
@@ -140,7 +144,7 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
         due: reading.due()?,
         exit: form.exit,
         written: form.bytes.map(|bytes| Written { bytes, tail }),
-        log: form.log.into_iter().map(transition).collect(),
+        log: log(form.log, &form.kinds),
         span: form.span.map(|(from, to, count)| Stretch {
             from: Instant::from_micros(from),
             to: Instant::from_micros(to),
@@ -150,12 +154,26 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
 }
 
 fn entry(transition: &Transition) -> Entry<'_> {
-    let Transition { at, state, actor, message } = transition;
+    let Transition { at, state, actor, message, kind: _ } = transition;
     (at.micros(), *state, Cow::Borrowed(actor), Cow::Borrowed(message))
 }
 
-fn transition((at, state, actor, message): Entry<'static>) -> Transition {
-    Transition { at: Instant::from_micros(at), state, actor: actor.into_owned(), message: message.into_owned() }
+fn kinds(log: &[Transition]) -> Vec<(usize, TransitionKind)> {
+    let kinds = log.iter().map(|entry| entry.kind).enumerate();
+    kinds.filter(|(_, kind)| *kind != TransitionKind::default()).collect()
+}
+
+fn log(entries: Vec<Entry<'static>>, kinds: &[(usize, TransitionKind)]) -> Vec<Transition> {
+    let entry = |(at, state, actor, message): Entry<'static>| {
+        Transition::entered(Instant::from_micros(at), state, actor.into_owned()).with_message(message)
+    };
+    let mut log: Vec<Transition> = entries.into_iter().map(entry).collect();
+    for (index, kind) in kinds {
+        if let Some(entry) = log.get_mut(*index) {
+            entry.kind = *kind;
+        }
+    }
+    log
 }
 
 fn no_args(args: &Args) -> bool {

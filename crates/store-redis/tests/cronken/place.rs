@@ -215,5 +215,5 @@ pub(crate) fn lock_name(text: &str) -> LockName {
 }
 
 fn entry(at: Instant, state: State) -> Transition {
-    Transition { at, state, actor: Actor::Schedule, message: String::new() }
+    Transition::entered(at, state, Actor::Schedule)
 }

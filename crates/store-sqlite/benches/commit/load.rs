@@ -124,7 +124,7 @@ impl Load {
         run.state = State::Success;
         run.due = None;
         let at = run.log[0].at.plus(Span::from_micros(1_700));
-        run.log.push(Transition { at, state: State::Success, actor: Actor::Program, message: String::new() });
+        run.log.push(Transition::entered(at, State::Success, Actor::Program));
         let mut state = (*known.state.0).clone();
         state.forget(run.id);
         state.kept.success += 1;
@@ -151,7 +151,7 @@ fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
     let schedule = known.cursor.0.schedule.clone();
     let id = RunId::derived(uid, known.id.as_str(), nominal, 1);
     let at = nominal.plus(Span::from_micros(834));
-    let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    let entered = |state| Transition::entered(at, state, Actor::Schedule);
     state.active.push(Active { run: id, args: Args::new().digest(), target: None });
     Run {
         schedule: Some(schedule),

@@ -23,7 +23,7 @@ pub(crate) fn run_id(number: u64) -> RunId {
 /// A run with a number. It does something that makes its row a kilobyte long.
 pub(crate) fn run(number: u64) -> Record {
     let at = nominal(number);
-    let entered = |state| Transition { at, state, actor: Actor::Schedule, message: String::new() };
+    let entered = |state| Transition::entered(at, state, Actor::Schedule);
     let job = JobId::parse("reports/a").expect("an id");
     let command = CommandLine::Shell { text: "echo ".repeat(200), shell: None };
     Record::Run(Arc::new(Run {

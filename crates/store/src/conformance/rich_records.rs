@@ -9,7 +9,7 @@ use cronhold_core::job::Limits;
 use cronhold_core::policy::catch_up::Stretch;
 use cronhold_core::record::{
     Active, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause,
-    Pauses, Process, Queued, Record, Run, Streak, Terms, Transition, Work, Written,
+    Pauses, Process, Queued, Record, Run, Streak, Terms, Transition, TransitionKind, Work, Written,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -162,6 +162,7 @@ fn runs() -> Vec<Run> {
             state,
             actor: actors[(index + step) % actors.len()].clone(),
             message: TEXTS[(index + step) % TEXTS.len()].to_owned(),
+            kind: if (index + step) % 7 == 0 { TransitionKind::LateResult } else { TransitionKind::Entered },
         });
         let code = [0, i32::MIN, i32::MAX, -1][index % 4];
         let exit = if index % 3 == 0 { Exit::Signal(Signal::KILL) } else { Exit::Code(code) };

@@ -103,7 +103,7 @@ pub(super) fn identity(job: &str, pairs: &[(&str, &str)]) -> Record {
 
 /// A run that waits, for the time of its id.
 pub(super) fn run(id: RunId, job: &str) -> Run {
-    let made = Transition { at: id.time(), state: State::Waiting, actor: Actor::Schedule, message: String::new() };
+    let made = Transition::entered(id.time(), State::Waiting, Actor::Schedule);
     let blank = Run::blank(id, RunNumber(1), job_id(job), JobUid::from_bits(7), id.time());
     Run { log: vec![made], ..blank }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cronhold_schedule::{Instant, Span};
 use proptest::prelude::*;
 
-use crate::decide::testing::{Bench, START};
+use crate::decide::testing::{DecisionBench, START};
 use crate::record::Record;
 use crate::run::State;
 
@@ -72,16 +72,16 @@ struct Counting {
 }
 
 fn play(steps: &[String]) {
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     let mut counting: Vec<Counting> = Vec::new();
-    let mut film = Vec::new();
+    let mut transcript = Vec::new();
     for step in steps {
         if let Some(secs) = step.strip_prefix("wait ") {
             bench.now = bench.now.plus(Span::from_secs(secs.parse().expect("a number")));
-            film.push(format!("{} {step}", bench.now));
+            transcript.push(format!("{} {step}", bench.now));
         } else {
             let said = happens(&mut bench, step);
-            film.push(format!("{} {step} → {}", bench.now, said.join("; ")));
+            transcript.push(format!("{} {step} → {}", bench.now, said.join("; ")));
         }
         let counts = bench.records.values().any(|stored| is_own(&stored.record));
         match counting.last_mut().filter(|last| last.until.is_none()) {
@@ -91,7 +91,7 @@ fn play(steps: &[String]) {
         }
         for at in occurrences(&counting, bench.now) {
             let found = outcomes(&bench, at);
-            assert!(is_one(&found), "{at} has {found:?} after\n{}", film.join("\n"));
+            assert!(is_one(&found), "{at} has {found:?} after\n{}", transcript.join("\n"));
         }
     }
 }
@@ -106,7 +106,7 @@ fn is_own(record: &Record) -> bool {
     matches!(record, Record::Cursor(cursor) if cursor.schedule.as_str() == "a")
 }
 
-fn happens(bench: &mut Bench, step: &str) -> Vec<String> {
+fn happens(bench: &mut DecisionBench, step: &str) -> Vec<String> {
     let Some(how) = step.strip_prefix("end ") else { return bench.happens(step) };
     let running = bench.runs().find(|run| run.state.has_program()).cloned();
     let Some((run, owner)) = running.and_then(|run| Some((run.number.0, run.owner?))) else { return Vec::new() };
@@ -127,7 +127,7 @@ fn occurrences(counting: &[Counting], now: Instant) -> Vec<Instant> {
 }
 
 /// Everything that speaks of an occurrence.
-fn outcomes(bench: &Bench, at: Instant) -> Vec<String> {
+fn outcomes(bench: &DecisionBench, at: Instant) -> Vec<String> {
     let of = |record: &Record| match record {
         Record::Run(run) if run.attempt > 1 || run.schedule.as_ref().is_none_or(|id| id.as_str() != "a") => None,
         Record::Run(run) => match run.span {

@@ -2,10 +2,10 @@
 
 use cronhold_schedule::Span;
 
-use crate::decide::testing::{Bench, instant, play};
+use crate::decide::testing::{DecisionBench, instant, play};
 use crate::decision::Effect;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{Key, LockState, Record};
+use crate::record::{Key, LockState, Record, Transition};
 use crate::run::State;
 
 #[test]
@@ -128,9 +128,8 @@ fn how_it_ended_is_noted_once() {
             #1 00:01 success: by operator",
     );
     let run = bench.run(None, 1);
-    let notes: Vec<&str> =
-        run.log.iter().map(|entry| &entry.message[..]).filter(|text| text.contains("later")).collect();
-    assert_eq!(notes, ["its program ended later: exit code 3"]);
+    let late: Vec<&Transition> = run.log.iter().filter(|entry| entry.is_late_result()).collect();
+    assert!(matches!(late[..], [entry] if entry.message.ends_with("exit code 3")), "{late:?}");
     assert_eq!(run.finished(), Some(instant("00:02")));
 }
 
@@ -144,7 +143,7 @@ fn a_program_that_comes_back_late_is_stopped() {
         ("overlap allow", "", false),
         ("overlap allow", "stop #1", true),
     ] {
-        let mut bench = Bench::new();
+        let mut bench = DecisionBench::new();
         let happens = ["there 1 2", &format!("put j {items}"), "node 2.1", "run j", "launched #1", told, "node 1.1"];
         happens.into_iter().filter(|what| !what.is_empty()).for_each(|what| drop(bench.happens(what)));
         bench.happens("reap #1 00:00");
@@ -194,7 +193,7 @@ fn a_lock_that_was_lost_ends_its_program() {
     );
 }
 
-fn lock_of(bench: &Bench) -> Option<&LockState> {
+fn lock_of(bench: &DecisionBench) -> Option<&LockState> {
     bench.records.values().find_map(|stored| match &stored.record {
         Record::Lock(lock) => Some(&**lock),
         _ => None,
@@ -211,7 +210,7 @@ fn leases_are_for_stores_that_nodes_share() {
         ("shared", "overlap allow; needs any max_running 3 | window 00:00 23:00", Some(STALE_AFTER)),
         ("shared", "overlap allow", None),
     ] {
-        let mut bench = Bench::new();
+        let mut bench = DecisionBench::new();
         for what in [world, &format!("put j {items}; retry 2"), "run j"] {
             bench.happens(what);
         }
@@ -233,7 +232,7 @@ fn leases_are_for_stores_that_nodes_share() {
 /// A run that was made when nobody else was there is repeated where others are.
 #[test]
 fn a_rerun_has_a_lease_when_others_came() {
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     for what in ["put j overlap allow; lock", "run j", "ended #1 yes", "shared", "rerun #1"] {
         bench.happens(what);
     }
@@ -243,7 +242,7 @@ fn a_rerun_has_a_lease_when_others_came() {
 
 #[test]
 fn a_node_holds_a_lock_without_a_run() {
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     bench.happens("hold files a");
     assert_eq!(lock_of(&bench).map(|lock| lock.until), Some(None));
     assert!(bench.happens("hold files b")[0].starts_with("! the lock `files` is held by run "));
@@ -254,7 +253,7 @@ fn a_node_holds_a_lock_without_a_run() {
     assert_eq!(lock_of(&bench), None);
     bench.happens("shared");
     bench.happens("hold files b");
-    let until = |bench: &Bench| lock_of(bench).and_then(|lock| lock.until);
+    let until = |bench: &DecisionBench| lock_of(bench).and_then(|lock| lock.until);
     assert_eq!(until(&bench), Some(bench.now.plus(Span::from_secs(10))));
     bench.now = instant("00:00:05");
     bench.happens("hold files b");

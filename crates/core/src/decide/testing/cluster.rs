@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cronhold_schedule::Span;
 
 use super::script::{instant, job_id};
-use super::{Bench, START};
+use super::{DecisionBench, START};
 use crate::command::{Command, Report};
 use crate::ids::{NodeId, RunId};
 use crate::record::{Actor, ForeignRun, Key, LockName, Node, Record, Stored, Version};
@@ -21,7 +21,7 @@ use crate::record::{Actor, ForeignRun, Key, LockName, Node, Record, Stored, Vers
 /// How long a node counts as there without being heard of.
 const GONE_AFTER: Span = Span::from_secs(6);
 
-impl Bench {
+impl DecisionBench {
     /// Something that is so from now on.
     pub(super) fn around(&mut self, verb: &str, rest: &str) {
         match verb {

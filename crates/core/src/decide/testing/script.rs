@@ -19,7 +19,7 @@ use std::sync::Arc;
 use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{CalendarExpr, Instant, Span, Spec};
 
-use super::{Bench, START, film};
+use super::{DecisionBench, START, transcript};
 use crate::command::{Command, Provided, Report, Verdict};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
@@ -34,8 +34,8 @@ const DUE_MAX: usize = 200;
 
 /// Plays a script and compares what came of it.
 #[track_caller]
-pub(in crate::decide) fn play(script: &str) -> Bench {
-    let mut bench = Bench::new();
+pub(in crate::decide) fn play(script: &str) -> DecisionBench {
+    let mut bench = DecisionBench::new();
     let mut played = String::new();
     let lines = || script.lines().map(str::trim).filter(|line| !line.is_empty());
     for line in lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
@@ -60,7 +60,7 @@ pub(in crate::decide) fn play(script: &str) -> Bench {
     bench
 }
 
-impl Bench {
+impl DecisionBench {
     /// Does what a line says; a line for each command that it means.
     pub(in crate::decide) fn happens(&mut self, what: &str) -> Vec<String> {
         let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
@@ -102,7 +102,7 @@ impl Bench {
     pub(in crate::decide) fn line(&mut self, actor: Actor, command: &Command) -> String {
         let before = self.records.clone();
         let many = before.keys().filter(|key| matches!(key, Key::Job(_))).count() > 1;
-        match self.tell(actor, command) {
+        match self.execute(actor, command) {
             Ok(done) => {
                 let look =
                     |key: &Key| before.get(key).or_else(|| self.records.get(key)).map(|stored| stored.record.clone());
@@ -110,7 +110,7 @@ impl Bench {
                     Key::Run(_) => look(key),
                     _ => before.get(key).map(|stored| stored.record.clone()),
                 };
-                film::line(&done, old, many)
+                transcript::line(&done, old, many)
             }
             Err(rejection) => format!("! {rejection}"),
         }

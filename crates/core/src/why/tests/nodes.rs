@@ -112,7 +112,7 @@ const SCENES: &[Scene] = &[
         "
             schedule spec: 0 3 * * *
             cursor last=05T03:00 next=06T03:00
-            run n=1 owned at=05T03:00 log=waiting@05T03:00,starting@05T03:00,running@05T03:00,error@05T03:05/watchdog,error@05T04:00/program/its_program_ended_later:_success reason: node lost",
+            run n=1 owned at=05T03:00 log=waiting@05T03:00,starting@05T03:00,running@05T03:00,error@05T03:05/watchdog,error@05T04:00/program/late/its_program_ended_later:_success reason: node lost",
         "
             The occurrence at 2026-01-05 03:00 UTC became `backup#1`, which started at 2026-01-05 03:00 UTC and ended in error after 5m, because its node was not heard of any more while it ran, and nobody knew how it ended; at 2026-01-05 04:00 UTC it was heard that its program ended later: success.
             - 2026-01-05 03:00:00.000 +00:00  waiting, by its schedule

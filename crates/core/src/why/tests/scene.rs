@@ -15,7 +15,7 @@ use crate::job::{Job, Nodes, Overlap, Program, Schedule};
 use crate::policy::catch_up::Stretch;
 use crate::record::{
     Active, Actor, Backlog, Cursor, ForeignRun, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses,
-    Queued, Run, Source, Terms, Transition,
+    Queued, Run, Source, Terms, Transition, TransitionKind,
 };
 use crate::run::{Reason, State};
 use crate::world::World;
@@ -248,12 +248,17 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
     }
 }
 
-/// `running@05T03:00/anna`; without an actor, the usual one. `error@05T03:00/program/it_said_so` has a message.
+/// `running@05T03:00/anna`; without an actor, the usual one. `error@05T03:00/program/it_said_so` has a message, and
+/// `error@05T03:00/program/late/it_said_so` is the late result of a program.
 fn transition(text: &str) -> Transition {
     let (state, rest) = text.split_once('@').expect(text);
     let mut parts = rest.splitn(3, '/');
     let (at, actor) = (parts.next().expect(text), parts.next());
-    let message = parts.next().unwrap_or("").replace('_', " ");
+    let message = parts.next().unwrap_or("");
+    let (message, kind) = match message.strip_prefix("late/") {
+        Some(message) => (message, TransitionKind::LateResult),
+        None => (message, TransitionKind::Entered),
+    };
     let state = State::parse(state).expect(state);
     let actor = match (actor, state) {
         (Some(name), _) => Actor::parse(name).unwrap_or_else(|_| Actor::Operator(name.to_owned())),
@@ -261,7 +266,7 @@ fn transition(text: &str) -> Transition {
         (None, State::Scheduled) => Actor::Retry,
         (None, _) => Actor::Schedule,
     };
-    Transition { at: time(at), state, actor, message }
+    Transition { kind, ..Transition::entered(time(at), state, actor).with_message(message.replace('_', " ")) }
 }
 
 fn pauses(words: &Words<'_>) -> Pauses {

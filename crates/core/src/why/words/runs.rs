@@ -82,18 +82,15 @@ impl Teller<'_> {
 
     /// How the program of a run ended that was lost before.
     fn late_note(&self, run: &Run) -> String {
-        let [.., before, last] = run.log.as_slice() else { return String::new() };
-        if !last.state.is_finished() || before.state != last.state {
-            return String::new();
-        }
+        let Some(last) = run.log.last().filter(|last| last.is_late_result()) else { return String::new() };
         format!("; at {} it was heard that {}", self.wall(run.schedule.as_ref()).at(last.at), last.message)
     }
 
     /// A finished run that someone has given another state.
     fn mark(&self, run: &Run) -> Option<String> {
         let [.., before, last] = run.log.as_slice() else { return None };
-        // What a program said after its run was over changes nothing.
-        if !before.state.is_finished() || before.state == last.state {
+        // A late result does not change the state.
+        if !before.state.is_finished() || last.is_late_result() {
             return None;
         }
         let at = self.wall(run.schedule.as_ref()).at(last.at);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cronhold_core::decision::{Change, Free, Take};
 use cronhold_core::job::{CatchUp, CatchUpPolicy, Nodes, Schedule};
-use cronhold_core::record::{Actor, Backlog, Key, LockName, Pause, Pauses, Record, Run, Transition};
+use cronhold_core::record::{Actor, Backlog, Key, LockName, Pause, Pauses, Record, Run, Transition, TransitionKind};
 use cronhold_core::{NodeId, RunId, RunNumber};
 use cronhold_schedule::{Instant, Span, Spec, Timing};
 use cronhold_store::Unit;
@@ -55,8 +55,8 @@ fn runs_move_along_the_table() {
 fn what_is_over_stays_as_it_is() {
     let over = run(1, &[Waiting, Starting, Error]);
     let note = |run: &Run| {
-        let message = "its program ended later: success".to_owned();
-        let entry = Transition { at: run.nominal, state: Error, actor: Actor::Program, message };
+        let kind = TransitionKind::LateResult;
+        let entry = Transition { kind, ..Transition::entered(run.nominal, Error, Actor::Program) };
         Run { log: run.log.iter().cloned().chain([entry]).collect(), ..run.clone() }
     };
     let noted = note(&over);
@@ -187,7 +187,7 @@ fn catching_up(policy: CatchUpPolicy, within: u64) -> Bench {
 /// A run that catches up the occurrence of a second, decided at second 1000.
 fn caught_up(number: u64, second: i64) -> Run {
     let entry =
-        |state| Transition { at: Instant::from_secs(1_000), state, actor: Actor::CatchUp, message: String::new() };
+        |state| Transition::entered(Instant::from_secs(1_000), state, Actor::CatchUp);
     let log = [Waiting, Starting].map(entry).to_vec();
     Run { nominal: Instant::from_secs(second), log, ..run(number, &[Waiting, Starting]) }
 }

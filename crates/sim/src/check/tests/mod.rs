@@ -36,7 +36,7 @@ fn schedule_id() -> ScheduleId {
 fn run(number: u64, states: &[State]) -> Run {
     let nominal = Instant::from_secs(1_000 + i64::try_from(number).expect("small"));
     let entry =
-        |state: &State| Transition { at: nominal, state: *state, actor: Actor::Schedule, message: String::new() };
+        |state: &State| Transition::entered(nominal, *state, Actor::Schedule);
     let id = RunId::from_key(nominal, &number.to_string());
     let state = *states.last().expect("a state");
     let reason = match state {

@@ -5,15 +5,15 @@
 
 use cronhold_schedule::Instant;
 
-use super::motion::WAIT_POLL;
+use super::run_lifecycle::WAIT_POLL;
 use crate::decision::Rejection;
 use crate::ids::NodeId;
 use crate::job::Nodes;
 use crate::policy::catch_up::GRACE;
 use crate::policy::overlap::are_in_one_row;
-use crate::record::{JobRecord, Key, Run};
+use crate::record::{JobRecord, Run};
 use crate::run::State;
-use crate::view::{Halt, View};
+use crate::view::View;
 
 /// An occurrence runs on so many nodes at most, so that its claim stays one small unit. Where more could run it, those
 /// with the first ids do.
@@ -21,7 +21,7 @@ pub const NODES_MAX: usize = 256;
 
 /// The nodes that an occurrence gets a run for, this one first; one run for no node in particular, for most jobs. Nobody,
 /// when no node that is there may run it.
-pub(super) fn of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Option<NodeId>> {
+pub(super) fn targets_of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Option<NodeId>> {
     if !job.job.nodes.is_each() {
         return vec![None];
     }
@@ -38,47 +38,47 @@ pub(super) fn may_claim(view: &View<'_>, nodes: &Nodes, places: &[Option<NodeId>
 }
 
 /// The node of a run that someone asks for: the one that was asked, for a job that runs on each.
-pub(super) fn of_wish(view: &View<'_>, job: &JobRecord) -> Result<Option<NodeId>, Rejection> {
+pub(super) fn target_of_request(view: &View<'_>, job: &JobRecord) -> Result<Option<NodeId>, Rejection> {
     if !job.job.nodes.is_each() {
         return Ok(None);
     }
-    refuse_here(view, job)?;
+    reject_ineligible(view, job)?;
     Ok(Some(view.stamp.owner.node))
 }
 
 /// The node of a run that someone wants once more: the same, as long as the job runs on each.
-pub(super) fn of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Result<Option<NodeId>, Rejection> {
+pub(super) fn target_of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Result<Option<NodeId>, Rejection> {
     match old.target.filter(|_| job.job.nodes.is_each()) {
         Some(node) => Ok(Some(node)),
-        None => of_wish(view, job),
+        None => target_of_request(view, job),
     }
 }
 
 /// Whether two runs of a job can be in each other's way.
-pub(super) fn is_same(job: &JobRecord, one: Option<NodeId>, other: Option<NodeId>) -> bool {
+pub(super) fn can_overlap(job: &JobRecord, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     are_in_one_row(&job.job.nodes, one, other)
 }
 
 /// Whether a run is not another node's.
-pub(super) fn is_here(view: &View<'_>, run: &Run) -> bool {
+pub(super) fn is_for_this_node(view: &View<'_>, run: &Run) -> bool {
     run.target.is_none_or(|target| target == view.stamp.owner.node)
 }
 
 /// Whether this node may start a run.
 pub(super) fn may_start(view: &View<'_>, run: &Run, job: &JobRecord) -> bool {
-    is_here(view, run) && view.world.is_eligible(&job.job.nodes)
+    is_for_this_node(view, run) && view.world.is_eligible(&job.job.nodes)
 }
 
 /// Says why this node may not start a run that someone wants to start now.
-pub(super) fn refuse_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
-    match run.target.filter(|_| !is_here(view, run)) {
+pub(super) fn reject_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
+    match run.target.filter(|_| !is_for_this_node(view, run)) {
         Some(node) => Err(Rejection::OtherNode(node)),
         None if view.world.is_draining => Err(Rejection::Draining),
-        None => job.map_or(Ok(()), |job| refuse_here(view, job)),
+        None => job.map_or(Ok(()), |job| reject_ineligible(view, job)),
     }
 }
 
-fn refuse_here(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
+fn reject_ineligible(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
     if view.world.is_draining {
         return Err(Rejection::Draining);
     }
@@ -86,49 +86,39 @@ fn refuse_here(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
 }
 
 /// What a node can do about a run that waits.
-pub(super) enum Outlook {
+pub(super) enum Placement {
     /// Look whether it may start.
-    Mine,
+    Here,
     /// Leave it to its node, and look again then.
-    Theirs(Instant),
+    Elsewhere(Instant),
     /// End it: its node is gone, or may not run it any more.
-    Nobodys,
-}
-
-/// What [`outlook`] looks at, and what the end of a run does whose node is gone.
-pub(super) fn needs(view: &View<'_>, run: &Run) -> Vec<Key> {
-    let Some(target) = run.target.filter(|target| !view.world.is_there(view.stamp.owner.node, *target)) else {
-        return Vec::new();
-    };
-    let cursor = run.schedule.clone().map(|schedule| Key::Cursor(run.job.clone(), schedule));
-    let identity = Key::Identity(run.job.clone(), run.args.clone());
-    [Key::Node(target), identity].into_iter().chain(cursor).collect()
+    Nowhere,
 }
 
 /// What this node can do about a run whose time has come. A node that went away for a moment keeps its runs; the commit
 /// compares its record, so that it does when it comes back in between.
-pub(super) fn outlook(view: &View<'_>, run: &Run, job: &JobRecord) -> Result<Outlook, Halt> {
+pub(super) fn placement_of(view: &View<'_>, run: &Run, job: &JobRecord) -> Placement {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
     let Some(target) = run.target else {
         // Its time is left as it is: a node that may start it finds by that time that nobody did, if it has not heard
         // of the run.
         let is_for_others = !may_start(view, run, job) && !view.world.eligible(me, &job.job.nodes).is_empty();
-        return Ok(if is_for_others { Outlook::Theirs(now.plus(WAIT_POLL)) } else { Outlook::Mine });
+        return if is_for_others { Placement::Elsewhere(now.plus(WAIT_POLL)) } else { Placement::Here };
     };
     if target != me && view.world.is_there(me, target) {
-        return Ok(Outlook::Theirs(now.plus(WAIT_POLL)));
+        return Placement::Elsewhere(now.plus(WAIT_POLL));
     }
     if target == me && job.job.nodes.allow(&view.world.labels) {
-        return Ok(Outlook::Mine);
+        return Placement::Here;
     }
     let waits_since = if run.state == State::Waiting { run.entered(State::Waiting) } else { run.due };
-    let beat = if target == me { None } else { view.node(target)?.map(|node| node.beat) };
+    let beat = if target == me { None } else { view.node(target).map(|node| node.beat) };
     let given_up = waits_since.max(beat).unwrap_or(run.nominal).plus(GRACE);
-    Ok(match now >= given_up {
-        true => Outlook::Nobodys,
-        false if target == me => Outlook::Mine,
-        false => Outlook::Theirs(given_up),
-    })
+    match now >= given_up {
+        true => Placement::Nowhere,
+        false if target == me => Placement::Here,
+        false => Placement::Elsewhere(given_up),
+    }
 }
 
 #[cfg(test)]

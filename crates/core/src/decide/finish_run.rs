@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cronhold_schedule::{Span, Timing};
 
 use super::bind;
-use super::draft::Draft;
-use super::motion::enter;
+use super::draft::UnitDraft;
 use super::occurrence;
+use super::run_lifecycle::enter_state;
 use crate::decision::Effect;
 use crate::ids::RunId;
 use crate::job::Retain;
@@ -19,32 +19,28 @@ use crate::record::{
 use crate::run::{Cause, Reason, State};
 use crate::view::{Halt, View};
 
-/// Asks at once for what the end of a run looks at.
-pub(super) fn need_for_end(view: &View<'_>, run: &Run) -> Result<(), Halt> {
-    view.need(keys_for_end(run))
-}
-
-/// What the end of a run looks at.
-pub(super) fn keys_for_end(run: &Run) -> [Key; 3] {
-    let identity = Key::Identity(run.job.clone(), run.args.clone());
-    [Key::Job(run.job.clone()), Key::JobState(run.job.clone()), identity]
+/// Lets what the end of a run reads be loaded, where other records say whether it ends.
+pub(super) fn prefetch_end(view: &View<'_>, run: &Run, job: &JobRecord) {
+    let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
+    let cursor = follows.map(|schedule| Key::Cursor(run.job.clone(), schedule.clone()));
+    view.prefetch([Key::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
 }
 
 /// A run ends.
-pub(super) fn end(
-    draft: &mut Draft<'_>,
+pub(super) fn finish(
+    draft: &mut UnitDraft<'_>,
     run: Run,
     state: &mut JobState,
     cause: Cause,
     reason: Option<Reason>,
 ) -> Result<Run, Halt> {
     let actor = draft.view.stamp.actor.clone();
-    end_by(draft, run, state, cause, reason, actor)
+    finish_as(draft, run, state, cause, reason, actor)
 }
 
 /// A run ends by someone.
-pub(super) fn end_by(
-    draft: &mut Draft<'_>,
+pub(super) fn finish_as(
+    draft: &mut UnitDraft<'_>,
     mut run: Run,
     state: &mut JobState,
     cause: Cause,
@@ -53,32 +49,32 @@ pub(super) fn end_by(
 ) -> Result<Run, Halt> {
     let had_program = run.state.has_program();
     let message = reason.as_ref().map(ToString::to_string).unwrap_or_default();
-    enter(&mut run, cause, draft.at(), actor, &message)?;
+    enter_state(&mut run, cause, draft.at(), actor, &message)?;
     run.reason = reason;
     run.due = None;
     state.forget(run.id);
     if let Some(lock) = run.lock.clone().filter(|_| had_program) {
-        draft.free(lock, run.id);
+        draft.release_lock(lock, run.id);
     }
-    let job = draft.view.job(&run.job)?.filter(|job| job.uid == run.uid);
+    let job = draft.view.job(&run.job).filter(|job| job.uid == run.uid);
     if let Some(job) = &job {
-        if let Some(retry) = retry_of(draft, &run, state, job) {
+        if let Some(retry) = create_retry(draft, &run, state, job) {
             run.retried_by = Some(retry.id);
-            pass_on(draft, &run, job, retry.id)?;
+            follow_retry(draft, &run, job, retry.id);
             draft.put_run(retry);
         } else {
-            follow(draft, &run, job)?;
+            plan_after(draft, &run, job);
         }
     }
-    count(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
+    count_finished(draft, state, run.state, job.as_deref().map(|job| &job.job.retain));
     if run.retried_by.is_none() {
-        note(draft, &run)?;
+        record_outcome(draft, &run);
     }
     Ok(run)
 }
 
 /// The next attempt, if there is one. It counts as active while it waits for its time.
-fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
+fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
     let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
     let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
     let attempt = run.attempt + 1;
@@ -98,7 +94,7 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
         // Whether it may be alone is said by the job as it is now, like its lock.
         terms: Terms { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
-        log: vec![Transition { at: draft.at(), state: State::Scheduled, actor: Actor::Retry, message: String::new() }],
+        log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
         ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
     // The number of the attempt is something that a program can be told.
@@ -108,16 +104,15 @@ fn retry_of(draft: &Draft<'_>, run: &Run, state: &mut JobState, job: &JobRecord)
 }
 
 /// A schedule that counts from the previous run goes on counting from its retry.
-fn pass_on(draft: &mut Draft<'_>, run: &Run, job: &JobRecord, retry: RunId) -> Result<(), Halt> {
-    let Some((_, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+fn follow_retry(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord, retry: RunId) {
+    let Some((_, mut cursor)) = following_cursor(draft, run, job) else { return };
     cursor.follows = Some(retry);
     draft.put_cursor(cursor);
-    Ok(())
 }
 
 /// A schedule that counts from the previous run learns when its next one is due.
-fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt> {
-    let Some((schedule, mut cursor)) = followed(draft, run, job)? else { return Ok(()) };
+fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
+    let Some((schedule, mut cursor)) = following_cursor(draft, run, job) else { return };
     let next = match job.compile(schedule, draft.view.world) {
         Ok(compiled) => compiled.after_run(draft.at()),
         // Its zone or calendar went missing and may come back: an occurrence that is due waits for that.
@@ -127,19 +122,18 @@ fn follow(draft: &mut Draft<'_>, run: &Run, job: &JobRecord) -> Result<(), Halt>
     cursor.next = next.filter(|_| schedule.enabled);
     cursor.wake = cursor.next;
     draft.put_cursor(cursor);
-    Ok(())
 }
 
 /// The schedule that counts from this run, with its cursor.
-fn followed<'j>(
-    draft: &Draft<'_>,
+fn following_cursor<'j>(
+    draft: &UnitDraft<'_>,
     run: &Run,
     job: &'j JobRecord,
-) -> Result<Option<(&'j crate::job::Schedule, Cursor)>, Halt> {
-    let Some(id) = &run.schedule else { return Ok(None) };
-    let Some(schedule) = job.schedule(id).filter(|schedule| counts_from_previous(schedule)) else { return Ok(None) };
-    let cursor = draft.cursor(&run.job, id)?.filter(|cursor| cursor.follows == Some(run.id));
-    Ok(cursor.map(|cursor| (schedule, cursor)))
+) -> Option<(&'j crate::job::Schedule, Cursor)> {
+    let id = run.schedule.as_ref()?;
+    let schedule = job.schedule(id).filter(|schedule| counts_from_previous(schedule))?;
+    let cursor = draft.cursor(&run.job, id).filter(|cursor| cursor.follows == Some(run.id));
+    cursor.map(|cursor| (schedule, cursor))
 }
 
 /// Whether a schedule counts from the end of its previous run.
@@ -156,7 +150,12 @@ pub(super) fn interval(schedule: &crate::job::Schedule) -> Span {
 }
 
 /// Counts a finished run, and asks for a look at old ones when there are clearly too many.
-pub(super) fn count(draft: &mut Draft<'_>, state: &mut JobState, finished: State, retain: Option<&Retain>) {
+pub(super) fn count_finished(
+    draft: &mut UnitDraft<'_>,
+    state: &mut JobState,
+    finished: State,
+    retain: Option<&Retain>,
+) {
     let default = Retain::default();
     let retain = retain.unwrap_or(&default);
     let limit = match finished {
@@ -169,14 +168,13 @@ pub(super) fn count(draft: &mut Draft<'_>, state: &mut JobState, finished: State
     *kept = kept.saturating_add(1);
     // Some more than wanted, so that they go in batches.
     if *kept > limit.saturating_add(limit / 8 + 8) {
-        draft.also(Effect::Prune { job: state.job.clone() });
+        draft.emit(Effect::Prune { job: state.job.clone() });
     }
 }
 
 /// What conditions of other runs will see.
-pub(super) fn note(draft: &mut Draft<'_>, run: &Run) -> Result<(), Halt> {
-    let mut identity: Identity = draft.identity(&run.job, &run.args)?;
+pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, run: &Run) {
+    let mut identity: Identity = draft.identity(&run.job, &run.args);
     identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));
     draft.put(Record::Identity(Arc::new(identity)));
-    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::NODES_MAX;
-use crate::decide::testing::{Bench, instant, play};
+use crate::decide::testing::{DecisionBench, instant, play};
 use crate::record::{Cursor, Key, Record};
 use crate::run::State;
 
@@ -151,7 +151,7 @@ fn an_occurrence_that_none_runs_is_skipped_as_a_whole() {
 /// A claim stays one small unit, however many nodes there are.
 #[test]
 fn more_nodes_than_can_be_are_left_out() {
-    let mut bench = Bench::new();
+    let mut bench = DecisionBench::new();
     let names: Vec<String> = (1..=NODES_MAX + 9).map(|number| number.to_string()).collect();
     bench.happens(&format!("there {}", names.join(" ")));
     bench.happens("node 260.1");

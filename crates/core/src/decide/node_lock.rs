@@ -8,8 +8,8 @@ use crate::ids::RunId;
 use crate::record::LockName;
 use crate::view::{Halt, View};
 
-pub(super) fn decide(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<Done, Halt> {
-    match view.lock(lock)? {
+pub(super) fn acquire(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<Done, Halt> {
+    match view.lock(lock) {
         Some(held) if held.holder != holder => {
             Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into())
         }
@@ -21,6 +21,6 @@ pub(super) fn decide(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span)
     }
 }
 
-pub(super) fn let_go(lock: &LockName, holder: RunId) -> Done {
+pub(super) fn release(lock: &LockName, holder: RunId) -> Done {
     Done { free: vec![Free { lock: lock.clone(), holder }], ..Done::default() }
 }

@@ -3,104 +3,87 @@
 
 use std::collections::BTreeSet;
 
-use super::draft::Draft;
-use super::gate;
-use super::motion::is_locked;
-use super::place;
+use super::draft::UnitDraft;
+use super::placement;
+use super::run_lifecycle::is_lock_taken;
 use crate::ids::RunId;
 use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
 use crate::policy::overlap::{Admission, Standing, admit, admit_first};
-use crate::record::{Active, JobRecord, JobState, Key, Run};
+use crate::record::{Active, JobRecord, JobState, Run};
 use crate::run::Reason;
-use crate::view::Halt;
 
 /// Whether a run that waits may start now. `is_new` says that it has not been held yet. Whoever makes a run for another
 /// node decides whether others are in its way; when it starts is for that node to say.
-pub(super) fn admission(
-    draft: &Draft<'_>,
+pub(super) fn admission_of(
+    draft: &UnitDraft<'_>,
     run: &Run,
     state: &JobState,
     job: &JobRecord,
     is_new: bool,
-) -> Result<Admission, Halt> {
-    let may_start = place::may_start(draft.view, run, job);
-    let is_for_another = is_new && !place::is_here(draft.view, run);
+) -> Admission {
+    let may_start = placement::may_start(draft.view, run, job);
+    let is_for_another = is_new && !placement::is_for_this_node(draft.view, run);
     if !may_start && !is_for_another {
-        return Ok(Admission::Wait);
+        return Admission::Wait;
     }
-    draft.view.need(needs(draft, run, state, job, is_new))?;
-    let standing = standing(draft, run, state, job)?;
+    let standing = obstacles(draft, run, state, job);
     let is_queue = matches!(job.job.overlap, Overlap::Queue { .. });
     let admission = match is_new {
         true => admit(job.job.overlap, standing),
         // Those that wait in a row start in their order.
-        false if is_queue && !is_first(run, state, job) => Admission::Wait,
+        false if is_queue && !is_first_in_queue(run, state, job) => Admission::Wait,
         false => admit_first(job.job.overlap, standing),
     };
     if admission != Admission::Start {
-        return Ok(admission);
+        return admission;
     }
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
         let has_room = !is_new || standing.queued < QUEUE_LIMIT_DEFAULT;
-        return Ok(if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) });
+        return if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) };
     }
-    Ok(Admission::Start)
-}
-
-/// What an admission looks at. Conditions are asked where the run may start.
-fn needs(draft: &Draft<'_>, run: &Run, state: &JobState, job: &JobRecord, is_new: bool) -> Vec<Key> {
-    let mut keys: Vec<Key> = run.lock.clone().map(Key::Lock).into_iter().collect();
-    if place::is_here(draft.view, run) {
-        keys.extend(gate::needs(draft, run, state, job));
-    }
-    if job.job.overlap == Overlap::Replace && is_new {
-        keys.extend(others(run, state, job).into_iter().map(Key::Run));
-    }
-    let has_conditions = !job.job.conditions.is_empty();
-    let is_asked = |active: &&Active| has_conditions || place::is_same(job, active.target, run.target);
-    keys.extend(later_active(run, state).iter().filter(is_asked).map(|active| Key::Run(active.run)));
-    keys
+    Admission::Start
 }
 
 /// What stands in a run's way.
-fn standing(draft: &Draft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> Result<Standing, Halt> {
+fn obstacles(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> Standing {
     let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
     let active = match job.job.overlap {
         Overlap::Allow => 0,
-        _ => count(in_the_way(draft, run, state, |active| place::is_same(job, active.target, run.target))?.len()),
+        _ => count(
+            blocking_runs(draft, run, state, |active| placement::can_overlap(job, active.target, run.target)).len(),
+        ),
     };
-    let is_before =
-        |queued: &&crate::record::Queued| queued.run != run.id && place::is_same(job, queued.target, run.target);
+    let is_before = |queued: &&crate::record::Queued| {
+        queued.run != run.id && placement::can_overlap(job, queued.target, run.target)
+    };
     let queued = count(state.queue.iter().filter(is_before).count());
-    Ok(Standing { active, queued, lock_is_held: is_locked(draft, run)? })
+    Standing { active, queued, lock_is_held: is_lock_taken(draft, run) }
 }
 
 /// Whether nobody is before a run in its row. Those in line wait for a retry, so a retry does not wait for its place.
-fn is_first(run: &Run, state: &JobState, job: &JobRecord) -> bool {
-    let head = state.queue.iter().find(|queued| place::is_same(job, queued.target, run.target));
+fn is_first_in_queue(run: &Run, state: &JobState, job: &JobRecord) -> bool {
+    let head = state.queue.iter().find(|queued| placement::can_overlap(job, queued.target, run.target));
     state.is_active(run.id) || head.is_none_or(|head| head.run == run.id)
 }
 
 /// Active runs that a run has to wait for: all others that count, for most. A retry counts as active itself while it
 /// waits, so two of them could wait for each other; among those the one that was there first goes first.
-pub(super) fn in_the_way(
-    draft: &Draft<'_>,
+pub(super) fn blocking_runs(
+    draft: &UnitDraft<'_>,
     run: &Run,
     state: &JobState,
     counts: impl Fn(&Active) -> bool,
-) -> Result<Vec<Active>, Halt> {
+) -> Vec<Active> {
     let later = later_active(run, state);
     let earlier = &state.active[..state.active.len() - later.len()];
-    let later: Vec<&Active> = later.iter().filter(|active| counts(active)).collect();
-    draft.view.need(later.iter().map(|active| Key::Run(active.run)))?;
     let mut found: Vec<Active> =
         earlier.iter().filter(|active| active.run != run.id && counts(active)).copied().collect();
-    for active in later {
-        if draft.run(active.run)?.is_some_and(|other| other.state.has_program()) {
+    for active in later.iter().filter(|active| counts(active)) {
+        if draft.run(active.run).is_some_and(|other| other.state.has_program()) {
             found.push(*active);
         }
     }
-    Ok(found)
+    found
 }
 
 /// Those that became active after a run that is active itself; none, for one that is not.
@@ -111,9 +94,9 @@ fn later_active<'s>(run: &Run, state: &'s JobState) -> &'s [Active] {
 
 /// All other runs whose place a run may take: those of its job that have not ended, but for those that wait for a time of
 /// their own.
-pub(super) fn others(run: &Run, state: &JobState, job: &JobRecord) -> BTreeSet<RunId> {
+pub(super) fn replaceable_runs(run: &Run, state: &JobState, job: &JobRecord) -> BTreeSet<RunId> {
     let active = state.active.iter().map(|active| (active.run, active.target));
     let queued = state.queue.iter().map(|queued| (queued.run, queued.target));
-    let is_other = |(other, target): &(RunId, _)| *other != run.id && place::is_same(job, *target, run.target);
+    let is_other = |(other, target): &(RunId, _)| *other != run.id && placement::can_overlap(job, *target, run.target);
     active.chain(queued).filter(is_other).map(|(other, _)| other).collect()
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::admit;
+use super::admission;
 use super::bind;
-use super::draft::Draft;
-use super::ending::end;
-use super::gate::{self, Gate};
-use super::place;
+use super::conditions::{self, ConditionResult};
+use super::draft::UnitDraft;
+use super::finish_run::finish;
+use super::placement;
 use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobRecord, JobState, Key, LockName, Queued, Run, ScheduleId, Transition};
+use crate::record::{Actor, JobRecord, JobState, LockName, Queued, Run, ScheduleId, Transition};
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{Halt, View};
 
@@ -29,7 +29,7 @@ pub const WAIT_POLL: Span = Span::from_secs(60);
 pub const LOCK_POLL: Span = Span::from_secs(1);
 
 /// A run that is to be made.
-pub(super) struct Birth<'a> {
+pub(super) struct NewRun<'a> {
     pub(super) id: RunId,
     pub(super) job: &'a JobRecord,
     pub(super) schedule: Option<&'a ScheduleId>,
@@ -40,29 +40,29 @@ pub(super) struct Birth<'a> {
 }
 
 /// Makes a run that waits: its number is taken, its program is bound. What cannot be bound ends at once in error.
-pub(super) fn bear(draft: &mut Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Result<Run, Halt> {
-    let job = birth.job;
-    let mut run = blank(draft, state, birth);
+pub(super) fn create_run(draft: &mut UnitDraft<'_>, state: &mut JobState, new_run: NewRun<'_>) -> Result<Run, Halt> {
+    let job = new_run.job;
+    let mut run = empty_run(draft, state, new_run);
     match bind::work(job, &run, draft.view.world) {
         Ok(work) => run.work = Some(work),
-        Err(error) => run = end(draft, run, state, Cause::Broke, Some(Reason::Unbound(error.to_string())))?,
+        Err(error) => run = finish(draft, run, state, Cause::Broke, Some(Reason::Unbound(error.to_string())))?,
     }
     Ok(run)
 }
 
 /// Makes a run that waits and has nothing to do yet.
-pub(super) fn blank(draft: &Draft<'_>, state: &mut JobState, birth: Birth<'_>) -> Run {
-    let Birth { id, job, schedule, nominal, args, target, actor } = birth;
+pub(super) fn empty_run(draft: &UnitDraft<'_>, state: &mut JobState, new_run: NewRun<'_>) -> Run {
+    let NewRun { id, job, schedule, nominal, args, target, actor } = new_run;
     let terms = bind::terms(job, schedule, nominal, draft.view.world);
-    let log = vec![Transition { at: draft.at(), state: State::Waiting, actor, message: String::new() }];
+    let log = vec![Transition::entered(draft.at(), State::Waiting, actor)];
     let lock = LockName::of(&job.id, &job.job.lock);
     let run = Run::blank(id, state.take_number(), job.id.clone(), job.uid, nominal);
     Run { args, schedule: schedule.cloned(), target, lock, terms, log, ..run }
 }
 
 /// Does what an admission says with a run that waits.
-pub(super) fn admit_run(
-    draft: &mut Draft<'_>,
+pub(super) fn apply_admission(
+    draft: &mut UnitDraft<'_>,
     run: Run,
     state: &mut JobState,
     job: &JobRecord,
@@ -71,49 +71,49 @@ pub(super) fn admit_run(
     let again = draft.at().plus(WAIT_POLL);
     match admission {
         // Its node starts it as soon as it hears of it.
-        Admission::Start | Admission::Wait if !place::is_here(draft.view, &run) => {
-            hold_if_room(draft, run, state, again)
+        Admission::Start | Admission::Wait if !placement::is_for_this_node(draft.view, &run) => {
+            enqueue_if_room(draft, run, state, again)
         }
-        Admission::Start => match gate::check(draft, &run, state, job)? {
-            Gate::Open => start(draft, run, state, Cause::Ready, Actor::Queue),
-            Gate::Wait(at) => hold_if_room(draft, run, state, at),
-            Gate::Skip(reason) => withhold(draft, run, state, reason),
-            Gate::Break(reason) => end(draft, run, state, Cause::Broke, Some(reason)),
+        Admission::Start => match conditions::evaluate(draft, &run, state, job) {
+            ConditionResult::Open => start_run(draft, run, state, Cause::Ready, Actor::Queue),
+            ConditionResult::Wait(at) => enqueue_if_room(draft, run, state, at),
+            ConditionResult::Skip(reason) => skip_run(draft, run, state, reason),
+            ConditionResult::Fail(reason) => finish(draft, run, state, Cause::Broke, Some(reason)),
         },
         Admission::Wait => {
-            poll_lock(draft, &run);
-            hold_if_room(draft, run, state, again)
+            wake_for_lock(draft, &run);
+            enqueue_if_room(draft, run, state, again)
         }
-        Admission::Skip(reason) => withhold(draft, run, state, reason),
+        Admission::Skip(reason) => skip_run(draft, run, state, reason),
         Admission::Replace => {
-            replace(draft, &run, state, job)?;
-            Ok(hold(run, state, again))
+            make_room(draft, &run, state, job)?;
+            Ok(enqueue(run, state, again))
         }
     }
 }
 
 /// A run that waits for a lock is looked at again soon. That it is costs no write: the time that is stored with it is
 /// there in case that this is missed.
-pub(super) fn poll_lock(draft: &mut Draft<'_>, run: &Run) {
+pub(super) fn wake_for_lock(draft: &mut UnitDraft<'_>, run: &Run) {
     if run.lock.is_some() {
-        draft.also(Effect::Wake { run: run.id, at: Some(draft.at().plus(LOCK_POLL)) });
+        draft.emit(Effect::Wake { run: run.id, at: Some(draft.at().plus(LOCK_POLL)) });
     }
 }
 
 /// Whether a pause keeps a run from starting. It does not when someone asked for the run by name.
-pub(super) fn is_paused(draft: &Draft<'_>, run: &Run, state: &JobState) -> Result<bool, Halt> {
-    Ok(!run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses()?.is_paused()))
+pub(super) fn is_paused(draft: &UnitDraft<'_>, run: &Run, state: &JobState) -> bool {
+    !run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses().is_paused())
 }
 
 /// The run that someone wants something of. A span of skips is not one run.
-pub(super) fn addressed(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
-    let run = view.run(id)?.ok_or(Rejection::NoRun(id))?;
+pub(super) fn find_run(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
+    let run = view.run(id).ok_or(Rejection::NoRun(id))?;
     if run.span.is_some() { Err(Rejection::Span(id).into()) } else { Ok(run) }
 }
 
 /// A run gets its program. Whoever calls this has made sure that the lock is free; the commit sees to it again.
-pub(super) fn start(
-    draft: &mut Draft<'_>,
+pub(super) fn start_run(
+    draft: &mut UnitDraft<'_>,
     mut run: Run,
     state: &mut JobState,
     cause: Cause,
@@ -122,7 +122,7 @@ pub(super) fn start(
     // A run that starts as soon as it waits says who made it wait.
     let last = run.log.last().filter(|last| cause == Cause::Ready && last.at == draft.at());
     let actor = last.map_or(actor, |last| last.actor.clone());
-    enter(&mut run, cause, draft.at(), actor, "")?;
+    enter_state(&mut run, cause, draft.at(), actor, "")?;
     run.owner = Some(draft.view.stamp.owner);
     run.due = Some(draft.at().plus(LAUNCH_WITHIN));
     // One that starts after the time at which it should stop has as long as it would have had in time: neither is it
@@ -133,13 +133,13 @@ pub(super) fn start(
     state.dequeue(run.id);
     state.activate(&run);
     if let Some(lock) = &run.lock {
-        draft.take(lock.clone(), run.id, run.terms.lease);
+        draft.take_lock(lock.clone(), run.id, run.terms.lease);
     }
     Ok(run)
 }
 
 /// A run waits on until then at least. A retry goes before those that already waited for it.
-pub(super) fn hold(mut run: Run, state: &mut JobState, until: Instant) -> Run {
+pub(super) fn enqueue(mut run: Run, state: &mut JobState, until: Instant) -> Run {
     if !state.is_queued(run.id) {
         let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
         state.queue.insert(place, Queued { run: run.id, target: run.target });
@@ -149,63 +149,49 @@ pub(super) fn hold(mut run: Run, state: &mut JobState, until: Instant) -> Run {
 }
 
 /// A run waits on, unless it is new and too many wait already.
-fn hold_if_room(draft: &mut Draft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
+fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
     let is_counted = state.is_queued(run.id) || state.is_active(run.id);
     if is_counted || state.queue.len() < JobState::QUEUE_MAX {
-        Ok(hold(run, state, until))
+        Ok(enqueue(run, state, until))
     } else {
-        withhold(draft, run, state, Reason::QueueFull)
+        skip_run(draft, run, state, Reason::QueueFull)
     }
 }
 
 /// A run does not start, for a reason.
-pub(super) fn withhold(draft: &mut Draft<'_>, run: Run, state: &mut JobState, reason: Reason) -> Result<Run, Halt> {
-    end(draft, run, state, Cause::Withheld, Some(reason))
+pub(super) fn skip_run(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, reason: Reason) -> Result<Run, Halt> {
+    finish(draft, run, state, Cause::Withheld, Some(reason))
 }
 
 /// A run is told to end: signal, grace period, SIGKILL.
-pub(super) fn curtail(
-    draft: &Draft<'_>,
+pub(super) fn request_stop(
+    draft: &UnitDraft<'_>,
     run: &mut Run,
     cause: Cause,
     reason: Reason,
     actor: Actor,
 ) -> Result<(), Halt> {
-    enter(run, cause, draft.at(), actor, &reason.to_string())?;
+    enter_state(run, cause, draft.at(), actor, &reason.to_string())?;
     run.ending = Some(reason);
     run.due = Some(draft.at().plus(run.terms.grace));
     Ok(())
 }
 
-/// Asks at once for what it takes to make room for new runs.
-pub(super) fn need_for_replace(draft: &Draft<'_>, others: impl Iterator<Item = RunId> + Clone) -> Result<(), Halt> {
-    draft.view.need(others.clone().map(Key::Run))?;
-    let mut ending = Vec::new();
-    for id in others {
-        ending.extend(draft.run(id)?.filter(|other| !other.state.has_program()));
-    }
-    let identities = ending.iter().map(|run| Key::Identity(run.job.clone(), run.args.clone()));
-    let cursors = ending.iter().filter_map(|run| Some(Key::Cursor(run.job.clone(), run.schedule.clone()?)));
-    draft.view.need(identities.chain(cursors))
-}
-
 /// Everything that is in the way of a new run makes room for it.
-fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState, job: &JobRecord) -> Result<(), Halt> {
-    let others = admit::others(by, state, job);
-    need_for_replace(draft, others.iter().copied())?;
-    for id in others {
-        let Some(other) = draft.run(id)? else {
+fn make_room(draft: &mut UnitDraft<'_>, by: &Run, state: &mut JobState, job: &JobRecord) -> Result<(), Halt> {
+    for id in admission::replaceable_runs(by, state, job) {
+        let Some(other) = draft.run(id) else {
             state.forget(id);
             continue;
         };
         let mut other = (*other).clone();
         match other.state {
             State::Starting | State::Running => {
-                curtail(draft, &mut other, Cause::Curtailed, Reason::Replaced, Actor::Queue)?;
+                request_stop(draft, &mut other, Cause::Curtailed, Reason::Replaced, Actor::Queue)?;
                 draft.put_run(other);
             }
             State::Scheduled | State::Waiting => {
-                let other = withhold(draft, other, state, Reason::Replaced)?;
+                let other = skip_run(draft, other, state, Reason::Replaced)?;
                 draft.put_run(other);
             }
             _ => {}
@@ -215,27 +201,26 @@ fn replace(draft: &mut Draft<'_>, by: &Run, state: &mut JobState, job: &JobRecor
 }
 
 /// Moves a run along the table.
-pub(super) fn enter(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
+pub(super) fn enter_state(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
     if let run::Effect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
-        run.log.push(Transition { at, state, actor, message: message.to_owned() });
+        run.log.push(Transition::entered(at, state, actor).with_message(message));
     }
     Ok(())
 }
 
 /// Whether someone else holds the lock that a run needs.
-pub(super) fn is_locked(draft: &Draft<'_>, run: &Run) -> Result<bool, Halt> {
-    let Some(lock) = &run.lock else { return Ok(false) };
-    Ok(draft.view.lock(lock)?.is_some_and(|held| held.holder != run.id))
+pub(super) fn is_lock_taken(draft: &UnitDraft<'_>, run: &Run) -> bool {
+    run.lock.as_ref().and_then(|lock| draft.view.lock(lock)).is_some_and(|held| held.holder != run.id)
 }
 
 /// Nobody goes past a lock that someone else holds.
-pub(super) fn refuse_if_locked(draft: &Draft<'_>, run: &Run) -> Result<(), Halt> {
+pub(super) fn reject_if_locked(draft: &UnitDraft<'_>, run: &Run) -> Result<(), Halt> {
     let Some(lock) = &run.lock else { return Ok(()) };
-    let Some(held) = draft.view.lock(lock)?.filter(|held| held.holder != run.id) else { return Ok(()) };
+    let Some(held) = draft.view.lock(lock).filter(|held| held.holder != run.id) else { return Ok(()) };
     let (lock, holder) = (lock.clone(), held.holder);
     // What is no run of ours is known by a token alone, which nobody can do anything with.
-    let is_theirs = draft.view.world.has_foreign && draft.run(holder)?.is_none();
+    let is_theirs = draft.view.world.has_foreign && draft.run(holder).is_none();
     Err(if is_theirs { Rejection::LockedElsewhere(lock) } else { Rejection::Locked { lock, holder } }.into())
 }
 

@@ -1,0 +1,95 @@
+//! The condition `after`: a run of some job with some args has ended, or is, in one of these states. Outcomes are read
+//! from the identity, which outlives runs that were trimmed.
+
+use std::collections::BTreeMap;
+
+use cronhold_schedule::{Instant, Span};
+
+use super::{ConditionCheck, ConditionResult, failed, peers};
+use crate::args::Args;
+use crate::decide::bind;
+use crate::ids::JobId;
+use crate::record::JobState;
+use crate::run::{Reason, State};
+use crate::template::Template;
+
+/// What is asked.
+pub(super) struct AfterCondition<'a> {
+    pub(super) job: &'a Template,
+    pub(super) args: &'a BTreeMap<String, Template>,
+    pub(super) states: &'a [State],
+    pub(super) within: Option<Span>,
+    pub(super) must_exist: bool,
+}
+
+/// Whether outcomes are not enough to answer, and runs that have not ended are looked at too.
+fn asks_for_peers(states: &[State], must_exist: bool) -> bool {
+    must_exist || states.iter().any(|state| !state.is_finished())
+}
+
+impl ConditionCheck<'_> {
+    pub(super) fn after(&self, asked: &AfterCondition<'_>, again: Instant) -> ConditionResult {
+        let job = &match self.named_job(asked.job) {
+            Ok(job) => job,
+            Err(reason) => return ConditionResult::Fail(reason),
+        };
+        // Read before the job's args are known, so that both are loaded in one round.
+        let state = asks_for_peers(asked.states, asked.must_exist).then(|| self.state_of(job));
+        let args = &match self.target_args(job, asked.args) {
+            Ok(Some(args)) => args,
+            Ok(None) if asked.must_exist => return failed("the job that `after` names does not exist".to_owned()),
+            Ok(None) => return ConditionResult::Wait(again),
+            Err(reason) => return ConditionResult::Fail(reason),
+        };
+        let identity = self.draft.identity(job, args);
+        let oldest = asked.within.map(|within| self.now().minus(within));
+        let mut outcomes = asked.states.iter().filter_map(|state| identity.outcome(*state));
+        if outcomes.any(|outcome| oldest.is_none_or(|oldest| outcome.at >= oldest)) {
+            return ConditionResult::Open;
+        }
+        let Some(state) = state else { return ConditionResult::Wait(again) };
+        let peers = peers::of(self.draft, &state, args, self.run.id);
+        if peers.iter().any(|peer| asked.states.contains(&peer.state)) {
+            return ConditionResult::Open;
+        }
+        if asked.must_exist && peers.is_empty() && identity.touched().is_none() {
+            let blank = if args.is_empty() { "" } else { " " };
+            return failed(format!("there is no run of {job}{blank}{args}, and none is on its way"));
+        }
+        ConditionResult::Wait(again)
+    }
+
+    /// The job that a template names for this run.
+    pub(super) fn named_job(&self, job: &Template) -> Result<JobId, Reason> {
+        let unbound = |error: String| Reason::Unbound(format!("`after.job`: {error}"));
+        let name = self.bound(job).map_err(unbound)?;
+        JobId::parse(&name).map_err(|error| unbound(error.to_string()))
+    }
+
+    /// The args of the runs that the condition asks about: those that it does not name are taken from this run, as far as
+    /// the job has such params. `None` when there is no such job.
+    fn target_args(&self, job: &JobId, args: &BTreeMap<String, Template>) -> Result<Option<Args>, Reason> {
+        let Some(record) = self.draft.view.job(job) else { return Ok(None) };
+        let mut given = BTreeMap::new();
+        for (name, template) in args {
+            match self.bound(template) {
+                Ok(value) => drop(given.insert(name.clone(), value)),
+                Err(error) => return Err(Reason::Unbound(format!("`after.args.{name}`: {error}"))),
+            }
+        }
+        let own = self.run.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let args = Args::bind(&record.job.params, &given, &own);
+        args.map(Some).map_err(|errors| Reason::Unbound(format!("`after.args`: {errors}")))
+    }
+
+    fn state_of(&self, job: &JobId) -> JobState {
+        if *job == self.run.job { self.state.clone() } else { self.draft.job_state(job) }
+    }
+
+    fn bound(&self, template: &Template) -> Result<String, String> {
+        if template.is_literal() {
+            return Ok(template.text().to_owned());
+        }
+        template.bind(&bind::bindings(self.run, self.draft.view.world)).map_err(|error| error.to_string())
+    }
+}
