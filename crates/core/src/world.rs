@@ -29,7 +29,7 @@ pub struct World {
     pub is_shared: bool,
     /// Whether this node is to start nothing any more.
     pub is_draining: bool,
-    /// Whether nodes of another kind run the same jobs beside ours.
+    /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
     pub has_foreign: bool,
     /// Nodes that are there, this one among them, by their ids. Alone on a store a node knows itself only.
     pub nodes: Arc<[Arc<Node>]>,

@@ -2,6 +2,7 @@
 //! occurrence gets exactly one outcome, whatever happens to the others who try.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
@@ -16,13 +17,13 @@ use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{Lock, Overlap};
 use crate::policy::catch_up::{GRACE, Plan, Reach};
-use crate::record::{Actor, Cursor, JobRecord, JobState, Key, LockName, Run, ScheduleId};
+use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, Key, LockName, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
 /// When something has to be repaired elsewhere first, an occurrence is looked at again after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
-/// Nodes of another kind may be so much too early by the store's time.
+/// How much earlier than due, by the store's time, a foreign node may start an occurrence.
 const FOREIGN_EARLY: Span = Span::from_millis(500);
 
 /// Decides about an occurrence that is due.
@@ -190,8 +191,9 @@ impl<'a> Claim<'a> {
             return Ok(());
         }
         self.draft.view.need(self.needs(None))?;
-        if let Some(host) = self.ran_elsewhere(nominal, actor)? {
-            self.withhold(nominal, Reason::RanOnCronken(host))?;
+        if let Some(run) = self.foreign_claim(nominal, actor)? {
+            let reason = Reason::RanElsewhere { system: run.system.to_owned(), host: run.host.clone() };
+            self.withhold(nominal, reason)?;
             self.move_on(nominal, None);
             return Ok(());
         }
@@ -216,17 +218,19 @@ impl<'a> Claim<'a> {
         Ok(())
     }
 
-    /// Where a node of another kind has run the occurrence, if one has: it takes no part in cursors, and the lock of a run
-    /// that is over already says nothing. Such nodes know no starts of nodes, and catch nothing up.
-    fn ran_elsewhere(&self, nominal: Instant, actor: &Actor) -> Result<Option<String>, Halt> {
+    /// The run of a foreign node that has covered the occurrence, if there is one. Foreign nodes do not use cursors, and
+    /// the lock of a run that has ended is free again, so only that run shows it. Foreign nodes have no `@reboot`
+    /// schedules and do not catch up.
+    fn foreign_claim(&self, nominal: Instant, actor: &Actor) -> Result<Option<Arc<ForeignRun>>, Halt> {
         if self.foreign_run().is_none() || self.cursor.at_start || *actor != Actor::Schedule {
             return Ok(None);
         }
         let run = self.draft.view.foreign_run(&self.job.id)?;
-        Ok(run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone()))
+        Ok(run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)))
     }
 
-    /// What tells whether a node of another kind was faster. Without a lock everybody runs a job for themselves.
+    /// The key of the latest foreign run, which shows whether a foreign node was first. A job without a lock runs in each
+    /// system independently.
     fn foreign_run(&self) -> Option<Key> {
         let is_asked = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
         is_asked.then(|| Key::Foreign(self.job.id.clone()))

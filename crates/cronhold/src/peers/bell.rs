@@ -10,9 +10,6 @@ use cronhold_core::record::{Actor, Key, Record};
 use cronhold_engine::{Feed, News};
 use tokio::sync::Notify;
 
-use super::control::EVENT;
-use super::look::SHARED_JOBS;
-
 /// When more jobs than this have changed, all are looked at.
 const JOBS_MAX: usize = 1_000;
 /// Names of jobs to validate that are remembered; more are all.
@@ -117,9 +114,8 @@ impl Feed for Bell {
     fn tell(&self, news: &News<'_>) {
         let News::Committed { stamp, done } = news else { return };
         let is_heard = match &stamp.actor {
-            Actor::Operator(name) if name == SHARED_JOBS => return,
-            Actor::Operator(name) => name == EVENT,
-            Actor::JobFiles => false,
+            Actor::ForeignEvent => true,
+            Actor::Operator(_) | Actor::JobFiles => false,
             _ => return,
         };
         done.changes.iter().for_each(|change| self.note(change, is_heard));

@@ -21,8 +21,6 @@ use super::sight::removed_lock;
 use crate::chance::SystemEntropy;
 use crate::log::{Log, Weight};
 
-/// In whose name the node is asked for what events want.
-pub(super) const EVENT: &str = "event";
 /// An event that came longer ago than this may be heard after others have acted on it and forgotten that they have. It is
 /// shorter than the time for which they remember it.
 const LATE: Span = Span::from_millis(300);
@@ -246,5 +244,5 @@ fn answer(is_first: bool) -> Answer {
 }
 
 fn actor() -> Actor {
-    Actor::Operator(EVENT.to_owned())
+    Actor::ForeignEvent
 }

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::bell::{Bell, Wanted};
 use super::control::{Control, Heard};
-use super::look::{Looked, Looker, Quiet, SHARED_JOBS};
+use super::look::{Looked, Looker, Quiet};
 use super::sight::Scope;
 use crate::clock::SystemClock;
 use crate::job_files::{JobFiles, Shelf};
@@ -283,5 +283,5 @@ async fn listen(store: &dyn Store, clock: &SystemClock, heard: mpsc::Sender<Hear
 }
 
 fn actor() -> Actor {
-    Actor::Operator(SHARED_JOBS.to_owned())
+    Actor::ForeignDefinition
 }

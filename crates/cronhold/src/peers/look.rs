@@ -24,8 +24,8 @@ use super::sight::{Scope, Sight, removed_lock};
 use crate::chance::SystemEntropy;
 use crate::log::Weight;
 
-/// In whose name the node is asked for what others have changed.
-pub(super) const SHARED_JOBS: &str = "shared jobs";
+/// Where mistakes in definitions are shown, in place of a file.
+const SHARED_JOBS: &str = "shared jobs";
 /// Jobs that the node is asked for at once.
 const ASKED_MAX: usize = 512;
 /// After so many forms whoever waits for the same thread has a turn.
@@ -508,7 +508,7 @@ async fn tell_others(shared: &dyn Shared, news: Vec<(JobId, News)>) -> Result<()
 }
 
 fn actor() -> Actor {
-    Actor::Operator(SHARED_JOBS.to_owned())
+    Actor::ForeignDefinition
 }
 
 fn makes(step: &Step) -> bool {

@@ -79,7 +79,7 @@ fn follows(old: &Run, new: &Run) -> Opinion {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
-    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator() && !is_late_note(entry)) {
+    if !is_extended && added.iter().any(|entry| !entry.actor.is_explicit() && !is_late_note(entry)) {
         return Err(format!("was {} and went on by itself", old.state));
     }
     let is_noted = added.iter().any(is_late_note);

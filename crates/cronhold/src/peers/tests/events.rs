@@ -3,7 +3,7 @@
 use cronhold_core::State;
 use cronhold_core::command::Command;
 use cronhold_core::job::Overlap;
-use cronhold_core::record::Source;
+use cronhold_core::record::{Actor, Source};
 use cronhold_core::{Job, NodeId};
 use cronhold_engine::Clock;
 use cronhold_schedule::Span;
@@ -187,6 +187,29 @@ fn others_are_told() {
             [("reload", &json!({})), ("pause", &json!("a")), ("resume", &json!("a")), ("pause", &json!("all")),]
         );
         assert!(!place.is_paused("a").await, "nobody obeys themselves");
+    });
+}
+
+/// Whoever sends a request chooses its operator's name. Only the kind of the actor says that foreign nodes know already.
+#[test]
+fn change_by_operator_named_like_an_event_is_sent_to_foreign_nodes() {
+    in_executor(async || {
+        let place = Place::new(true);
+        let node = Member::start(1, &place).await;
+        node.follow().await;
+        node.put("a", shell("true"), Source::Api).await;
+        node.until(async || place.sent().len() == 1).await;
+        let mut expected = 1;
+        for name in ["event", "shared jobs", "foreign event", "foreign definition"] {
+            for command in [
+                Command::Pause { job: Some(job_id("a")), why: String::new() },
+                Command::Resume { job: Some(job_id("a")) },
+            ] {
+                node.ask_as(Actor::Operator(name.to_owned()), command).await;
+                expected += 1;
+                node.until(async || place.sent().len() == expected).await;
+            }
+        }
     });
 }
 

@@ -304,7 +304,11 @@ impl Member {
     }
 
     pub(super) async fn ask(&self, command: Command) {
-        self.handle.ask(Actor::Operator("anna".to_owned()), command).await.expect("it is taken");
+        self.ask_as(Actor::Operator("anna".to_owned()), command).await;
+    }
+
+    pub(super) async fn ask_as(&self, actor: Actor, command: Command) {
+        self.handle.ask(actor, command).await.expect("it is taken");
     }
 
     /// Makes or changes a job by hand.
