@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use cronhold_core::Job;
+
 use crate::Failure;
 
 /// A store that the command line or the environment names.
@@ -23,13 +25,25 @@ pub struct Served {
     pub token: String,
 }
 
+/// A job of another scheduler.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignJob {
+    /// Its name there, which may not be a valid id here.
+    pub name: String,
+    /// The job, or the mistakes in its definition.
+    pub job: Result<Job, Vec<String>>,
+    /// What may surprise the user about the job.
+    pub notes: Vec<String>,
+}
+
 /// Answers for stores.
 pub trait Stores: fmt::Debug {
     /// Where the store is answered for from now on. A store that is asked for again is not opened again.
     fn serve(&self, named: &NamedStore<'_>) -> Result<Served, Failure>;
 
-    /// Definitions that another scheduler keeps in a store, by name. Nothing is written there.
-    fn definitions(&self, named: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure>;
+    /// Jobs that Cronken keeps in a store, in any order. Nothing is written there. `as_cronken` is whether cron texts are
+    /// read by the rules of Cronken's nodes.
+    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, Failure>;
 }
 
 /// For tests that ask no store.
@@ -43,7 +57,7 @@ impl Stores for NoStores {
         Err(Failure::refused(format!("{}: there are no stores here", named.origin), "ask a daemon"))
     }
 
-    fn definitions(&self, named: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure> {
+    fn cronken_jobs(&self, named: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, Failure> {
         self.serve(named).map(|_| Vec::new())
     }
 }

@@ -29,7 +29,7 @@ use crate::remote::Remote;
 
 #[cfg(test)]
 pub(crate) use at_store::NoStores;
-pub use at_store::{NamedStore, Served, Stores};
+pub use at_store::{ForeignJob, NamedStore, Served, Stores};
 pub use failure::Failure;
 pub use reference::reference;
 pub use remote::{Place, Surroundings};

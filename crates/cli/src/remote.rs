@@ -326,7 +326,7 @@ mod tests {
     use cronhold_schedule::{Instant, Zones};
 
     use super::*;
-    use crate::{Served, Stores};
+    use crate::{ForeignJob, Served, Stores};
 
     /// Answers for every store at the same address.
     #[derive(Debug)]
@@ -337,7 +337,7 @@ mod tests {
             Ok(Served { url: "http://127.0.0.1:9".to_owned(), token: format!("{}={}", named.origin, named.url) })
         }
 
-        fn definitions(&self, _: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure> {
+        fn cronken_jobs(&self, _: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, Failure> {
             Ok(Vec::new())
         }
     }

@@ -194,8 +194,8 @@ pub enum Rejection {
         /// The run that holds it.
         holder: RunId,
     },
-    /// A node of another kind holds the lock: its run is none of ours.
-    #[error("the lock `{0}` is held by a node of Cronken")]
+    /// A foreign node holds the lock for a run of its own.
+    #[error("the lock `{0}` is held by a foreign node")]
     LockedElsewhere(LockName),
     /// The node may not run the job.
     #[error("this node does not have the labels that `{0}` asks for")]
@@ -288,7 +288,7 @@ impl Rejection {
             Self::State(rejection) => rejection.hint(),
             Self::Locked { .. } => Some("stop that run, or wait until it ends"),
             Self::LockedElsewhere(_) => {
-                Some("wait until its run ends; `cronhold runs --peers` shows what Cronken runs")
+                Some("wait until its run ends; `cronhold runs --peers` shows the runs of foreign nodes")
             }
             Self::NotHere(_) => Some("ask a node that has them; `cronhold nodes` shows the labels"),
             Self::Draining => {

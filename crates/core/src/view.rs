@@ -151,7 +151,7 @@ impl<'a> View<'a> {
     }
 
     typed! {
-        /// What nodes of another kind have run of a job last.
+        /// The latest run of a job on a foreign node.
         foreign_run(job: &JobId) -> ForeignRun, Key::Foreign(job.clone()), Foreign
     }
 

@@ -28,7 +28,7 @@ pub struct World {
     pub is_shared: bool,
     /// Whether this node is draining and starts nothing.
     pub is_draining: bool,
-    /// Whether nodes of another kind run the same jobs beside ours.
+    /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
     pub has_foreign: bool,
     /// The nodes that are alive, this one included, by their ids. A node that is alone on its store knows itself only.
     pub nodes: Arc<[Arc<Node>]>,

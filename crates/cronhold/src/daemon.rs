@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cronhold_cli::{Exit, Failure, Up, counted};
 use cronhold_core::{NodeId, World};
+use cronhold_cronken::ReconcileRequests;
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_keeper::client::{Client, Setup};
 use cronhold_programs::launch::Surroundings;
@@ -23,7 +24,7 @@ use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
-use crate::peers::{Bell, Peers};
+use crate::peers::Peers;
 use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
@@ -57,8 +58,8 @@ struct Parts {
     /// The way in for everybody else, and what they are told.
     front: Option<Front>,
     feed: Arc<cronhold_server::Feed>,
-    /// Rings when this node has changed what other programs share.
-    bell: Arc<Bell>,
+    /// Requests to reconcile jobs with the definitions shared with Cronken.
+    reconciling: Arc<ReconcileRequests>,
 }
 
 /// Runs the daemon until it is asked to stop.
@@ -132,11 +133,11 @@ fn assemble(
     let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| no_executor(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
-    let bell = Arc::new(Bell::default());
+    let reconciling = Arc::new(ReconcileRequests::default());
     let mut everyone: Vec<Arc<dyn Feed>> =
         vec![Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _];
     if store.shared().is_some() {
-        everyone.push(Arc::clone(&bell) as _);
+        everyone.push(Arc::clone(&reconciling) as _);
     }
     let everyone = Everyone(everyone);
     let outside = Arc::clone(&programs) as _;
@@ -144,7 +145,7 @@ fn assemble(
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::around(ports, &setting.env);
-    Ok(Parts { ports, options, programs, outputs, client, files, front, feed, bell })
+    Ok(Parts { ports, options, programs, outputs, client, files, front, feed, reconciling })
 }
 
 /// Who is told what happens: the log; programs, which need not be remembered when it is stored what became of them; the
@@ -161,12 +162,12 @@ impl Feed for Everyone {
 
 /// Runs the node until a signal asks it to stop, or the store is broken.
 async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Result<Exit, Failure> {
-    let Parts { ports, options, programs, outputs, client, files, front, feed, bell } = parts;
+    let Parts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
     let (requests, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
-    let peers = Peers::new(&files, &store, &node, this, bell, log);
+    let peers = Peers::new(&files, &store, &node, this, reconciling, log);
     let face = front.map(|front| {
         let known =
             Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };

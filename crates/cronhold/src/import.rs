@@ -1,16 +1,21 @@
-//! Definitions of another scheduler, read from its own store for `cronhold import`. Nothing is written there.
+//! Jobs of another scheduler, read from its own store for `cronhold import`. Nothing is written there.
 
 use std::sync::Arc;
 
-use cronhold_cli::{Failure, NamedStore};
+use cronhold_cli::{Failure, ForeignJob, NamedStore};
+use cronhold_cronken::definition::{self, Dialect, ReadOptions};
 use cronhold_schedule::Zones;
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::runtime::Builder;
 
 use crate::clock;
 
-/// Definitions by name, as they stand in the store.
-pub(crate) fn definitions(named: &NamedStore<'_>, zones: &Arc<Zones>) -> Result<Vec<(String, String)>, Failure> {
+/// Reads the jobs in Cronken's Redis. `as_cronken` is whether cron texts are read by the rules of Cronken's nodes.
+pub(crate) fn cronken_jobs(
+    named: &NamedStore<'_>,
+    as_cronken: bool,
+    zones: &Arc<Zones>,
+) -> Result<Vec<ForeignJob>, Failure> {
     let url = StoreUrl::parse(named.url).map_err(|error| Failure::flag(named.origin, error))?;
     if !url.is_shared() {
         let message = format!("{}: {url} is not the store of another scheduler", named.origin);
@@ -18,9 +23,19 @@ pub(crate) fn definitions(named: &NamedStore<'_>, zones: &Arc<Zones>) -> Result<
     }
     let around = Around::new(Arc::new(clock::now), Arc::clone(zones));
     let executor = Builder::new_current_thread().enable_all().build();
-    let executor = executor.map_err(|error| Failure::refused(error.to_string(), "look at the limit of open files"))?;
-    let forms = executor.block_on(cronhold_wiring::read_shared(&url, around));
-    let hint = Some(format!("look whether it is there: {url}"));
-    let forms = forms.map_err(|message| Failure::Unreachable { message, hint })?;
-    Ok(forms.into_iter().filter_map(|form| Some((form.name, form.text?))).collect())
+    let executor = executor.map_err(|error| Failure::refused(error.to_string(), "check the limit of open files"))?;
+    let found = executor.block_on(cronhold_wiring::read_shared(&url, around));
+    let hint = Some(format!("check that it is running: {url}"));
+    let found = found.map_err(|message| Failure::Unreachable { message, hint })?;
+    let dialect = if as_cronken { Dialect::Cronken } else { Dialect::Cron };
+    let options = ReadOptions { zones, dialect };
+    let jobs = found.into_iter().filter_map(|found| Some(read(found.name, &found.text?, &options)));
+    Ok(jobs.collect())
+}
+
+fn read(name: String, text: &str, options: &ReadOptions<'_>) -> ForeignJob {
+    let read = definition::read(text, options);
+    let mistakes = read.mistakes.iter().map(ToString::to_string).collect();
+    let notes = read.notes.iter().map(ToString::to_string).collect();
+    ForeignJob { name, job: read.job.ok_or(mistakes), notes }
 }

@@ -16,7 +16,7 @@ pub mod job_files;
 pub mod log;
 pub mod outputs;
 pub mod outside;
-pub mod peers;
+mod peers;
 mod signals;
 pub mod zone_rules;
 

@@ -24,7 +24,8 @@ pub(crate) fn decode(job: &JobId, answer: Value) -> Result<Option<Stored>, Fault
     let version = version.map_err(|error| Fault::Broken(format!("a version is hex digits: {error}")))?;
     // What is no time was long ago.
     let started = seconds(&start).unwrap_or(Instant::EPOCH);
-    let foreign = ForeignRun { job: job.clone(), run, host, started, is_running: runs == "1" };
+    let (job, system) = (job.clone(), "Cronken");
+    let foreign = ForeignRun { job, system, run, host, started, is_running: runs == "1" };
     Ok(Some(Stored { version, record: Record::Foreign(Arc::new(foreign)) }))
 }
 

@@ -1,5 +1,5 @@
-//! What a store has in common with programs that are not ours: jobs in their form, events that they send, and what they
-//! have run. A store only carries them; what they mean is known elsewhere.
+//! The part of a store that a foreign system uses too: its job definitions, its events and its runs. The store only
+//! transports them and does not know what they mean.
 
 use std::fmt;
 
@@ -8,117 +8,116 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::{Fault, Pending, Store};
 
-/// Whether a store is shared with nodes of another kind that run the same jobs.
+/// Whether foreign nodes run the jobs of this store too. False for a store that is not shared with a foreign system.
 pub fn has_foreign_nodes(store: &dyn Store) -> bool {
     store.shared().is_some_and(Shared::has_foreign_nodes)
 }
 
-/// The part of a store that other programs write as well.
+/// The part of a store that a foreign system uses too.
 pub trait Shared: Send + Sync + fmt::Debug {
-    /// Whether nodes of another kind run the same jobs beside ours, so that jobs have to be read as they read them.
+    /// Whether foreign nodes run the same jobs, so that definitions have to be read by their rules.
     fn has_foreign_nodes(&self) -> bool;
 
-    /// Waits until somebody has sent an event, and answers with their texts, the oldest first. Those that were sent while
-    /// the line was broken are lost.
+    /// Waits for events and returns their texts, the oldest first. Events that were sent while the connection was down are
+    /// lost.
     fn events(&self) -> Pending<'_, Vec<String>>;
 
-    /// Sends an event to everyone, ourselves included.
+    /// Sends an event to all nodes, this one included.
     fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>>;
 
-    /// Jobs as they stand there, by name: those that are named, or all that are there or were settled once. After that it
-    /// is known that there are foreign nodes, if there are.
+    /// Reads the definitions with these names, or all that exist or were settled once. It also finds out whether there are
+    /// foreign nodes.
     fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>>;
 
-    /// Settles forms, each only where it still is as it was found. Answers for each whether it was.
+    /// Updates definitions, each only if its text is still the one that was found. Returns for each whether it was.
     fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>>;
 
-    /// Runs of other programs, of one job or of all, as many as are wanted at most: those that run, and after them those
-    /// that have ended last. The one that was started last comes first. What cannot be read is left out.
+    /// Reads at most `limit` foreign runs of one job or of all jobs: those that are running, and then those that ended last,
+    /// the latest start first. Unreadable entries are omitted.
     fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>>;
 }
 
-/// A job as it stands where others write as well.
+/// A job definition in the form of the foreign system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedForm {
-    /// The job's name, as others know it; it may be none of ours.
+    /// The job's name in the foreign system. It may not be a valid job id.
     pub name: String,
-    /// Its text; none when it is not there.
+    /// The text of the definition; `None` if it does not exist.
     pub text: Option<String>,
-    /// What is known of it.
+    /// How the text compares with the one that was settled last.
     pub standing: Standing,
 }
 
-/// What we know of a form.
+/// How a definition compares with its text when it was last settled, which means that its job agreed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It was never settled: it is new, or it was never written.
+    /// It was never settled.
     New,
-    /// It is as it was when it was last settled, by this reading.
+    /// The text has not changed since it was settled by these rules.
     Settled(Reading),
-    /// Somebody has changed it since, or has removed it.
+    /// The foreign system has changed or removed it since.
     Changed,
 }
 
-/// By whose rules a form is read. The same text may mean something else by others.
+/// The rules by which a definition is read. Two systems may read the same text differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// By ours.
+    /// Cronhold's rules.
     Ours,
-    /// By those of nodes of another kind, which run the same jobs.
+    /// The rules of the foreign nodes, which run the same jobs.
     Theirs,
 }
 
-/// What a form is to be.
+/// An update of a definition, after which it counts as settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settle {
     /// The job's name.
     pub name: String,
-    /// Its text as it was found.
+    /// The text that was found. If it has changed meanwhile, the update is not made.
     pub found: Option<String>,
-    /// Its text from now on; the same as was found, when it only counts as known from now on. None removes it, and
-    /// nothing is known of it any more.
+    /// The new text. The same text as was found only settles the definition; `None` removes it.
     pub text: Option<String>,
-    /// By whose rules it was read.
+    /// The rules by which it was read.
     pub reading: Reading,
 }
 
 impl Standing {
-    /// Whether it is as it was when it was last settled, however it was read then.
+    /// Whether the text has not changed since it was settled, by whatever rules.
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Settled(_))
     }
 }
 
-/// A run of another program.
+/// A run of a foreign node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedRun {
-    /// What others call it.
+    /// The run's id in the foreign system.
     pub id: String,
-    /// The job's name, as others know it; it may be none of ours.
+    /// The job's name in the foreign system. It may not be a valid job id.
     pub job: String,
-    /// Where it was started.
+    /// The host that started the run.
     pub host: String,
-    /// When, by the store's time.
+    /// When the run started, by the store's time.
     pub started: Instant,
-    /// Where it stands.
+    /// The state of the run.
     pub state: SharedState,
-    /// How its program ended, if it has and anybody knows.
+    /// How its program ended, if that is known.
     pub exit: Option<Exit>,
-    /// How long it took, if it has ended.
+    /// How long the run took, if it has ended.
     pub took: Option<Span>,
-    /// The last lines that it wrote.
+    /// The last lines of its output.
     pub tail: Vec<String>,
 }
 
-/// Where a run of another program stands.
+/// The state of a run of a foreign node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedState {
     /// It has not ended.
     Running,
-    /// It has ended well.
+    /// It has succeeded.
     Success,
-    /// It has not ended well.
+    /// It has failed.
     Failure,
-    /// Its node was not heard of any more, and nobody knows how it ended.
+    /// Its node stopped sending heartbeats, and its end is unknown.
     Frozen,
 }

@@ -27,9 +27,10 @@ pub const ROOMS: &[Room] = &[
     Room { name: "keeper", may_use: &[] },
     Room { name: "programs", may_use: &["schedule", "core", "keeper"] },
     Room { name: "engine", may_use: &["schedule", "core", "store"] },
+    Room { name: "cronken", may_use: &["schedule", "core", "jobfile", "store", "engine"] },
     Room { name: "api", may_use: &["schedule", "core"] },
     Room { name: "worker", may_use: &["core", "store", "api"] },
-    Room { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "api"] },
+    Room { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "cronken", "api"] },
     Room { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
     Room {
         name: "wiring",
@@ -41,7 +42,7 @@ pub const ROOMS: &[Room] = &[
 ];
 
 /// The binary puts everything together.
-const EVERY_ROOM_BELOW_THE_BINARY: [&str; 16] = [
+const EVERY_ROOM_BELOW_THE_BINARY: [&str; 17] = [
     "schedule",
     "core",
     "jobfile",
@@ -53,6 +54,7 @@ const EVERY_ROOM_BELOW_THE_BINARY: [&str; 16] = [
     "keeper",
     "programs",
     "engine",
+    "cronken",
     "api",
     "worker",
     "server",
@@ -127,6 +129,10 @@ mod tests {
             ("cronhold-store-redis", "cronhold-store-redis", Kind::Dev, true),
             ("cronhold-engine", "cronhold-jobfile", Kind::Build, false),
             ("cronhold-cli", "cronhold-server", Kind::Normal, false),
+            ("cronhold-server", "cronhold-cronken", Kind::Normal, true),
+            ("cronhold-engine", "cronhold-cronken", Kind::Normal, false),
+            ("cronhold-store-redis", "cronhold-cronken", Kind::Normal, false),
+            ("cronhold-cronken", "cronhold-server", Kind::Normal, false),
             ("cronhold", "cronhold-wiring", Kind::Normal, true),
             ("sim", "cronhold-engine", Kind::Normal, true),
             ("cronhold-kitchen", "cronhold-core", Kind::Normal, false),

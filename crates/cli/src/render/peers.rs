@@ -1,5 +1,5 @@
-//! Runs of Cronken's own nodes, which are not ours: a table of their own, because they have no numbers here and nothing
-//! can be asked of them.
+//! Prints runs of Cronken's nodes. They have a table of their own, because they have no numbers here and cannot be
+//! controlled.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use cronhold_schedule::Span;
 
 use super::{Cell, Colour, Table, Wall, rounded, took};
 
-/// What stands above them when they come after ours.
+/// The heading of the table after that of Cronhold's runs.
 const HEADING: &str = "Runs of Cronken's own nodes:";
 
-/// A row for each run.
+/// Prints a table with a row for each run.
 pub(crate) fn table(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&["JOB", "ID", "STATE", "HOST", "STARTED", "TOOK"]);
     for run in runs {
@@ -32,7 +32,7 @@ pub(crate) fn table(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn 
     table.write(colours, out)
 }
 
-/// The same under a heading, for when they come after ours. Where there are none, nothing is said of them.
+/// Prints the table with a heading, after that of Cronhold's runs. Prints nothing if there are no runs.
 pub(crate) fn below(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     if runs.is_empty() {
         return Ok(());
@@ -41,9 +41,9 @@ pub(crate) fn below(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn 
     table(runs, wall, colours, out)
 }
 
-/// Says that there is nothing to show.
+/// Prints that there are no runs.
 pub(crate) fn none(err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "no run of Cronken's own nodes is known here")
+    writeln!(err, "no runs of Cronken's nodes found")
 }
 
 fn colour(state: PeerState) -> Colour {

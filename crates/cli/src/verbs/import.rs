@@ -1,4 +1,4 @@
-//! `cronhold import`: imports the jobs of another scheduler from its store, which is only read.
+//! `cronhold import`: imports jobs from the store of another scheduler. That store is only read.
 
 use std::io::Write;
 
@@ -6,144 +6,142 @@ use clap::{Args, Subcommand};
 use cronhold_api::Code;
 use cronhold_api::client::Only;
 use cronhold_core::{Job, JobId};
-use cronhold_jobfile::foreign::cronken::{self, Dialect};
 use cronhold_jobfile::write_job;
 use serde::Serialize;
 
 use crate::remote::Remote;
 use crate::render::{self, Format};
-use crate::{Exit, Failure, NamedStore};
+use crate::{Exit, Failure, ForeignJob, NamedStore};
 
-/// Import jobs from another scheduler
+/// Import the jobs of another scheduler
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Scheduler to import from
+    /// The scheduler
     #[command(subcommand)]
     origin: Origin,
 }
 
-/// Schedulers that jobs can be imported from.
+/// The scheduler whose jobs are imported.
 #[derive(Debug, Subcommand)]
 enum Origin {
-    /// Import jobs from Cronken's Redis
+    /// Import the jobs in Cronken's Redis
     Cronken(Cronken),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The import only reads Cronken's Redis and does not change existing jobs. Jobs that are paused in
-Cronken are paused here.
+Cronken's Redis is only read. A job is not imported if a job of its name exists already. A job that
+is paused there is paused here.
 
-Weekday numbers differ: `0 0 * * 0` fires on Monday in Cronken and on Sunday here. The import notes the
-affected jobs; with --as-cronken they fire as before.
+Cronken counts weekdays from Monday: `0 0 * * 0` fires on Monday there, and on Sunday here. A note
+points out such a job; with --as-cronken it fires as before.
 
-To avoid running jobs twice, import with --pause, stop Cronken, and `cronhold resume` the jobs. Cronhold
-can also run beside Cronken on its Redis, with `peers=cronken`.
+Stop Cronken before the jobs start here, or both will run them: import with --pause, stop Cronken,
+and `cronhold resume` the jobs. Cronhold can also run beside Cronken on its Redis, with
+`peers=cronken`.
 
 Examples:
   cronhold import cronken --from redis://10.0.0.5 --dry-run
   cronhold import cronken --from 'redis://10.0.0.5/2?namespace={jobs}' --prefix old/ --pause")]
 struct Cronken {
-    /// URL of Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
+    /// Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
     #[arg(long, value_name = "URL")]
     from: String,
-    /// Show what would be imported, without changing anything
+    /// Show what would be imported, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Prefix of the imported jobs' names, such as old/
+    /// Prefix for the names of the imported jobs, such as old/
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
-    /// Import all jobs paused
+    /// Pause the imported jobs
     #[arg(long)]
     pause: bool,
-    /// Interpret weekday numbers and restricted days as Cronken does
+    /// Read weekday numbers and restricted days as Cronken's nodes do
     #[arg(long)]
     as_cronken: bool,
-    /// Output format
+    /// Format of the result
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
 
-/// The result of importing one definition.
+/// The result for one job.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Imported {
-    /// Id of the job in Cronhold.
+pub(crate) struct ImportedJob {
+    /// Its id here.
     pub(crate) job: String,
     /// Whether it was imported.
-    pub(crate) outcome: Outcome,
-    /// Why it was not imported, or what may be surprising about it.
+    pub(crate) outcome: ImportOutcome,
+    /// Why it was not imported, or what may surprise the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Whether a definition was imported.
+/// Whether a job was imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
-    /// The job was added.
+pub(crate) enum ImportOutcome {
+    /// The job was imported.
     Imported,
-    /// The job would be added without `--dry-run`.
-    WouldCome,
-    /// An equal job exists already.
+    /// The job would be imported without --dry-run.
+    WouldImport,
+    /// The same job exists already.
     Same,
-    /// The definition was not imported; `notes` says why.
-    Left,
+    /// The job was not imported.
+    NotImported,
 }
 
 impl Import {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let Origin::Cronken(cronken) = &self.origin;
         let named = NamedStore { origin: "--from", url: &cronken.from };
-        let mut definitions = remote.session.stores.definitions(&named)?;
-        definitions.sort();
-        let mut imported = Vec::with_capacity(definitions.len());
-        for (name, text) in &definitions {
-            imported.push(cronken.import(name, text, remote)?);
+        let mut jobs = remote.session.stores.cronken_jobs(&named, cronken.as_cronken)?;
+        jobs.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut imported = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            imported.push(cronken.import(job, remote)?);
         }
         match cronken.output.encoding() {
             Some(encoding) => encoding.write(&imported, out)?,
             None => render::import::table(&imported, remote.session.colours, out, err)?,
         }
-        let is_left = imported.iter().any(|one| one.outcome == Outcome::Left);
-        Ok(if is_left { Exit::Refused } else { Exit::Done })
+        let is_incomplete = imported.iter().any(|one| one.outcome == ImportOutcome::NotImported);
+        Ok(if is_incomplete { Exit::Refused } else { Exit::Done })
     }
 }
 
 impl Cronken {
-    fn import(&self, name: &str, text: &str, remote: &Remote<'_>) -> Result<Imported, Failure> {
-        let job = format!("{}{name}", self.prefix);
-        let left = |why: String| Imported { job: job.clone(), outcome: Outcome::Left, notes: vec![why] };
+    fn import(&self, foreign: ForeignJob, remote: &Remote<'_>) -> Result<ImportedJob, Failure> {
+        let job = format!("{}{}", self.prefix, foreign.name);
+        let refuse =
+            |why: String| ImportedJob { job: job.clone(), outcome: ImportOutcome::NotImported, notes: vec![why] };
         if let Err(error) = JobId::parse(&job) {
-            return Ok(left(format!("{error}")));
+            return Ok(refuse(format!("{error}")));
         }
-        let dialect = if self.as_cronken { Dialect::Cronken } else { Dialect::Cron };
-        let read = cronken::read(text, &cronken::Options { zones: remote.session.zones, dialect });
-        let Some(found) = read.job else {
-            let notes = read.mistakes.iter().map(ToString::to_string).collect();
-            return Ok(Imported { job, outcome: Outcome::Left, notes });
+        let found = match foreign.job {
+            Ok(found) => Job { paused: found.paused || self.pause, ..found },
+            Err(mistakes) => return Ok(ImportedJob { job, outcome: ImportOutcome::NotImported, notes: mistakes }),
         };
-        let found = Job { paused: found.paused || self.pause, ..found };
-        let mut notes: Vec<String> = read.notes.iter().map(ToString::to_string).collect();
+        let mut notes = foreign.notes;
         if found.paused {
             notes.push("paused".to_owned());
         }
         let outcome = self.put(&job, &found, remote)?;
-        Ok(outcome.map_or_else(left, |outcome| Imported { job: job.clone(), outcome, notes }))
+        Ok(outcome.map_or_else(refuse, |outcome| ImportedJob { job: job.clone(), outcome, notes }))
     }
 
-    /// Adds a job. The inner error says why it was not added; the outer one means that the daemon is unreachable.
-    fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<Outcome, String>, Failure> {
+    /// Creates the job if it does not exist. Returns why the daemon refuses it; fails if the daemon cannot be reached.
+    fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<ImportOutcome, String>, Failure> {
         let definition = write_job(job);
         match remote.client.job(id) {
-            Ok((there, _)) if there.definition == definition => return Ok(Ok(Outcome::Same)),
-            Ok(_) => return Ok(Err("a different job with this name exists".to_owned())),
+            Ok((there, _)) if there.definition == definition => return Ok(Ok(ImportOutcome::Same)),
+            Ok(_) => return Ok(Err("another job with this name exists already".to_owned())),
             Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
             Err(error) => return Err(remote.failure(error)),
         }
         if self.dry_run {
-            return Ok(Ok(Outcome::WouldCome));
+            return Ok(Ok(ImportOutcome::WouldImport));
         }
         match remote.client.put_job(id, definition.to_string(), &Only::New) {
-            Ok(_) => Ok(Ok(Outcome::Imported)),
+            Ok(_) => Ok(Ok(ImportOutcome::Imported)),
             Err(error) => match remote.failure(error) {
                 Failure::Refused { message, hint } => {
                     Ok(Err(hint.map_or(message.clone(), |hint| format!("{message} ({hint})"))))

@@ -1,8 +1,8 @@
-//! An event that every node hears, such as one that another program has sent to all. Whoever comes first does what it asks
-//! for and takes a lock in the same unit; whoever finds that lock held by somebody else leaves it.
+//! Carries out an event that every node receives, such as one that a foreign system has sent to all nodes. The first node
+//! carries out the command and takes a lock in the same unit. A node that finds the lock held by another one does nothing.
 //!
-//! The lock is there for a moment and is never renewed: an event is heard by all within that time, and the same event may
-//! come again later.
+//! The lock expires soon and is never renewed: all nodes receive the event within that time, and an equal event may come
+//! later.
 
 use cronhold_schedule::Span;
 
@@ -12,7 +12,7 @@ use crate::ids::RunId;
 use crate::record::LockName;
 use crate::view::{Halt, View};
 
-/// An event that is heard so long after somebody has done what it asks for is another one.
+/// How long an event counts as carried out. An equal event that is received later is a new one.
 const TTL: Span = Span::from_millis(500);
 
 pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &Command) -> Result<Done, Halt> {
@@ -20,7 +20,7 @@ pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &
         return Ok(unchanged());
     }
     let mut done = match super::dispatch(view, command) {
-        // The node that has the program receives the event as well.
+        // The node that runs the program has received the event too.
         Err(Halt::Reject(Rejection::RunsElsewhere(_))) => return Ok(unchanged()),
         decided => decided?,
     };
@@ -43,9 +43,9 @@ fn unchanged() -> Done {
 mod tests {
     use crate::decide::testing::play;
 
-    /// Words after `event` are a digest and who has heard it.
+    /// The words after `event` are its digest and the node that has received it.
     #[test]
-    fn is_done_by_whoever_comes_first() {
+    fn event_is_carried_out_by_the_first_node() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow
@@ -70,9 +70,9 @@ mod tests {
         );
     }
 
-    /// Whoever has nothing to do does not keep others from doing it.
+    /// A node for which the command changes nothing does not keep other nodes from carrying it out.
     #[test]
-    fn nothing_done_is_nothing_taken() {
+    fn event_without_effect_takes_no_lock() {
         play(
             "00:00 there 1 2
             00:00 put j @every 10m
@@ -85,9 +85,9 @@ mod tests {
         );
     }
 
-    /// A program is reached by the node that has it, whoever hears the event first. That a run is to end is stored.
+    /// Only the node that runs the program can send it a signal. The request to kill a run is stored by any node.
     #[test]
-    fn a_signal_is_sent_by_the_node_that_has_the_program() {
+    fn signal_is_sent_by_the_node_that_runs_the_program() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow
@@ -113,9 +113,8 @@ mod tests {
         );
     }
 
-    /// A run under one id is one run, with or without the lock.
     #[test]
-    fn a_run_that_is_asked_for() {
+    fn event_starts_one_run_on_two_nodes() {
         play(
             "00:00 there 1 2
             00:00 put j @every 10m; lock; overlap allow

@@ -1,6 +1,8 @@
 //! An occurrence is due. Whoever comes first claims it: the commit compares the cursor and moves it on, so that each
 //! occurrence gets exactly one outcome, whatever happens to the others who try.
 
+use std::sync::Arc;
+
 use cronhold_schedule::{Instant, Span};
 
 use super::catch_up;
@@ -13,13 +15,13 @@ use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::Lock;
 use crate::policy::catch_up::{GRACE, Plan, Reach};
-use crate::record::{Actor, Cursor, JobRecord, JobState, Run, ScheduleId};
+use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
 /// When something has to be repaired elsewhere first, an occurrence is looked at again after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
-/// Nodes of another kind may be so much too early by the store's time.
+/// How much earlier than due, by the store's time, a foreign node may start an occurrence.
 const FOREIGN_EARLY: Span = Span::from_millis(500);
 
 /// Decides about an occurrence that is due.
@@ -169,8 +171,9 @@ impl<'a> OccurrenceClaim<'a> {
             self.advance_cursor(nominal, run.as_deref());
             return Ok(());
         }
-        if let Some(host) = self.ran_elsewhere(nominal, actor) {
-            self.skip_occurrence(nominal, Reason::RanOnCronken(host))?;
+        if let Some(run) = self.foreign_claim(nominal, actor) {
+            let reason = Reason::RanElsewhere { system: run.system.to_owned(), host: run.host.clone() };
+            self.skip_occurrence(nominal, reason)?;
             self.advance_cursor(nominal, None);
             return Ok(());
         }
@@ -192,16 +195,16 @@ impl<'a> OccurrenceClaim<'a> {
         Ok(())
     }
 
-    /// Where a node of another kind has run the occurrence, if one has: it takes no part in cursors, and the lock of a run
-    /// that is over already says nothing. Such nodes know no starts of nodes, and catch nothing up.
-    /// Without a lock, nodes of every kind run the job for themselves.
-    fn ran_elsewhere(&self, nominal: Instant, actor: &Actor) -> Option<String> {
+    /// The run of a foreign node that has covered the occurrence, if there is one. Foreign nodes do not use cursors, and
+    /// the lock of a run that has ended is free again, so only that run shows it. Foreign nodes have no `@reboot`
+    /// schedules and do not catch up. A job without a lock runs in each system independently.
+    fn foreign_claim(&self, nominal: Instant, actor: &Actor) -> Option<Arc<ForeignRun>> {
         let may_have_run = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
         if !may_have_run || self.cursor.at_start || *actor != Actor::Schedule {
             return None;
         }
         let run = self.draft.view.foreign_run(&self.job.id);
-        run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY)).map(|run| run.host.clone())
+        run.filter(|run| run.started >= nominal.minus(FOREIGN_EARLY))
     }
 
     fn skip_occurrence(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {

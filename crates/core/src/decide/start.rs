@@ -111,13 +111,13 @@ mod tests {
         play(
             "00:00 put j overlap queue; lock
                 job r1
-            00:00 cronken j web-1 00:00
+            00:00 foreign-run j web-1 00:00
             00:00 hold j their-token
                 nothing
             00:01 run j
                 #1 00:01 waiting, (wake #1 00:01:01), → #1
             00:02 start #1
-                ! the lock `j` is held by a node of Cronken",
+                ! the lock `j` is held by a foreign node",
         );
     }
 

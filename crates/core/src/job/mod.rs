@@ -1,5 +1,5 @@
-//! The one job type that every form of a job is read into: YAML files, the API, Cronken's hash and
-//! castle-cron's znodes. A job is a template; nothing here is bound to a run yet.
+//! The one job type that every form of a job is read into: YAML files, the API and the
+//! forms of foreign systems. A job is a template; nothing here is bound to a run yet.
 
 mod action;
 mod condition;

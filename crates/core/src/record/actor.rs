@@ -1,38 +1,42 @@
-//! Who made something happen. Stands in every transition of a run.
+//! Who caused a change. Every transition of a run and every pause names its actor.
 
 use std::fmt;
 
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-/// Who made something happen.
+/// Who caused a change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
-    /// A schedule whose time came.
+    /// A schedule whose occurrence was due.
     Schedule,
-    /// What was missed is made up for.
+    /// Catch-up of missed occurrences.
     CatchUp,
-    /// A failed run is tried again.
+    /// The retry policy of a failed run.
     Retry,
-    /// A run that waited, when nothing was in its way any longer.
+    /// The queue, when nothing blocks a waiting run any longer.
     Queue,
     /// A limit of the run: its timeout or its stop schedule.
     Limit,
     /// The program of the run.
     Program,
-    /// A node that came back and looked at what it had left.
+    /// A node that restarted and took up its unfinished runs.
     Recovery,
-    /// The watchdog, which repairs what nobody else did.
+    /// The watchdog.
     Watchdog,
-    /// Housekeeping: retention.
+    /// Retention, which deletes old records.
     Retention,
     /// The directory of job files.
     JobFiles,
-    /// A person or program that asked for it, by name.
+    /// An event that a foreign system sent to all nodes. Foreign nodes have received the same event.
+    ForeignEvent,
+    /// A job definition that a foreign system shares with this store.
+    ForeignDefinition,
+    /// The user or client that sent the request. The caller chooses this name, so no decision may depend on it.
     Operator(String),
 }
 
-const FIXED: [(&str, Actor); 10] = [
+const FIXED: [(&str, Actor); 12] = [
     ("schedule", Actor::Schedule),
     ("catch-up", Actor::CatchUp),
     ("retry", Actor::Retry),
@@ -43,24 +47,27 @@ const FIXED: [(&str, Actor); 10] = [
     ("watchdog", Actor::Watchdog),
     ("retention", Actor::Retention),
     ("job files", Actor::JobFiles),
+    ("foreign event", Actor::ForeignEvent),
+    ("foreign definition", Actor::ForeignDefinition),
 ];
 
-/// What stands before the name of someone who asked.
+/// Prefix of an operator's name in the stored text. It keeps every such name apart from the fixed actors.
 const OPERATOR: &str = "operator ";
 
 impl Actor {
-    /// Whether a person asked for it by name. Such a run starts even while its job is paused.
-    pub const fn is_operator(&self) -> bool {
-        matches!(self, Self::Operator(_))
+    /// Whether someone requested the change explicitly, directly or by an event. A run that was requested starts even
+    /// while its job is paused.
+    pub const fn is_explicit(&self) -> bool {
+        matches!(self, Self::Operator(_) | Self::ForeignEvent)
     }
 
-    /// Reads the text of an actor.
+    /// Parses the text that `Display` writes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if let Some(name) = text.strip_prefix(OPERATOR) {
             return Ok(Self::Operator(name.to_owned()));
         }
         let fixed = FIXED.iter().find(|(name, _)| *name == text).map(|(_, actor)| actor.clone());
-        fixed.ok_or_else(|| TextError::new(0..text.len(), format!("`{}` is nobody", shortened(text))))
+        fixed.ok_or_else(|| TextError::new(0..text.len(), format!("`{}` is not an actor", shortened(text))))
     }
 }
 
@@ -83,12 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_prints() {
+    fn text_of_every_actor_parses_back() {
         for (text, actor) in FIXED {
             assert_eq!((actor.to_string().as_str(), Actor::parse(text)), (text, Ok(actor)));
         }
         let anna = Actor::Operator("anna".to_owned());
         assert_eq!(Actor::parse(&anna.to_string()), Ok(anna));
         assert!(Actor::parse("nobody").is_err());
+    }
+
+    #[test]
+    fn operator_named_like_a_fixed_actor_stays_an_operator() {
+        for (name, fixed) in FIXED {
+            let operator = Actor::Operator(name.to_owned());
+            assert_ne!(operator.to_string(), fixed.to_string());
+            assert_eq!(Actor::parse(&operator.to_string()), Ok(operator));
+        }
     }
 }

@@ -1,21 +1,23 @@
-//! What nodes of another kind, which share the store, have run of a job. They write it in their own way; here it is only
-//! read, so that an occurrence that they have run is not run again.
+//! Runs of foreign nodes: nodes of another system that share the store and run the same jobs. Their records are only
+//! read, so that an occurrence that a foreign node has run does not run again.
 
 use cronhold_schedule::Instant;
 
 use crate::ids::JobId;
 
-/// The run that nodes of another kind have started last of a job. Never part of a change.
+/// The latest run of a job that a foreign node started. Never part of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignRun {
-    /// Of which job.
+    /// The job.
     pub job: JobId,
-    /// What they call the run.
+    /// The name of the foreign system, one word.
+    pub system: &'static str,
+    /// The run's id in that system.
     pub run: String,
-    /// Where it was started.
+    /// The host that started the run.
     pub host: String,
-    /// When, by the store's time.
+    /// When the run started, by the store's time.
     pub started: Instant,
-    /// Whether it has not ended yet.
+    /// Whether the run has not ended yet.
     pub is_running: bool,
 }

@@ -98,7 +98,7 @@ pub enum Key {
     Lock(LockName),
     /// A node.
     Node(NodeId),
-    /// What nodes of another kind have run of a job last. It is read and compared, never written.
+    /// The latest run of a job on a foreign node. It is read and compared, never written.
     Foreign(JobId),
 }
 
@@ -123,7 +123,7 @@ pub enum Record {
     Lock(Arc<LockState>),
     /// A node.
     Node(Arc<Node>),
-    /// What nodes of another kind have run of a job last.
+    /// The latest run of a job on a foreign node.
     Foreign(Arc<ForeignRun>),
 }
 

@@ -290,7 +290,7 @@ impl Run {
     /// paused.
     pub fn is_by_operator(&self) -> bool {
         let before_program = |state| matches!(state, State::Scheduled | State::Waiting | State::Starting);
-        self.log.iter().any(|entry| before_program(entry.state) && entry.actor.is_operator())
+        self.log.iter().any(|entry| before_program(entry.state) && entry.actor.is_explicit())
     }
 }
 

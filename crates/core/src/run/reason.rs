@@ -30,8 +30,13 @@ pub enum Reason {
     Lock,
     /// No node had the labels, or all were draining or full.
     NoEligibleNode,
-    /// A foreign scheduler ran it, on this host.
-    RanOnCronken(String),
+    /// A foreign system that shares the store ran it.
+    RanElsewhere {
+        /// The system's name, one word.
+        system: String,
+        /// The host that ran it.
+        host: String,
+    },
     /// The job was removed.
     JobRemoved,
     /// Its schedule was removed or disabled.
@@ -104,7 +109,7 @@ impl Reason {
             | Self::Duplicate
             | Self::Lock
             | Self::NoEligibleNode
-            | Self::RanOnCronken(_)
+            | Self::RanElsewhere { .. }
             | Self::JobRemoved
             | Self::ScheduleRemoved => state == State::Skipped,
             Self::Replaced => matches!(state, State::Skipped | State::Success | State::Failure),
@@ -138,8 +143,8 @@ impl Reason {
             Signal::parse(name).ok().map(Self::Signal)
         } else if let Some(code) = after("status ") {
             code.parse().ok().map(Self::Status)
-        } else if let Some(host) = after("ran on cronken ") {
-            Some(Self::RanOnCronken(host.to_owned()))
+        } else if let Some((system, host)) = after("ran on ").and_then(|ran| ran.split_once(' ')) {
+            Some(Self::RanElsewhere { system: system.to_owned(), host: host.to_owned() })
         } else if let Some(what) = after("said: ") {
             Some(Self::Said(what.to_owned()))
         } else if let Some(what) = after("condition: ") {
@@ -159,7 +164,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RanOnCronken(host) => write!(f, "ran on cronken {host}"),
+            Self::RanElsewhere { system, host } => write!(f, "ran on {system} {host}"),
             Self::ByOperator(why) if why.is_empty() => f.write_str("by operator"),
             Self::ByOperator(why) => write!(f, "by operator: {why}"),
             Self::ExitCode(code) => write!(f, "exit code {code}"),
@@ -194,7 +199,7 @@ mod tests {
         ("duplicate", "/"),
         ("lock", "/"),
         ("no eligible node", "/"),
-        ("ran on cronken web-1", "/"),
+        ("ran on Elsewhere web-1", "/"),
         ("job removed", "/"),
         ("schedule removed", "/"),
         ("by operator", "+-!/"),

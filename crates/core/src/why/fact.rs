@@ -64,7 +64,7 @@ pub enum Hindrance {
     Target(NodeId, Unable),
     /// Another run holds its lock.
     Lock(LockName, RunId),
-    /// A node of another kind holds its lock, for its run of the job if there is one.
+    /// A foreign node holds its lock, with that node's run of the job if it is known.
     ForeignLock(LockName, Option<Arc<ForeignRun>>),
     /// It waits in a row: the run right before it, and how many are before it in all.
     Queue(RunId, usize),

@@ -30,7 +30,7 @@ pub struct Known {
     pub runs: Vec<Arc<Run>>,
     /// Locks that its runs wait for.
     pub locks: Vec<Arc<LockState>>,
-    /// What nodes of another kind have run of it last. Only needed where such nodes hold a lock that its runs wait for.
+    /// The latest run of the job on a foreign node. Only needed where a foreign node holds a lock that a run waits for.
     pub foreign: Option<Arc<ForeignRun>>,
     /// All nodes; nothing is said about nodes when there are none here.
     pub nodes: Vec<Arc<Node>>,

@@ -20,14 +20,14 @@ pub(super) fn because(reason: &Reason, world: &World) -> String {
         Reason::Missed => "nobody was there to start it, and `catch_up` did not want it afterwards",
         Reason::Calendar => "its day is not in the calendar",
         Reason::Duplicate => "a run with the same args was on its way",
-        Reason::Lock if world.has_foreign => "another run, of ours or of a node of Cronken, held its lock",
+        Reason::Lock if world.has_foreign => "another run, on one of our nodes or on a foreign node, held its lock",
         Reason::Lock => "another run held its lock",
         Reason::NoEligibleNode => "no node was there that may run it",
         Reason::JobRemoved => "the job was removed",
         Reason::ScheduleRemoved => "its schedule was removed or disabled",
         Reason::ByOperator(why) if why.is_empty() => "someone decided so",
         Reason::ByOperator(why) => return format!("someone decided so: {why}"),
-        Reason::RanOnCronken(host) => return format!("Cronken ran it on {host}"),
+        Reason::RanElsewhere { system, host } => return format!("{system} ran it on {host}"),
         Reason::ExitCode(code) => return format!("its program ended with exit code {code}"),
         Reason::Signal(signal) => return format!("something outside of Cronhold ended its program with {signal}"),
         Reason::Status(code) => return format!("the other side answered with status {code}"),
@@ -61,6 +61,8 @@ pub(super) fn by(actor: &Actor) -> String {
         Actor::Watchdog => "the watchdog",
         Actor::Retention => "retention",
         Actor::JobFiles => "the job files",
+        Actor::ForeignEvent => "an event of a foreign system",
+        Actor::ForeignDefinition => "the definition that a foreign system shares",
         Actor::Operator(name) if name.is_empty() => "someone",
         Actor::Operator(name) => name,
     };
@@ -182,8 +184,13 @@ mod tests {
         }
         assert_eq!(because(&Reason::ByOperator("wrong day".to_owned()), &world), "someone decided so: wrong day");
         let shared = World { has_foreign: true, ..world };
-        assert_eq!(because(&Reason::Lock, &shared), "another run, of ours or of a node of Cronken, held its lock");
+        assert_eq!(
+            because(&Reason::Lock, &shared),
+            "another run, on one of our nodes or on a foreign node, held its lock"
+        );
         assert_eq!(by(&Actor::Operator("anna".to_owned())), "anna");
         assert_eq!(by(&Actor::Operator(String::new())), "someone");
+        let ran = Reason::RanElsewhere { system: "Elsewhere".to_owned(), host: "web-1".to_owned() };
+        assert_eq!(because(&ran, &shared), "Elsewhere ran it on web-1");
     }
 }

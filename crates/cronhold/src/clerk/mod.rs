@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
-use cronhold_cli::{Failure, NamedStore, Served, Stores};
+use cronhold_cli::{Failure, ForeignJob, NamedStore, Served, Stores};
 use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clerk, Clock, Entropy, Handle};
 use cronhold_schedule::{Instant, Zone};
@@ -27,7 +27,6 @@ use crate::await_store::unusable;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::outside::VERSION;
-use crate::peers;
 use crate::zone_rules::ZoneRules;
 use files::NoFiles;
 
@@ -97,7 +96,7 @@ impl AtStore {
     /// Looks that jobs here and definitions of other programs say the same.
     async fn agree(&self, store: &Arc<dyn Store>, clerk: &Handle) -> Result<(), Fault> {
         let zones = Arc::clone(&self.zone_rules.zones);
-        peers::agree(Arc::clone(store), clerk.clone(), zones).await.map(drop)
+        cronhold_cronken::reconcile_once(Arc::clone(store), clerk.clone(), zones).await
     }
 
     /// Jobs that only other programs know so far are taken up before something is changed, and where there would be no job
@@ -196,8 +195,8 @@ impl Stores for AtStore {
         Ok(self.opened.borrow_mut().insert(opened).served.clone())
     }
 
-    fn definitions(&self, named: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure> {
-        crate::import::definitions(named, &self.zone_rules.zones)
+    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, Failure> {
+        crate::import::cronken_jobs(named, as_cronken, &self.zone_rules.zones)
     }
 }
 

@@ -44,7 +44,7 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
     let url = site.server.url_with("peers=cronken");
     site.give(&["--store", &url, "add", "hello", "triggered", "true"]).exits(0).hides("note:");
     eventually("what ran there is skipped here", || {
-        count(&|run| run["state"] == "skipped" && run["reason"] == "ran on cronken draco") > 1
+        count(&|run| run["state"] == "skipped" && run["reason"] == "ran on Cronken draco") > 1
     });
     node.wait_until_it_says("run the same jobs from now on");
     assert_eq!(node.said().matches("run the same jobs from now on").count(), 1, "{}", node.said());

@@ -10,7 +10,7 @@ const PAUSED: &str = r#"{"cron_args": {"second": "*/2"}, "job_args": {"cmd": "tr
     "job_state": {"paused": true}}"#;
 
 #[test]
-fn jobs_come_with_what_they_say() {
+fn jobs_are_imported_with_their_settings() {
     let (site, old) = (Site::new("import"), Server::start());
     let from = old.url_with("namespace={old}");
     for (name, text) in [("good", GOOD), ("paused", PAUSED), ("bad", r#"{"cron_args": {}}"#), ("a#b", GOOD)] {
@@ -20,23 +20,23 @@ fn jobs_come_with_what_they_say() {
     let import = |more: &[&str]| site.at_store(&[&["import", "cronken", "--from", &from], more].concat());
 
     let told = import(&["--dry-run"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 would come, 2 left"), "{told:?}");
-    assert_eq!(site.json(&["list"]), serde_json::json!([]), "nothing has come");
+    assert!(told.err.contains("4 definitions found: 2 would be imported, 2 not imported"), "{told:?}");
+    assert_eq!(site.json(&["list"]), serde_json::json!([]), "a dry run imports nothing");
     let told = import(&["--prefix", "old/"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 imported, 2 left"), "{told:?}");
+    assert!(told.err.contains("4 definitions found: 2 imported, 2 not imported"), "{told:?}");
     let told = told.says("`#` cannot be in a job's id").says("`job_args` is missing").says("Monday").hides("***");
     assert!(told.out.contains("old/paused"), "{told:?}");
     let good = &site.json(&["show", "old/good"])["definition"];
     assert_eq!((&good["lock"], &good["ttl"]), (&true.into(), &"20s".into()), "{good}");
     assert_eq!(site.json(&["show", "old/paused"])["paused"], true);
     assert_eq!(site.json(&["show", "old/good"])["paused"], false);
-    import(&["--prefix", "old/"]).exits(1).says("2 there already");
-    import(&["--prefix", "old/", "--pause"]).exits(1).says("another job of that name");
+    import(&["--prefix", "old/"]).exits(1).says("2 already imported");
+    import(&["--prefix", "old/", "--pause"]).exits(1).says("another job with this name");
     assert_eq!(old.cli(&["keys", "*"]), before, "nothing was written there");
 }
 
 #[test]
-fn a_daemon_of_its_own_store_takes_them() {
+fn jobs_are_imported_into_a_daemon_with_its_own_store() {
     let (site, old) = (Site::new("import-daemon"), Server::start());
     old.cli(&["hset", "{cronken}:jobs", "good", GOOD]);
     let data = site.path("sqlite");

@@ -2,8 +2,7 @@
 //! what we do not know stays where its writer put it, and what a form cannot say is named.
 
 pub mod castle;
-pub mod cronken;
-mod object;
+pub mod object;
 
 use std::fmt;
 

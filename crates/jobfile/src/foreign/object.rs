@@ -16,7 +16,7 @@ const FORM_BYTES_MAX: usize = 1 << 20;
 
 /// A foreign form with all its fields, known or not. It prints as JSON.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Form(pub(super) Map<String, Value>);
+pub struct Form(pub Map<String, Value>);
 
 impl Form {
     /// Reads the JSON of a form, whatever its fields are.
@@ -42,7 +42,7 @@ impl Form {
     }
 
     /// The object under a key, made when it is not there.
-    pub(super) fn object(&mut self, key: &str) -> &mut Map<String, Value> {
+    pub fn object(&mut self, key: &str) -> &mut Map<String, Value> {
         let value = self.0.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !value.is_object() {
             *value = Value::Object(Map::new());
@@ -59,26 +59,26 @@ impl fmt::Display for Form {
 
 /// A value and its path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field<'v> {
-    pub(super) parent: &'static str,
-    pub(super) key: &'static str,
-    pub(super) value: &'v Value,
+pub struct Field<'v> {
+    pub parent: &'static str,
+    pub key: &'static str,
+    pub value: &'v Value,
 }
 
 /// Mistakes found so far.
 #[derive(Debug, Default)]
-pub(super) struct Mistakes(pub(super) Vec<FieldMistake>);
+pub struct Mistakes(pub Vec<FieldMistake>);
 
 impl Mistakes {
     /// Reports a mistake; answers nothing, as its readers do.
-    pub(super) fn report<T>(&mut self, path: String, message: impl Into<String>, hint: &str) -> Option<T> {
+    pub fn report<T>(&mut self, path: String, message: impl Into<String>, hint: &str) -> Option<T> {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         self.0.push(FieldMistake { path, message: message.into(), hint });
         None
     }
 
     /// What a parser made of a field's text.
-    pub(super) fn parsed<T>(&mut self, path: String, result: Result<T, TextError>) -> Option<T> {
+    pub fn parsed<T>(&mut self, path: String, result: Result<T, TextError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => self.report(path, error.message, error.hint.as_deref().unwrap_or_default()),
@@ -86,7 +86,7 @@ impl Mistakes {
     }
 
     /// A field that must be there. `null` is like nothing.
-    pub(super) fn required<'v>(
+    pub fn required<'v>(
         &mut self,
         map: &'v Map<String, Value>,
         parent: &'static str,
@@ -100,14 +100,14 @@ impl Mistakes {
         field
     }
 
-    pub(super) fn object<'v>(&mut self, field: Field<'v>) -> Option<&'v Map<String, Value>> {
+    pub fn object<'v>(&mut self, field: Field<'v>) -> Option<&'v Map<String, Value>> {
         match field.value {
             Value::Object(map) => Some(map),
             _ => self.wrong(field, "an object", ""),
         }
     }
 
-    pub(super) fn text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
+    pub fn text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
         match field.value {
             Value::String(text) => Some(text),
             _ => self.wrong(field, "a text", hint),
@@ -115,7 +115,7 @@ impl Mistakes {
     }
 
     /// A text that says something.
-    pub(super) fn some_text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
+    pub fn some_text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
         let text = self.text(field, hint)?;
         if text.trim().is_empty() {
             return self.report(field.path(), format!("`{}` is empty", field.key), hint);
@@ -123,7 +123,7 @@ impl Mistakes {
         Some(text)
     }
 
-    pub(super) fn bool(&mut self, field: Field<'_>) -> Option<bool> {
+    pub fn bool(&mut self, field: Field<'_>) -> Option<bool> {
         match field.value {
             Value::Bool(value) => Some(*value),
             _ => self.wrong(field, "true or false", ""),
@@ -131,7 +131,7 @@ impl Mistakes {
     }
 
     /// Whole seconds within limits, as a number or as the text of one.
-    pub(super) fn seconds(&mut self, field: Field<'_>, least: u64, most: u64) -> Option<u64> {
+    pub fn seconds(&mut self, field: Field<'_>, least: u64, most: u64) -> Option<u64> {
         let seconds = match field.value {
             Value::Number(number) => number.as_u64(),
             Value::String(text) => text.trim().parse().ok(),
@@ -144,29 +144,29 @@ impl Mistakes {
         }
     }
 
-    pub(super) fn wrong<T>(&mut self, field: Field<'_>, expected: &str, hint: &str) -> Option<T> {
+    pub fn wrong<T>(&mut self, field: Field<'_>, expected: &str, hint: &str) -> Option<T> {
         let message = format!("`{}` must be {expected}, but is {}", field.key, found(field.value));
         self.report(field.path(), message, hint)
     }
 }
 
 impl Field<'_> {
-    pub(super) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         path(self.parent, self.key)
     }
 }
 
 /// A field that may be there. `null` is like nothing, because some writers print what they do not have.
-pub(super) fn optional<'v>(map: &'v Map<String, Value>, parent: &'static str, key: &'static str) -> Option<Field<'v>> {
+pub fn optional<'v>(map: &'v Map<String, Value>, parent: &'static str, key: &'static str) -> Option<Field<'v>> {
     map.get(key).filter(|value| !value.is_null()).map(|value| Field { parent, key, value })
 }
 
-pub(super) fn path(parent: &str, key: &str) -> String {
+pub fn path(parent: &str, key: &str) -> String {
     if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
 }
 
 /// What a value is, for messages.
-pub(super) fn found(value: &Value) -> String {
+pub fn found(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Bool(value) => format!("`{value}`"),
@@ -178,7 +178,7 @@ pub(super) fn found(value: &Value) -> String {
 }
 
 /// Keys of our job file in which two jobs differ, in order.
-pub(super) fn differences(job: &Job, other: &Job) -> Vec<String> {
+pub fn differences(job: &Job, other: &Job) -> Vec<String> {
     let (Value::Object(job), Value::Object(other)) = (write_job(job), write_job(other)) else {
         return Vec::new();
     };

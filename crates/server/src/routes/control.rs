@@ -1,5 +1,5 @@
-//! Events as Cronken's clients publish them, for those that have no Redis to publish them to. Each becomes what a plain
-//! request would have asked for; unlike there, whoever sends one is told what came of it.
+//! Accepts Cronken's events from clients that have no Redis to publish them to. Each event does the same as the plain
+//! request for it, and unlike with Redis the client receives the result.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{Actor, Source};
 use cronhold_core::{Job, JobId};
+use cronhold_cronken::definition::{self, Dialect, ReadOptions};
+use cronhold_cronken::event::{CronkenEvent, resume_all};
 use cronhold_engine::Refused;
 use cronhold_jobfile::foreign::Form;
-use cronhold_jobfile::foreign::cronken::{self, Dialect};
 
 use super::job_put::new_uid;
 use super::jobs::find;
 use crate::App;
 use crate::caller::Caller;
 use crate::describe::Mistakes;
-use crate::event::{Event, resume_everything};
 use crate::extract::Body;
 use crate::find_node::find_node;
 use crate::problem::Denied;
@@ -39,27 +39,27 @@ pub(crate) async fn control(
     Caller(actor): Caller,
     Body(event): Body<Control>,
 ) -> Result<StatusCode, Denied> {
-    let read = Event::read(&event.action, &event.args);
+    let read = CronkenEvent::from_action(&event.action, &event.args);
     let event = read.map_err(|error| Denied::unreadable(Code::Invalid, error))?;
     if let Some(command) = event.command(app.node.random_run_id()) {
         ask(&app, actor, command).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
     match event {
-        Event::Add(id, form) => {
-            let job = Arc::new(definition(&app, &form)?);
+        CronkenEvent::Add(id, form) => {
+            let job = Arc::new(read_job(&app, &form)?);
             let (uid, provided) = (new_uid(&app), Provided::New);
             ask(&app, actor, Command::PutJob { id, job, source: Source::Api, uid, provided }).await?;
         }
-        Event::Resume(None) => resume_everything(&app.node, &*app.store, &actor).await?,
-        Event::Validate(names) => validate(&app, &names).await?,
-        Event::Drain(names) => drain(&app, actor, &names).await?,
+        CronkenEvent::Resume(None) => resume_all(&app.node, &*app.store, &actor).await?,
+        CronkenEvent::Validate(names) => validate(&app, &names).await?,
+        CronkenEvent::Drain(names) => drain(&app, actor, &names).await?,
         _ => drop(app.files.reload().await),
     }
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Asks the node. What is so already is done.
+/// Sends a command to the node. It succeeds if what it asks for is so already.
 async fn ask(app: &App, actor: Actor, command: Command) -> Result<(), Denied> {
     match app.ask(actor, command).await {
         Ok(_) => Ok(()),
@@ -68,7 +68,7 @@ async fn ask(app: &App, actor: Actor, command: Command) -> Result<(), Denied> {
     }
 }
 
-/// Lets nodes start nothing any more. All of them must be there, or none is asked.
+/// Drains the nodes with these names. If one of them does not exist, none is drained.
 async fn drain(app: &App, actor: Actor, names: &[String]) -> Result<(), Denied> {
     let mut nodes = Vec::with_capacity(names.len());
     for name in names {
@@ -80,7 +80,7 @@ async fn drain(app: &App, actor: Actor, names: &[String]) -> Result<(), Denied> 
     Ok(())
 }
 
-/// Looks whether jobs are good. Those that are stored are; what can be wrong stands in files.
+/// Validates jobs. Stored jobs are valid; only job files and shared definitions can have mistakes.
 async fn validate(app: &App, names: &[String]) -> Result<(), Denied> {
     let mistakes = Mistakes::now(app);
     let ids = names.iter().map(|name| JobId::parse(name)).collect::<Result<Vec<JobId>, _>>();
@@ -100,11 +100,11 @@ async fn validate(app: &App, names: &[String]) -> Result<(), Denied> {
     Ok(())
 }
 
-/// The job of `add`.
-fn definition(app: &App, form: &Form) -> Result<Job, Denied> {
+/// Reads the job of an `add` event.
+fn read_job(app: &App, form: &Form) -> Result<Job, Denied> {
     let world = (app.world)();
-    let options = cronken::Options { zones: &world.zones, dialect: Dialect::Cron };
-    let read = cronken::read_form(form, &options);
+    let options = ReadOptions { zones: &world.zones, dialect: Dialect::Cron };
+    let read = definition::read_form(form, &options);
     let wrong = || read.mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     read.job.clone().ok_or_else(|| Denied::new(Code::Invalid, wrong()))
 }

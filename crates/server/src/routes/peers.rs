@@ -1,4 +1,4 @@
-//! What other programs that share the store have run. They write it in their own way, and it is only shown.
+//! Runs of Cronken's nodes that share the store. They are only shown.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new().route("/api/v1/peers/runs", get(runs))
 }
 
-/// Which runs are asked for.
+/// The query of a list of runs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct PeerRunQuery {
     job: Option<String>,
     limit: Option<usize>,
 }
@@ -37,17 +37,17 @@ pub(crate) struct Which {
     responses((status = 200, body = Vec<PeerRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn runs(
     State(app): State<Arc<App>>,
-    Asked(which): Asked<Which>,
+    Asked(query): Asked<PeerRunQuery>,
 ) -> Result<Json<Vec<PeerRun>>, Denied> {
-    let limit = limit(which.limit)?;
+    let limit = limit(query.limit)?;
     let runs = match app.store.shared().filter(|shared| shared.has_foreign_nodes()) {
-        Some(shared) => shared.foreign_runs(which.job.as_deref(), limit).await?,
+        Some(shared) => shared.foreign_runs(query.job.as_deref(), limit).await?,
         None => Vec::new(),
     };
-    Ok(Json(runs.into_iter().map(told).collect()))
+    Ok(Json(runs.into_iter().map(peer_run).collect()))
 }
 
-fn told(run: SharedRun) -> PeerRun {
+fn peer_run(run: SharedRun) -> PeerRun {
     let (exit_code, signal) = match run.exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal.to_string())),
@@ -81,7 +81,7 @@ mod tests {
     use crate::testing::with_rig;
 
     #[test]
-    fn a_store_that_nobody_else_uses_has_none() {
+    fn store_without_cronken_has_no_peer_runs() {
         with_rig("peers", async |rig| {
             for path in ["/api/v1/peers/runs", "/api/v1/peers/runs?job=any%20name&limit=1000"] {
                 assert_eq!(rig.ask(&format!("GET {path}"), "").await.json(), json!([]));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_known_is_told() {
+    fn every_field_of_a_peer_run_is_shown() {
         let run = SharedRun {
             id: "aaaa".to_owned(),
             job: "report".to_owned(),
@@ -109,17 +109,17 @@ mod tests {
             "id": "aaaa", "job": "report", "state": "failure", "host": "draco", "started": "2027-01-15T08:00:00Z",
             "took_ms": 1500, "exit_code": 3, "signal": null, "tail": ["no"],
         });
-        assert_eq!(json!(told(run.clone())), expected);
-        let shot = told(SharedRun { exit: Some(Exit::Signal(Signal::KILL)), ..run.clone() });
-        assert_eq!((shot.exit_code, shot.signal.as_deref()), (None, Some("SIGKILL")));
+        assert_eq!(json!(peer_run(run.clone())), expected);
+        let killed = peer_run(SharedRun { exit: Some(Exit::Signal(Signal::KILL)), ..run.clone() });
+        assert_eq!((killed.exit_code, killed.signal.as_deref()), (None, Some("SIGKILL")));
         for (state, name) in [
             (SharedState::Running, "running"),
             (SharedState::Success, "success"),
             (SharedState::Failure, "failure"),
             (SharedState::Frozen, "frozen"),
         ] {
-            let told = told(SharedRun { state, ..run.clone() });
-            assert_eq!((told.state.name(), json!(told.state)), (name, json!(name)));
+            let shown = peer_run(SharedRun { state, ..run.clone() });
+            assert_eq!((shown.state.name(), json!(shown.state)), (name, json!(name)));
         }
     }
 }

@@ -124,5 +124,5 @@ fn ending<'a>(mirror: &'a Mirror, unit: &'a Unit) -> impl Iterator<Item = &'a Ru
 /// Whether somebody told a run to start, past everything but its lock.
 fn is_asked(run: &Run) -> bool {
     let starter = run.log.iter().rev().find(|entry| entry.state == State::Starting);
-    starter.is_some_and(|entry| entry.actor.is_operator())
+    starter.is_some_and(|entry| entry.actor.is_explicit())
 }

@@ -72,7 +72,7 @@ fn follows(old: &Run, new: &Run) -> Opinion {
         return Ok(());
     }
     let added = new.log.get(old.log.len()..).unwrap_or_default();
-    if !is_extended && added.iter().any(|entry| !entry.actor.is_operator() && !entry.is_late_result()) {
+    if !is_extended && added.iter().any(|entry| !entry.actor.is_explicit() && !entry.is_late_result()) {
         return Err(format!("was {} and went on by itself", old.state));
     }
     let is_noted = added.iter().any(Transition::is_late_result);

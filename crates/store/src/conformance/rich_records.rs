@@ -268,6 +268,8 @@ fn actors() -> Vec<Actor> {
         Actor::Watchdog,
         Actor::Retention,
         Actor::JobFiles,
+        Actor::ForeignEvent,
+        Actor::ForeignDefinition,
     ];
     actors.extend(TEXTS.iter().map(|text| Actor::Operator((*text).to_owned())));
     actors
@@ -299,7 +301,7 @@ fn reasons() -> Vec<Reason> {
     ];
     for text in TEXTS.map(str::to_owned) {
         reasons.extend([
-            Reason::RanOnCronken(text.clone()),
+            Reason::RanElsewhere { system: "Cronken".to_owned(), host: text.clone() },
             Reason::ByOperator(text.clone()),
             Reason::Said(text.clone()),
             Reason::Condition(text.clone()),

@@ -88,29 +88,29 @@ fn a_lock_that_is_held() {
     );
 }
 
-/// What nodes of another kind have run is not run again. They are a little early or late by the store's time.
+/// Foreign nodes may start an occurrence a little early or late by the store's time.
 #[test]
-fn ran_on_a_node_of_another_kind() {
+fn occurrence_that_a_foreign_node_has_run_is_skipped() {
     play(
         "
         00:00 put a @every 10m; lock
             next 00:10, job r1
         00:00 put b @every 10m
             next 00:10, job r1
-        00:10 cronken a web-1 00:09:59.5
-        00:10 cronken b web-1 00:10
+        00:10 foreign-run a web-1 00:09:59.5
+        00:10 foreign-run b web-1 00:10
         00:10 due
-            a#1 00:10 skipped: ran on cronken web-1, a next 00:20
+            a#1 00:10 skipped: ran on Elsewhere web-1, a next 00:20
             b#1 00:10 starting, b next 00:20
-        00:20 cronken a web-2 00:19:59.499
+        00:20 foreign-run a web-2 00:19:59.499
         00:20 due
             a#2 00:20 starting, a next 00:30
             b#2 00:20 skipped: overlap, b next 00:30
         00:21 ended a#2 yes
             a#2 00:20 success
-        00:30:30 cronken a web-2 00:30:02
+        00:30:30 foreign-run a web-2 00:30:02
         00:30:30 fire a - 00:30
-            a#3 00:30 skipped: ran on cronken web-2, a next 00:40
+            a#3 00:30 skipped: ran on Elsewhere web-2, a next 00:40
         00:41 run a
             a#4 00:41 starting, → #4
         ",

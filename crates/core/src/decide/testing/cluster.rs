@@ -5,7 +5,7 @@
 //! - `shared`: the store is shared. `drained on`: this node starts nothing any more; `drained off`.
 //! - `beat 2`: node 2 is heard of. `expired LOCK`: a lock was not renewed in time.
 //! - `reap #1 00:05`: its node was heard of last then. `lock-lost #1`. `drain 2 on`. `hold LOCK KEY`, `let-go LOCK KEY`.
-//! - `event DIGEST KEY COMMAND`: someone has heard of it. `cronken JOB HOST 00:05`: a node of another kind ran it then.
+//! - `event DIGEST KEY COMMAND`: someone has heard of it. `foreign-run JOB HOST 00:05`: a foreign node ran it then.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl DecisionBench {
                 let node = Node { beat: self.now, gone: self.now.plus(GONE_AFTER), ..(**node).clone() };
                 self.store_node(&Arc::new(node));
             }
-            "cronken" => self.ran_elsewhere(rest),
+            "foreign-run" => self.ran_elsewhere(rest),
             "expired" => {
                 self.records.remove(&Key::Lock(lock(rest)));
                 self.has_lost_locks = true;
@@ -110,14 +110,14 @@ impl DecisionBench {
         }
     }
 
-    /// A node of another kind has run a job.
+    /// A foreign node has run a job.
     fn ran_elsewhere(&mut self, text: &str) {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [job, host, started] = words[..] else { panic!("`{text}` is not a job, a host and a time") };
         self.world.has_foreign = true;
         self.units += 1;
         let (job, host, started) = (job_id(job), host.to_owned(), instant(started));
-        let run = ForeignRun { job, run: started.to_string(), host, started, is_running: false };
+        let run = ForeignRun { job, system: "Elsewhere", run: started.to_string(), host, started, is_running: false };
         let key = Key::Foreign(run.job.clone());
         let stored = Stored { version: Version::new(1, self.units), record: Record::Foreign(Arc::new(run)) };
         self.records.insert(key, stored);

@@ -87,7 +87,7 @@ impl DecisionBench {
                 self.world.labels = Arc::new(words(rest).collect());
                 Vec::new()
             }
-            "node" | "there" | "shared" | "drained" | "beat" | "expired" | "cronken" => {
+            "node" | "there" | "shared" | "drained" | "beat" | "expired" | "foreign-run" => {
                 self.around(verb, rest);
                 Vec::new()
             }

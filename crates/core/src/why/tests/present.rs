@@ -262,7 +262,7 @@ const SCENES: &[(&str, &str, &str)] = &[
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "lock held by a node of Cronken",
+        "lock held by a foreign node",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
@@ -270,12 +270,12 @@ const SCENES: &[(&str, &str, &str)] = &[
             lock name=disk holder=9
             run n=3 at=05T03:00 lock=disk log=waiting@05T03:00",
         "
-            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a node of Cronken.
-            > it starts when that has ended; `cronhold runs --peers` shows what Cronken runs
+            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a foreign node.
+            > it starts when that run ends; `cronhold runs --peers` shows the runs of foreign nodes
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "lock held by Cronken's run of the same job",
+        "lock held by a foreign run of the same job",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
@@ -284,12 +284,12 @@ const SCENES: &[(&str, &str, &str)] = &[
             foreign host=draco at=05T02:00 running
             run n=3 at=05T03:00 lock=disk log=waiting@05T03:00",
         "
-            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a node of Cronken, which runs `backup` on draco.
-            > it starts when that has ended; `cronhold runs --peers` shows what Cronken runs
+            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a foreign node: Elsewhere runs `backup` on draco.
+            > it starts when that run ends; `cronhold runs --peers` shows the runs of foreign nodes
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (
-        "lock held for another job of Cronken",
+        "lock held by a foreign run of another job",
         "
             schedule spec: 0 3 * * *
             cursor next=06T03:00
@@ -298,8 +298,8 @@ const SCENES: &[(&str, &str, &str)] = &[
             foreign host=draco at=05T02:00
             run n=3 at=05T03:00 lock=disk log=waiting@05T03:00",
         "
-            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a node of Cronken.
-            > it starts when that has ended; `cronhold runs --peers` shows what Cronken runs
+            `backup#3` has waited since 2026-01-05 03:00 UTC: its lock `disk` is held by a foreign node.
+            > it starts when that run ends; `cronhold runs --peers` shows the runs of foreign nodes
             Its schedule starts it next at 2026-01-06 03:00 UTC, in 15h.",
     ),
     (

@@ -114,6 +114,7 @@ pub(crate) fn scene(text: &str) -> Known {
             "foreign" => {
                 known.foreign = Some(Arc::new(ForeignRun {
                     job: id(),
+                    system: "Elsewhere",
                     run: "5f0c".to_owned(),
                     host: words.text("host").expect("a host").to_owned(),
                     started: words.time("at").expect("a time"),

@@ -120,9 +120,11 @@ impl Teller<'_> {
                 (format!("its lock `{lock}` is held by `{holder}`"), advice)
             }
             Hindrance::ForeignLock(lock, run) => {
-                let runs = run.as_ref().map(|run| format!(", which runs `{}` on {}", run.job, shortened(&run.host)));
-                let text = format!("its lock `{lock}` is held by a node of Cronken{}", runs.unwrap_or_default());
-                (text, "it starts when that has ended; `cronhold runs --peers` shows what Cronken runs".to_owned())
+                let runs =
+                    run.as_ref().map(|run| format!(": {} runs `{}` on {}", run.system, run.job, shortened(&run.host)));
+                let text = format!("its lock `{lock}` is held by a foreign node{}", runs.unwrap_or_default());
+                let advice = "it starts when that run ends; `cronhold runs --peers` shows the runs of foreign nodes";
+                (text, advice.to_owned())
             }
             Hindrance::Queue(before, 1) => (format!("`{}` is before it in the queue", self.run_name(*before)), start),
             Hindrance::Queue(before, count) => {

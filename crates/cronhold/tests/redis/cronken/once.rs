@@ -64,7 +64,7 @@ fn locked(scene: &Scene, name: &str, work: &str) -> Value {
 }
 
 fn is_theirs(run: &Value) -> bool {
-    run["state"] == "skipped" && run["reason"].as_str().is_some_and(|reason| reason == "ran on cronken theirs")
+    run["state"] == "skipped" && run["reason"].as_str().is_some_and(|reason| reason == "ran on Cronken theirs")
 }
 
 /// Waits until every job has started in so many periods more, and tells which periods have begun meanwhile.

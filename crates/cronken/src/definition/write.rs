@@ -1,7 +1,9 @@
-//! From the job to Cronken's form. What stands in the form already and says the same stays as it is, down to its spelling.
+//! Writes a job in Cronken's form. A field that already says the same keeps its spelling.
 
 use cronhold_core::Job;
 use cronhold_core::job::{Lock, Program, Schedule};
+use cronhold_jobfile::foreign::object::differences;
+use cronhold_jobfile::foreign::{Form, Written};
 use cronhold_schedule::civil::WEEKDAYS;
 use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{Span, Spec, Timing};
@@ -9,23 +11,21 @@ use serde_json::{Map, Value, json};
 
 use super::read::TTL_MAX_SECS;
 use super::timing::surprises;
-use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, MORE_CRON_ARGS, NEVER, Options, read_form};
-use crate::foreign::object::differences;
-use crate::foreign::{Form, Written};
+use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, MORE_CRON_ARGS, NEVER, ReadOptions, read_form};
 
-/// The command of a job that Cronken cannot run: its nodes may be told to, whatever its schedule says.
-const ELSEWHERE: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
+/// The command of a job that Cronken cannot run. An event can trigger it there whatever its schedule says.
+const NOT_FOR_CRONKEN: &str = "echo 'only Cronhold can run this job' >&2; exit 1";
 
-/// Where a validation says what is wrong, in `job_state`.
+/// The key in `job_state` under which a validation notes errors.
 const ERRORS: &str = "validation_errors";
 
-/// What people and lists are told of a job. Cronken has no place for it, and runs the job in the same way without.
-const TOLD: [&str; 3] = ["description", "labels", "retain"];
+/// Keys that do not change how a job runs. Cronken has no field for them, and runs the job correctly without.
+const DESCRIPTIVE_KEYS: [&str; 3] = ["description", "labels", "retain"];
 
-/// Writes a job. `found` is the form that stands there now; what we do not know in it is kept.
+/// Writes a job. `found` is the present form; its unknown fields stay.
 ///
-/// A cron expression is written with weekdays by name, which both dialects read as the same occurrences.
-pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written {
+/// A cron expression is written with weekdays by name, because both dialects read these as the same days.
+pub fn write(job: &Job, found: Option<&Form>, options: &ReadOptions<'_>) -> Written {
     let mut form = found.cloned().unwrap_or_default();
     let before = found.and_then(|form| read_form(form, options).job);
     let before = before.as_ref();
@@ -34,7 +34,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
     let mut schedule = same_schedule.then(|| form.object(CRON_ARGS).clone());
     schedule = schedule.or_else(|| only_spec(job).and_then(cron_args));
     if before.is_none_or(|before| before.program != job.program) {
-        let cmd = literal(&job.program).unwrap_or(ELSEWHERE);
+        let cmd = literal(&job.program).unwrap_or(NOT_FOR_CRONKEN);
         form.object(JOB_ARGS).insert("cmd".to_owned(), json!(cmd));
     }
     if before.is_none_or(|before| before.lock != job.lock) {
@@ -46,7 +46,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
     if before.map_or(job.paused, |before| before.paused != job.paused) {
         form.object(JOB_STATE).insert("paused".to_owned(), json!(job.paused));
     }
-    // What a validation said of another definition is no longer true.
+    // The errors that a validation has noted were those of the previous definition.
     if before != Some(job)
         && let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
     {
@@ -57,7 +57,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
         unexpressed.push("schedule".to_owned());
         unexpressed.sort();
     }
-    let says_how_to_run = unexpressed.iter().all(|key| TOLD.contains(&key.as_str()));
+    let says_how_to_run = unexpressed.iter().all(|key| DESCRIPTIVE_KEYS.contains(&key.as_str()));
     match schedule.filter(|_| says_how_to_run) {
         Some(_) if same_schedule => {}
         schedule => replace_cron_args(&mut form, schedule.unwrap_or_else(never)),
@@ -65,7 +65,7 @@ pub fn write(job: &Job, found: Option<&Form>, options: &Options<'_>) -> Written 
     Written { form, unexpressed }
 }
 
-/// The form without what a validation has said of it, for one in which nothing is wrong any more.
+/// Removes the errors that a validation has noted, for a form that is valid now.
 pub fn without_errors(mut form: Form) -> Form {
     if let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
         && state.remove(ERRORS).is_some()
@@ -76,7 +76,7 @@ pub fn without_errors(mut form: Form) -> Form {
     form
 }
 
-/// The form with what a validation says of it. What another validation has said stays.
+/// Adds the errors of a validation. Returns `None` if another validation has noted errors already.
 pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
     let mut form = form.clone();
     let state = form.object(JOB_STATE);
@@ -87,14 +87,14 @@ pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
     Some(form)
 }
 
-/// Whether a form says the same time in both dialects, and the job has it from the other one.
-fn says_the_same(form: &Form, job: &Job, options: &Options<'_>) -> bool {
-    let read = read_form(form, &options.otherwise());
+/// Whether the job has its schedule from this form, read in the other dialect, and both dialects read the same times.
+fn says_the_same(form: &Form, job: &Job, options: &ReadOptions<'_>) -> bool {
+    let read = read_form(form, &options.with_other_dialect());
     !read.depends_on_dialect && read.job.is_some_and(|read| read.schedules == job.schedules)
 }
 
-/// What the form cannot say beside the schedule.
-fn other_differences(job: &Job, form: &Form, options: &Options<'_>) -> Vec<String> {
+/// The keys of a job file, without the schedule, that the form cannot express.
+fn other_differences(job: &Job, form: &Form, options: &ReadOptions<'_>) -> Vec<String> {
     let mut probe = form.clone();
     replace_cron_args(&mut probe, never());
     let Some(read) = read_form(&probe, options).job else {
@@ -103,7 +103,7 @@ fn other_differences(job: &Job, form: &Form, options: &Options<'_>) -> Vec<Strin
     differences(&Job { schedules: Vec::new(), ..job.clone() }, &Job { schedules: Vec::new(), ..read })
 }
 
-/// The timing of a job whose schedule says nothing else.
+/// The timing of a job with exactly one schedule that has nothing but a timing.
 fn only_spec(job: &Job) -> Option<&Spec> {
     match job.schedules.as_slice() {
         [Schedule { name: None, spec, args, enabled: true, stop: None }] if args.is_empty() => Some(spec),
@@ -127,7 +127,7 @@ fn cron_args(spec: &Spec) -> Option<Map<String, Value>> {
     }
 }
 
-/// Named fields with zone, bounds and jitter.
+/// Cron fields with zone, bounds and jitter; `None` if the form cannot express them.
 fn with_bounds(spec: &Spec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
     let entries = fields.entries().into_iter();
     let mut map: Map<String, Value> = entries.map(|(name, text)| (name.to_owned(), json!(text))).collect();
@@ -136,12 +136,12 @@ fn with_bounds(spec: &Spec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
     put("start_date", spec.start.map(|bound| json!(bound.to_string())));
     put("end_date", spec.end.map(|bound| json!(bound.to_string())));
     put("jitter", (spec.jitter != Span::ZERO).then(|| json!(spec.jitter.secs())));
-    // A date as an end means its last moment to us and its first to Cronken, and jitter has whole seconds there.
+    // A date as an end means its last moment to Cronhold and its first to Cronken. Cronken's jitter has whole seconds.
     let says_it = !matches!(spec.end, Some(cronhold_schedule::Bound::Day(_))) && spec.jitter.is_whole_secs();
     says_it.then_some(map)
 }
 
-/// An expression of five fields with weekdays by name, which mean the same to cron and to Cronken.
+/// Rewrites an expression of five fields with weekdays by name, which cron and Cronken read alike.
 fn named_weekdays(text: &str) -> Option<String> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let [minute, hour, day, month, weekday] = fields[..] else { return None };
@@ -160,7 +160,7 @@ fn named_weekdays(text: &str) -> Option<String> {
     Some(format!("{minute} {hour} {day} {month} {weekday}"))
 }
 
-/// Replaces what says the time and keeps what others put beside it.
+/// Replaces the fields that say the time, and keeps unknown ones.
 fn replace_cron_args(form: &mut Form, new: Map<String, Value>) {
     let map = form.object(CRON_ARGS);
     map.retain(|key, _| !FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS).any(|known| known == key));

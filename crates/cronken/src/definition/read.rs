@@ -1,26 +1,26 @@
-//! From Cronken's form to the job. `cron_args` are read in `timing`.
+//! Reads Cronken's form of a job. `timing` reads `cron_args`.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::Job;
 use cronhold_core::job::{Lock, Program, Schedule};
 use cronhold_core::template::Template;
+use cronhold_jobfile::foreign::Form;
+use cronhold_jobfile::foreign::object::{Field, Mistakes, found, optional, path};
 use cronhold_schedule::Span;
 use serde_json::Value;
 
-use super::timing::Timings;
-use super::{CRON_ARGS, CronkenRead, JOB_ARGS, JOB_STATE, Options};
-use crate::foreign::Form;
-use crate::foreign::object::{Field, Mistakes, found, optional, path};
+use super::timing::TimingReader;
+use super::{CRON_ARGS, JOB_ARGS, JOB_STATE, ParsedDefinition, ReadOptions};
 
-/// The longest `ttl`, a day: a lock that outlives its holder for longer helps nobody.
+/// The longest `ttl`, one day. A lock that outlives its holder for longer is a mistake.
 pub(super) const TTL_MAX_SECS: u64 = 86_400;
 
-/// Reads the JSON of one job.
-pub fn read(text: &str, options: &Options<'_>) -> CronkenRead {
+/// Reads a definition from its JSON text.
+pub fn read(text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
     match Form::parse(text) {
         Ok(form) => read_form(&form, options),
-        Err(mistake) => CronkenRead {
+        Err(mistake) => ParsedDefinition {
             job: None,
             mistakes: vec![mistake],
             notes: Vec::new(),
@@ -31,8 +31,8 @@ pub fn read(text: &str, options: &Options<'_>) -> CronkenRead {
     }
 }
 
-/// Reads a form.
-pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
+/// Reads a definition from its form.
+pub fn read_form(form: &Form, options: &ReadOptions<'_>) -> ParsedDefinition {
     let mut mistakes = Mistakes::default();
     let mut notes = Vec::new();
     let cron_args = mistakes.required(&form.0, "", CRON_ARGS, "write {\"cronstring\": \"0 3 * * *\"}");
@@ -40,14 +40,14 @@ pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
     let mut depends_on_dialect = false;
     let spec = cron_args.and_then(|map| {
         let (mistakes, notes, depends_on_dialect) = (&mut mistakes, &mut notes, &mut depends_on_dialect);
-        Timings { map, options, mistakes, notes, depends_on_dialect }.read()
+        TimingReader { map, options, mistakes, notes, depends_on_dialect }.read()
     });
     let job_args = mistakes.required(&form.0, "", JOB_ARGS, "write {\"cmd\": \"…\", \"lock\": true, \"ttl\": 10}");
     let job_args = job_args.and_then(|field| mistakes.object(field));
     let program = job_args.and_then(|map| {
         let field = mistakes.required(map, JOB_ARGS, "cmd", "write the command that the job runs")?;
         let cmd = mistakes.some_text(field, "write the command that the job runs")?;
-        // Cronken has no templates: braces in a command are the command's own.
+        // Cronken has no templates, so braces belong to the command.
         Some(Program::Shell(Template::literal(cmd)))
     });
     let lock = job_args.and_then(|map| {
@@ -60,7 +60,7 @@ pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
     });
     let state = optional(&form.0, "", JOB_STATE).and_then(|field| mistakes.object(field));
     let paused = state.and_then(|map| optional(map, JOB_STATE, "paused")).and_then(|field| mistakes.bool(field));
-    let validation_errors = state.and_then(|map| map.get("validation_errors")).and_then(shown);
+    let validation_errors = state.and_then(|map| map.get("validation_errors")).and_then(errors_text);
     let job = match (program, spec, lock, ttl) {
         (Some(program), Some(spec), Some(lock), Some(ttl)) if mistakes.0.is_empty() => {
             let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
@@ -68,13 +68,13 @@ pub fn read_form(form: &Form, options: &Options<'_>) -> CronkenRead {
         }
         _ => None,
     };
-    CronkenRead { job, mistakes: mistakes.0, notes, depends_on_dialect, validation_errors, form: form.clone() }
+    ParsedDefinition { job, mistakes: mistakes.0, notes, depends_on_dialect, validation_errors, form: form.clone() }
 }
 
 fn lock(field: Field<'_>, mistakes: &mut Mistakes) -> Option<Lock> {
     match field.value {
         Value::Bool(true) => Some(Lock::Job),
-        // Cronken takes an empty name for no lock.
+        // Cronken reads an empty name as no lock.
         Value::Bool(false) => Some(Lock::None),
         Value::String(name) if name.is_empty() => Some(Lock::None),
         Value::String(name) => Some(Lock::Named(name.clone())),
@@ -85,8 +85,8 @@ fn lock(field: Field<'_>, mistakes: &mut Mistakes) -> Option<Lock> {
     }
 }
 
-/// What a validation said: a text, or whatever else its writer left there.
-fn shown(value: &Value) -> Option<String> {
+/// The errors of a validation: a text, or any other value that its writer left there.
+fn errors_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),

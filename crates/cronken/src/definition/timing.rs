@@ -1,31 +1,31 @@
-//! `cron_args`: a `cronstring`, or cron fields as APScheduler has them. Also what Cronken's own nodes make of the same
-//! text, because a job that fires on Monday there and on Sunday here must not surprise anybody.
+//! Reads `cron_args`: a `cronstring`, or cron fields as in APScheduler. It also finds texts that Cronken's own nodes read
+//! differently, such as a job that fires on Monday there and on Sunday here.
 
+use cronhold_jobfile::foreign::Note;
+use cronhold_jobfile::foreign::object::{Field, Mistakes, optional, path};
 use cronhold_schedule::cron::{CronExpr, FieldsExpr};
 use cronhold_schedule::text::{did_you_mean, shortened};
 use cronhold_schedule::{Bound, Span, Spec, TextError, Timing};
 use serde_json::{Map, Value};
 
-use super::{CRON_ARGS, Dialect, MORE_CRON_ARGS, Options, WORDS};
-use crate::foreign::Note;
-use crate::foreign::object::{Field, Mistakes, optional, path};
+use super::{CRON_ARGS, Dialect, MORE_CRON_ARGS, ReadOptions, WORDS};
 
-/// The longest jitter, a day.
+/// The longest jitter, one day.
 const JITTER_MAX_SECS: u64 = 86_400;
 
 /// The fields of a `cronstring` in order.
 const CRONSTRING_FIELDS: [&str; 5] = ["minute", "hour", "day", "month", "day_of_week"];
 
-/// One reading of `cron_args`.
-pub(super) struct Timings<'a> {
+/// Reads `cron_args` once, and collects mistakes and notes.
+pub(super) struct TimingReader<'a> {
     pub(super) map: &'a Map<String, Value>,
-    pub(super) options: &'a Options<'a>,
+    pub(super) options: &'a ReadOptions<'a>,
     pub(super) mistakes: &'a mut Mistakes,
     pub(super) notes: &'a mut Vec<Note>,
     pub(super) depends_on_dialect: &'a mut bool,
 }
 
-impl<'a> Timings<'a> {
+impl<'a> TimingReader<'a> {
     pub(super) fn read(mut self) -> Option<Spec> {
         self.note_unknown_keys();
         match optional(self.map, CRON_ARGS, "cronstring") {
@@ -34,7 +34,7 @@ impl<'a> Timings<'a> {
         }
     }
 
-    /// A key that is nearly a field is more likely a mistake than somebody's own.
+    /// Notes unknown keys, with the field that was probably meant.
     fn note_unknown_keys(&mut self) {
         let known = || FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS);
         for key in self.map.keys().filter(|key| !known().any(|known| known == *key)) {
@@ -69,7 +69,7 @@ impl<'a> Timings<'a> {
         };
         let surprises = if timing.is_ok() { surprises(expression) } else { Vec::new() };
         *self.depends_on_dialect = !surprises.is_empty();
-        // Who reads it as Cronken does is not surprised.
+        // By Cronken's rules there is no difference to note.
         if self.options.dialect == Dialect::Cron {
             self.notes.extend(surprises.into_iter().map(|message| Note { path: field.path(), message }));
         }
@@ -99,7 +99,7 @@ impl<'a> Timings<'a> {
                     continue;
                 }
             };
-            // Each field alone, so that a mistake in one does not hide those in the others.
+            // Parses each field alone, so that a mistake in one does not hide those in the others.
             let alone = FieldsExpr::parse(&[(name, &text)]).map_err(|(_, error)| error);
             all_read &= self.mistakes.parsed(field.path(), alone).is_some();
             texts.push((name, text));
@@ -117,7 +117,7 @@ impl<'a> Timings<'a> {
         self.bounds(timing)
     }
 
-    /// What to write where there is no time: the field that was meant, when one nearly was.
+    /// A hint for `cron_args` without a time: the field that was probably meant, or all fields.
     fn no_time_hint(&self) -> String {
         let times = || FieldsExpr::NAMES.into_iter().chain(["cronstring"]);
         match self.map.keys().find_map(|key| Some((key, did_you_mean(key, times())?))) {
@@ -126,7 +126,7 @@ impl<'a> Timings<'a> {
         }
     }
 
-    /// Zone, bounds and jitter.
+    /// Adds the zone, the bounds and the jitter.
     fn bounds(&mut self, timing: Option<Timing>) -> Option<Spec> {
         let before = self.mistakes.0.len();
         let zone = self.text_of("timezone", "such as Europe/Berlin").and_then(|(field, text)| {
@@ -134,7 +134,7 @@ impl<'a> Timings<'a> {
             self.mistakes.parsed(field.path(), zone).map(|zone| zone.name().to_owned())
         });
         let start = self.bound("start_date");
-        // In APScheduler a date alone is its first moment, as an end too.
+        // In APScheduler a date without a time means midnight at its start, also as an end.
         let end = self.bound("end_date").map(|bound| match bound {
             Bound::Day(day) => Bound::Local(day.midnight()),
             other => other,
@@ -161,13 +161,13 @@ impl<'a> Timings<'a> {
     }
 }
 
-/// A `cronstring` of five fields as Cronken's own nodes read it.
+/// Reads a `cronstring` of five fields by the rules of Cronken's nodes.
 pub(super) fn as_cronken(text: &str) -> Result<FieldsExpr, TextError> {
     let fields: Vec<(&str, &str)> = CRONSTRING_FIELDS.into_iter().zip(text.split_whitespace()).collect();
     FieldsExpr::parse(&fields).map_err(|(_, error)| error)
 }
 
-/// Where Cronken's own nodes would understand a `cronstring` of five fields otherwise than cron does.
+/// The differences between cron's reading of a `cronstring` of five fields and the reading of Cronken's nodes.
 pub(super) fn surprises(text: &str) -> Vec<String> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let [_, _, day, _, weekday] = fields[..] else { return Vec::new() };
@@ -190,7 +190,8 @@ pub(super) fn surprises(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a weekday field names weekdays by number. The number of a step is none, but a step of `*` counts from 0.
+/// Whether a weekday field names weekdays by number. The number after `/` is not a weekday, but `*/n` counts from weekday
+/// 0.
 fn has_numbers(weekday: &str) -> bool {
     weekday.split(',').any(|entry| {
         let values = entry.split('/').next().unwrap_or(entry);

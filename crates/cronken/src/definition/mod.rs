@@ -1,7 +1,7 @@
-//! Cronken's form of a job: the JSON that stands in its job hash, with `cron_args`, `job_args` and `job_state`.
+//! Cronken's form of a job: the JSON in its job hash, with `cron_args`, `job_args` and `job_state`.
 //!
-//! Other programs write that hash as well, so that reading is tolerant about what it does not know and writing changes
-//! only what has to change.
+//! Other programs write that hash too. The reader therefore accepts fields that it does not know, and the writer changes
+//! only the fields that have to change.
 
 mod read;
 #[cfg(test)]
@@ -10,25 +10,24 @@ mod timing;
 mod write;
 
 use cronhold_core::Job;
+use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
 use cronhold_schedule::Zones;
-
-use super::{FieldMistake, Form, Note};
 
 pub use read::{read, read_form};
 pub use write::{with_errors, without_errors, write};
 
-/// How a `cronstring` is understood.
+/// The rules by which a `cronstring` is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// As cron does: weekday 0 is Sunday, and when both days are restricted either matches.
+    /// Cron's rules: weekday 0 is Sunday, and if both days are restricted, either may match.
     #[default]
     Cron,
-    /// As Cronken's own nodes do, for a namespace shared with them: weekday 0 is Monday, and all fields must match.
+    /// The rules of Cronken's own nodes, for a namespace shared with them: weekday 0 is Monday, and all fields must match.
     Cronken,
 }
 
 impl Dialect {
-    /// The other one.
+    /// The other dialect.
     pub const fn other(self) -> Self {
         match self {
             Self::Cron => Self::Cronken,
@@ -37,40 +36,40 @@ impl Dialect {
     }
 }
 
-/// What a reading depends on besides the form.
+/// Settings for reading and writing a definition.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'z> {
-    /// Zones that can be named.
+pub struct ReadOptions<'z> {
+    /// Time zones that a definition can name.
     pub zones: &'z Zones,
-    /// How a `cronstring` is understood.
+    /// The rules by which a `cronstring` is read.
     pub dialect: Dialect,
 }
 
-impl Options<'_> {
-    /// The same with the other dialect.
-    pub const fn otherwise(self) -> Self {
+impl ReadOptions<'_> {
+    /// The same settings with the other dialect.
+    pub const fn with_other_dialect(self) -> Self {
         Self { dialect: self.dialect.other(), ..self }
     }
 }
 
-/// What came of reading one form.
+/// A definition that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CronkenRead {
-    /// The job. Invariant: it is there exactly when there is no mistake.
+pub struct ParsedDefinition {
+    /// The job. Invariant: it is `Some` exactly when there are no mistakes.
     pub job: Option<Job>,
-    /// All mistakes.
+    /// All mistakes in the definition.
     pub mistakes: Vec<FieldMistake>,
-    /// What may surprise.
+    /// What may surprise its writer.
     pub notes: Vec<Note>,
-    /// Whether its time is another one in the other dialect.
+    /// Whether the other dialect reads different times.
     pub depends_on_dialect: bool,
-    /// What Cronken's own validation said of the form.
+    /// The errors that a validation has noted in the definition.
     pub validation_errors: Option<String>,
-    /// The form as it was found, which writing starts from.
+    /// The form as it was found. Writing starts from it.
     pub form: Form,
 }
 
-/// The @-words of a `cronstring`, with the expression that each stands for. `@never` has none.
+/// The macros of a `cronstring`, with the expression of each. `@never` has none.
 const WORDS: [(&str, Option<&str>); 8] = [
     ("@yearly", Some("0 0 1 1 *")),
     ("@annually", Some("0 0 1 1 *")),
@@ -82,7 +81,7 @@ const WORDS: [(&str, Option<&str>); 8] = [
     ("@never", None),
 ];
 
-/// The schedule of a job that Cronken must not run by itself.
+/// The schedule of a job that Cronken's nodes must not run.
 const NEVER: &str = "@never";
 
 /// Keys of `cron_args` beside the cron fields.

@@ -1,17 +1,17 @@
-//! Forms as tables: what is read, what is wrong, what surprises, and that writing loses nothing.
+//! Tables of definitions: what they are read as, their mistakes and notes, and that writing loses nothing.
 
 use cronhold_core::job::{Nodes, Program};
 use cronhold_core::template::Template;
+use cronhold_jobfile::foreign::Written;
+use cronhold_jobfile::write_job;
 use cronhold_schedule::{Spec, Zones};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::foreign::Written;
-use crate::write_job;
 
-fn with<T>(dialect: Dialect, f: impl FnOnce(&Options<'_>) -> T) -> T {
-    f(&Options { zones: &Zones::bundled(), dialect })
+fn with<T>(dialect: Dialect, f: impl FnOnce(&ReadOptions<'_>) -> T) -> T {
+    f(&ReadOptions { zones: &Zones::bundled(), dialect })
 }
 
 fn form(cron_args: &Value) -> Form {
@@ -34,11 +34,11 @@ fn written(job: &Job, found: Option<&Form>) -> Written {
 }
 
 fn job_of(text: &str) -> Job {
-    crate::read_job("job.yaml", text, &crate::Options::default()).job.expect(text)
+    cronhold_jobfile::read_job("job.yaml", text, &cronhold_jobfile::Options::default()).job.expect(text)
 }
 
 #[test]
-fn reads_the_examples_of_its_document() {
+fn examples_of_cronkens_documentation_are_read() {
     let text = r#"{"cron_args": {"second": "*/2"}, "job_args": {"cmd": "echo every_two_seconds", "lock": true, "ttl": 10},
         "job_state": {"paused": true, "validation_errors": "old"}}"#;
     let read = with(Dialect::Cron, |options| read(text, options));
@@ -52,7 +52,7 @@ fn reads_the_examples_of_its_document() {
 }
 
 #[test]
-fn commands_and_locks_are_taken_literally() {
+fn braces_in_commands_are_not_templates() {
     let value = json!({"cron_args": {"hour": 3}, "job_args": {"cmd": "echo {{ x }} {%", "lock": "db", "ttl": "7"}});
     let read = with(Dialect::Cron, |options| read(&value.to_string(), options));
     let job = read.job.expect("a job");
@@ -62,7 +62,7 @@ fn commands_and_locks_are_taken_literally() {
 }
 
 #[test]
-fn reads_cron_args() {
+fn cron_args_are_read_as_schedules() {
     for (cron_args, expected) in [
         (json!({"cronstring": "@daily"}), "0 0 * * *"),
         (json!({"cronstring": "@minutely"}), "* * * * *"),
@@ -82,7 +82,7 @@ fn reads_cron_args() {
 }
 
 #[test]
-fn cronken_counts_weekdays_from_monday() {
+fn cronken_dialect_counts_weekdays_from_monday() {
     for (cronstring, expected) in [
         ("0 0 * * 0", r#"{month: "*", day: "*", day_of_week: "0", hour: "0", minute: "0"}"#),
         ("@weekly", r#"{month: "*", day: "*", day_of_week: "0", hour: "0", minute: "0"}"#),
@@ -94,9 +94,8 @@ fn cronken_counts_weekdays_from_monday() {
     }
 }
 
-/// What means the same to both stays as it is spelled, by whichever dialect the job was read.
 #[test]
-fn a_text_that_both_dialects_understand_alike_stays() {
+fn text_that_both_dialects_read_alike_keeps_its_spelling() {
     for (cron_args, depends) in [
         (json!({"cronstring": "@daily"}), false),
         (json!({"cronstring": "0 3 * * MON-fri"}), false),
@@ -118,7 +117,7 @@ fn a_text_that_both_dialects_understand_alike_stays() {
 }
 
 #[test]
-fn says_what_surprises() {
+fn differences_between_dialects_are_noted() {
     for (cron_args, expected) in [
         (json!({"cronstring": "0 0 * * sun"}), ""),
         (json!({"cronstring": "0 0 * * mon-fri/2"}), ""),
@@ -142,7 +141,7 @@ fn says_what_surprises() {
 }
 
 #[test]
-fn says_all_that_is_wrong() {
+fn all_mistakes_of_a_definition_are_reported() {
     for (text, expected) in [
         ("{", "it is not JSON: EOF while parsing an object at line 1 column 1 (a job is one JSON object such as {…})"),
         ("[]", "a job must be a JSON object, but is a list"),
@@ -193,7 +192,7 @@ fn says_all_that_is_wrong() {
 }
 
 #[test]
-fn writes_what_cronken_can_say() {
+fn job_that_cronken_can_express_reads_back() {
     for (yaml, cron_args) in [
         ("{program: x, schedule: '0 18 * * 1-5'}", json!({"cronstring": "0 18 * * mon,tue,wed,thu,fri"})),
         ("{program: x, schedule: '0 18 * * */2'}", json!({"cronstring": "0 18 * * sun,tue,thu,sat"})),
@@ -218,7 +217,7 @@ fn writes_what_cronken_can_say() {
 }
 
 #[test]
-fn names_what_cronken_cannot_say() {
+fn job_that_cronken_cannot_express_is_written_as_never_due() {
     for (yaml, expected) in [
         ("{program: x, description: y, nodes: [z], schedule: '@daily'}", "description nodes"),
         ("{program: x, schedule: {every: 90s}}", "schedule"),
@@ -247,7 +246,7 @@ fn names_what_cronken_cannot_say() {
 }
 
 #[test]
-fn what_only_people_are_told_does_not_keep_cronken_from_running_it() {
+fn descriptive_keys_do_not_keep_cronken_from_running_a_job() {
     let job = job_of("{program: x, description: y, labels: [z], retain: {success: 5}, schedule: '0 3 * * *'}");
     let Written { form, unexpressed } = written(&job, None);
     assert_eq!(unexpressed, ["description", "labels", "retain"]);
@@ -255,7 +254,7 @@ fn what_only_people_are_told_does_not_keep_cronken_from_running_it() {
 }
 
 #[test]
-fn keeps_what_others_wrote() {
+fn unknown_fields_and_spellings_are_kept() {
     let found = json!({
         "cron_args": {"cronstring": "0 0 * * 0", "x": 1},
         "job_args": {"cmd": "a", "lock": "", "ttl": "10", "owner": "ops"},
@@ -281,7 +280,7 @@ fn keeps_what_others_wrote() {
     assert_eq!(form.to_value()["cron_args"], json!({"cronstring": "@never", "x": 1}));
 }
 
-/// Cron texts of five fields, some of which Cronken cannot say.
+/// Cron texts of five fields, some of which Cronken cannot express.
 fn cronstrings() -> impl Strategy<Value = String> {
     let minute = prop_oneof![Just("*".to_owned()), (0..60u32).prop_map(|n| n.to_string()), Just("*/7".to_owned())];
     let hour = prop_oneof![Just("*".to_owned()), (0..24u32).prop_map(|n| format!("{n}-23")), Just("1,5,9".to_owned())];
@@ -294,7 +293,7 @@ fn cronstrings() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_expressed_reads_back(
+    fn any_expressible_job_reads_back(
         cron in cronstrings(), cmd in "\\PC{1,20}", lock in "[a-z]{0,3}", ttl in 1..100_000u64, paused: bool,
     ) {
         let spec = Spec::parse(&cron).expect("a cron text");
@@ -316,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn any_form_is_a_job_that_writes_back_or_a_mistake(
+    fn any_definition_is_invalid_or_writes_back_unchanged(
         cron_args in prop_oneof![
             proptest::collection::btree_map("(hour|minute|day|second|timezone|end_date|jitter)", "[0-9*/a-z,-]{1,4}", 0..3),
             cronstrings().prop_map(|text| [("cronstring".to_owned(), text)].into()),

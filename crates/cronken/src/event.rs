@@ -1,5 +1,5 @@
-//! Events as Cronken's clients publish them: what each asks for. They come by a request or by a store that other programs
-//! share, and mean the same in both places.
+//! Events as Cronken's clients publish them. An event arrives by an API request or by the shared store, and means the same
+//! in both cases.
 
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Rejection;
@@ -13,27 +13,27 @@ use cronhold_schedule::text::shortened;
 use cronhold_store::{Query, Store};
 use serde_json::{Map, Value, json};
 
-/// The name that stands for every job.
+/// The name that means every job.
 const ALL: &str = "all";
-/// Jobs or nodes that one event can name.
+/// How many jobs or nodes one event can name.
 const NAMES_MAX: usize = 1_000;
 /// The longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 2 << 20;
-/// Sets of runs that are read at once.
+/// Job states that one request to the store reads.
 const PAGE: usize = 1_000;
-/// What stands in events that our nodes have sent, so that our nodes do not obey them.
+/// The field and value that mark an event as sent by Cronhold, so that Cronhold's nodes ignore it.
 const FROM: (&str, &str) = ("from", "cronhold");
 
-/// What an event asks for.
+/// An event, which asks for one action.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// Start nothing of a job by itself any more, or nothing at all.
+pub enum CronkenEvent {
+    /// Pause a job, or all jobs.
     Pause(Option<JobId>),
-    /// Start things of a job by itself again, or of every job.
+    /// Resume a job, or all jobs.
     Resume(Option<JobId>),
     /// Send a signal to a run's program.
     Signal(RunId, Signal),
-    /// Make a job that is not there.
+    /// Create a job that does not exist.
     Add(JobId, Form),
     /// Remove a job.
     Remove(JobId),
@@ -41,14 +41,14 @@ pub enum Event {
     Reload,
     /// Run a job now.
     Trigger(JobId),
-    /// Look whether the definitions of these jobs are good; of all, when there are none.
+    /// Validate the definitions of these jobs; of all jobs, when the list is empty.
     Validate(Vec<String>),
-    /// Let nodes with these names start nothing any more.
+    /// Drain the nodes with these names.
     Drain(Vec<String>),
 }
 
-impl Event {
-    /// Reads the text of an event. One that our own nodes have sent to others asks nothing of us.
+impl CronkenEvent {
+    /// Parses the text of an event. Returns `None` for an event that a node of Cronhold has sent to Cronken's nodes.
     pub fn parse(text: &str) -> Result<Option<Self>, TextError> {
         let wrong = |message: String| TextError::new(0..text.len(), message);
         if text.len() > EVENT_BYTES_MAX {
@@ -59,13 +59,13 @@ impl Event {
             return Ok(None);
         }
         match (value.get("action").and_then(Value::as_str), value.get("args")) {
-            (Some(action), Some(args)) => Self::read(action, args).map(Some),
+            (Some(action), Some(args)) => Self::from_action(action, args).map(Some),
             _ => Err(wrong("it has no `action` with `args`".to_owned())),
         }
     }
 
-    /// Reads an action with its args.
-    pub fn read(action: &str, args: &Value) -> Result<Self, TextError> {
+    /// Reads an event from its action and args.
+    pub fn from_action(action: &str, args: &Value) -> Result<Self, TextError> {
         match action {
             "pause" => job_or_all(args).map(Self::Pause),
             "resume" => job_or_all(args).map(Self::Resume),
@@ -87,7 +87,7 @@ impl Event {
         }
     }
 
-    /// The one command that does what it asks for, where one is enough. `id` is that of the run, if there will be one.
+    /// The command that carries out the event, if a single one does. `id` becomes the id of the run, if the event starts one.
     pub fn command(&self, id: RunId) -> Option<Command> {
         match self {
             Self::Pause(job) => Some(Command::Pause { job: job.clone(), why: String::new() }),
@@ -102,14 +102,15 @@ impl Event {
     }
 }
 
-/// The text of an event that our nodes send to nodes of another kind.
-pub fn sent_event(action: &str, args: &str) -> String {
+/// The text of an event that Cronhold sends to Cronken's nodes. Empty `args` are sent as an empty object.
+pub(crate) fn outgoing_event(action: &str, args: &str) -> String {
     let args = if args.is_empty() { json!({}) } else { json!(args) };
     json!({"action": action, "args": args, FROM.0: FROM.1}).to_string()
 }
 
-/// Ends the pause of everything, and that of each job: whoever sends `resume` for all of them knows no other pauses.
-pub async fn resume_everything(node: &Handle, store: &dyn Store, actor: &Actor) -> Result<(), Refused> {
+/// Ends the pause of everything and the pause of each job. Cronken has only pauses of jobs, so its `resume` of all jobs
+/// means both.
+pub async fn resume_all(node: &Handle, store: &dyn Store, actor: &Actor) -> Result<(), Refused> {
     resume(node, actor, None).await?;
     let mut after = None;
     loop {
@@ -128,7 +129,7 @@ pub async fn resume_everything(node: &Handle, store: &dyn Store, actor: &Actor) 
     }
 }
 
-/// What is not paused, or is gone meanwhile, need not be resumed.
+/// Resumes a job, or everything. It succeeds if nothing is paused or the job does not exist.
 async fn resume(node: &Handle, actor: &Actor, job: Option<JobId>) -> Result<(), Refused> {
     match node.ask(actor.clone(), Command::Resume { job }).await {
         Ok(_) | Err(Refused::Rejected(Rejection::NotPaused(_) | Rejection::NoJob(_))) => Ok(()),
@@ -136,8 +137,8 @@ async fn resume(node: &Handle, actor: &Actor, job: Option<JobId>) -> Result<(), 
     }
 }
 
-/// The job of `add`, which is given in Cronken's own form.
-fn definition(args: &Value) -> Result<Event, TextError> {
+/// Reads the args of `add`, which hold a job in Cronken's form.
+fn definition(args: &Value) -> Result<CronkenEvent, TextError> {
     let bad = || {
         wrong("`args` of `add` must be a map with `job_name` and `job_def`")
             .hint(r#"{"job_name": "backup", "job_def": {"cron_args": {…}, "job_args": {…}}}"#)
@@ -145,7 +146,7 @@ fn definition(args: &Value) -> Result<Event, TextError> {
     let map: &Map<String, Value> = args.as_object().ok_or_else(bad)?;
     let (name, form) = (map.get("job_name").ok_or_else(bad)?, map.get("job_def").ok_or_else(bad)?);
     let form = Form::parse(&form.to_string()).map_err(|mistake| wrong(mistake.to_string()))?;
-    Ok(Event::Add(job(name)?, form))
+    Ok(CronkenEvent::Add(job(name)?, form))
 }
 
 fn job(args: &Value) -> Result<JobId, TextError> {
@@ -160,7 +161,7 @@ fn run(args: &Value) -> Result<RunId, TextError> {
     RunId::parse(text(args, "the id of a run")?)
 }
 
-/// Names in a list, or one name.
+/// Reads a list of names, or a single name.
 fn names(args: &Value, what: &str) -> Result<Vec<String>, TextError> {
     match args {
         Value::Array(names) if names.len() > NAMES_MAX => {
@@ -188,39 +189,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_every_event() {
+    fn every_action_is_parsed() {
         let run = RunId::from_key(cronhold_schedule::Instant::EPOCH, "a run");
         let job = |name: &str| JobId::parse(name).expect("an id");
         let form = r#"{"cron_args":{"cronstring":"@daily"}}"#;
         for (action, args, expected) in [
-            ("pause", json!("a"), Event::Pause(Some(job("a")))),
-            ("pause", json!("all"), Event::Pause(None)),
-            ("resume", json!("all"), Event::Resume(None)),
-            ("terminate_run", json!(run.to_string()), Event::Signal(run, signal("SIGTERM"))),
-            ("kill_run", json!(run.to_string()), Event::Signal(run, Signal::KILL)),
-            ("remove", json!("a"), Event::Remove(job("a"))),
-            ("trigger", json!("x/y"), Event::Trigger(job("x/y"))),
-            ("reload", json!({}), Event::Reload),
-            ("reload", json!(null), Event::Reload),
-            ("validate", json!([]), Event::Validate(Vec::new())),
-            ("validate", json!(null), Event::Validate(Vec::new())),
-            ("validate", json!("a"), Event::Validate(vec!["a".to_owned()])),
-            ("validate", json!(["a", "b c"]), Event::Validate(vec!["a".to_owned(), "b c".to_owned()])),
-            ("drain_nodes", json!(["one"]), Event::Drain(vec!["one".to_owned()])),
-            ("drain_nodes", json!("one"), Event::Drain(vec!["one".to_owned()])),
+            ("pause", json!("a"), CronkenEvent::Pause(Some(job("a")))),
+            ("pause", json!("all"), CronkenEvent::Pause(None)),
+            ("resume", json!("all"), CronkenEvent::Resume(None)),
+            ("terminate_run", json!(run.to_string()), CronkenEvent::Signal(run, signal("SIGTERM"))),
+            ("kill_run", json!(run.to_string()), CronkenEvent::Signal(run, Signal::KILL)),
+            ("remove", json!("a"), CronkenEvent::Remove(job("a"))),
+            ("trigger", json!("x/y"), CronkenEvent::Trigger(job("x/y"))),
+            ("reload", json!({}), CronkenEvent::Reload),
+            ("reload", json!(null), CronkenEvent::Reload),
+            ("validate", json!([]), CronkenEvent::Validate(Vec::new())),
+            ("validate", json!(null), CronkenEvent::Validate(Vec::new())),
+            ("validate", json!("a"), CronkenEvent::Validate(vec!["a".to_owned()])),
+            ("validate", json!(["a", "b c"]), CronkenEvent::Validate(vec!["a".to_owned(), "b c".to_owned()])),
+            ("drain_nodes", json!(["one"]), CronkenEvent::Drain(vec!["one".to_owned()])),
+            ("drain_nodes", json!("one"), CronkenEvent::Drain(vec!["one".to_owned()])),
             (
                 "add",
                 json!({"job_name": "a", "job_def": {"cron_args": {"cronstring": "@daily"}}}),
-                Event::Add(job("a"), Form::parse(form).expect("a form")),
+                CronkenEvent::Add(job("a"), Form::parse(form).expect("a form")),
             ),
         ] {
             let text = json!({"action": action, "args": args}).to_string();
-            assert_eq!(Event::parse(&text), Ok(Some(expected)), "{text}");
+            assert_eq!(CronkenEvent::parse(&text), Ok(Some(expected)), "{text}");
         }
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn invalid_event_is_rejected_with_a_reason() {
         for (text, message) in [
             ("", "it is not JSON"),
             ("[]", "it has no `action` with `args`"),
@@ -234,19 +235,19 @@ mod tests {
             (r#"{"action": "add", "args": {"job_name": "a", "job_def": 7}}"#, "a job must be a JSON object"),
             (r#"{"action": "drain_nodes", "args": [7]}"#, "`args` must be names of nodes, as a text"),
         ] {
-            let error = Event::parse(text).expect_err(text);
+            let error = CronkenEvent::parse(text).expect_err(text);
             assert!(error.to_string().contains(message), "{text}: {error}");
         }
     }
 
-    /// What our nodes tell others would be obeyed too late by our own.
+    /// A node has carried out what it sends to Cronken's nodes; the other nodes see it in the store.
     #[test]
-    fn does_not_obey_itself() {
-        for text in [sent_event("pause", "a"), sent_event("reload", "")] {
-            assert_eq!(Event::parse(&text), Ok(None), "{text}");
+    fn events_sent_by_cronhold_are_ignored_by_its_nodes() {
+        for text in [outgoing_event("pause", "a"), outgoing_event("reload", "")] {
+            assert_eq!(CronkenEvent::parse(&text), Ok(None), "{text}");
             let value: Value = serde_json::from_str(&text).expect("JSON");
             let (action, args) = (value["action"].as_str().expect("a text"), &value["args"]);
-            assert!(Event::read(action, args).is_ok(), "others understand it");
+            assert!(CronkenEvent::from_action(action, args).is_ok(), "others understand it");
         }
     }
 }
