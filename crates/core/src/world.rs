@@ -27,6 +27,8 @@ pub struct World {
     pub labels: Arc<BTreeSet<String>>,
     /// Whether other nodes may use the same store. Then what is held has to be renewed.
     pub is_shared: bool,
+    /// Whether commands are decided on a node. Without one, a command may create runs but not start them.
+    pub is_node: bool,
     /// Whether this node is to start nothing any more.
     pub is_draining: bool,
     /// Whether nodes of another kind run the same jobs beside ours.
@@ -45,6 +47,7 @@ impl World {
             calendars: Arc::default(),
             labels: Arc::default(),
             is_shared: false,
+            is_node: true,
             is_draining: false,
             has_foreign: false,
             nodes: Arc::default(),
@@ -65,7 +68,7 @@ impl World {
 
     /// Whether this node may run a job.
     pub fn is_eligible(&self, nodes: &Nodes) -> bool {
-        !self.is_draining && nodes.allow(&self.labels)
+        self.is_node && !self.is_draining && nodes.allow(&self.labels)
     }
 
     /// All nodes that are there and may run a job, by their ids. Whoever asks is there, and knows itself best.

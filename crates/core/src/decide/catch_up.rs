@@ -19,6 +19,7 @@ use crate::policy::overlap::Admission;
 use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
+use crate::when::When;
 
 /// A backlog that something in its own job holds up is looked at again after this time.
 const GIVE_WAY: Span = Span::from_secs(1);
@@ -31,9 +32,9 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     view.need([Key::Job(id.clone()), Key::JobState(id.clone()), key.clone(), Key::Pause])?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
     let only = |effect| Done { effects: vec![effect], ..Done::default() };
-    let Some(backlog) = view.backlog(id, schedule)? else { return Ok(only(at(None))) };
+    let Some(backlog) = view.backlog(id, schedule)? else { return Ok(only(at(When::Never))) };
     let now = view.stamp.at;
-    let look_again = || only(at(Some(now.plus(LOOK_AGAIN))));
+    let look_again = || only(at(now.plus(LOOK_AGAIN).into()));
     let job = view.job(id)?;
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
         // Whoever removed the schedule has recorded what was left of it.
@@ -61,7 +62,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         return Ok(look_again());
     }
     if !start(&mut draft, &mut state, &table, backlog.position, &places)? {
-        return Ok(only(at(Some(now.plus(GIVE_WAY)))));
+        return Ok(only(at(now.plus(GIVE_WAY).into())));
     }
     draft.put_state(state);
     write(&mut draft, advance((*backlog).clone(), &table, now), key);

@@ -96,7 +96,7 @@ pub(super) fn admit_run(
 /// there in case that this is missed.
 pub(super) fn poll_lock(draft: &mut Draft<'_>, run: &Run) {
     if run.lock.is_some() {
-        draft.also(Effect::Wake { run: run.id, at: Some(draft.at().plus(LOCK_POLL)) });
+        draft.also(Effect::Wake { run: run.id, at: draft.at().plus(LOCK_POLL).into() });
     }
 }
 

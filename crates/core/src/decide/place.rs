@@ -73,15 +73,21 @@ pub(super) fn may_start(view: &View<'_>, run: &Run, job: &JobRecord) -> bool {
 pub(super) fn refuse_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
     match run.target.filter(|_| !is_here(view, run)) {
         Some(node) => Err(Rejection::OtherNode(node)),
-        None if view.world.is_draining => Err(Rejection::Draining),
-        None => job.map_or(Ok(()), |job| refuse_here(view, job)),
+        None => refuse_idle(view).and_then(|()| job.map_or(Ok(()), |job| refuse_here(view, job))),
+    }
+}
+
+/// Rejects whatever would start a run here if this is not a node, or one that drains.
+fn refuse_idle(view: &View<'_>) -> Result<(), Rejection> {
+    match view.world {
+        world if !world.is_node => Err(Rejection::NotANode),
+        world if world.is_draining => Err(Rejection::Draining),
+        _ => Ok(()),
     }
 }
 
 fn refuse_here(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
-    if view.world.is_draining {
-        return Err(Rejection::Draining);
-    }
+    refuse_idle(view)?;
     if view.world.is_eligible(&job.job.nodes) { Ok(()) } else { Err(Rejection::NotHere(job.id.clone())) }
 }
 
