@@ -7,6 +7,7 @@ use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::record::{JobState, Key, LockName, Record, Run, ScheduleId, Source};
 use crate::run;
 use crate::signal::Signal;
+use crate::when::When;
 use std::sync::Arc;
 
 /// The result of deciding a command.
@@ -74,42 +75,42 @@ pub struct Free {
     pub holder: RunId,
 }
 
-/// What is to be done in the world or in the memory of a node.
+/// What a node does after a commit: change its plan, or submit a request to the program runner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Claim the next occurrence of a schedule then; never, when absent.
+    /// Plan the claim of a schedule's next occurrence, and cancel the one that was planned.
     Plan {
-        /// Whose.
+        /// The job of the schedule.
         job: JobId,
-        /// Of which schedule.
+        /// The schedule, within its job.
         schedule: ScheduleId,
-        /// The occurrence and when it is due.
+        /// The nominal time of the occurrence and the time to claim it at; `None` if there is no next occurrence.
         next: Option<(Instant, Instant)>,
     },
-    /// The cursor rests, because the job or everything is paused: try again when that has ended.
+    /// The job, or all jobs, are paused: claim this occurrence when the pause ends.
     Rest {
-        /// Whose.
+        /// The job of the schedule.
         job: JobId,
-        /// Of which schedule.
+        /// The schedule, within its job.
         schedule: ScheduleId,
-        /// Which occurrence.
+        /// The nominal time of the occurrence.
         nominal: Instant,
     },
-    /// Work on a backlog then; never, when absent.
+    /// Plan the next step through a backlog.
     CatchUp {
-        /// Whose.
+        /// The job of the backlog.
         job: JobId,
-        /// Of which schedule.
+        /// The schedule whose occurrences were missed.
         schedule: ScheduleId,
-        /// When.
-        at: Option<Instant>,
+        /// When to take the step; `Never` cancels a planned one.
+        at: When,
     },
-    /// Look at a run then; never, when absent.
+    /// Plan the next check of a run.
     Wake {
-        /// Which.
+        /// The run to check.
         run: RunId,
-        /// When.
-        at: Option<Instant>,
+        /// When to check it; `Never` cancels a planned check.
+        at: When,
     },
     /// Start a run's program.
     Launch {
@@ -133,9 +134,9 @@ pub enum Effect {
         /// Which signal.
         signal: Signal,
     },
-    /// Look whether finished runs of a job can go.
+    /// Plan a check whether finished runs of a job exceed what the job retains.
     Prune {
-        /// The job.
+        /// The job whose runs to check.
         job: JobId,
     },
 }

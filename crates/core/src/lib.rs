@@ -18,6 +18,7 @@ pub mod run;
 pub mod signal;
 pub mod template;
 pub mod view;
+pub mod when;
 pub mod why;
 pub mod world;
 
@@ -26,4 +27,5 @@ pub use ids::{JobId, JobUid, NodeId, RunId, RunNumber, RunRef};
 pub use job::Job;
 pub use run::State;
 pub use template::Template;
+pub use when::When;
 pub use world::World;

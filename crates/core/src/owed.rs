@@ -1,14 +1,16 @@
-//! What a record owes the world. Effects of a commit are what its records owe, and a node that starts asks the same of
-//! everything stored, so that what a crash prevented is done by the same rule.
+//! The effects that a record owes. A node performs what the records of a commit owe, and at its start what all stored
+//! records owe. So an effect that a crash prevented is performed by the same rule, and recovery has no logic of its own.
 
-use cronhold_schedule::Instant;
+use std::sync::Arc;
 
 use crate::decision::{Change, Effect};
 use crate::ids::NodeId;
 use crate::record::{Key, Owner, Record, Run};
 use crate::run::State;
+use crate::when::When;
 
-/// What a record owes, seen by a node in one of its lives.
+/// The effects that a record owes on node `me`. The incarnation in `me` tells a run of this process from one that an
+/// earlier process of the same node started.
 pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
     match record {
         Record::Cursor(cursor) => {
@@ -16,16 +18,16 @@ pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
             vec![Effect::Plan { job: cursor.job.clone(), schedule: cursor.schedule.clone(), next }]
         }
         Record::Backlog(backlog) => {
-            let at = Some(backlog.due);
+            let at = backlog.due.into();
             vec![Effect::CatchUp { job: backlog.job.clone(), schedule: backlog.schedule.clone(), at }]
         }
-        Record::Run(run) => of_run(run, me),
-        // Whoever waits at the head may start as soon as something changed: the first that any node may start, and the
-        // first that only this one may. Others are woken by theirs.
+        Record::Run(run) => owed_by_run(run, me),
+        // Any change of a job's state may let the head of its queue start: the first run that any node may start, and
+        // the first that only this node may start. Runs for other nodes are woken by those nodes.
         Record::JobState(state) => {
             let first = |target: Option<NodeId>| state.queue.iter().find(move |queued| queued.target == target);
             let heads = first(None).into_iter().chain(first(Some(me.node)));
-            heads.map(|head| Effect::Wake { run: head.run, at: Some(Instant::EPOCH) }).collect()
+            heads.map(|head| Effect::Wake { run: head.run, at: When::Now }).collect()
         }
         Record::Pause(_)
         | Record::Job(_)
@@ -36,7 +38,7 @@ pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
     }
 }
 
-/// What a change owes: what its record owes, or that nothing is owed any more.
+/// The effects that a change owes. Deleting a record cancels what it owed.
 pub fn owed_by(change: &Change, me: Owner) -> Vec<Effect> {
     match change {
         Change::Put(record) => owed(record, me),
@@ -44,23 +46,23 @@ pub fn owed_by(change: &Change, me: Owner) -> Vec<Effect> {
             vec![Effect::Plan { job: job.clone(), schedule: schedule.clone(), next: None }]
         }
         Change::Delete(Key::Backlog(job, schedule)) => {
-            vec![Effect::CatchUp { job: job.clone(), schedule: schedule.clone(), at: None }]
+            vec![Effect::CatchUp { job: job.clone(), schedule: schedule.clone(), at: When::Never }]
         }
-        Change::Delete(Key::Run(run)) => vec![Effect::Wake { run: *run, at: None }],
+        Change::Delete(Key::Run(run)) => vec![Effect::Wake { run: *run, at: When::Never }],
         Change::Delete(_) => Vec::new(),
     }
 }
 
-fn of_run(run: &std::sync::Arc<Run>, me: Owner) -> Vec<Effect> {
-    let mut effects = vec![Effect::Wake { run: run.id, at: run.due }];
-    let run = std::sync::Arc::clone(run);
+fn owed_by_run(run: &Arc<Run>, me: Owner) -> Vec<Effect> {
+    let mut effects = vec![Effect::Wake { run: run.id, at: run.due.into() }];
+    let run = Arc::clone(run);
     match (run.state, run.owner) {
         (State::Starting, Some(owner)) if owner == me => effects.push(Effect::Launch { run }),
         (State::Stopping, Some(owner)) if owner == me => effects.push(Effect::Stop { run }),
         (State::Starting | State::Running | State::Stopping, Some(owner)) if owner != me && owner.node == me.node => {
             effects.push(Effect::Adopt { run });
         }
-        // Runs of other nodes are theirs, and so is their due.
+        // Another node owns the run and watches its due time.
         (State::Starting | State::Running | State::Stopping, Some(owner)) if owner.node != me.node => effects.clear(),
         _ => {}
     }
@@ -69,7 +71,7 @@ fn of_run(run: &std::sync::Arc<Run>, me: Owner) -> Vec<Effect> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use cronhold_schedule::Instant;
 
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
@@ -89,8 +91,8 @@ mod tests {
 
     fn text(effects: &[Effect]) -> String {
         let one = |effect: &Effect| match effect {
-            Effect::Wake { at: Some(at), .. } => format!("wake {}", at.secs()),
-            Effect::Wake { at: None, .. } => "wake never".to_owned(),
+            Effect::Wake { at: When::At(at), .. } => format!("wake {}", at.secs()),
+            Effect::Wake { at, .. } => format!("wake {at:?}").to_lowercase(),
             Effect::Launch { .. } => "launch".to_owned(),
             Effect::Adopt { .. } => "adopt".to_owned(),
             Effect::Stop { .. } => "stop".to_owned(),
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_owe() {
+    fn run_owes_a_launch_a_stop_or_an_adoption_by_state_and_owner() {
         let earlier = Owner { incarnation: 1, ..ME };
         let other = Owner { node: NodeId::from_bits(2), incarnation: 2 };
         for (state, owner, due, expected) in [
@@ -128,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_in_line_is_woken() {
+    fn job_state_owes_a_wake_of_the_head_of_its_queue_now() {
         let mut state = JobState::new(JobId::parse("j").expect("an id"));
         let effects = |state: &JobState| owed(&Record::JobState(Arc::new(state.clone())), ME);
         assert_eq!(effects(&state), []);
         state.queue = vec![id(2).into(), id(3).into()];
-        let wake = |number| Effect::Wake { run: id(number), at: Some(Instant::EPOCH) };
+        let wake = |number| Effect::Wake { run: id(number), at: When::Now };
         assert_eq!(effects(&state), [wake(2)]);
-        // Those of other nodes are not in the way, and not this node's to wake.
+        // Runs that only another node may start do not block the queue, and this node does not wake them.
         let on = |number, node| Queued { run: id(number), target: Some(NodeId::from_bits(node)) };
         state.queue = vec![on(4, 2), on(5, 1), id(6).into(), on(7, 1), on(8, 2)];
         assert_eq!(effects(&state), [wake(6), wake(5)]);

@@ -26,6 +26,8 @@ pub struct World {
     pub labels: Arc<BTreeSet<String>>,
     /// Whether other nodes may use the same store. If so, locks have a time to live and must be renewed.
     pub is_shared: bool,
+    /// Whether commands are decided on a node. Without one, a command may create runs but not start them.
+    pub is_node: bool,
     /// Whether this node is draining and starts nothing.
     pub is_draining: bool,
     /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
@@ -44,6 +46,7 @@ impl World {
             calendars: Arc::default(),
             labels: Arc::default(),
             is_shared: false,
+            is_node: true,
             is_draining: false,
             has_foreign: false,
             nodes: Arc::default(),
@@ -64,7 +67,7 @@ impl World {
 
     /// Whether this node may run a job.
     pub fn is_eligible(&self, nodes: &Nodes) -> bool {
-        !self.is_draining && nodes.allow(&self.labels)
+        self.is_node && !self.is_draining && nodes.allow(&self.labels)
     }
 
     /// All live nodes that may run a job, by their ids. For `me`, this context is used rather than its node record.

@@ -1,36 +1,36 @@
-//! Notices when someone sets the clock. Time of day is compared with uptime, which nobody can set; suspended time
-//! counts in both, so that waking up is no step.
+//! Detects when the system clock is set. It compares the time of day with the uptime, which cannot be set. Both include
+//! suspended time, so that waking up is not a step.
 
 use cronhold_schedule::{Instant, Span};
 
-/// A larger difference between two looks is a step.
+/// A change of the difference between clock and uptime that is larger than this is a step.
 pub(crate) const STEP_MIN: Span = Span::from_secs(5);
-/// Nothing is claimed for so long after a step, so that a clock that is set twice does no harm.
+/// How long a node claims nothing after a step, in case the clock is set again.
 pub(crate) const HOLD: Span = Span::from_secs(10);
 
 /// A step of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    /// Whether it went forward.
+pub(crate) struct ClockStep {
+    /// Whether the clock was set forward.
     pub(crate) forward: bool,
-    /// By how much.
+    /// The size of the step.
     pub(crate) by: Span,
 }
 
-/// Watches the clock.
+/// Watches the system clock for steps.
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
-    /// Time of day when the machine was started, as seen at the last look.
+    /// The time of day at which the machine was started, by the clock at the last check.
     start: Option<Instant>,
     hold_until: Option<Span>,
 }
 
 impl ClockWatch {
-    /// Looks at both clocks.
-    pub(crate) fn look(&mut self, now: Instant, uptime: Span) -> Option<Step> {
+    /// Compares the time of day with the uptime. Returns the step since the last check, if there was one.
+    pub(crate) fn check(&mut self, now: Instant, uptime: Span) -> Option<ClockStep> {
         let start = now.minus(uptime);
         let before = self.start.replace(start)?;
-        let step = Step { forward: start > before, by: start.since(before).max(before.since(start)) };
+        let step = ClockStep { forward: start > before, by: start.since(before).max(before.since(start)) };
         if step.by <= STEP_MIN {
             return None;
         }
@@ -38,7 +38,7 @@ impl ClockWatch {
         Some(step)
     }
 
-    /// How long nothing may be claimed; nothing, when all is well.
+    /// How long the node may not claim anything; `None` if it may.
     pub(crate) fn hold(&mut self, uptime: Span) -> Option<Span> {
         let left = self.hold_until?.minus(uptime);
         if left.is_zero() {
@@ -54,21 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_steps_from_drift_and_suspend() {
+    fn steps_are_told_from_drift_and_suspension() {
         let mut watch = ClockWatch::default();
-        let mut look = |now: i64, uptime: u64| {
-            let step = watch.look(Instant::from_secs(now), Span::from_secs(uptime));
+        let mut check = |now: i64, uptime: u64| {
+            let step = watch.check(Instant::from_secs(now), Span::from_secs(uptime));
             let hold = watch.hold(Span::from_secs(uptime)).map(Span::secs);
             (step.map(|step| (step.forward, step.by.secs())), hold)
         };
-        assert_eq!(look(1_000, 10), (None, None));
-        assert_eq!(look(1_001, 11), (None, None));
-        // A drift of a second in a second is no step, and neither are eight hours of sleep.
-        assert_eq!(look(1_003, 12), (None, None));
-        assert_eq!(look(29_803, 28_812), (None, None));
-        assert_eq!(look(29_903, 28_813), (Some((true, 99)), Some(10)));
-        assert_eq!(look(29_908, 28_818), (None, Some(5)));
-        assert_eq!(look(29_868, 28_819), (Some((false, 41)), Some(10)));
-        assert_eq!(look(29_878, 28_829), (None, None));
+        assert_eq!(check(1_000, 10), (None, None));
+        assert_eq!(check(1_001, 11), (None, None));
+        // A drift of a second per second is not a step, and neither are eight hours of suspension.
+        assert_eq!(check(1_003, 12), (None, None));
+        assert_eq!(check(29_803, 28_812), (None, None));
+        assert_eq!(check(29_903, 28_813), (Some((true, 99)), Some(10)));
+        assert_eq!(check(29_908, 28_818), (None, Some(5)));
+        assert_eq!(check(29_868, 28_819), (Some((false, 41)), Some(10)));
+        assert_eq!(check(29_878, 28_829), (None, None));
     }
 }

@@ -1,40 +1,39 @@
-//! A node. It waits on its ports only (clock, chance, store, and two bounded queues), so that any executor can drive it:
-//! a real one with real time, or a simulation that decides what happens next.
+//! A node. It waits only on its ports (clock, entropy, store, and bounded queues), so that any executor can drive it: a
+//! real one with real time, or a simulation that decides what happens next.
 //!
-//! In reading order: [`ports`] is what it needs; [`intake`] is how the world talks to it; [`plan`] is what it will do
-//! and when; [`node`] is the loop, and `due` what goes into its turns; `effects`, `recovery`, `watchdog` and `retention`
-//! are its duties. Among others it has more: `beacon` says that it is alive, and `leases` is what its
-//! programs get from that; `members` is who else is, `company` is who
-//! goes first and what becomes of those who are gone, `hints` is hearing of changes; `node_clock` is what time it is.
-//! [`clerk`] is what remains without a node.
+//! In reading order: [`ports`] is what a node needs; [`intake`] is its inputs; [`plan`] is what it will do and when;
+//! [`node`] is the loop and its duties. The loop connects parts that each have one file and private state: `agenda`,
+//! `local_programs`, `membership`, `pending_commands`, `pending_hints`, `store_health` and `node_clock`. `heartbeater`
+//! runs beside the loop, and `leases` is what programs get from it; `claim_order` is which node acts first.
+//! [`command_executor`] carries out commands on a shared store without a node.
 
-mod beacon;
-pub mod clerk;
+mod agenda;
+mod claim_order;
 mod clock_watch;
-mod company;
-mod due;
-mod effects;
-mod foresight;
-mod hints;
+pub mod command_executor;
+mod counters;
+mod heartbeater;
 pub mod intake;
 mod leases;
+mod local_programs;
 mod members;
-mod meter;
+mod membership;
 pub mod node;
 mod node_clock;
+mod paused_occurrences;
+mod pending_commands;
+mod pending_hints;
 pub mod plan;
 pub mod ports;
 pub mod queue;
 mod race;
-mod recovery;
-mod resting;
 mod retention;
 mod skew;
 mod store_clock;
-mod watchdog;
+mod store_health;
 
-pub use clerk::Clerk;
+pub use command_executor::CommandExecutor;
+pub use counters::{CounterSnapshot, Counters};
 pub use intake::{Handle, Refused};
-pub use meter::{Meter, Reading};
 pub use node::{Engine, EngineError, Options};
 pub use ports::{Clock, Entropy, Feed, News, Outside, Ports, Task};

@@ -1,5 +1,5 @@
-//! Who is there. A node counts as gone when its beat was seen unchanged for a while, by the uptime of whoever looks: no
-//! clock of another machine is believed.
+//! The nodes that share a store, and which of them are alive. A node counts as gone when its heartbeat has not changed for
+//! a while, measured by the uptime of the observer. No clock of another machine is trusted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,61 +8,61 @@ use cronhold_core::NodeId;
 use cronhold_core::record::Node;
 use cronhold_schedule::{Instant, Span};
 
-/// A node whose beat does not change for so long is gone.
+/// A node whose heartbeat has not changed for this time is gone.
 pub(crate) const GONE_AFTER: Span = Span::from_secs(6);
 
-/// The nodes of a store, as one of them sees them.
+/// The nodes of a store, as this node has observed them.
 #[derive(Debug, Default)]
 pub(crate) struct Members(BTreeMap<NodeId, Member>);
 
-/// A node, and for how long it was seen as it is.
+/// A node, and since when its heartbeat has not changed.
 #[derive(Debug)]
 struct Member {
     node: Arc<Node>,
-    /// Uptime at which this beat was first seen.
+    /// The uptime at which its current heartbeat was first received.
     since: Span,
-    /// Uptime at which the latest look that saw it began.
+    /// The uptime at which the latest list that contained it was requested.
     until: Span,
-    /// Whether it said itself, when it was first seen, that it is gone by then.
+    /// Whether its record said, when it was first received, that the node was gone.
     was_gone: bool,
 }
 
 /// A node that is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Silent {
-    /// Which.
+pub(crate) struct SilentNode {
+    /// The node's id.
     pub(crate) node: NodeId,
-    /// When it was heard of last, as it says itself.
+    /// Its last heartbeat, by its own time.
     pub(crate) beat: Instant,
-    /// For how long it was seen so, at least.
+    /// How long that heartbeat has not changed, at least.
     pub(crate) unchanged: Span,
 }
 
 impl Members {
-    /// Takes note of all nodes there are, as they were at a time between two uptimes.
-    pub(crate) fn see(&mut self, nodes: Vec<Arc<Node>>, asked: Span, heard: Span, now: Instant) {
+    /// Records all nodes, from a list that was requested and received at two uptimes.
+    pub(crate) fn record(&mut self, nodes: Vec<Arc<Node>>, requested: Span, received: Span, now: Instant) {
         let mut seen = BTreeMap::new();
         for node in nodes {
             let before = self.0.remove(&node.id);
             let is_same = |old: &Member| old.node.beat == node.beat && old.node.incarnation == node.incarnation;
             let member = match before {
-                Some(old) if is_same(&old) => Member { node, until: asked, ..old },
-                Some(_) => Member { node, since: heard, until: asked, was_gone: false },
-                None => Member { was_gone: !node.is_there(now), node, since: heard, until: asked },
+                Some(old) if is_same(&old) => Member { node, until: requested, ..old },
+                Some(_) => Member { node, since: received, until: requested, was_gone: false },
+                None => Member { was_gone: !node.is_there(now), node, since: received, until: requested },
             };
             seen.insert(member.node.id, member);
         }
         self.0 = seen;
     }
 
-    /// Those that are there, by their ids.
+    /// The nodes that are alive, ordered by id.
     pub(crate) fn live(&self, uptime: Span) -> impl Iterator<Item = &Arc<Node>> {
         self.0.values().filter(move |member| member.is_live(uptime)).map(|member| &member.node)
     }
 
-    /// Those that are gone, by their ids.
-    pub(crate) fn silent(&self, uptime: Span) -> impl Iterator<Item = Silent> + '_ {
-        self.0.values().filter(move |member| !member.is_live(uptime)).map(|member| Silent {
+    /// The nodes that are gone, ordered by id.
+    pub(crate) fn silent(&self, uptime: Span) -> impl Iterator<Item = SilentNode> + '_ {
+        self.0.values().filter(move |member| !member.is_live(uptime)).map(|member| SilentNode {
             node: member.node.id,
             beat: member.node.beat,
             unchanged: member.until.minus(member.since),
@@ -92,19 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_there_while_their_beats_change() {
+    fn node_is_alive_while_its_heartbeat_changes() {
         let mut members = Members::default();
         let now = Instant::from_secs(105);
-        // The second is long gone by its own word, and whoever has just come need not wait to see that.
-        members.see(vec![node(1, 101), node(2, 50)], up(10), up(11), now);
+        // The record of the second node says that it is gone, so a new observer need not wait.
+        members.record(vec![node(1, 101), node(2, 50)], up(10), up(11), now);
         let live = |members: &Members, at| members.live(up(at)).map(|node| node.id.bits()).collect::<Vec<_>>();
         assert_eq!(live(&members, 12), [1]);
-        members.see(vec![node(1, 101), node(2, 50)], up(14), up(15), now);
+        members.record(vec![node(1, 101), node(2, 50)], up(14), up(15), now);
         assert_eq!((live(&members, 16), live(&members, 17)), (vec![1], vec![]));
         let silent: Vec<_> =
             members.silent(up(17)).map(|silent| (silent.node.bits(), silent.unchanged.secs())).collect();
-        assert_eq!(silent, [(1, 3), (2, 3)], "from when it was first heard of to when it was last asked for");
-        members.see(vec![node(1, 120), node(2, 121)], up(20), up(20), now);
+        assert_eq!(silent, [(1, 3), (2, 3)], "measured from the first reception to the last request");
+        members.record(vec![node(1, 120), node(2, 121)], up(20), up(20), now);
         assert_eq!(live(&members, 21), [1, 2]);
     }
 }

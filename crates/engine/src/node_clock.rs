@@ -1,49 +1,72 @@
-//! What time it is for a node: its own clock where it is alone, the store's where it is not.
+//! The time that a node goes by: its own clock if it is alone, the store's time if nodes share the store.
 
 use cronhold_schedule::{Instant, Span};
 
-use crate::clock_watch::{ClockWatch, Step};
+use crate::clock_watch::{ClockStep, ClockWatch};
 use crate::ports::Clock;
 use crate::store_clock::StoreClock;
 
 /// The time that a node goes by.
 #[derive(Debug)]
-pub(crate) enum NodeClock {
-    /// The clock on its wall, watched for steps.
-    Own(ClockWatch),
-    /// The store's.
+pub(crate) struct NodeClock {
+    source: TimeSource,
+    /// Whether the clock was set back, and the node has not checked its cursors since.
+    has_stepped_back: bool,
+}
+
+#[derive(Debug)]
+enum TimeSource {
+    /// The system clock, watched for steps.
+    System(ClockWatch),
+    /// The store's time.
     Store(StoreClock),
 }
 
 impl NodeClock {
-    /// The time of a node whose store is shared or not.
+    /// The clock of a node whose store is shared or not.
     pub(crate) fn new(is_shared: bool) -> Self {
-        if is_shared { Self::Store(StoreClock::default()) } else { Self::Own(ClockWatch::default()) }
+        let source = match is_shared {
+            true => TimeSource::Store(StoreClock::default()),
+            false => TimeSource::System(ClockWatch::default()),
+        };
+        Self { source, has_stepped_back: false }
     }
 
-    /// What time it is, and whether the time has made a step.
-    pub(crate) fn look(&mut self, clock: &dyn Clock) -> (Instant, Option<Step>) {
-        match self {
-            Self::Own(watch) => {
+    /// The current time, and the step of the clock since the last call, if there was one.
+    pub(crate) fn read(&mut self, clock: &dyn Clock) -> (Instant, Option<ClockStep>) {
+        let (now, step) = match &mut self.source {
+            TimeSource::System(watch) => {
                 let now = clock.now();
-                (now, watch.look(now, clock.uptime()))
+                (now, watch.check(now, clock.uptime()))
             }
-            Self::Store(store) => store.look(clock.uptime()),
+            TimeSource::Store(store) => store.read(clock.uptime()),
+        };
+        self.has_stepped_back |= step.is_some_and(|step| !step.forward);
+        (now, step)
+    }
+
+    /// Records the store's time, which was requested and received at two uptimes.
+    pub(crate) fn record_store_time(&mut self, requested: Span, received: Span, time: Instant) {
+        if let TimeSource::Store(store) = &mut self.source {
+            store.record(requested, received, time);
         }
     }
 
-    /// The store has said its time.
-    pub(crate) fn answered(&mut self, asked: Span, heard: Span, time: Instant) {
-        if let Self::Store(store) = self {
-            store.answered(asked, heard, time);
-        }
-    }
-
-    /// How long nothing may be claimed; nothing, when all is well.
+    /// How long the node may not claim anything; `None` if it may.
     pub(crate) fn hold(&mut self, uptime: Span) -> Option<Span> {
-        match self {
-            Self::Own(watch) => watch.hold(uptime),
-            Self::Store(store) => store.hold(uptime),
+        match &mut self.source {
+            TimeSource::System(watch) => watch.hold(uptime),
+            TimeSource::Store(store) => store.hold(uptime),
         }
+    }
+
+    /// Whether the clock was set back and cursors may be too far ahead.
+    pub(crate) fn has_stepped_back(&self) -> bool {
+        self.has_stepped_back
+    }
+
+    /// Records that the node has checked its cursors.
+    pub(crate) fn clear_step_back(&mut self) {
+        self.has_stepped_back = false;
     }
 }

@@ -1,131 +1,160 @@
-//! What a node will do and when: the next occurrence of every schedule, and every other moment at which something has
-//! to be looked at. Ordered by time; a change of one job touches its own entries only. Claims are kept apart, so that
-//! those of an outage can stand back behind what is due now.
+//! What a node will do and when: the next occurrence of every schedule, and every check that it has to make. Entries are
+//! ordered by time, and a change of one job touches only the entries of that job. Claims of occurrences have an order of
+//! their own, so that the late claims after an outage do not delay what is due now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::policy::catch_up::GRACE;
 use cronhold_core::record::ScheduleId;
-use cronhold_core::{JobId, RunId};
+use cronhold_core::{JobId, RunId, When};
 use cronhold_schedule::Instant;
 
-/// Something that is done at a certain time. Each stands in the plan at most once.
+/// Something that a node does at a certain time. The plan contains each at most once. Claims are searched by time from
+/// the first of these, so `Watchdog` has to stay the first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Item {
-    /// Look for what nobody has done in time.
-    Watch,
-    /// Look after the runs of nodes that are gone.
+pub enum PlanItem {
+    /// Compare what is due in the store with the plan, and repair the differences.
+    Watchdog,
+    /// Look for runs of nodes that are gone, and declare them lost.
     Reap,
-    /// Look at what others have changed.
-    Hear,
-    /// Look at a run.
+    /// Reload the records that other nodes have changed.
+    ReloadChanges,
+    /// Check a run: whether it may start, or has reached a limit.
     Wake(RunId),
     /// Claim the next occurrence of a schedule.
     Fire(JobId, ScheduleId),
-    /// Go on with a backlog.
+    /// Take the next step through a backlog.
     CatchUp(JobId, ScheduleId),
-    /// Look whether old runs can go.
+    /// Check whether a job has more finished runs than it retains.
     Prune(JobId),
-    /// Look whether old outputs can go, those after a run's.
-    Expire(Option<RunId>),
+    /// Delete the outputs that have expired, continuing after the output of a run.
+    ExpireOutputs(Option<RunId>),
+}
+
+/// An item that was taken out of the plan because its time had come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueItem {
+    /// What is to be done.
+    pub item: PlanItem,
+    /// When it was due, however often it was deferred since.
+    pub due: When,
+    /// The nominal time of the occurrence, if the item is a claim.
+    pub nominal: Option<Instant>,
 }
 
 /// The plan of a node.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Claims of occurrences, in the order of time.
-    claims: BTreeSet<(Instant, Item)>,
-    /// Everything else, in the order of time.
-    looks: BTreeSet<(Instant, Item)>,
-    /// When each is.
-    times: BTreeMap<Item, Slot>,
+    /// Claims of occurrences, ordered by time.
+    claims: BTreeSet<(When, PlanItem)>,
+    /// All other items, ordered by time.
+    checks: BTreeSet<(When, PlanItem)>,
+    /// The time of each item.
+    times: BTreeMap<PlanItem, PlannedTime>,
 }
 
-/// When something is to be done.
+/// When an item of the plan is to be done.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
-    at: Instant,
-    /// When it was due before it was put off.
-    due: Instant,
-    /// Which occurrence it is, when it is one.
-    nominal: Instant,
+struct PlannedTime {
+    at: When,
+    /// When it was due before it was deferred.
+    due: When,
+    /// The nominal time of the occurrence, if the item is a claim.
+    nominal: Option<Instant>,
 }
 
 impl Plan {
-    /// Puts something at a time, instead of when it was to be before.
-    pub fn put(&mut self, item: Item, at: Instant) {
-        self.put_for(item, at, at);
+    /// Plans an item, and replaces its earlier time. `Never` removes it. An occurrence is planned with
+    /// [`Self::put_occurrence`].
+    pub fn put(&mut self, item: PlanItem, at: impl Into<When>) {
+        let at = at.into();
+        self.insert(item, PlannedTime { at, due: at, nominal: None });
     }
 
-    /// Puts the claim of an occurrence at the time when it is due.
-    pub fn put_for(&mut self, item: Item, at: Instant, nominal: Instant) {
-        self.put_off(item, at, at, nominal);
-    }
-
-    /// Puts something that is due at a later time.
-    pub fn put_off(&mut self, item: Item, at: Instant, due: Instant, nominal: Instant) {
-        if let Some(before) = self.times.insert(item.clone(), Slot { at, due, nominal }) {
-            if before.at == at {
-                return;
-            }
-            let old = (before.at, item);
-            let order = self.order(&old.1);
-            order.remove(&old);
-            order.insert((at, old.1));
-        } else {
-            self.order(&item).insert((at, item));
-        }
-    }
-
-    fn order(&mut self, item: &Item) -> &mut BTreeSet<(Instant, Item)> {
-        if matches!(item, Item::Fire(..)) { &mut self.claims } else { &mut self.looks }
-    }
-
-    /// Puts something at a time unless it is to be earlier anyway.
-    pub fn put_by(&mut self, item: Item, at: Instant) {
+    /// Plans an item for a time at the latest. A time that is earlier stays.
+    pub fn put_by(&mut self, item: PlanItem, at: impl Into<When>) {
+        let at = at.into();
         if self.at(&item).is_none_or(|planned| planned > at) {
             self.put(item, at);
         }
     }
 
-    /// Takes something out.
-    pub fn remove(&mut self, item: &Item) {
-        if let Some(slot) = self.times.remove(item) {
-            self.order(item).remove(&(slot.at, item.clone()));
+    /// Plans the claim of an occurrence.
+    pub fn put_occurrence(&mut self, job: JobId, schedule: ScheduleId, at: impl Into<When>, nominal: Instant) {
+        let at = at.into();
+        self.insert(PlanItem::Fire(job, schedule), PlannedTime { at, due: at, nominal: Some(nominal) });
+    }
+
+    /// Puts back an item that counts as due at a new time.
+    pub fn reschedule(&mut self, due: DueItem, at: impl Into<When>) {
+        let at = at.into();
+        self.insert(due.item, PlannedTime { at, due: at, nominal: due.nominal });
+    }
+
+    /// Puts back an item for a later time. It still counts as due since it first was.
+    pub fn defer(&mut self, due: DueItem, until: impl Into<When>) {
+        let DueItem { item, due, nominal } = due;
+        self.insert(item, PlannedTime { at: until.into(), due, nominal });
+    }
+
+    fn insert(&mut self, item: PlanItem, time: PlannedTime) {
+        if time.at == When::Never {
+            return self.remove(&item);
+        }
+        if let Some(before) = self.times.insert(item.clone(), time) {
+            if before.at == time.at {
+                return;
+            }
+            let old = (before.at, item);
+            let order = self.order(&old.1);
+            order.remove(&old);
+            order.insert((time.at, old.1));
+        } else {
+            self.order(&item).insert((time.at, item));
         }
     }
 
-    /// Puts every look at a run at a time: something that may have held back any of them has ended.
+    fn order(&mut self, item: &PlanItem) -> &mut BTreeSet<(When, PlanItem)> {
+        if matches!(item, PlanItem::Fire(..)) { &mut self.claims } else { &mut self.checks }
+    }
+
+    /// Removes an item.
+    pub fn remove(&mut self, item: &PlanItem) {
+        if let Some(time) = self.times.remove(item) {
+            self.order(item).remove(&(time.at, item.clone()));
+        }
+    }
+
+    /// Plans the check of every run that is in the plan for a time at the latest.
     pub fn wake_all(&mut self, at: Instant) {
-        let (first, last) = (Item::Wake(RunId::MIN), Item::Wake(RunId::MAX));
-        let wakes: Vec<Item> = self.times.range(first..=last).map(|(item, _)| item.clone()).collect();
+        let (first, last) = (PlanItem::Wake(RunId::MIN), PlanItem::Wake(RunId::MAX));
+        let wakes: Vec<PlanItem> = self.times.range(first..=last).map(|(item, _)| item.clone()).collect();
         for item in wakes {
             self.put_by(item, at);
         }
     }
 
-    /// When something is to be done.
-    pub fn at(&self, item: &Item) -> Option<Instant> {
-        self.times.get(item).map(|slot| slot.at)
+    /// When an item is planned for; `None` if it is not in the plan.
+    pub fn at(&self, item: &PlanItem) -> Option<When> {
+        self.times.get(item).map(|time| time.at)
     }
 
-    /// When something was due before it was put off, and for which occurrence.
-    pub fn due(&self, item: &Item) -> Option<(Instant, Instant)> {
-        self.times.get(item).map(|slot| (slot.due, slot.nominal))
+    /// When an item was due before it was deferred, and the nominal time if it is a claim.
+    pub fn due(&self, item: &PlanItem) -> Option<(When, Option<Instant>)> {
+        self.times.get(item).map(|time| (time.due, time.nominal))
     }
 
-    /// When the first is to be done.
-    pub fn first(&self) -> Option<Instant> {
-        let firsts = [self.claims.first(), self.looks.first()];
+    /// When the first item is planned for.
+    pub fn first(&self) -> Option<When> {
+        let firsts = [self.claims.first(), self.checks.first()];
         firsts.into_iter().flatten().map(|(at, _)| *at).min()
     }
 
-    /// Takes out what is due: each with the time when it was due, and which occurrence it is. What is on time comes
-    /// first, up to `most`. Claims that are late have a share of their own after that, up to `most_late`, so that neither
-    /// holds up the other.
-    pub fn take_due(&mut self, now: Instant, most: usize, most_late: usize) -> Vec<(Item, Instant, Instant)> {
-        let since = now.minus(GRACE);
-        let mut due: Vec<(Instant, Item)> = Vec::new();
+    /// Takes out what is due. Items that are on time come first, up to `most`. Late claims follow, up to `most_late`, so
+    /// that neither delays the other.
+    pub fn take_due(&mut self, now: Instant, most: usize, most_late: usize) -> Vec<DueItem> {
+        let since = When::At(now.minus(GRACE));
+        let mut due: Vec<(When, PlanItem)> = Vec::new();
         while due.len() < most
             && let Some(first) = self.take_on_time(since, now)
         {
@@ -137,49 +166,54 @@ impl Plan {
             }
             due.extend(self.claims.pop_first());
         }
-        let times = &mut self.times;
-        due.into_iter().filter_map(|(_, item)| times.remove(&item).map(|slot| (item, slot.due, slot.nominal))).collect()
+        due.into_iter().filter_map(|(_, item)| self.take_time(item)).collect()
     }
 
-    /// The instant of the first claims, when there are so many of them at least.
-    pub fn crowd(&self, least: usize) -> Option<Instant> {
-        let (at, _) = self.claims.first()?;
-        let together = self.claims.iter().take(least.max(1)).take_while(|(other, _)| other == at).count();
+    /// The time of the first claims, if there are at least `least` of them at that time.
+    pub fn crowded_instant(&self, least: usize) -> Option<Instant> {
+        let (first, _) = self.claims.first()?;
+        let When::At(at) = first else { return None };
+        let together = self.claims.iter().take(least.max(1)).take_while(|(other, _)| other == first).count();
         (together >= least.max(1)).then_some(*at)
     }
 
-    /// Takes out claims of an instant at which the first ones are.
-    pub fn take_claims(&mut self, at: Instant, most: usize) -> Vec<(Item, Instant, Instant)> {
+    /// Takes out up to `most` claims of an instant. It has to be the instant of the first claims.
+    pub fn take_claims(&mut self, at: Instant, most: usize) -> Vec<DueItem> {
         let mut taken = Vec::new();
-        while taken.len() < most && self.claims.first().is_some_and(|(first, _)| *first == at) {
-            let (_, item) = self.claims.pop_first().expect("it was just seen");
-            taken.extend(self.times.remove(&item).map(|slot| (item, slot.due, slot.nominal)));
+        while taken.len() < most && self.claims.first().is_some_and(|(first, _)| *first == When::At(at)) {
+            let (_, item) = self.claims.pop_first().expect("the loop has just seen a first claim");
+            taken.extend(self.take_time(item));
         }
         taken
     }
 
-    /// Takes out the first thing that is due and is not a claim from before an instant.
-    fn take_on_time(&mut self, since: Instant, now: Instant) -> Option<(Instant, Item)> {
+    /// Completes an item that was taken out of its order.
+    fn take_time(&mut self, item: PlanItem) -> Option<DueItem> {
+        self.times.remove(&item).map(|time| DueItem { item, due: time.due, nominal: time.nominal })
+    }
+
+    /// Takes the first item that is due out of its order, except claims from before `since`.
+    fn take_on_time(&mut self, since: When, now: Instant) -> Option<(When, PlanItem)> {
         let has_late = self.claims.first().is_some_and(|(at, _)| *at < since);
-        // Nothing at that instant comes before a look of the watchdog.
-        let claim = if has_late { self.claims.range((since, Item::Watch)..).next() } else { self.claims.first() };
-        let first = [claim, self.looks.first()].into_iter().flatten().min().filter(|(at, _)| *at <= now)?;
+        let claim =
+            if has_late { self.claims.range((since, PlanItem::Watchdog)..).next() } else { self.claims.first() };
+        let first = [claim, self.checks.first()].into_iter().flatten().min().filter(|(at, _)| at.is_due(now))?;
         if has_late {
             let first = first.clone();
             self.order(&first.1).remove(&first);
             return Some(first);
         }
-        // Most of the time nothing is late, and nothing has to be looked for.
-        let is_claim = matches!(first.1, Item::Fire(..));
-        if is_claim { self.claims.pop_first() } else { self.looks.pop_first() }
+        // In the common case no claim is late, and the first entry needs no search.
+        let is_claim = matches!(first.1, PlanItem::Fire(..));
+        if is_claim { self.claims.pop_first() } else { self.checks.pop_first() }
     }
 
-    /// How many things are planned.
+    /// The number of items in the plan.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether nothing is planned.
+    /// Whether the plan is empty.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -189,71 +223,94 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn fire(job: &str) -> Item {
-        Item::Fire(JobId::parse(job).expect(job), ScheduleId::parse("s").expect("an id"))
+    fn ids(job: &str) -> (JobId, ScheduleId) {
+        (JobId::parse(job).expect(job), ScheduleId::parse("s").expect("an id"))
+    }
+
+    fn fire(job: &str) -> PlanItem {
+        let (job, schedule) = ids(job);
+        PlanItem::Fire(job, schedule)
     }
 
     fn second(secs: i64) -> Instant {
         Instant::from_secs(secs)
     }
 
+    fn put(plan: &mut Plan, job: &str, at: i64, nominal: i64) {
+        let (job, schedule) = ids(job);
+        plan.put_occurrence(job, schedule, second(at), second(nominal));
+    }
+
+    fn due_claim(job: &str, due: i64, nominal: i64) -> DueItem {
+        DueItem { item: fire(job), due: When::At(second(due)), nominal: Some(second(nominal)) }
+    }
+
+    fn taken(plan: &mut Plan, now: i64, most: usize, most_late: usize) -> Vec<PlanItem> {
+        plan.take_due(second(now), most, most_late).into_iter().map(|due| due.item).collect()
+    }
+
     #[test]
-    fn pops_in_the_order_of_time() {
+    fn items_are_taken_in_order_of_time() {
         let mut plan = Plan::default();
-        plan.put_for(fire("late"), second(30), second(29));
-        plan.put(fire("early"), second(10));
-        plan.put(fire("moved"), second(5));
-        plan.put(fire("moved"), second(20));
-        plan.put(fire("gone"), second(1));
+        put(&mut plan, "late", 30, 29);
+        put(&mut plan, "early", 10, 10);
+        put(&mut plan, "moved", 5, 5);
+        put(&mut plan, "moved", 20, 20);
+        put(&mut plan, "gone", 1, 1);
         plan.remove(&fire("gone"));
         plan.put_by(fire("early"), second(40));
-        assert_eq!(plan.first(), Some(second(10)));
+        assert_eq!(plan.first(), Some(When::At(second(10))));
         assert_eq!(plan.take_due(second(9), 9, 9), []);
-        let early = (fire("early"), second(10), second(10));
-        let moved = (fire("moved"), second(20), second(20));
-        assert_eq!(plan.take_due(second(50), 2, 9), [early, moved]);
-        assert_eq!((plan.len(), plan.first()), (1, Some(second(30))));
-        assert_eq!(plan.take_due(second(50), 2, 9), [(fire("late"), second(30), second(29))]);
+        assert_eq!(plan.take_due(second(50), 2, 9), [due_claim("early", 10, 10), due_claim("moved", 20, 20)]);
+        assert_eq!((plan.len(), plan.first()), (1, Some(When::At(second(30)))));
+        assert_eq!(plan.take_due(second(50), 2, 9), [due_claim("late", 30, 29)]);
         assert!(plan.is_empty() && plan.first().is_none());
     }
 
     #[test]
-    fn what_was_put_off_keeps_its_time() {
+    fn deferred_item_keeps_its_due_time_and_a_rescheduled_one_does_not() {
         let mut plan = Plan::default();
-        plan.put_for(fire("a"), second(10), second(9));
-        plan.put_off(fire("a"), second(12), second(10), second(9));
-        assert_eq!((plan.at(&fire("a")), plan.due(&fire("a"))), (Some(second(12)), Some((second(10), second(9)))));
-        assert_eq!((plan.take_due(second(11), 9, 9), plan.first()), (vec![], Some(second(12))));
-        assert_eq!(plan.take_due(second(12), 9, 9), [(fire("a"), second(10), second(9))]);
+        let at = |secs| Some(When::At(second(secs)));
+        plan.defer(due_claim("a", 10, 9), second(12));
+        assert_eq!((plan.at(&fire("a")), plan.due(&fire("a"))), (at(12), at(10).map(|due| (due, Some(second(9))))));
+        assert_eq!((plan.take_due(second(11), 9, 9), plan.first()), (vec![], at(12)));
+        assert_eq!(plan.take_due(second(12), 9, 9), [due_claim("a", 10, 9)]);
+        plan.reschedule(due_claim("a", 10, 9), second(12));
+        assert_eq!(plan.take_due(second(12), 9, 9), [due_claim("a", 12, 9)]);
     }
 
-    fn taken(plan: &mut Plan, now: i64, most: usize, most_late: usize) -> Vec<Item> {
-        plan.take_due(second(now), most, most_late).into_iter().map(|(item, ..)| item).collect()
+    #[test]
+    fn item_that_is_never_due_is_removed() {
+        let mut plan = Plan::default();
+        plan.put(PlanItem::Reap, When::Now);
+        plan.put(PlanItem::Reap, When::Never);
+        assert!(plan.is_empty() && plan.first().is_none());
     }
 
-    /// Only claims can be late: a look that was to happen long ago happens at once.
+    /// Only claims can be late: a check that was due long ago is made at once.
     #[test]
     fn late_claims_come_after_what_is_on_time() {
         let mut plan = Plan::default();
-        plan.put_for(fire("older"), second(5), second(4));
-        plan.put(fire("old"), second(39));
-        plan.put(fire("edge"), second(40));
-        plan.put(fire("now"), second(100));
-        plan.put(fire("later"), second(101));
-        plan.put(Item::Watch, Instant::EPOCH);
-        plan.put(Item::Expire(None), second(41));
-        assert_eq!(plan.first(), Some(Instant::EPOCH));
-        let all = [Item::Watch, fire("edge"), Item::Expire(None), fire("now"), fire("older"), fire("old")];
+        put(&mut plan, "older", 5, 4);
+        put(&mut plan, "old", 39, 39);
+        put(&mut plan, "edge", 40, 40);
+        put(&mut plan, "now", 100, 100);
+        put(&mut plan, "later", 101, 101);
+        plan.put(PlanItem::Watchdog, When::Now);
+        plan.put(PlanItem::ExpireOutputs(None), second(41));
+        assert_eq!(plan.first(), Some(When::Now));
+        let all =
+            [PlanItem::Watchdog, fire("edge"), PlanItem::ExpireOutputs(None), fire("now"), fire("older"), fire("old")];
         assert_eq!(taken(&mut plan, 100, 9, 9), all);
-        assert_eq!((plan.first(), plan.len()), (Some(second(101)), 1));
+        assert_eq!((plan.first(), plan.len()), (Some(When::At(second(101))), 1));
     }
 
     #[test]
-    fn late_claims_and_others_have_their_shares() {
+    fn late_claims_and_current_items_each_have_a_share_of_a_batch() {
         let mut plan = Plan::default();
         for number in 0..4 {
-            plan.put(fire(&format!("late{number}")), second(number));
-            plan.put(fire(&format!("live{number}")), second(100 + number));
+            put(&mut plan, &format!("late{number}"), number, number);
+            put(&mut plan, &format!("live{number}"), 100 + number, 100 + number);
         }
         assert_eq!(taken(&mut plan, 110, 2, 1), [fire("live0"), fire("live1"), fire("late0")]);
         assert_eq!(taken(&mut plan, 110, 3, 2), [fire("live2"), fire("live3"), fire("late1"), fire("late2")]);
@@ -262,30 +319,32 @@ mod tests {
     }
 
     #[test]
-    fn claims_of_one_instant_are_a_crowd() {
+    fn claims_of_one_instant_make_it_crowded() {
         let mut plan = Plan::default();
         for job in ["a", "b", "c"] {
-            plan.put(fire(job), second(10));
+            put(&mut plan, job, 10, 10);
         }
-        plan.put(fire("d"), second(11));
-        plan.put(Item::Watch, second(5));
-        assert_eq!((plan.crowd(3), plan.crowd(4), plan.crowd(0)), (Some(second(10)), None, Some(second(10))));
+        put(&mut plan, "d", 11, 11);
+        plan.put(PlanItem::Watchdog, second(5));
+        let crowded = |least| plan.crowded_instant(least);
+        assert_eq!((crowded(3), crowded(4), crowded(0)), (Some(second(10)), None, Some(second(10))));
         assert_eq!(plan.take_claims(second(11), 9), []);
-        let claims: Vec<Item> = plan.take_claims(second(10), 2).into_iter().map(|(item, ..)| item).collect();
+        let claims: Vec<PlanItem> = plan.take_claims(second(10), 2).into_iter().map(|due| due.item).collect();
         assert_eq!(claims, [fire("a"), fire("b")]);
-        assert_eq!(plan.take_claims(second(10), 2), [(fire("c"), second(10), second(10))]);
-        assert_eq!((plan.len(), plan.at(&fire("a")), plan.crowd(1)), (2, None, Some(second(11))));
+        assert_eq!(plan.take_claims(second(10), 2), [due_claim("c", 10, 10)]);
+        assert_eq!((plan.len(), plan.at(&fire("a")), plan.crowded_instant(1)), (2, None, Some(second(11))));
     }
 
     #[test]
-    fn wakes_runs_and_nothing_else() {
+    fn wake_all_moves_checks_of_runs_and_nothing_else() {
         let mut plan = Plan::default();
         let run = RunId::from_random(second(1), [9; 10]);
-        plan.put(Item::Wake(run), second(60));
-        plan.put(fire("a"), second(60));
-        plan.put(Item::Watch, second(60));
+        plan.put(PlanItem::Wake(run), second(60));
+        put(&mut plan, "a", 60, 60);
+        plan.put(PlanItem::Watchdog, second(60));
         plan.wake_all(second(5));
-        assert_eq!(plan.take_due(second(59), 9, 9), [(Item::Wake(run), second(5), second(5))]);
+        let woken = DueItem { item: PlanItem::Wake(run), due: When::At(second(5)), nominal: None };
+        assert_eq!(plan.take_due(second(59), 9, 9), [woken]);
         assert_eq!(plan.take_due(second(59), 9, 9), []);
     }
 }

@@ -1,47 +1,46 @@
-//! What a node needs from the world around it.
+//! The ports of a node: everything that it waits on or talks to.
 
 use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::command::Stamp;
+use cronhold_core::command::{Command, Stamp};
 use cronhold_core::decision::Done;
 use cronhold_core::record::{Key, Run};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Pending, Store};
 
-/// Everything that a node waits on or talks to.
+/// The ports of a node.
 #[derive(Debug, Clone)]
 pub struct Ports {
-    /// Time.
+    /// The system clock and the uptime.
     pub clock: Arc<dyn Clock>,
-    /// Chance.
+    /// The source of random bits.
     pub entropy: Arc<dyn Entropy>,
-    /// Where everything is kept.
+    /// The store of all records.
     pub store: Arc<dyn Store>,
-    /// Who does what effects ask for.
+    /// Runs programs.
     pub outside: Arc<dyn Outside>,
-    /// Who wants to know what happened.
+    /// Receives the events of the node.
     pub feed: Arc<dyn Feed>,
 }
 
-/// Time, twice: what the clock on the wall says, which someone may set, and how long the machine has been up, which
-/// nobody can.
+/// Two clocks: the time of day, which can be set, and the uptime, which cannot.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Time of day.
+    /// The time of day.
     fn now(&self) -> Instant;
 
-    /// Time since the machine was started, suspended time included. It never steps.
+    /// The time since the machine was started, including suspended time. It never steps.
     fn uptime(&self) -> Span;
 
     /// Waits for a span of uptime.
     fn sleep(&self, span: Span) -> Pending<'_, ()>;
 }
 
-/// Chance.
+/// A source of random bits.
 pub trait Entropy: Send + Sync + fmt::Debug {
-    /// Bits that nobody can guess and that never come twice.
+    /// Bits that cannot be predicted and do not repeat.
     fn bits(&self) -> u128;
 }
 
@@ -90,78 +89,90 @@ pub enum Task {
     },
 }
 
-/// Who wants to know what happened. Must not block.
+/// Receives the events of a node.
 pub trait Feed: Send + Sync + fmt::Debug {
-    /// Takes note.
+    /// Handles an event. It is called in the loop of the node, so it must not block.
     fn tell(&self, news: &News<'_>);
 }
 
-/// What happened.
+/// An event of a node.
 #[derive(Debug)]
 pub enum News<'a> {
-    /// The node has taken up everything that was stored.
+    /// The node has recovered from the store, and starts to work.
     Ready {
-        /// Occurrences that it waits for.
+        /// Items in its plan.
         planned: usize,
-        /// Runs that were not finished.
+        /// Runs that are not finished.
         unfinished: usize,
-        /// How long that took.
+        /// How long the recovery took.
         took: Span,
     },
-    /// Something was committed.
+    /// A command was committed.
     Committed {
-        /// When, by whom and where.
+        /// When the command was requested, by which actor, and on which node.
         stamp: &'a Stamp,
-        /// What.
+        /// What was written.
         done: &'a Done,
     },
-    /// The store fails.
+    /// The store has begun to fail.
     StoreAway(&'a Fault),
     /// The store works again.
     StoreBack,
-    /// The clock was set by that much, forward or back; nothing is claimed for a while.
+    /// The clock that the node goes by was set. The node claims nothing for a while.
     ClockStep {
         /// Whether it was set forward.
         forward: bool,
-        /// By how much.
+        /// The size of the step.
         by: Span,
     },
-    /// The clock on the node's wall is off by that much from the store's time, or is not any more.
+    /// The system clock of the node began or ceased to differ from the store's time.
     Skew {
-        /// Whether it is off.
+        /// Whether it differs.
         is_off: bool,
-        /// Whether it is ahead.
+        /// Whether it is ahead of the store.
         is_ahead: bool,
-        /// By how much.
+        /// How far it is off.
         by: Span,
     },
-    /// The watchdog found something that nobody had done in time.
+    /// The watchdog found something that should have been done and was not planned, and planned it.
     Repaired {
-        /// To which record.
+        /// The record that owed it.
         key: &'a Key,
         /// How late it was.
         late: Span,
     },
-    /// Schedules were computed with newer zone data than this node has. On a store of its own they are computed again;
-    /// on a shared one they are left to the nodes that have it.
+    /// Schedules were computed with newer time zone data than this node has. A node that is alone computes them again; on
+    /// a shared store they are left to the nodes that have the newer data.
     OlderZones {
-        /// The version of the data here.
+        /// The version of this node's data.
         ours: &'a str,
-        /// The version it was computed with.
+        /// The version that the schedules were computed with.
         theirs: &'a str,
-        /// Whether the store is this node's own.
+        /// Whether no other node uses the store.
         is_alone: bool,
     },
-    /// Another node is there.
+    /// Another node has joined; its name.
     NodeCame(&'a str),
-    /// Another node was not heard of for a while.
+    /// Another node is gone; its name.
     NodeGone(&'a str),
-    /// This node starts nothing any more, or starts things again.
+    /// Whether this node drains has changed.
     Draining(bool),
-    /// Another daemon has started with the identity of this node, which stops.
+    /// Another process has started with the identity of this node, which stops.
     Replaced,
-    /// A report was taken that changed nothing: what became of the program is known already.
+    /// The report of a program changed nothing, because the end of the run was known.
     Known(RunId),
-    /// What a command asked for could not be done and nobody waits for an answer.
-    Dropped(&'a str),
+    /// A stored record cannot be read. What depends on it is not done until the record is repaired.
+    RecordUnreadable {
+        /// The record; `None` if only its row in a listing is known, which `reason` then names.
+        key: Option<&'a Key>,
+        /// Why it cannot be read.
+        reason: &'a str,
+    },
+    /// A command that no request waits for was not carried out, because it was rejected or the store refused it for good.
+    CommandDropped {
+        /// The command.
+        command: &'a Command,
+        /// Why it was not carried out.
+        reason: &'a str,
+    },
 }

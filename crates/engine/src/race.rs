@@ -1,19 +1,19 @@
-//! Waiting for the first of two things. The first argument goes first when both are there, so that the order of events
-//! never depends on chance.
+//! Waits for the first of two futures. If both are ready, the first argument wins, so that the order of events is
+//! deterministic.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Which of two came first.
+/// The output of the future that was ready first.
 pub(crate) enum First<A, B> {
-    /// The first argument.
+    /// The output of the first argument.
     Left(A),
-    /// The second.
+    /// The output of the second argument.
     Right(B),
 }
 
-/// Waits for the first of two; the other is dropped.
+/// Waits for the first of two futures, and drops the other.
 pub(crate) async fn race<A, B>(left: impl Future<Output = A>, right: impl Future<Output = B>) -> First<A, B> {
     let (mut left, mut right) = (pin!(left), pin!(right));
     poll_fn(|context| {

@@ -12,7 +12,9 @@ use cronhold_core::decision::Answer;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
-use cronhold_engine::{Clerk, Clock, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task};
+use cronhold_engine::{
+    Clock, CommandExecutor, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task,
+};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
 
@@ -231,7 +233,7 @@ fn what_a_clerk_makes_is_started_at_once() {
     let mut rig = Rig::new(0);
     rig.pass(Span::from_secs(1));
     let (store, clock, entropy) = (Arc::new(rig.store.clone()), Arc::clone(&rig.time), Arc::clone(&rig.around));
-    let (clerk, handle) = Clerk::new(store, clock, entropy, world());
+    let (clerk, handle) = CommandExecutor::new(store, clock, entropy, world());
     let job = JobId::parse("j").expect("an id");
     let id = RunId::from_key(START, "asked for");
     let asking = async {

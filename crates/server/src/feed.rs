@@ -108,7 +108,12 @@ impl cronhold_engine::Feed for Feed {
                 let what = if *on { "it drains" } else { "it drains no more" };
                 self.push_all(None, [Event::Node(what.to_owned())]);
             }
-            News::Repaired { .. } | News::OlderZones { .. } | News::Dropped(_) | News::Replaced | News::Known(_) => {}
+            News::Repaired { .. }
+            | News::OlderZones { .. }
+            | News::RecordUnreadable { .. }
+            | News::CommandDropped { .. }
+            | News::Replaced
+            | News::Known(_) => {}
         }
     }
 }

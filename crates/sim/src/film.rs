@@ -68,7 +68,8 @@ pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
         News::NodeGone(name) => Some(format!("does not hear of {name} any more")),
         News::Draining(on) => Some(if *on { "drains" } else { "drains no more" }.to_owned()),
         News::Replaced => Some("was replaced".to_owned()),
-        News::Dropped(what) => Some(format!("dropped {what}")),
+        News::RecordUnreadable { key, reason } => Some(format!("cannot read {key:?}: {reason}")),
+        News::CommandDropped { command, reason } => Some(format!("dropped {command:?}: {reason}")),
     }
 }
 

@@ -143,7 +143,7 @@ impl Machine {
             feed: Arc::new(Reel { stage: self.stage.clone(), who: self.name.clone(), programs: self.programs.clone() }),
         };
         // Each claim is decided ahead, so that whatever can happen between decision and commit happens here.
-        let options = Options { foresees: 1, ..Options::new(self.node(), &self.name) };
+        let options = Options { prepare_ahead_min: 1, ..Options::new(self.node(), &self.name) };
         let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());
         let begins = handle.clone();

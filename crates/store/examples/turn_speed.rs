@@ -11,7 +11,7 @@ use cronhold_core::job::{Job, Overlap, Program};
 use cronhold_core::record::{Actor, Owner, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, World};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
-use cronhold_store::{Asked, Desk, MemoryStore, Outcome};
+use cronhold_store::{CommandOutcome, MemoryStore, StampedCommand, WriterSession};
 
 const JOBS: u64 = 1_000;
 const BATCH: u64 = 256;
@@ -29,9 +29,9 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 fn main() {
     let world = World::new(Arc::new(Zones::bundled()), "2026e".into(), Zone::utc());
     let store = Arc::new(MemoryStore::new(Arc::new(|| Instant::from_secs(1_800_000_000))));
-    let mut desk = now(Desk::new(store, 50_000)).expect("a desk");
+    let mut session = now(WriterSession::new(store, 50_000)).expect("a session");
     let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
-    let asked = |at: Instant, command| Asked { stamp: Stamp { at, actor: Actor::Schedule, owner }, command };
+    let asked = |at: Instant, command| StampedCommand { stamp: Stamp { at, actor: Actor::Schedule, owner }, command };
     let start = Instant::from_secs(1_800_000_000);
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     job.overlap = Overlap::Allow;
@@ -44,8 +44,8 @@ fn main() {
         uid: JobUid::from_bits(u128::from(number)),
         provided: Provided::Any,
     };
-    let puts: Vec<Asked> = (0..JOBS).map(|number| asked(start, put(number))).collect();
-    assert!(now(desk.turn(&world, &puts)).iter().all(|outcome| matches!(outcome, Outcome::Done { .. })));
+    let puts: Vec<StampedCommand> = (0..JOBS).map(|number| asked(start, put(number))).collect();
+    assert!(now(session.turn(&world, &puts)).iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })));
 
     let before = std::time::Instant::now();
     let mut number = 0;
@@ -61,12 +61,12 @@ fn main() {
             runs.push(run);
             asks.push(asked(at, Command::Run { job: id(number), args: BTreeMap::new(), id: run, at: None }));
         }
-        let outcomes = now(desk.turn(&world, &asks));
-        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done { .. })), "{:?}", outcomes[0]);
+        let outcomes = now(session.turn(&world, &asks));
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })), "{:?}", outcomes[0]);
         let ended = |run: &RunId| Command::Report { run: *run, report: Report::Ended(Verdict::SUCCESS) };
-        let reports: Vec<Asked> = runs.iter().map(|run| asked(at, ended(run))).collect();
-        let outcomes = now(desk.turn(&world, &reports));
-        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done { .. })), "{:?}", outcomes[0]);
+        let reports: Vec<StampedCommand> = runs.iter().map(|run| asked(at, ended(run))).collect();
+        let outcomes = now(session.turn(&world, &reports));
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })), "{:?}", outcomes[0]);
     }
     let micros = before.elapsed().as_micros() as u64;
     println!("{} runs, {:.1} µs each", ROUNDS * BATCH, micros as f64 / (ROUNDS * BATCH) as f64);

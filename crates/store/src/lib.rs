@@ -3,7 +3,6 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod desk;
 mod expiry;
 mod fault;
 mod hash;
@@ -15,10 +14,10 @@ mod port;
 mod shared;
 mod turn;
 mod unit;
-mod unknown;
+mod unknown_outcome;
 mod wrapper;
+mod writer_session;
 
-pub use desk::Desk;
 pub use expiry::{OUTPUTS_A_STEP, expire_outputs};
 pub use fault::Fault;
 pub use jobs::find_job;
@@ -27,6 +26,7 @@ pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
 pub use port::{Chunk, Clock, Health, Hint, Obligation, Pending, Store, Writer};
 pub use shared::{Reading, Settle, Shared, SharedForm, SharedRun, SharedState, Standing, has_foreign_nodes};
-pub use turn::{Asked, Flight, Outcome, Prepared};
+pub use turn::{CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
 pub use unit::{Committed, Refusal, Unit};
 pub use wrapper::Wrapper;
+pub use writer_session::WriterSession;

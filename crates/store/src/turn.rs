@@ -1,10 +1,10 @@
-//! The turn: load, decide, commit. Everything that changes anything goes through here, many commands at a time.
+//! The turn: load, decide, commit. Every change of a record goes through a turn, many commands at a time.
 //!
-//! Commands are decided in their order, each on what the ones before it will have written. A unit that loses against
-//! someone else is decided again from what is stored then; one whose outcome is unknown is looked up by its version.
+//! Commands are decided in order, each on top of what the commands before it will write. A command that loses a conflict
+//! is decided again on what is stored then. If the outcome of a unit is unknown, it is looked up by the unit's version.
 //!
-//! A turn has three parts, so that the next can be prepared while one is in the air: a writer knows the versions of what
-//! it has sent, and a unit that builds on one that failed fails too.
+//! A turn has three parts (prepare, submit, complete), so that the next turn can be prepared while one is being committed:
+//! a writer knows the versions of what it has submitted, and a unit that builds on a failed one fails too.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -18,213 +18,228 @@ use cronhold_core::decision::{Decision, Done, Rejection};
 use cronhold_core::record::{Key, Kind, LockName, Version};
 use cronhold_core::view::{Records, View};
 
-use crate::desk::{Desk, Sheaf, Sheet};
+use crate::writer_session::{RecordMap, TurnView, WriterSession};
 use crate::{Committed, Fault, Pending, Refusal, Unit};
 
-/// A decision may ask for records so many times, and once more for those that were only remembered.
-const NEEDS_MAX: usize = 4 + 1;
+/// How often a decision may request records: four rounds, and one more for records that only the cache had.
+const LOADS_MAX: usize = 4 + 1;
 
 /// A command with its stamp.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// When, by whom and where.
+pub struct StampedCommand {
+    /// When the command was requested, by which actor, and on which node.
     pub stamp: Stamp,
-    /// What.
+    /// The command.
     pub command: Command,
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// It is done and durable.
+pub enum CommandOutcome {
+    /// The command is carried out, and its changes are durable.
     Done {
-        /// What was written, and what is to be done now.
+        /// What was written, and the effects that follow.
         done: Box<Done>,
         /// The fences of the locks that were taken.
         fences: Vec<(LockName, u64)>,
     },
-    /// The core said no.
+    /// The core rejected the command.
     Rejected(Rejection),
-    /// The store failed. When the fault is [`Fault::Unknown`] it may have been done.
+    /// The command needs a record that cannot be read. Nothing was written, and a retry fails too until the record is
+    /// repaired.
+    Unreadable {
+        /// The record.
+        key: Key,
+        /// Why it cannot be read.
+        fault: Fault,
+    },
+    /// The store failed. If the fault is [`Fault::Unknown`], the changes may have been written.
     Failed(Fault),
 }
 
-/// Commands that were decided and are not sent yet.
+/// Commands that are decided and not submitted yet.
 #[allow(missing_debug_implementations, clippy::allow_attributes, reason = "a future cannot be printed")]
-pub struct Prepared {
-    decided: Vec<Decided>,
+pub struct PreparedTurn {
+    decided: Vec<DecidedCommand>,
     /// What the units will have written.
-    written: Sheaf,
-    /// Their commit, which a store has made ready; it begins when it is first looked at. None when there is no unit.
-    commit: Option<Commit>,
+    written: RecordMap,
+    /// The commit, which starts when it is first polled; `None` if there are no units.
+    commit: Option<CommitFuture>,
 }
 
-/// Units that were sent, until it is known what came of them.
+/// A turn whose units are submitted, until the store has answered.
 #[allow(missing_debug_implementations, clippy::allow_attributes, reason = "a future cannot be printed")]
-pub struct Flight {
-    decided: Vec<Decided>,
-    answer: Answered,
+pub struct InFlightCommit {
+    decided: Vec<DecidedCommand>,
+    answer: CommitAnswer,
 }
 
-/// A command that was decided.
+/// A command that is decided.
 #[derive(Debug)]
-enum Decided {
-    /// There is nothing to be written.
-    Settled(Option<Outcome>),
+enum DecidedCommand {
+    /// Nothing has to be written. Without an outcome, the command has to be decided again.
+    WithoutWrites(Option<CommandOutcome>),
     Unit(Unit, Box<Done>),
 }
 
-enum Answered {
-    Pending(Commit),
+enum CommitAnswer {
+    Pending(CommitFuture),
     Ready(Vec<Result<Committed, Refusal>>),
 }
 
-type Commit = Pending<'static, Vec<Result<Committed, Refusal>>>;
+type CommitFuture = Pending<'static, Vec<Result<Committed, Refusal>>>;
 
-impl Desk {
-    /// Carries out commands and answers for each.
-    pub async fn turn(&mut self, world: &World, asked: &[Asked]) -> Vec<Outcome> {
-        let mut outcomes: Vec<Option<Outcome>> = vec![None; asked.len()];
+impl WriterSession {
+    /// Carries out commands, and returns the outcome of each.
+    pub async fn turn(&mut self, world: &World, commands: &[StampedCommand]) -> Vec<CommandOutcome> {
+        let mut outcomes: Vec<Option<CommandOutcome>> = vec![None; commands.len()];
         for _ in 0..Self::ATTEMPTS_MAX {
-            let open: Vec<usize> = (0..asked.len()).filter(|index| outcomes[*index].is_none()).collect();
+            let open: Vec<usize> = (0..commands.len()).filter(|index| outcomes[*index].is_none()).collect();
             if open.is_empty() {
                 break;
             }
-            let again: Vec<&Asked> = open.iter().map(|index| &asked[*index]).collect();
-            let landed = match self.prepare(world, &again).await {
+            let again: Vec<&StampedCommand> = open.iter().map(|index| &commands[*index]).collect();
+            let results = match self.prepare(world, &again).await {
                 Ok(prepared) => {
-                    let flight = self.send(prepared).await;
-                    self.land(flight).await
+                    let commit = self.submit(prepared).await;
+                    self.complete(commit).await
                 }
-                Err(fault) => vec![Some(Outcome::Failed(fault)); open.len()],
+                Err(fault) => vec![Some(CommandOutcome::Failed(fault)); open.len()],
             };
-            open.into_iter().zip(landed).for_each(|(index, outcome)| outcomes[index] = outcome);
+            open.into_iter().zip(results).for_each(|(index, outcome)| outcomes[index] = outcome);
         }
-        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(Outcome::contended)).collect()
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(CommandOutcome::contended)).collect()
     }
 
-    /// Decides commands in their order, on what is stored and on what is on its way there. When one needs records, those
-    /// that the following need are loaded with them.
-    pub async fn prepare(&mut self, world: &World, asked: &[&Asked]) -> Result<Prepared, Fault> {
-        let versions: Vec<Version> = asked.iter().map(|_| self.next_version()).collect();
+    /// Decides commands in order, on top of what is stored and of what is submitted. When a command needs records, those
+    /// that the following commands need are loaded with them.
+    pub async fn prepare(&mut self, world: &World, commands: &[&StampedCommand]) -> Result<PreparedTurn, Fault> {
+        let versions: Vec<Version> = commands.iter().map(|_| self.next_version()).collect();
         let mut versions = versions.into_iter();
         let is_shared = self.store.is_shared();
-        let mut sheet = Sheet::new(&self.memory, &self.in_flight);
-        if !self.overlooked.is_empty() {
-            sheet.load(&*self.store, std::mem::take(&mut self.overlooked)).await?;
+        let mut turn_view = TurnView::new(&self.cache, &self.in_flight);
+        if !self.unexpected.is_empty() {
+            turn_view.load(&*self.store, std::mem::take(&mut self.unexpected)).await?;
         }
-        let mut decided: Vec<Decided> = Vec::with_capacity(asked.len());
-        let mut asked_of_one = 0;
+        let mut decided: Vec<DecidedCommand> = Vec::with_capacity(commands.len());
+        let mut loads_for_one = 0;
         loop {
             let before = decided.len();
             let mut needs = BTreeSet::new();
-            for Asked { stamp, command } in &asked[before..] {
-                let view = View::new(&sheet, world, stamp);
+            for StampedCommand { stamp, command } in &commands[before..] {
+                let view = View::new(&turn_view, world, stamp);
                 let decision = decide(&view, command);
                 let reads = view.into_reads();
-                match trusted(decision, &reads, &sheet, is_shared) {
-                    Decision::Need(keys) => match sheet.fault_of(&keys) {
+                match verified(decision, &reads, &turn_view, is_shared) {
+                    Decision::Need(keys) => match turn_view.unreadable(&keys) {
                         None => needs.extend(keys),
                         Some(_) if !needs.is_empty() => {}
-                        Some(fault) => decided.push(Decided::Settled(Some(Outcome::Failed(fault.clone())))),
+                        Some(outcome) => decided.push(DecidedCommand::WithoutWrites(Some(outcome))),
                     },
-                    // What stands behind one that waits for records is decided after it.
+                    // A command behind one that waits for records is decided after it.
                     _ if !needs.is_empty() => {}
-                    Decision::Reject(rejection) => decided.push(Decided::Settled(Some(Outcome::Rejected(rejection)))),
+                    Decision::Reject(rejection) => {
+                        decided.push(DecidedCommand::WithoutWrites(Some(CommandOutcome::Rejected(rejection))));
+                    }
                     Decision::Done(done) if changes_nothing(&done) => {
-                        let outcome = Outcome::Done { done: Box::new(done), fences: Vec::new() };
-                        decided.push(Decided::Settled(Some(outcome)));
+                        let outcome = CommandOutcome::Done { done: Box::new(done), fences: Vec::new() };
+                        decided.push(DecidedCommand::WithoutWrites(Some(outcome)));
                     }
                     Decision::Done(done) => {
                         let version = versions.next().expect("there is a version for each command");
-                        let unit = unit(version, &reads, &sheet, &done);
-                        sheet.write(&unit);
-                        decided.push(Decided::Unit(unit, Box::new(done)));
+                        let unit = unit(version, &reads, &turn_view, &done);
+                        turn_view.write(&unit);
+                        decided.push(DecidedCommand::Unit(unit, Box::new(done)));
                     }
                 }
             }
             if needs.is_empty() {
                 break;
             }
-            asked_of_one = if decided.len() == before { asked_of_one + 1 } else { 1 };
-            if asked_of_one > NEEDS_MAX {
-                // The one that asks too much fails, and not those that came with it.
-                let fault = Fault::Broken(format!("a decision needs too much: {needs:?}"));
-                decided.push(Decided::Settled(Some(Outcome::Failed(fault))));
-                asked_of_one = 0;
+            loads_for_one = if decided.len() == before { loads_for_one + 1 } else { 1 };
+            if loads_for_one > LOADS_MAX {
+                // Only the command that requests too many records fails.
+                let fault =
+                    Fault::Broken(format!("a decision requests records more than {LOADS_MAX} times: {needs:?}"));
+                decided.push(DecidedCommand::WithoutWrites(Some(CommandOutcome::Failed(fault))));
+                loads_for_one = 0;
                 continue;
             }
-            sheet.load(&*self.store, needs).await?;
+            turn_view.load(&*self.store, needs).await?;
         }
-        let Sheet { written, loaded, .. } = sheet;
-        loaded.into_iter().for_each(|(key, stored)| self.memory.remember(key, stored));
-        let units: Vec<Unit> = decided.iter().filter_map(Decided::unit).cloned().collect();
+        let TurnView { written, loaded, .. } = turn_view;
+        loaded.into_iter().for_each(|(key, stored)| self.cache.insert(key, stored));
+        let units: Vec<Unit> = decided.iter().filter_map(DecidedCommand::unit).cloned().collect();
         let commit = (!units.is_empty()).then(|| Arc::clone(&self.store).prepare_commit(units));
-        Ok(Prepared { decided, written, commit })
+        Ok(PreparedTurn { decided, written, commit })
     }
 
-    /// Sends what was decided. What is prepared from now on builds on it. Only one flight may be in the air.
-    pub async fn send(&mut self, prepared: Prepared) -> Flight {
-        let Prepared { decided, written, commit } = prepared;
-        assert!(self.in_flight.is_empty(), "the flight before has not landed");
+    /// Submits a prepared turn. Turns that are prepared from now on build on it. Only one commit may be in flight.
+    pub async fn submit(&mut self, prepared: PreparedTurn) -> InFlightCommit {
+        let PreparedTurn { decided, written, commit } = prepared;
+        assert!(self.in_flight.is_empty(), "the previous commit is not completed");
         self.in_flight = written;
-        let Some(mut answer) = commit else {
-            return Flight { decided, answer: Answered::Ready(Vec::new()) };
+        let Some(mut commit) = commit else {
+            return InFlightCommit { decided, answer: CommitAnswer::Ready(Vec::new()) };
         };
-        // The first look starts it.
-        let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
+        // The first poll starts the commit.
+        let first = poll_fn(|context| Poll::Ready(commit.as_mut().poll(context))).await;
         let answer = match first {
-            Poll::Ready(results) => Answered::Ready(results),
-            Poll::Pending => Answered::Pending(answer),
+            Poll::Ready(results) => CommitAnswer::Ready(results),
+            Poll::Pending => CommitAnswer::Pending(commit),
         };
-        Flight { decided, answer }
+        InFlightCommit { decided, answer }
     }
 
-    /// Waits for what came of a flight. Commands that lost against someone else have no outcome, and have to be decided
-    /// again.
-    pub async fn land(&mut self, flight: Flight) -> Vec<Option<Outcome>> {
-        let results = match flight.answer {
-            Answered::Ready(results) => results,
-            Answered::Pending(answer) => answer.await,
+    /// Waits for the results of a commit. Commands that lost a conflict have no outcome, and have to be decided again.
+    pub async fn complete(&mut self, commit: InFlightCommit) -> Vec<Option<CommandOutcome>> {
+        let results = match commit.answer {
+            CommitAnswer::Ready(results) => results,
+            CommitAnswer::Pending(answer) => answer.await,
         };
         self.in_flight.clear();
         let mut results = results.into_iter();
-        let mut outcomes = Vec::with_capacity(flight.decided.len());
-        let mut is_doubtful = false;
-        for decided in flight.decided {
+        let mut outcomes = Vec::with_capacity(commit.decided.len());
+        let mut has_failed = false;
+        for decided in commit.decided {
             let (unit, done) = match decided {
-                // What writes nothing may rest on a unit before it that did not come to be, and nothing compares that.
-                Decided::Settled(outcome) => {
-                    outcomes.push(outcome.filter(|_| !is_doubtful));
+                // A command without writes may build on a unit before it that failed, and nothing has compared that.
+                DecidedCommand::WithoutWrites(outcome) => {
+                    outcomes.push(outcome.filter(|_| !has_failed));
                     continue;
                 }
-                Decided::Unit(unit, done) => (unit, done),
+                DecidedCommand::Unit(unit, done) => (unit, done),
             };
-            let result = match results.next().expect("a store answers for every unit") {
-                Err(Refusal::Fault(Fault::Unknown(_))) => self.find_out(&unit).await,
+            let result = match results.next().expect("a store returns a result for every unit") {
+                Err(Refusal::Fault(Fault::Unknown(_))) => self.resolve_unknown(&unit).await,
                 known => known,
             };
-            is_doubtful |= result.is_err();
-            outcomes.push(self.learn(&unit, done, result));
+            has_failed |= result.is_err();
+            outcomes.push(self.apply_result(&unit, done, result));
         }
-        self.is_shaken = is_doubtful;
+        self.had_failures = has_failed;
         outcomes
     }
 
-    fn learn(&mut self, unit: &Unit, done: Box<Done>, result: Result<Committed, Refusal>) -> Option<Outcome> {
+    fn apply_result(
+        &mut self,
+        unit: &Unit,
+        done: Box<Done>,
+        result: Result<Committed, Refusal>,
+    ) -> Option<CommandOutcome> {
         let refusal = match result {
             Ok(Committed { fences }) => {
-                self.memory.learn(unit);
-                return Some(Outcome::Done { done, fences });
+                self.cache.apply(unit);
+                return Some(CommandOutcome::Done { done, fences });
             }
             Err(refusal) => refusal,
         };
-        unit.compare.iter().for_each(|(key, _)| self.memory.forget(key));
+        unit.compare.iter().for_each(|(key, _)| self.cache.evict(key));
         match refusal {
-            Refusal::Fault(fault) => Some(Outcome::Failed(fault)),
+            Refusal::Fault(fault) => Some(CommandOutcome::Failed(fault)),
             Refusal::Conflict(_) => {
                 let absent = unit.compare.iter().filter(|(_, version)| version.is_none());
-                self.overlooked.extend(absent.map(|(key, _)| key.clone()));
+                self.unexpected.extend(absent.map(|(key, _)| key.clone()));
                 None
             }
             Refusal::Held { .. } => None,
@@ -232,37 +247,37 @@ impl Desk {
     }
 }
 
-impl Prepared {
-    /// What it was decided on did not come to be, at least in part. Units notice that by themselves; what writes nothing
-    /// has to be decided again.
-    pub fn doubt(&mut self) {
+impl PreparedTurn {
+    /// Makes commands without writes be decided again, because what they were decided on has changed at least in part.
+    /// Units need no such care: their commit compares what they were decided on.
+    pub fn invalidate_unwritten(&mut self) {
         for decided in &mut self.decided {
-            if let Decided::Settled(outcome) = decided {
+            if let DecidedCommand::WithoutWrites(outcome) = decided {
                 *outcome = None;
             }
         }
     }
 }
 
-impl Decided {
+impl DecidedCommand {
     fn unit(&self) -> Option<&Unit> {
         match self {
             Self::Unit(unit, _) => Some(unit),
-            Self::Settled(_) => None,
+            Self::WithoutWrites(_) => None,
         }
     }
 }
 
-impl Outcome {
-    /// Others were always faster.
+impl CommandOutcome {
+    /// The outcome of a command that was given up after repeated conflicts.
     pub fn contended() -> Self {
-        Self::Failed(Fault::Away("others keep changing the same records".to_owned()))
+        Self::Failed(Fault::Away("gave up after repeated conflicts with other writers".to_owned()))
     }
 }
 
-/// A decision that writes is checked by its commit. One that writes nothing is not, so on a shared store it must not
-/// rest on what is only remembered.
-fn trusted(decision: Decision, reads: &BTreeSet<Key>, sheet: &Sheet<'_>, is_shared: bool) -> Decision {
+/// Requests the cached records that a decision without writes was based on. The commit checks a decision that writes, but
+/// nothing checks one that does not, so on a shared store it must not be based on cached records.
+fn verified(decision: Decision, reads: &BTreeSet<Key>, view: &TurnView<'_>, is_shared: bool) -> Decision {
     let is_unchecked = match &decision {
         Decision::Need(_) => false,
         Decision::Reject(_) => true,
@@ -271,17 +286,18 @@ fn trusted(decision: Decision, reads: &BTreeSet<Key>, sheet: &Sheet<'_>, is_shar
     if !is_shared || !is_unchecked {
         return decision;
     }
-    let remembered: Vec<Key> = reads.iter().filter(|key| sheet.is_remembered(key)).cloned().collect();
-    if remembered.is_empty() { decision } else { Decision::Need(remembered) }
+    let cached: Vec<Key> = reads.iter().filter(|key| view.is_only_cached(key)).cloned().collect();
+    if cached.is_empty() { decision } else { Decision::Need(cached) }
 }
 
 fn changes_nothing(done: &Done) -> bool {
     done.changes.is_empty() && done.take.is_empty() && done.free.is_empty()
 }
 
-/// The unit of a decision: it compares all that the decision has read. Locks are checked where they are taken.
-fn unit(version: Version, reads: &BTreeSet<Key>, sheet: &Sheet<'_>, done: &Done) -> Unit {
-    let seen = |key: &Key| sheet.get(key).flatten().map(|stored| stored.version);
+/// The unit of a decision. It compares every record that the decision has read, except locks, which the store checks when
+/// the unit takes them.
+fn unit(version: Version, reads: &BTreeSet<Key>, view: &TurnView<'_>, done: &Done) -> Unit {
+    let seen = |key: &Key| view.get(key).flatten().map(|stored| stored.version);
     let compared = reads.iter().filter(|key| key.kind() != Kind::Lock);
     Unit {
         version,

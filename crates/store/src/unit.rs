@@ -1,5 +1,5 @@
-//! The largest thing that all stores can do at once: compare versions of several small records, take locks, replace the
-//! records. A unit happens as a whole or not at all; units of one commit are independent and share only the journey.
+//! The unit of a commit: what every store can do atomically. It compares the versions of several small records, releases
+//! and takes locks, and writes records. The units of one commit are independent and share only the round trip.
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{Change, Free, Take};
@@ -7,41 +7,41 @@ use cronhold_core::record::{Key, LockName, Version};
 
 use crate::Fault;
 
-/// Something that happens as a whole or not at all.
+/// Changes that take effect all together or not at all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// The version that all records it writes get. No other unit ever has it.
+    /// The version of all records that the unit writes. No other unit ever has the same version.
     pub version: Version,
-    /// Records that must have these versions; `None` must not be there. Every key that is changed is among them, each
-    /// key once, no locks.
+    /// Records and the versions that they must have; `None` means that the record must not exist. The list contains every
+    /// key of `changes`, each key once, and no locks.
     pub compare: Vec<(Key, Option<Version>)>,
-    /// Records that are written or deleted, each key once, no locks.
+    /// Records to write or delete. Each key appears once; locks are not changed this way.
     pub changes: Vec<Change>,
-    /// Locks that are taken; a lock that the same run holds already is taken again.
+    /// Locks to take. A run that already holds the lock takes it again.
     pub take: Vec<Take>,
-    /// Locks that are freed, where the run still holds them. They are freed before others are taken.
+    /// Locks to release, if the run still holds them. The store releases them before it takes others.
     pub free: Vec<Free>,
 }
 
-/// What came of a unit that was done.
+/// The result of a unit that took effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Committed {
-    /// The fences of the locks it took: numbers that only grow for each lock.
+    /// The fence of each lock that the unit took. The fences of a lock only grow.
     pub fences: Vec<(LockName, u64)>,
 }
 
-/// Why a unit was not done.
+/// Why a unit did not take effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A record has another version than the unit expected.
+    /// A record does not have the version that the unit expects.
     #[error("{0} has changed")]
     Conflict(Key),
-    /// Someone else holds a lock.
+    /// Another run holds a lock.
     #[error("the lock `{lock}` is held by run {holder}")]
     Held {
-        /// Which lock.
+        /// The lock.
         lock: LockName,
-        /// Who holds it.
+        /// The run that holds it.
         holder: RunId,
     },
     /// The store failed.

@@ -18,6 +18,7 @@ use crate::policy::overlap::Admission;
 use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
+use crate::when::When;
 
 /// A backlog that something in its own job holds up is looked at again after this time.
 const GIVE_WAY: Span = Span::from_secs(1);
@@ -32,9 +33,9 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     view.require_loaded()?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
     let only = |effect| Done { effects: vec![effect], ..Done::default() };
-    let Some(backlog) = backlog else { return Ok(only(at(None))) };
+    let Some(backlog) = backlog else { return Ok(only(at(When::Never))) };
     let now = view.stamp.at;
-    let look_again = || only(at(Some(now.plus(LOOK_AGAIN))));
+    let look_again = || only(at(now.plus(LOOK_AGAIN).into()));
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
         // Whoever removed the schedule has recorded what was left of it.
         let mut draft = UnitDraft::new(view);
@@ -61,7 +62,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         return Ok(look_again());
     }
     if !start(&mut draft, &mut state, &table, backlog.position, &places)? {
-        return Ok(only(at(Some(now.plus(GIVE_WAY)))));
+        return Ok(only(at(now.plus(GIVE_WAY).into())));
     }
     draft.put_state(state);
     write_backlog(&mut draft, advance((*backlog).clone(), &table, now), key);

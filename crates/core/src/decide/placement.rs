@@ -73,15 +73,21 @@ pub(super) fn may_start(view: &View<'_>, run: &Run, job: &JobRecord) -> bool {
 pub(super) fn reject_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
     match run.target.filter(|_| !is_for_this_node(view, run)) {
         Some(node) => Err(Rejection::OtherNode(node)),
-        None if view.world.is_draining => Err(Rejection::Draining),
-        None => job.map_or(Ok(()), |job| reject_ineligible(view, job)),
+        None => reject_idle(view).and_then(|()| job.map_or(Ok(()), |job| reject_ineligible(view, job))),
+    }
+}
+
+/// Rejects whatever would start a run here if this is not a node, or one that drains.
+fn reject_idle(view: &View<'_>) -> Result<(), Rejection> {
+    match view.world {
+        world if !world.is_node => Err(Rejection::NotANode),
+        world if world.is_draining => Err(Rejection::Draining),
+        _ => Ok(()),
     }
 }
 
 fn reject_ineligible(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
-    if view.world.is_draining {
-        return Err(Rejection::Draining);
-    }
+    reject_idle(view)?;
     if view.world.is_eligible(&job.job.nodes) { Ok(()) } else { Err(Rejection::NotHere(job.id.clone())) }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn end(pauses: &mut Pauses, now: Instant) {
 
 /// Asks for a look at everything that may wait: those in the queue, and retries, which count as active.
 pub(super) fn wake_all(draft: &mut UnitDraft<'_>, state: &JobState) {
-    let at = Some(draft.at());
+    let at = draft.at().into();
     let waiting = state.queued();
     let retries = state.active.iter().map(|active| active.run).filter(|run| !state.is_queued(*run));
     for run in waiting.chain(retries) {

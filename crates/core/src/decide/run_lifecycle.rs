@@ -96,7 +96,7 @@ pub(super) fn apply_admission(
 /// there in case that this is missed.
 pub(super) fn wake_for_lock(draft: &mut UnitDraft<'_>, run: &Run) {
     if run.lock.is_some() {
-        draft.emit(Effect::Wake { run: run.id, at: Some(draft.at().plus(LOCK_POLL)) });
+        draft.emit(Effect::Wake { run: run.id, at: draft.at().plus(LOCK_POLL).into() });
     }
 }
 

@@ -64,7 +64,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let goes_on = after.state == run.state && after.due >= run.due && state == before;
     if goes_on && !is_due {
         let mut draft = UnitDraft::new(view);
-        draft.emit(Effect::Wake { run: run.id, at: run.due });
+        draft.emit(Effect::Wake { run: run.id, at: run.due.into() });
         run_lifecycle::wake_for_lock(&mut draft, run);
         return draft.finish(Answer::Unchanged);
     }
@@ -95,7 +95,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         // Nothing is written, because a run that is written as starting is launched.
         State::Starting => {
             draft.emit(Effect::Adopt { run: Arc::clone(run) });
-            draft.emit(Effect::Wake { run: run.id, at: Some(now.plus(LAUNCH_WITHIN)) });
+            draft.emit(Effect::Wake { run: run.id, at: now.plus(LAUNCH_WITHIN).into() });
             return draft.finish(Answer::Unchanged);
         }
         State::Running if run.ending.is_none() => {
@@ -144,5 +144,5 @@ fn unchanged(run: Option<&Run>) -> Done {
 }
 
 fn look_again(run: RunId, at: Option<Instant>) -> Done {
-    Done { effects: vec![Effect::Wake { run, at }], answer: Answer::Unchanged, ..Done::default() }
+    Done { effects: vec![Effect::Wake { run, at: at.into() }], answer: Answer::Unchanged, ..Done::default() }
 }

@@ -56,10 +56,10 @@ pub(crate) fn scheduled(report: &mut Report, stores: Stores<'_>, least: f64) {
 
 async fn watch(report: &mut Report, rig: &Rig, how: &str, least: f64) {
     rig.clock.sleep(WARM_UP).await;
-    let before = (rig.node.reading(), rig.commits().await, written(), rig.clock.uptime());
+    let before = (rig.node.counters(), rig.commits().await, written(), rig.clock.uptime());
     let busy_before = busy();
     rig.clock.sleep(FOR).await;
-    let after = (rig.node.reading(), rig.commits().await, written(), rig.clock.uptime());
+    let after = (rig.node.counters(), rig.commits().await, written(), rig.clock.uptime());
     let busy_after = busy();
     let runs = number(after.0.finished - before.0.finished);
     let per_run = |count: u64| number(count) / runs.max(1.0);

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use cronhold_cli::{Failure, ForeignJob, NamedStore, Served, Stores};
 use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clerk, Clock, Entropy, Handle};
+use cronhold_engine::{Clock, CommandExecutor, Entropy, Handle};
 use cronhold_schedule::{Instant, Zone};
 use cronhold_server::{App, Door, Feed, Listen, Server};
 use cronhold_store::{Fault, Query, Store, has_foreign_nodes};
@@ -146,7 +146,7 @@ impl AtStore {
         let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
         let ZoneRules { zones, version, .. } = &self.zone_rules;
         let world = World::new(Arc::clone(zones), Arc::clone(version), greeting.zone);
-        let (clerk, handle) = Clerk::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
+        let (clerk, handle) = CommandExecutor::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
         let (door, token) = Door::private(entropy);
         let feed = Arc::new(Feed::default());
         let app = App {

@@ -167,7 +167,9 @@ pub(super) fn of_news(news: &News<'_>) -> Option<(Weight, String)> {
         News::Replaced => {
             (Weight::Trouble, "another daemon has started with the identity of this node, which stops".to_owned())
         }
-        News::Dropped(what) => (Weight::Detail, format!("dropped: {what}")),
+        News::RecordUnreadable { key: Some(key), reason } => (Weight::Trouble, format!("cannot read {key}: {reason}")),
+        News::RecordUnreadable { key: None, reason } => (Weight::Trouble, format!("cannot read a record: {reason}")),
+        News::CommandDropped { command, reason } => (Weight::Detail, format!("dropped: {command:?}: {reason}")),
     })
 }
 

@@ -131,7 +131,7 @@ fn tells_what_is_worth_telling() {
     feed.tell(&News::StoreAway(&Fault::Away("gone".to_owned())));
     feed.tell(&News::StoreBack);
     feed.tell(&News::ClockStep { forward: true, by: Span::from_secs(60) });
-    feed.tell(&News::Dropped("nobody waits"));
+    feed.tell(&News::RecordUnreadable { key: None, reason: "not a record" });
     let Some(Read::Events(events)) = now(&mut reader) else { panic!("there are events") };
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
     assert_eq!(

@@ -46,7 +46,7 @@ pub(crate) async fn metrics(
     Extension(counted): Extension<Arc<Counted>>,
 ) -> Result<Response, Denied> {
     let (counts, store) = (counted.now(&app).await?, app.store.health().await);
-    let reading = app.node.reading();
+    let reading = app.node.counters();
     let mistakes = app.files.mistakes().len() as u64;
     let mut text = String::new();
     let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
@@ -64,6 +64,7 @@ pub(crate) async fn metrics(
     tell("claims_late_total", "counter", "Occurrences claimed more than a second after they were due.", reading.late);
     tell("claim_lateness_max_milliseconds", "gauge", "How late the latest of them was.", reading.latest_ms);
     tell("store_faults_total", "counter", "Commands that the store failed.", reading.faults);
+    tell("records_unreadable_total", "counter", "Attempts to read a record that cannot be read.", reading.unreadable);
     tell("repairs_total", "counter", "Obligations that the watchdog repaired.", reading.repaired);
     tell("clock_steps_total", "counter", "Steps of the clock.", reading.clock_steps);
     tell("store_up", "gauge", "Whether the store has no trouble.", store.trouble.is_none().into());

@@ -1,5 +1,5 @@
-//! The turn against a store that loses answers, is changed by others in between, and refuses: what was decided happens
-//! once, on what is really there.
+//! The turn on a store that loses answers, is changed by other writers in between, and refuses commits: each command takes
+//! effect once, on the current records.
 
 mod moody;
 
@@ -14,17 +14,17 @@ use cronhold_core::job::{Job, Lock, Overlap, Program};
 use cronhold_core::record::{Actor, Key, Owner, Record, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
-use cronhold_store::{Asked, Desk, Fault, MemoryStore, Outcome, Store};
+use cronhold_store::{CommandOutcome, Fault, MemoryStore, StampedCommand, Store, WriterSession};
 
 use crate::moody::{Mood, Moody};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 
-/// Everything here answers at once.
+/// Polls a future that has to be ready at once.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => panic!("the store in memory answers at once"),
+        Poll::Pending => panic!("the memory store answers at once"),
     }
 }
 
@@ -36,50 +36,51 @@ fn memory() -> MemoryStore {
     MemoryStore::new(Arc::new(|| START))
 }
 
-fn desk(store: impl Store + 'static) -> Desk {
-    now(Desk::new(Arc::new(store), 1_000)).expect("a desk")
+fn session(store: impl Store + 'static) -> WriterSession {
+    now(WriterSession::new(Arc::new(store), 1_000)).expect("a session")
 }
 
-fn asked(command: Command) -> Asked {
+fn stamped(command: Command) -> StampedCommand {
     let owner = Owner { node: NodeId::from_bits(7), incarnation: 1 };
-    Asked { stamp: Stamp { at: START, actor: Actor::Operator("anna".to_owned()), owner }, command }
+    StampedCommand { stamp: Stamp { at: START, actor: Actor::Operator("anna".to_owned()), owner }, command }
 }
 
 fn id(name: &str) -> JobId {
     JobId::parse(name).expect(name)
 }
 
-fn put(name: &str, change: impl FnOnce(&mut Job)) -> Asked {
+fn put(name: &str, change: impl FnOnce(&mut Job)) -> StampedCommand {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     change(&mut job);
     let (id, job, uid) = (id(name), Arc::new(job), JobUid::from_bits(1));
-    asked(Command::PutJob { id, job, source: Source::Api, uid, provided: Provided::Any })
+    stamped(Command::PutJob { id, job, source: Source::Api, uid, provided: Provided::Any })
 }
 
 fn run_id(number: u8) -> RunId {
     RunId::from_random(START, [number; 10])
 }
 
-fn run(name: &str, number: u8) -> Asked {
-    asked(Command::Run { job: id(name), args: BTreeMap::new(), id: run_id(number), at: None })
+fn run(name: &str, number: u8) -> StampedCommand {
+    stamped(Command::Run { job: id(name), args: BTreeMap::new(), id: run_id(number), at: None })
 }
 
 fn state_of(store: &dyn Store, number: u8) -> Option<State> {
-    let found = now(store.load(&[Key::Run(run_id(number))])).expect("the store is there");
+    let found = now(store.load(&[Key::Run(run_id(number))])).expect("the memory store works");
     match found.into_iter().next().flatten()?.record {
         Record::Run(run) => Some(run.state),
         other => panic!("{other:?}"),
     }
 }
 
-fn numbers(outcomes: &[Outcome]) -> Vec<String> {
-    let text = |outcome: &Outcome| match outcome {
-        Outcome::Done { done, .. } => match &done.answer {
+fn numbers(outcomes: &[CommandOutcome]) -> Vec<String> {
+    let text = |outcome: &CommandOutcome| match outcome {
+        CommandOutcome::Done { done, .. } => match &done.answer {
             Answer::Run { number, .. } => format!("#{number}"),
             answer => format!("{answer:?}"),
         },
-        Outcome::Rejected(rejection) => rejection.to_string(),
-        Outcome::Failed(fault) => fault.to_string(),
+        CommandOutcome::Rejected(rejection) => rejection.to_string(),
+        CommandOutcome::Unreadable { key, .. } => format!("unreadable {key}"),
+        CommandOutcome::Failed(fault) => fault.to_string(),
     };
     outcomes.iter().map(text).collect()
 }
@@ -87,49 +88,48 @@ fn numbers(outcomes: &[Outcome]) -> Vec<String> {
 #[test]
 fn commands_of_one_turn_see_each_other() {
     let store = memory();
-    let mut desk = desk(store.clone());
+    let mut session = session(store.clone());
     let world = world();
     let turn = [put("a", |_| {}), run("a", 1), run("a", 2), run("b", 3)];
-    let outcomes = now(desk.turn(&world, &turn));
+    let outcomes = now(session.turn(&world, &turn));
     assert_eq!(numbers(&outcomes), ["Done", "#1", "#2", "there is no job `b`"]);
     // Overlap is `skip`: the second saw that the first had just started.
     assert_eq!((state_of(&store, 1), state_of(&store, 2)), (Some(State::Starting), Some(State::Skipped)));
 }
 
 #[test]
-fn the_next_turn_is_decided_while_one_is_in_the_air() {
+fn next_turn_is_prepared_while_a_commit_is_in_flight() {
     let store = memory();
-    let mut desk = desk(store.clone());
+    let mut session = session(store.clone());
     let world = world();
-    now(desk.turn(&world, &[put("a", |_| {})]));
-    let first = now(desk.prepare(&world, &[&run("a", 1)])).expect("prepared");
-    let first = now(desk.send(first));
-    let second = now(desk.prepare(&world, &[&run("a", 2)])).expect("prepared");
-    assert!(now(desk.land(first)).iter().all(Option::is_some));
-    let second = now(desk.send(second));
-    assert!(now(desk.land(second)).iter().all(Option::is_some));
+    now(session.turn(&world, &[put("a", |_| {})]));
+    let first = now(session.prepare(&world, &[&run("a", 1)])).expect("prepared");
+    let first = now(session.submit(first));
+    let second = now(session.prepare(&world, &[&run("a", 2)])).expect("prepared");
+    assert!(now(session.complete(first)).iter().all(Option::is_some));
+    let second = now(session.submit(second));
+    assert!(now(session.complete(second)).iter().all(Option::is_some));
     assert_eq!((state_of(&store, 1), state_of(&store, 2)), (Some(State::Starting), Some(State::Skipped)));
 }
 
-/// A lock that is freed in a turn, or in the one that is in the air, is free for what is decided after it.
 #[test]
-fn a_lock_that_is_being_freed_is_free() {
+fn lock_released_earlier_in_a_turn_or_in_flight_can_be_taken() {
     for is_pipelined in [false, true] {
         let store = memory();
-        let mut desk = desk(store.clone());
+        let mut session = session(store.clone());
         let world = world();
         let with_lock = |job: &mut Job| job.lock = Lock::Named("l".to_owned());
-        now(desk.turn(&world, &[put("a", with_lock), put("b", with_lock), run("a", 1)]));
-        let ended = asked(Command::Report { run: run_id(1), report: Report::Ended(Verdict::SUCCESS) });
+        now(session.turn(&world, &[put("a", with_lock), put("b", with_lock), run("a", 1)]));
+        let ended = stamped(Command::Report { run: run_id(1), report: Report::Ended(Verdict::SUCCESS) });
         if is_pipelined {
-            let first = now(desk.prepare(&world, &[&ended])).expect("prepared");
-            let first = now(desk.send(first));
-            let second = now(desk.prepare(&world, &[&run("b", 2)])).expect("prepared");
-            now(desk.land(first));
-            let second = now(desk.send(second));
-            now(desk.land(second));
+            let first = now(session.prepare(&world, &[&ended])).expect("prepared");
+            let first = now(session.submit(first));
+            let second = now(session.prepare(&world, &[&run("b", 2)])).expect("prepared");
+            now(session.complete(first));
+            let second = now(session.submit(second));
+            now(session.complete(second));
         } else {
-            now(desk.turn(&world, &[ended, run("b", 2)]));
+            now(session.turn(&world, &[ended, run("b", 2)]));
         }
         let states = (state_of(&store, 1), state_of(&store, 2));
         assert_eq!(states, (Some(State::Success), Some(State::Starting)), "pipelined: {is_pipelined}");
@@ -137,95 +137,96 @@ fn a_lock_that_is_being_freed_is_free() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_fails_only_who_needs_it() {
+fn unreadable_record_fails_only_the_commands_that_need_it() {
     let store = memory();
     let moody = Moody::new(store.clone());
-    now(desk(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
+    now(session(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
     moody.set(Mood::HasBadJob);
-    let outcomes = now(desk(moody).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
-    let broken = "the store is broken: a row that is no job";
-    assert_eq!(numbers(&outcomes), [broken, "#1", broken]);
+    let outcomes = now(session(moody).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
+    let unreadable = format!("unreadable {}", Key::Job(id("bad")));
+    assert_eq!(numbers(&outcomes), [&unreadable, "#1", &unreadable]);
     assert_eq!(state_of(&store, 2), Some(State::Starting));
 }
 
 #[test]
-fn what_builds_on_a_unit_that_failed_fails_too() {
+fn unit_on_top_of_a_failed_unit_is_decided_again() {
     let store = memory();
     let moody = Moody::new(store.clone());
-    let mut desk = desk(moody.clone());
+    let mut session = session(moody.clone());
     let world = world();
-    now(desk.turn(&world, &[put("a", |_| {})]));
+    now(session.turn(&world, &[put("a", |_| {})]));
     moody.set(Mood::Refuses);
-    let first = now(desk.prepare(&world, &[&run("a", 1)])).expect("prepared");
-    let first = now(desk.send(first));
-    let second = now(desk.prepare(&world, &[&run("a", 2)])).expect("prepared");
-    assert!(matches!(now(desk.land(first))[..], [Some(Outcome::Failed(Fault::ReadOnly(_)))]));
+    let first = now(session.prepare(&world, &[&run("a", 1)])).expect("prepared");
+    let first = now(session.submit(first));
+    let second = now(session.prepare(&world, &[&run("a", 2)])).expect("prepared");
+    assert!(matches!(now(session.complete(first))[..], [Some(CommandOutcome::Failed(Fault::ReadOnly(_)))]));
     moody.set(Mood::Calm);
-    let second = now(desk.send(second));
-    assert_eq!(now(desk.land(second)), [None], "it has to be decided again");
-    now(desk.turn(&world, &[run("a", 2)]));
+    let second = now(session.submit(second));
+    assert_eq!(now(session.complete(second)), [None], "it has to be decided again");
+    now(session.turn(&world, &[run("a", 2)]));
     assert_eq!((state_of(&store, 1), state_of(&store, 2)), (None, Some(State::Starting)));
 }
 
 #[test]
-fn a_decision_is_made_again_when_someone_was_faster() {
+fn command_that_loses_a_conflict_is_decided_again() {
     let store = memory();
     let world = world();
-    let (mut one, mut other) = (desk(store.clone()), desk(store.clone()));
+    let (mut one, mut other) = (session(store.clone()), session(store.clone()));
     now(one.turn(&world, &[put("a", |_| {})]));
     now(other.turn(&world, &[run("a", 1)]));
-    // `one` still remembers that nothing runs.
+    // The cache of `one` still says that nothing runs.
     let outcomes = now(one.turn(&world, &[run("a", 2)]));
     assert_eq!(numbers(&outcomes), ["#2"]);
     assert_eq!(state_of(&store, 2), Some(State::Skipped));
-    // A refusal must not rest on what is only remembered either.
-    now(other.turn(&world, &[asked(Command::RemoveJob { id: id("a"), source: Source::Api, provided: Provided::Any })]));
+    // A rejection must not be based on cached records either.
+    now(other
+        .turn(&world, &[stamped(Command::RemoveJob { id: id("a"), source: Source::Api, provided: Provided::Any })]));
     let outcomes = now(one.turn(&world, &[run("a", 3)]));
-    assert_eq!(outcomes, [Outcome::Rejected(Rejection::NoJob(id("a")))]);
+    assert_eq!(outcomes, [CommandOutcome::Rejected(Rejection::NoJob(id("a")))]);
 }
 
 #[test]
 fn a_lost_answer_is_found_again() {
     let store = memory();
     let moody = Moody::new(store.clone());
-    let mut desk = desk(moody.clone());
+    let mut session = session(moody.clone());
     let world = world();
     let lock = |job: &mut Job| job.lock = Lock::Job;
-    now(desk.turn(&world, &[put("a", lock)]));
+    now(session.turn(&world, &[put("a", lock)]));
     for (number, mood) in [(1, Mood::DoesAndForgets), (2, Mood::ForgetsAndDoesNot)] {
         moody.set(mood);
-        let outcomes = now(desk.turn(&world, &[run("a", number)]));
-        let [Outcome::Done { fences, .. }] = &outcomes[..] else { panic!("{mood:?}: {outcomes:?}") };
+        let outcomes = now(session.turn(&world, &[run("a", number)]));
+        let [CommandOutcome::Done { fences, .. }] = &outcomes[..] else { panic!("{mood:?}: {outcomes:?}") };
         assert_eq!(fences.len(), 1, "{mood:?}: the fence of the lock is known");
         assert_eq!(state_of(&store, number), Some(State::Starting), "{mood:?}");
         let report = Command::Report { run: run_id(number), report: Report::Ended(Verdict::SUCCESS) };
-        now(desk.turn(&world, &[asked(report)]));
+        now(session.turn(&world, &[stamped(report)]));
     }
     moody.set(Mood::NeverAnswers);
-    let outcomes = now(desk.turn(&world, &[run("a", 3)]));
-    assert!(matches!(outcomes[..], [Outcome::Failed(Fault::Unknown(_))]), "{outcomes:?}");
+    let outcomes = now(session.turn(&world, &[run("a", 3)]));
+    assert!(matches!(outcomes[..], [CommandOutcome::Failed(Fault::Unknown(_))]), "{outcomes:?}");
 }
 
 #[test]
 fn a_store_that_cannot_be_read_fails_every_command() {
     let moody = Moody::new(memory());
-    let mut desk = desk(moody.clone());
+    let mut session = session(moody.clone());
     moody.set(Mood::Away);
-    let outcomes = now(desk.turn(&world(), &[put("a", |_| {}), run("a", 1)]));
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Failed(Fault::Away(_)))), "{outcomes:?}");
+    let outcomes = now(session.turn(&world(), &[put("a", |_| {}), run("a", 1)]));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Failed(Fault::Away(_)))), "{outcomes:?}");
 }
 
 #[test]
-fn one_desk_forgets_what_it_cannot_hold() {
+fn session_with_a_small_cache_decides_correctly() {
     let store = memory();
-    let mut desk = now(Desk::new(Arc::new(store.clone()), 4)).expect("a desk");
+    let mut session = now(WriterSession::new(Arc::new(store.clone()), 4)).expect("a session");
     let world = world();
     let allow = |job: &mut Job| job.overlap = Overlap::Allow;
     for name in ["a", "b", "c", "d", "e"] {
-        now(desk.turn(&world, &[put(name, allow)]));
+        now(session.turn(&world, &[put(name, allow)]));
     }
     for (number, name) in (1..).zip(["a", "b", "c", "d", "e", "a", "c"]) {
-        now(desk.turn(&world, &[run(name, number)]));
+        now(session.turn(&world, &[run(name, number)]));
         assert_eq!(state_of(&store, number), Some(State::Starting));
     }
 }

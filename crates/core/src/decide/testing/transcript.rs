@@ -6,6 +6,7 @@ use super::START;
 use crate::decision::{Answer, Change, Done, Effect};
 use crate::policy::catch_up::Stretch;
 use crate::record::{Backlog, Cursor, Key, Pauses, Record, Run};
+use crate::when::When;
 
 /// A time as hours since the start of the script, with no more digits than it needs.
 pub(super) fn time(at: Instant) -> String {
@@ -121,10 +122,10 @@ fn effect_text(effect: &Effect, before: impl Fn(&Key) -> Option<Record>) -> Stri
         Some(Record::Run(run)) => format!("#{}", run.number.0),
         _ => run.to_string(),
     };
-    let then = |at: &Option<Instant>| match at {
-        Some(at) if *at < START => "now".to_owned(),
-        Some(at) => time(*at),
-        None => "never".to_owned(),
+    let then = |at: &When| match at {
+        When::Now => "now".to_owned(),
+        When::At(at) => time(*at),
+        When::Never => "never".to_owned(),
     };
     match effect {
         Effect::Plan { next: Some((next, due)), .. } if next == due => format!("(plan {})", time(*next)),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use cronhold_core::command::Provided;
-use cronhold_core::decision::Answer;
+use cronhold_core::decision::{Answer, Rejection};
 use cronhold_core::job::{Job, Nodes, Overlap, Program};
 use cronhold_core::record::{JobState, Key, Node, Record, Run, Source};
 use cronhold_core::signal::Signal;
@@ -17,10 +17,10 @@ use cronhold_store::{MemoryStore, Pending, Wrapper};
 use super::*;
 use crate::race::race;
 
-/// What the store's clock says; the one on the wall says something else.
+/// The store's time. The system clock differs.
 const STORE_TIME: Instant = Instant::from_secs(1_800_000_000);
-/// A test that was looked at so often waits for something that never comes.
-const LOOKS_MAX: usize = 1_000;
+/// A test that was polled this often is stuck.
+const POLLS_MAX: usize = 1_000;
 
 #[derive(Debug)]
 struct WrongClock;
@@ -48,7 +48,7 @@ impl Entropy for Count {
     }
 }
 
-/// A store that nobody can reach for a while.
+/// A store that can be unreachable.
 #[derive(Debug)]
 struct Remote {
     store: MemoryStore,
@@ -62,7 +62,7 @@ impl Wrapper for Remote {
 
     fn enroll(&self) -> Pending<'_, Result<cronhold_store::Writer, Fault>> {
         match self.is_away.load(Ordering::Relaxed) {
-            true => Box::pin(async { Err(Fault::Away("nobody answers".to_owned())) }),
+            true => Box::pin(async { Err(Fault::Away("no answer".to_owned())) }),
             false => self.store.enroll(),
         }
     }
@@ -72,17 +72,17 @@ fn world() -> World {
     World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
 }
 
-fn with_clerk(store: Arc<dyn Store>, test: impl AsyncFnOnce(&Handle)) {
-    let (clerk, handle) = Clerk::new(store, Arc::new(WrongClock), Arc::new(Count::default()), world());
+fn with_executor(store: Arc<dyn Store>, test: impl AsyncFnOnce(&Handle)) {
+    let (executor, handle) = CommandExecutor::new(store, Arc::new(WrongClock), Arc::new(Count::default()), world());
     let asking = async {
         test(&handle).await;
         handle.stop().await;
         std::future::pending::<()>().await;
     };
-    let mut both = pin!(race(clerk.run(), asking));
+    let mut both = pin!(race(executor.run(), asking));
     let mut context = Context::from_waker(Waker::noop());
-    let is_over = (0..LOOKS_MAX).any(|_| matches!(both.as_mut().poll(&mut context), Poll::Ready(_)));
-    assert!(is_over, "a clerk that is asked to stop stops");
+    let is_over = (0..POLLS_MAX).any(|_| matches!(both.as_mut().poll(&mut context), Poll::Ready(_)));
+    assert!(is_over, "the executor stops");
 }
 
 fn memory() -> MemoryStore {
@@ -119,10 +119,10 @@ async fn stored_run(store: &MemoryStore, id: RunId) -> Arc<Run> {
 }
 
 #[test]
-fn what_it_makes_is_started_by_a_node() {
+fn run_created_without_a_node_is_started_by_a_node() {
     let store = memory();
     let others = store.clone();
-    with_clerk(Arc::new(store), async |handle| {
+    with_executor(Arc::new(store), async |handle| {
         assert_eq!(handle.ask(anna(), put(job())).await, Ok(Answer::Done));
         let id = RunId::from_key(STORE_TIME, "one");
         assert!(matches!(handle.ask(anna(), run(id)).await, Ok(Answer::Run { .. })));
@@ -131,13 +131,13 @@ fn what_it_makes_is_started_by_a_node() {
         let found = others.load(&[Key::JobState(job_id())]).await.expect("the store works");
         let queue = |state: &JobState| state.queue.iter().map(|queued| queued.run).collect::<Vec<_>>();
         let Some(Record::JobState(state)) = found[0].as_ref().map(|stored| &stored.record) else { panic!("{found:?}") };
-        assert_eq!(queue(state), [id], "so that whoever hears of it starts it");
+        assert_eq!(queue(state), [id], "a node that is notified starts it");
 
-        let mut desk = Desk::new(Arc::new(others.clone()), 10).await.expect("the store works");
-        let owner = Owner { node: NodeId::from_bits(5), incarnation: desk.writer() };
+        let mut session = WriterSession::new(Arc::new(others.clone()), 10).await.expect("the store works");
+        let owner = Owner { node: NodeId::from_bits(5), incarnation: session.writer() };
         let stamp = Stamp { at: STORE_TIME, actor: Actor::Queue, owner };
-        let woken = desk.turn(&world(), &[Asked { stamp, command: Command::Wake { run: id } }]).await;
-        assert!(matches!(woken[0], Outcome::Done { .. }), "{woken:?}");
+        let woken = session.turn(&world(), &[StampedCommand { stamp, command: Command::Wake { run: id } }]).await;
+        assert!(matches!(woken[0], CommandOutcome::Done { .. }), "{woken:?}");
         let started = stored_run(&others, id).await;
         assert_eq!((started.state, started.owner), (State::Starting, Some(owner)));
         assert_eq!(handle.ask(anna(), Command::Stop { run: id }).await, Ok(Answer::Done));
@@ -146,8 +146,8 @@ fn what_it_makes_is_started_by_a_node() {
 }
 
 #[test]
-fn starts_nothing_itself() {
-    with_clerk(Arc::new(memory()), async |handle| {
+fn starting_a_run_is_rejected_without_a_node() {
+    with_executor(Arc::new(memory()), async |handle| {
         let id = RunId::from_key(STORE_TIME, "one");
         handle.ask(anna(), put(job())).await.expect("a job");
         handle.ask(anna(), run(id)).await.expect("a run");
@@ -160,50 +160,51 @@ fn starts_nothing_itself() {
 }
 
 #[test]
-fn knows_who_is_there() {
+fn only_live_nodes_are_considered() {
     let store = memory();
     let others = store.clone();
     let node = Node::new(NodeId::from_bits(5), "five", 1, STORE_TIME);
     let there = Node { gone: STORE_TIME.plus(Span::from_secs(6)), ..node.clone() };
     let gone = Node { id: NodeId::from_bits(6), ..node };
-    let (mut clerk, _) = Clerk::new(Arc::new(store), Arc::new(WrongClock), Arc::new(Count::default()), world());
+    let (mut executor, _) =
+        CommandExecutor::new(Arc::new(store), Arc::new(WrongClock), Arc::new(Count::default()), world());
     let mut looking = pin!(async {
         others.beat(&there, &[]).await.expect("the store works");
         others.beat(&gone, &[]).await.expect("the store works");
-        clerk.prepare().await.expect("the store works");
-        clerk.world.nodes.iter().map(|node| node.id.bits()).collect::<Vec<_>>()
+        executor.prepare().await.expect("the store works");
+        executor.world.nodes.iter().map(|node| node.id.bits()).collect::<Vec<_>>()
     });
     assert_eq!(looking.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(vec![5]));
 }
 
 #[test]
-fn tells_of_a_store_that_is_away_and_asks_it_again() {
+fn unreachable_store_fails_a_request_and_the_next_one_retries() {
     let is_away = Arc::new(AtomicBool::new(true));
     let remote = Remote { store: memory(), is_away: Arc::clone(&is_away) };
-    with_clerk(Arc::new(remote), async |handle| {
+    with_executor(Arc::new(remote), async |handle| {
         let failed = handle.ask(anna(), put(job())).await;
-        assert_eq!(failed, Err(Refused::Failed(Fault::Away("nobody answers".to_owned()))));
+        assert_eq!(failed, Err(Refused::Failed(Fault::Away("no answer".to_owned()))));
         is_away.store(false, Ordering::Relaxed);
         assert_eq!(handle.ask(anna(), put(job())).await, Ok(Answer::Done));
     });
 }
 
-/// A signal that is not stored reaches only the node that was asked. A clerk has no programs.
+/// A kill is stored and reaches every node. Other signals are sent only by the node that has the program.
 #[test]
-fn kills_and_sends_no_other_signal() {
+fn run_can_be_killed_but_not_signalled_without_a_node() {
     let store = memory();
     let others = store.clone();
-    with_clerk(Arc::new(store), async |handle| {
+    with_executor(Arc::new(store), async |handle| {
         let id = RunId::from_key(STORE_TIME, "one");
         handle.ask(anna(), put(job())).await.expect("a job");
         handle.ask(anna(), run(id)).await.expect("a run");
-        let mut desk = Desk::new(Arc::new(others.clone()), 10).await.expect("the store works");
-        let owner = Owner { node: NodeId::from_bits(5), incarnation: desk.writer() };
+        let mut session = WriterSession::new(Arc::new(others.clone()), 10).await.expect("the store works");
+        let owner = Owner { node: NodeId::from_bits(5), incarnation: session.writer() };
         for command in
             [Command::Wake { run: id }, Command::Report { run: id, report: cronhold_core::command::Report::Launched }]
         {
             let stamp = Stamp { at: STORE_TIME, actor: Actor::Queue, owner };
-            desk.turn(&world(), &[Asked { stamp, command }]).await;
+            session.turn(&world(), &[StampedCommand { stamp, command }]).await;
         }
         let signal = |name| Command::Signal { run: id, signal: Signal::parse(name).expect("a signal") };
         let refused = Err(Refused::Rejected(Rejection::RunsElsewhere(owner.node)));

@@ -1,5 +1,5 @@
-//! Occurrences whose time came while their job, or everything, was paused. They are kept by job, so that the end of one
-//! pause looks at that job alone, however many others rest.
+//! Occurrences whose time came while their job, or all jobs, were paused. They are ordered by job, so that resuming one
+//! job touches only its own occurrences.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use cronhold_core::JobId;
 use cronhold_core::record::ScheduleId;
 use cronhold_schedule::Instant;
 
-/// What rests, by job and schedule.
+/// The nominal times of paused occurrences, by job and schedule.
 #[derive(Debug, Default)]
-pub(crate) struct Resting(BTreeMap<JobId, BTreeMap<ScheduleId, Instant>>);
+pub(crate) struct PausedOccurrences(BTreeMap<JobId, BTreeMap<ScheduleId, Instant>>);
 
-impl Resting {
-    /// An occurrence rests.
+impl PausedOccurrences {
+    /// Adds an occurrence. It replaces the one of the same schedule.
     pub(crate) fn put(&mut self, job: JobId, schedule: ScheduleId, nominal: Instant) {
         self.0.entry(job).or_default().insert(schedule, nominal);
     }
 
-    /// Nothing of a schedule rests any more.
+    /// Removes the occurrence of a schedule.
     pub(crate) fn remove(&mut self, job: &JobId, schedule: &ScheduleId) {
         let Some(of_job) = self.0.get_mut(job) else { return };
         of_job.remove(schedule);
@@ -26,17 +26,17 @@ impl Resting {
         }
     }
 
-    /// Whether something of a job rests.
+    /// Whether a job has a paused occurrence.
     pub(crate) fn has(&self, job: &JobId) -> bool {
         self.0.contains_key(job)
     }
 
-    /// Whether an occurrence of a schedule rests.
+    /// Whether a schedule has a paused occurrence.
     pub(crate) fn has_schedule(&self, job: &JobId, schedule: &ScheduleId) -> bool {
         self.0.get(job).is_some_and(|of_job| of_job.contains_key(schedule))
     }
 
-    /// Takes out what rests of a job, or everything.
+    /// Takes out the occurrences of a job, or of all jobs.
     pub(crate) fn take(&mut self, job: Option<&JobId>) -> Vec<(JobId, ScheduleId, Instant)> {
         let taken = match job {
             Some(job) => self.0.remove_entry(job).into_iter().collect(),
@@ -54,22 +54,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_pause_takes_what_it_held_back() {
+    fn resuming_a_job_takes_only_its_own_occurrences() {
         let job = |name: &str| JobId::parse(name).expect(name);
         let schedule = |name: &str| ScheduleId::parse(name).expect(name);
-        let mut resting = Resting::default();
+        let mut paused = PausedOccurrences::default();
         for (name, id) in [("a", "s"), ("a", "t"), ("b", "s"), ("c", "s")] {
-            resting.put(job(name), schedule(id), Instant::EPOCH);
+            paused.put(job(name), schedule(id), Instant::EPOCH);
         }
-        resting.remove(&job("a"), &schedule("t"));
-        resting.remove(&job("c"), &schedule("s"));
-        assert!(resting.has_schedule(&job("a"), &schedule("s")) && !resting.has_schedule(&job("a"), &schedule("t")));
-        assert!(resting.has(&job("b")) && !resting.has(&job("c")));
+        paused.remove(&job("a"), &schedule("t"));
+        paused.remove(&job("c"), &schedule("s"));
+        assert!(paused.has_schedule(&job("a"), &schedule("s")) && !paused.has_schedule(&job("a"), &schedule("t")));
+        assert!(paused.has(&job("b")) && !paused.has(&job("c")));
         let names = |taken: Vec<(JobId, ScheduleId, Instant)>| -> Vec<String> {
             taken.into_iter().map(|(job, schedule, _)| format!("{job} {}", schedule.as_str())).collect()
         };
-        assert_eq!(names(resting.take(Some(&job("a")))), ["a s"]);
-        assert_eq!(names(resting.take(Some(&job("a")))), Vec::<String>::new());
-        assert_eq!(names(resting.take(None)), ["b s"]);
+        assert_eq!(names(paused.take(Some(&job("a")))), ["a s"]);
+        assert_eq!(names(paused.take(Some(&job("a")))), Vec::<String>::new());
+        assert_eq!(names(paused.take(None)), ["b s"]);
     }
 }

@@ -1,0 +1,228 @@
+//! Everything that a node intends to do later: its plan, occurrences of paused jobs, schedules that fire when a node
+//! starts, and runs that wait for locks. The agenda follows the stored records; it decides nothing itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cronhold_core::command::Command;
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, LockName, Record, Run, ScheduleId};
+use cronhold_core::{JobId, RunId, State, When};
+use cronhold_schedule::{Instant, Span};
+
+use crate::paused_occurrences::PausedOccurrences;
+use crate::plan::{DueItem, Plan, PlanItem};
+
+/// Everything that a node intends to do later.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    plan: Plan,
+    /// Occurrences whose time came while their job was paused.
+    paused: PausedOccurrences,
+    /// Schedules that have an occurrence at each start of a node.
+    start_schedules: BTreeSet<(JobId, ScheduleId)>,
+    /// Whether the node still has to claim those occurrences.
+    is_start_due: bool,
+    /// Runs that wait for locks.
+    lock_waiters: BTreeMap<LockName, BTreeSet<RunId>>,
+    /// Items that the watchdog has planned, so that their runs record it as the actor.
+    repairs: BTreeSet<PlanItem>,
+    catch_up: CatchUpBudget,
+}
+
+/// How many runs of backlogs have started in the current second.
+#[derive(Debug, Default)]
+struct CatchUpBudget {
+    second: u64,
+    used: u32,
+}
+
+impl Agenda {
+    /// Plans an item, and replaces its earlier time. `Never` removes it.
+    pub(crate) fn put(&mut self, item: PlanItem, at: impl Into<When>) {
+        self.plan.put(item, at);
+    }
+
+    /// Plans an item for a time at the latest.
+    pub(crate) fn put_by(&mut self, item: PlanItem, at: impl Into<When>) {
+        self.plan.put_by(item, at);
+    }
+
+    /// Plans the claim of the next occurrence of a schedule, given its nominal time and the time to claim it at.
+    pub(crate) fn put_next(&mut self, job: JobId, schedule: ScheduleId, next: Option<(Instant, Instant)>) {
+        self.paused.remove(&job, &schedule);
+        match next {
+            Some((nominal, at)) => self.plan.put_occurrence(job, schedule, at, nominal),
+            None => self.plan.remove(&PlanItem::Fire(job, schedule)),
+        }
+    }
+
+    /// Keeps an occurrence back until the pause of its job ends.
+    pub(crate) fn pause(&mut self, job: JobId, schedule: ScheduleId, nominal: Instant) {
+        self.plan.remove(&PlanItem::Fire(job.clone(), schedule.clone()));
+        self.paused.put(job, schedule, nominal);
+    }
+
+    /// Plans the paused occurrences of a job, or of all jobs, for now. A claim of a job that is still paused puts its
+    /// occurrence back.
+    pub(crate) fn resume(&mut self, job: Option<&JobId>, now: Instant) {
+        for (job, schedule, nominal) in self.paused.take(job) {
+            self.plan.put_occurrence(job, schedule, now, nominal);
+        }
+    }
+
+    /// Whether an occurrence of a job is paused.
+    pub(crate) fn has_paused(&self, job: &JobId) -> bool {
+        self.paused.has(job)
+    }
+
+    /// Whether an occurrence of a schedule is paused.
+    pub(crate) fn is_paused(&self, job: &JobId, schedule: &ScheduleId) -> bool {
+        self.paused.has_schedule(job, schedule)
+    }
+
+    /// Plans the check of every planned run for a time at the latest.
+    pub(crate) fn wake_all(&mut self, at: Instant) {
+        self.plan.wake_all(at);
+    }
+
+    /// Wakes the first run that waits for a lock.
+    pub(crate) fn wake_lock_waiter(&mut self, lock: &LockName) {
+        if let Some(run) = self.lock_waiters.get(lock).and_then(BTreeSet::first) {
+            self.plan.put(PlanItem::Wake(*run), When::Now);
+        }
+    }
+
+    /// Requests that schedules which fire at the start of a node fire now.
+    pub(crate) fn request_start(&mut self) {
+        self.is_start_due = true;
+    }
+
+    /// The claims of schedules that fire at the start of a node, once after each request.
+    pub(crate) fn take_start_claims(&mut self, now: Instant) -> Vec<Command> {
+        if !std::mem::take(&mut self.is_start_due) {
+            return Vec::new();
+        }
+        let schedules = self.start_schedules.iter().cloned();
+        schedules.map(|(job, schedule)| Command::Fire { job, schedule, nominal: now, at_start: true }).collect()
+    }
+
+    /// Follows the change of a record.
+    pub(crate) fn record_change(&mut self, change: &Change, now: Instant) {
+        match change {
+            Change::Put(Record::Run(run)) => self.record_run(run),
+            Change::Put(Record::Cursor(cursor)) if cursor.at_start => {
+                self.start_schedules.insert((cursor.job.clone(), cursor.schedule.clone()));
+            }
+            Change::Delete(Key::Cursor(job, schedule)) if !self.start_schedules.is_empty() => {
+                self.start_schedules.remove(&(job.clone(), schedule.clone()));
+            }
+            Change::Put(Record::Pause(pauses)) if !pauses.is_paused() => {
+                self.resume(None, now);
+                self.plan.wake_all(now);
+            }
+            Change::Put(Record::JobState(state)) if !state.pauses.is_paused() => self.resume(Some(&state.job), now),
+            _ => {}
+        }
+    }
+
+    fn record_run(&mut self, run: &Run) {
+        let Some(lock) = &run.lock else { return };
+        if run.state == State::Waiting {
+            self.lock_waiters.entry(lock.clone()).or_default().insert(run.id);
+        } else if let Some(runs) = self.lock_waiters.get_mut(lock) {
+            runs.remove(&run.id);
+            if runs.is_empty() {
+                self.lock_waiters.remove(lock);
+            }
+        }
+    }
+
+    /// Takes out what is due; see [`Plan::take_due`].
+    pub(crate) fn take_due(&mut self, now: Instant, most: usize, most_late: usize) -> Vec<DueItem> {
+        self.plan.take_due(now, most, most_late)
+    }
+
+    /// Takes out claims of an instant; see [`Plan::take_claims`].
+    pub(crate) fn take_claims(&mut self, at: Instant, most: usize) -> Vec<DueItem> {
+        self.plan.take_claims(at, most)
+    }
+
+    /// Puts back an item for a later time. It still counts as due since it first was.
+    pub(crate) fn defer(&mut self, due: DueItem, until: Instant) {
+        self.plan.defer(due, until);
+    }
+
+    /// Puts back an item that counts as due at a new time.
+    pub(crate) fn reschedule(&mut self, due: DueItem, at: impl Into<When>) {
+        self.plan.reschedule(due, at);
+    }
+
+    /// Counts a run of a backlog, if no more than `rate` have started in this second. Otherwise returns how long the
+    /// next second is away.
+    pub(crate) fn take_catch_up(&mut self, uptime: Span, rate: u32) -> Result<(), Span> {
+        if self.catch_up.take(uptime, rate) {
+            return Ok(());
+        }
+        Err(Span::from_micros(1_000_000 - uptime.micros() % 1_000_000))
+    }
+
+    /// Plans what the watchdog found missing. `is_repair` says whether the watchdog is recorded as the actor.
+    pub(crate) fn put_missed(&mut self, item: PlanItem, now: Instant, nominal: Instant, is_repair: bool) {
+        if is_repair {
+            self.repairs.insert(item.clone());
+        }
+        match item {
+            PlanItem::Fire(job, schedule) => self.plan.put_occurrence(job, schedule, now, nominal),
+            item => self.plan.put(item, now),
+        }
+    }
+
+    /// Whether the watchdog has planned an item, which is then taken as done.
+    pub(crate) fn take_repair(&mut self, item: &PlanItem) -> bool {
+        self.repairs.remove(item)
+    }
+
+    /// Forgets which items the watchdog has planned.
+    pub(crate) fn clear_repairs(&mut self) {
+        self.repairs.clear();
+    }
+
+    /// Whether an item is planned.
+    pub(crate) fn has(&self, item: &PlanItem) -> bool {
+        self.plan.at(item).is_some()
+    }
+
+    /// When a planned item was due, and its nominal time if it is a claim.
+    pub(crate) fn due(&self, item: &PlanItem) -> Option<(When, Option<Instant>)> {
+        self.plan.due(item)
+    }
+
+    /// How long it is until the first item is due.
+    pub(crate) fn next_in(&self, now: Instant) -> Option<Span> {
+        match self.plan.first()? {
+            When::Now => Some(Span::ZERO),
+            When::At(at) => Some(at.since(now)),
+            When::Never => None,
+        }
+    }
+
+    /// The time of the first claims, if there are at least `least` of them at that time.
+    pub(crate) fn crowded_instant(&self, least: usize) -> Option<Instant> {
+        self.plan.crowded_instant(least)
+    }
+
+    /// The number of planned items.
+    pub(crate) fn len(&self) -> usize {
+        self.plan.len()
+    }
+}
+
+impl CatchUpBudget {
+    fn take(&mut self, uptime: Span, rate: u32) -> bool {
+        if self.second != uptime.secs() {
+            *self = Self { second: uptime.secs(), used: 0 };
+        }
+        self.used += 1;
+        self.used <= rate.max(1)
+    }
+}

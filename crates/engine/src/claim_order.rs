@@ -1,0 +1,94 @@
+//! Which node acts first on something that several nodes could do. The order only saves work: the commit decides that
+//! nothing happens twice.
+
+use cronhold_core::job::Nodes;
+use cronhold_core::policy::rendezvous::{place, wait};
+use cronhold_core::record::{Key, Record};
+use cronhold_core::{JobId, NodeId, RunId, When, World};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::WriterSession;
+
+use crate::local_programs::LocalPrograms;
+use crate::plan::{DueItem, PlanItem};
+
+/// For repairs, each node in the order waits this many milliseconds longer than the node before it.
+const REPAIR_STEP_MILLIS: u64 = 1_000;
+/// The longest such wait, in steps.
+const REPAIR_STEPS_MAX: u64 = 10;
+
+/// The position of this node among those that could do something. It is a view on what the node knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClaimOrder<'a> {
+    pub(crate) me: NodeId,
+    pub(crate) world: &'a World,
+    pub(crate) session: &'a WriterSession,
+    pub(crate) programs: &'a LocalPrograms,
+}
+
+impl ClaimOrder<'_> {
+    /// Until when this node leaves a due item to the nodes before it; `None` if it acts now.
+    pub(crate) fn deferred_until(&self, due: &DueItem, now: Instant) -> Option<Instant> {
+        let When::At(since) = due.due else { return None };
+        if !self.world.is_shared {
+            return None;
+        }
+        let claim_at = since.plus(wait(self.position(&due.item, due.nominal)));
+        (claim_at > now).then_some(claim_at)
+    }
+
+    /// When this node acts on a run that another node has changed. That node acts first.
+    pub(crate) fn wake_after_change(&self, run: RunId, now: Instant) -> Instant {
+        now.plus(wait(self.position_for_run(run).saturating_add(1)))
+    }
+
+    /// How much longer than the first node this node waits before it repairs something.
+    pub(crate) fn repair_delay(&self, item: &PlanItem, nominal: Instant) -> Span {
+        if !self.world.is_shared {
+            return Span::ZERO;
+        }
+        let position = u64::try_from(self.position(item, Some(nominal))).unwrap_or(u64::MAX);
+        Span::from_millis(position.min(REPAIR_STEPS_MAX) * REPAIR_STEP_MILLIS)
+    }
+
+    fn position(&self, item: &PlanItem, nominal: Option<Instant>) -> usize {
+        let time = nominal.map_or(0, Instant::micros).to_be_bytes();
+        match item {
+            PlanItem::Fire(job, schedule) => self.position_for(Some(job), &[job.as_str(), schedule.as_str()], &time),
+            PlanItem::CatchUp(job, schedule) => {
+                self.position_for(Some(job), &[job.as_str(), schedule.as_str()], b"catch-up")
+            }
+            PlanItem::Wake(run) => self.position_for_run(*run),
+            PlanItem::Watchdog
+            | PlanItem::Reap
+            | PlanItem::ReloadChanges
+            | PlanItem::Prune(_)
+            | PlanItem::ExpireOutputs(_) => 0,
+        }
+    }
+
+    /// This node is the first for a run that has its program here or that only this node may start.
+    fn position_for_run(&self, id: RunId) -> usize {
+        let run = match self.session.cached(&Key::Run(id)) {
+            Some(Record::Run(run)) => Some(run),
+            _ => None,
+        };
+        if self.programs.contains(id) || run.is_some_and(|run| run.target == Some(self.me)) {
+            return 0;
+        }
+        self.position_for(run.map(|run| &run.job), &[], &id.bits().to_be_bytes())
+    }
+
+    fn position_for(&self, job: Option<&JobId>, names: &[&str], what: &[u8]) -> usize {
+        let job = job.and_then(|job| self.session.cached(&Key::Job(job.clone())));
+        let nodes = match job {
+            Some(Record::Job(job)) => job.job.nodes.clone(),
+            _ => Nodes::Any,
+        };
+        if !self.world.is_eligible(&nodes) {
+            return usize::MAX;
+        }
+        let eligible = self.world.nodes.iter().filter(|node| !node.draining && nodes.allow(&node.labels));
+        let parts: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).chain([what]).collect();
+        place(self.me, eligible, &parts)
+    }
+}

@@ -1,0 +1,186 @@
+//! Performs the effects of commits and of stored records: changes the plan, starts and stops programs, and wakes runs that
+//! wait for a lock.
+
+use std::sync::Arc;
+
+use cronhold_core::command::{Command, Report, Stamp};
+use cronhold_core::decide::LAUNCH_WITHIN;
+use cronhold_core::decision::{Change, Done, Effect};
+use cronhold_core::owed::{owed, owed_by};
+use cronhold_core::record::{Actor, Key, LockName, Record, Run};
+use cronhold_core::{RunId, State, When};
+use cronhold_schedule::{Instant, Span};
+
+use super::Node;
+use crate::counters::Counters;
+use crate::plan::PlanItem;
+use crate::ports::{News, Task};
+use crate::store_clock::ERROR_MAX;
+
+/// The old runs of a job are checked this long after they have exceeded what the job retains.
+const PRUNE_AFTER: Span = Span::from_secs(1);
+/// How long a program of an earlier process may take to be found before the limits of its run are checked.
+const ADOPT_WAIT: Span = Span::from_secs(5);
+
+/// The commit that caused effects.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommitInfo<'a> {
+    /// The uptime before which the commit was not sent.
+    pub(super) sent: Span,
+    /// The fences of the locks that it took.
+    pub(super) fences: &'a [(LockName, u64)],
+}
+
+impl Node {
+    /// Follows a commit of this node, and performs what it owes.
+    pub(super) async fn apply_commit(&mut self, stamp: &Stamp, done: Done, commit: CommitInfo<'_>) {
+        if !done.changes.is_empty() {
+            self.context.emit(&News::Committed { stamp, done: &done });
+        }
+        let mut effects = Vec::new();
+        for change in &done.changes {
+            self.record_change(change, stamp.at);
+            effects.extend(owed_by(change, self.context.me));
+        }
+        effects.extend(done.effects);
+        self.membership.heartbeater().record_locks(&done.take, &done.free, &done.changes);
+        self.perform_all(effects, Some(commit), stamp.at).await;
+        for free in done.free {
+            self.agenda.wake_lock_waiter(&free.lock);
+        }
+    }
+
+    /// Follows a stored record, and performs what it owes.
+    pub(super) async fn apply_stored(&mut self, record: &Record, now: Instant) {
+        self.record_change(&Change::Put(record.clone()), now);
+        let effects = owed(record, self.context.me);
+        self.perform_all(effects, None, now).await;
+    }
+
+    /// Follows a record that another node has changed, and performs what it owes. What any node could do is left to that
+    /// node for a moment.
+    pub(super) async fn apply_foreign_change(&mut self, change: &Change, now: Instant) {
+        if let Change::Put(Record::Run(run)) = change
+            && run.state.is_finished()
+            && self.programs.contains(run.id)
+            && run.terms.lease.is_some()
+        {
+            // Another node has declared the run lost while its program is here. A program with a lease must not go on.
+            self.context.ports.outside.perform(Task::Stop { run: run.clone() }).await;
+        }
+        self.record_change(change, now);
+        for effect in owed_by(change, self.context.me) {
+            match effect {
+                Effect::Wake { run, at } if at.is_due(now) && !self.programs.contains(run) => {
+                    let at = self.claim_order().wake_after_change(run, now);
+                    self.agenda.put_by(PlanItem::Wake(run), at);
+                }
+                effect => self.perform(effect, None, now).await,
+            }
+        }
+    }
+
+    /// Keeps what the node knows beside the store up to date with a change.
+    fn record_change(&mut self, change: &Change, now: Instant) {
+        self.agenda.record_change(change, now);
+        match change {
+            Change::Put(Record::Run(run)) if run.state.is_finished() && self.programs.remove(run.id) => {
+                Counters::add(&self.context.counters().finished, 1);
+            }
+            Change::Put(Record::Node(node)) if node.id == self.context.me.node => {
+                self.membership.record_drain(self.context.uptime());
+                self.record_draining(node.draining, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows whether this node drains.
+    pub(super) fn record_draining(&mut self, draining: bool, now: Instant) {
+        if std::mem::replace(&mut self.world.is_draining, draining) != draining {
+            self.context.emit(&News::Draining(draining));
+            if !draining {
+                // Runs that wait for an eligible node may have waited for this one.
+                self.agenda.wake_all(now);
+            }
+        }
+    }
+
+    async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitInfo<'_>>, now: Instant) {
+        // A wake that is due now goes last, so that a later time for the same run does not replace it.
+        let (immediate, other): (Vec<Effect>, Vec<Effect>) =
+            effects.into_iter().partition(|effect| matches!(effect, Effect::Wake { at: When::Now, .. }));
+        for effect in other.into_iter().chain(immediate) {
+            self.perform(effect, commit, now).await;
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect, commit: Option<CommitInfo<'_>>, now: Instant) {
+        match effect {
+            Effect::Plan { job, schedule, next } => self.agenda.put_next(job, schedule, next),
+            Effect::Rest { job, schedule, nominal } => self.agenda.pause(job, schedule, nominal),
+            Effect::CatchUp { job, schedule, at } => self.agenda.put(PlanItem::CatchUp(job, schedule), at),
+            Effect::Wake { run, at } => self.agenda.put(PlanItem::Wake(run), at),
+            Effect::Launch { run } => self.launch(run, commit, now).await,
+            Effect::Adopt { run } => {
+                self.programs.adopt(&run);
+                // The program may have ended before a limit that has passed since, so its report is waited for.
+                if let Some(due) = run.due {
+                    self.agenda.put(PlanItem::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
+                }
+                self.context.ports.outside.perform(Task::Adopt { run }).await;
+            }
+            Effect::Stop { run } => self.context.ports.outside.perform(Task::Stop { run }).await,
+            Effect::Signal { run, signal } => self.context.ports.outside.perform(Task::Signal { run, signal }).await,
+            Effect::Prune { job } => self.agenda.put_by(PlanItem::Prune(job), now.plus(PRUNE_AFTER)),
+        }
+    }
+
+    /// Starts the program of a run, unless that was requested before.
+    async fn launch(&mut self, run: Arc<Run>, commit: Option<CommitInfo<'_>>, now: Instant) {
+        if self.programs.contains(run.id) {
+            return;
+        }
+        let uptime = self.context.uptime();
+        // Without a commit of this process, the commit was sent after the run was decided. The run's log has that time,
+        // with an error of the store's time.
+        let since_decided = run.entered(State::Starting).map_or(Span::ZERO, |at| now.since(at).plus(ERROR_MAX));
+        let sent = commit.map_or_else(|| uptime.minus(since_decided), |commit| commit.sent);
+        let kill_at = self.programs.launch(&run, sent);
+        // If the node was delayed for long, another node may have declared the run lost, so it must not start any more.
+        let has_expired = kill_at.is_some_and(|kill_at| kill_at <= uptime);
+        let launch_by = sent.plus(LAUNCH_WITHIN);
+        if has_expired || launch_by < uptime {
+            let report = Report::NotLaunched("its node was held up for too long".to_owned());
+            self.commands.push_own(Actor::Program, Command::Report { run: run.id, report });
+            return;
+        }
+        let fence = match &run.lock {
+            None => None,
+            Some(lock) => {
+                let fence = self.fence(lock, run.id, commit).await;
+                if fence.is_none() {
+                    // It is unknown whether the run still has its lock, so it is not started. Its due time ends it.
+                    self.programs.remove(run.id);
+                    return;
+                }
+                fence
+            }
+        };
+        Counters::add(&self.context.counters().launched, 1);
+        self.context.ports.outside.perform(Task::Launch { run, fence, launch_by, kill_at }).await;
+    }
+
+    /// The fence of a lock that a run holds. If it is not known from the commit, the store is asked.
+    async fn fence(&self, lock: &LockName, run: RunId, commit: Option<CommitInfo<'_>>) -> Option<u64> {
+        let known = commit.and_then(|commit| commit.fences.iter().find(|(name, _)| name == lock));
+        if let Some((_, fence)) = known {
+            return Some(*fence);
+        }
+        let found = self.context.ports.store.load(&[Key::Lock(lock.clone())]).await.ok()?;
+        match found.into_iter().flatten().next()?.record {
+            Record::Lock(held) if held.holder == run => Some(held.fence),
+            _ => None,
+        }
+    }
+}

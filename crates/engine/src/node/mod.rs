@@ -1,0 +1,399 @@
+//! A node: its start, and the loop that builds batches of commands, takes turns on the store, and performs the effects.
+//!
+//! The node is a few parts with private state, each in a file of its own: [`Agenda`] is what it will do, [`LocalPrograms`]
+//! and [`Membership`] what it runs and who else is alive, [`PendingCommands`] and [`PendingHints`] what waits to be
+//! handled, [`StoreHealth`] and [`NodeClock`] whether it may act. The files below this one connect these parts.
+
+mod batch;
+mod effects;
+mod heartbeats;
+mod outcomes;
+mod prepared_claims;
+mod recovery;
+mod reload;
+mod watchdog;
+
+use std::sync::Arc;
+
+use cronhold_core::command::Command;
+use cronhold_core::record::{Actor, Key, Node as NodeRecord, Owner};
+use cronhold_core::{JobId, NodeId, RunId, When, World};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Fault, InFlightCommit, WriterSession, has_foreign_nodes};
+
+use self::batch::{CommandBatch, InputShare};
+use self::prepared_claims::PreparedClaims;
+use crate::agenda::Agenda;
+use crate::claim_order::ClaimOrder;
+use crate::counters::Counters;
+use crate::heartbeater::Heartbeater;
+use crate::intake::{Handle, Input, Refused};
+use crate::local_programs::LocalPrograms;
+use crate::membership::{Membership, wait_for_name};
+use crate::node_clock::NodeClock;
+use crate::pending_commands::PendingCommands;
+use crate::pending_hints::PendingHints;
+use crate::plan::PlanItem;
+use crate::ports::{News, Ports};
+use crate::race::{First, race};
+use crate::retention::{self, EXPIRE_EVERY};
+use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
+
+/// The longest sleep of the loop, so that it notices steps of the clock.
+const SLEEP_MAX: Span = Span::from_secs(1);
+/// The watchdog runs this long after a step of the clock.
+const WATCHDOG_AFTER_STEP: Span = Span::from_secs(10);
+
+/// The settings of a node.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The identity of the node.
+    pub node: NodeId,
+    /// The name of the node, for people.
+    pub name: String,
+    /// Runs of backlogs that the node starts in a second.
+    pub catch_up_rate: u32,
+    /// Programs that the node runs at once.
+    pub programs_max: usize,
+    /// Records that the node caches.
+    pub cache_max: usize,
+    /// Whether the node starts even if another live node has its name.
+    pub force: bool,
+    /// The number of claims of one instant from which on they are decided shortly before it.
+    pub prepare_ahead_min: usize,
+}
+
+impl Options {
+    /// Settings with all defaults.
+    pub fn new(node: NodeId, name: impl Into<String>) -> Self {
+        Self {
+            node,
+            name: name.into(),
+            catch_up_rate: 100,
+            programs_max: 10_000,
+            cache_max: 150_000,
+            force: false,
+            prepare_ahead_min: 8,
+        }
+    }
+}
+
+/// Why a node cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The store failed in a way that a retry does not help.
+    #[error(transparent)]
+    Store(#[from] Fault),
+    /// Another live node has the same name.
+    #[error("another running node has the name `{name}` ({other})")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The other node.
+        other: NodeId,
+    },
+}
+
+/// A node that can be run.
+#[derive(Debug)]
+pub struct Engine {
+    ports: Ports,
+    options: Options,
+    world: World,
+    handle: Handle,
+}
+
+/// What stays the same while a node runs.
+#[derive(Debug)]
+struct NodeContext {
+    ports: Ports,
+    options: Options,
+    handle: Handle,
+    me: Owner,
+}
+
+/// A running node.
+#[derive(Debug)]
+struct Node {
+    context: NodeContext,
+    world: World,
+    session: WriterSession,
+    clock: NodeClock,
+    store_health: StoreHealth,
+    agenda: Agenda,
+    programs: LocalPrograms,
+    membership: Membership,
+    commands: PendingCommands,
+    hints: PendingHints,
+    input_share: InputShare,
+    is_stopping: bool,
+}
+
+/// A batch whose units are submitted.
+struct SubmittedBatch {
+    commit: InFlightCommit,
+    batch: CommandBatch,
+}
+
+impl Engine {
+    /// Creates a node, and the handle that sends requests to it.
+    pub fn new(ports: Ports, options: Options, world: World) -> (Self, Handle) {
+        let handle = Handle::new(Arc::clone(&ports.clock), Arc::clone(&ports.entropy));
+        (Self { ports, options, world, handle: handle.clone() }, handle)
+    }
+
+    /// Runs the node until its handle stops it. While the store is unreachable at the start, the node retries.
+    pub async fn run(self) -> Result<(), EngineError> {
+        let Self { ports, options, world, handle } = self;
+        let mut backoff = RetryBackoff::default();
+        let mut node = loop {
+            match Node::start(&ports, &options, &world, &handle).await {
+                Ok(node) => break node,
+                Err(EngineError::Store(fault)) if fault.is_passing() => {
+                    ports.feed.tell(&News::StoreAway(&fault));
+                    ports.clock.sleep(backoff.advance()).await;
+                    if handle.is_stopping() {
+                        return Ok(());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let heartbeater = node.membership.heartbeater().clone();
+        race(node.run(), heartbeater.run(&ports)).await;
+        Ok(())
+    }
+}
+
+impl NodeContext {
+    fn emit(&self, event: &News<'_>) {
+        self.ports.feed.tell(event);
+    }
+
+    fn uptime(&self) -> Span {
+        self.ports.clock.uptime()
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.handle.counters
+    }
+
+    /// Reports and counts a record that cannot be read.
+    fn report_unreadable(&self, key: Option<&Key>, reason: &str) {
+        Counters::add(&self.counters().unreadable, 1);
+        self.emit(&News::RecordUnreadable { key, reason });
+    }
+}
+
+impl Node {
+    async fn start(ports: &Ports, options: &Options, world: &World, handle: &Handle) -> Result<Self, EngineError> {
+        let session = WriterSession::new(ports.store.clone(), options.cache_max).await?;
+        // Every start is a new writer, so the writer's number tells the processes of a node apart.
+        let me = Owner { node: options.node, incarnation: session.writer() };
+        let is_shared = ports.store.is_shared();
+        let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
+        let fresh = NodeRecord::new(options.node, options.name.clone(), me.incarnation, now);
+        let record = NodeRecord { labels: (*world.labels).clone(), ..fresh };
+        if is_shared
+            && !options.force
+            && let Some(rival) = wait_for_name(ports, &record).await?
+        {
+            return Err(EngineError::NameTaken { name: record.name, other: rival.id });
+        }
+        let heartbeater = Heartbeater::new(record.clone(), is_shared);
+        let has_foreign = has_foreign_nodes(&*ports.store);
+        let mut node = Self {
+            context: NodeContext { ports: ports.clone(), options: options.clone(), handle: handle.clone(), me },
+            world: World { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
+            session,
+            clock: NodeClock::new(is_shared),
+            store_health: StoreHealth::default(),
+            agenda: Agenda::default(),
+            programs: LocalPrograms::new(heartbeater.clone()),
+            membership: Membership::new(me, heartbeater.clone()),
+            commands: PendingCommands::default(),
+            hints: PendingHints::default(),
+            input_share: InputShare::default(),
+            is_stopping: false,
+        };
+        heartbeater.send_heartbeat(ports).await?;
+        node.apply_heartbeats();
+        node.recover().await?;
+        let now = node.read_clock();
+        node.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY));
+        node.agenda.put(PlanItem::ExpireOutputs(None), now.plus(EXPIRE_EVERY));
+        Ok(node)
+    }
+
+    /// The loop. While one batch is being committed, the next is decided on top of it.
+    async fn run(&mut self) {
+        let mut submitted: Option<SubmittedBatch> = None;
+        let mut claims: Option<PreparedClaims> = None;
+        while !self.is_stopping || submitted.is_some() {
+            self.apply_heartbeats();
+            self.receive_hints().await;
+            let now = self.read_clock();
+            let mut chores = Vec::new();
+            let next = match self.take_prepared(&mut claims, now) {
+                Some(prepared) => Some(prepared),
+                None => {
+                    let commands = self.next_commands(now, &mut chores);
+                    if commands.is_empty() { None } else { self.prepare(now, commands).await }
+                }
+            };
+            let completed = match submitted.take() {
+                Some(SubmittedBatch { commit, batch }) => Some((self.session.complete(commit).await, batch)),
+                None => None,
+            };
+            let was_idle = next.is_none() && completed.is_none() && chores.is_empty();
+            if let Some((mut prepared, batch)) = next {
+                // Decide no-write results again only if a unit of the previous commit was rejected. Doing so because
+                // the previous batch was itself decided again could livelock.
+                if completed.is_some() && self.session.had_failures() {
+                    prepared.invalidate_unwritten();
+                }
+                submitted = Some(SubmittedBatch { commit: self.session.submit(prepared).await, batch });
+            }
+            if let Some((outcomes, batch)) = completed {
+                self.apply_outcomes(outcomes, batch).await;
+            }
+            if !chores.is_empty() {
+                // A chore compares the store with what the node knows, so no commit may be in flight.
+                if let Some(SubmittedBatch { commit, batch }) = submitted.take() {
+                    let outcomes = self.session.complete(commit).await;
+                    self.apply_outcomes(outcomes, batch).await;
+                }
+                for chore in chores {
+                    self.do_chore(chore, now).await;
+                }
+            }
+            if was_idle && !self.is_stopping {
+                if claims.is_none() {
+                    claims = self.prepare_ahead(now).await;
+                }
+                self.wait(now, claims.as_ref().map(PreparedClaims::at)).await;
+            }
+        }
+        self.refuse_requests();
+        self.membership.heartbeater().announce_shutdown(&self.context.ports).await;
+    }
+
+    /// Refuses all requests that still wait, because the node stops.
+    fn refuse_requests(&mut self) {
+        for input in self.context.handle.inputs.take(usize::MAX) {
+            if let Input::Request { reply, .. } = input {
+                reply.send(Err(Refused::Stopping));
+            }
+        }
+        self.commands.refuse_requests();
+    }
+
+    /// The current time by the clock that the node goes by. Handles a step of that clock.
+    fn read_clock(&mut self) -> Instant {
+        let (now, step) = self.clock.read(&*self.context.ports.clock);
+        if let Some(step) = step {
+            Counters::add(&self.context.counters().clock_steps, 1);
+            self.context.emit(&News::ClockStep { forward: step.forward, by: step.by });
+            // The times in the plan were computed before the step.
+            self.agenda.put_by(PlanItem::Watchdog, now.plus(WATCHDOG_AFTER_STEP));
+            self.membership.heartbeater().send_soon();
+        }
+        now
+    }
+
+    /// The order in which nodes act, as this node sees it now.
+    fn claim_order(&self) -> ClaimOrder<'_> {
+        ClaimOrder { me: self.context.me.node, world: &self.world, session: &self.session, programs: &self.programs }
+    }
+
+    /// Records whether the store works.
+    fn record_store_result(&mut self, fault: Option<&Fault>) {
+        match fault {
+            Some(fault) => {
+                if self.store_health.record_failure(self.context.uptime()) {
+                    self.context.emit(&News::StoreAway(fault));
+                }
+            }
+            None => {
+                if self.store_health.record_success() {
+                    self.context.emit(&News::StoreBack);
+                }
+            }
+        }
+        if self.store_health.has_unknown_outcome() && self.store_health.is_available() {
+            self.agenda.put(PlanItem::Watchdog, When::Now);
+        }
+    }
+
+    /// Waits for an input, a heartbeat, a change notification, or the next item of the plan.
+    async fn wait(&mut self, now: Instant, prepared: Option<Instant>) {
+        let uptime = self.context.uptime();
+        let ports = &self.context.ports;
+        if let Some(retry_in) = self.store_health.retry_in(uptime) {
+            return ports.clock.sleep(retry_in).await;
+        }
+        let planned = self.agenda.next_in(now).unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        let planned = self.until_prepared(prepared, now).map_or(planned, |until| planned.min(until));
+        let stale = if self.membership.is_fresh(uptime) { None } else { Some(SLEEP_MAX) };
+        let wait = self.clock.hold(uptime).max(stale).map_or(planned, |hold| hold.min(SLEEP_MAX));
+        let inputs = race(self.context.handle.inputs.ready(), self.membership.heartbeater().results_ready());
+        let hints =
+            async { if self.world.is_shared { ports.store.hints().await } else { std::future::pending().await } };
+        let first = race(race(inputs, ports.clock.sleep(wait)), hints).await;
+        if let First::Right(hints) = first {
+            self.record_hints(hints);
+        }
+    }
+
+    async fn do_chore(&mut self, chore: PlanItem, now: Instant) {
+        let done = match &chore {
+            PlanItem::Watchdog => self.run_watchdog(now).await,
+            PlanItem::Reap => self.reap().await,
+            PlanItem::ReloadChanges => self.reload_changes(now).await,
+            PlanItem::Prune(job) => self.prune(job).await,
+            PlanItem::ExpireOutputs(after) => self.expire_outputs(*after, now).await,
+            PlanItem::Wake(_) | PlanItem::Fire(..) | PlanItem::CatchUp(..) => Ok(()),
+        };
+        match (chore, done) {
+            (PlanItem::Watchdog, Ok(())) => self.agenda.put(PlanItem::Watchdog, now.plus(Self::WATCHDOG_EVERY)),
+            (chore, Err(fault)) => {
+                self.agenda.put(chore, now.plus(BACKOFF_MAX));
+                self.record_store_result(Some(&fault));
+            }
+            (_, Ok(())) => {}
+        }
+    }
+
+    /// Declares runs of nodes that are gone as lost.
+    async fn reap(&mut self) -> Result<(), Fault> {
+        let ports = &self.context.ports;
+        self.membership.update_live_nodes(&mut self.world, ports);
+        let order = ClaimOrder {
+            me: self.context.me.node,
+            world: &self.world,
+            session: &self.session,
+            programs: &self.programs,
+        };
+        let commands = self.membership.reap(&*ports.store, order, ports.clock.uptime()).await?;
+        self.push_own(&Actor::Watchdog, commands);
+        Ok(())
+    }
+
+    async fn prune(&mut self, job: &JobId) -> Result<(), Fault> {
+        let commands = retention::surplus_runs(&*self.context.ports.store, job).await?;
+        self.push_own(&Actor::Retention, commands);
+        Ok(())
+    }
+
+    async fn expire_outputs(&mut self, after: Option<RunId>, now: Instant) -> Result<(), Fault> {
+        let (next, wait) = retention::expire_step(&*self.context.ports.store, after, now).await?;
+        self.agenda.put(PlanItem::ExpireOutputs(next), now.plus(wait));
+        Ok(())
+    }
+
+    fn push_own(&mut self, actor: &Actor, commands: Vec<Command>) {
+        for command in commands {
+            self.commands.push_own(actor.clone(), command);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Decides claims shortly before they are due. If many jobs are due at one instant, deciding them takes longer than
+//! anything else that a node can influence. So an idle node decides them in advance, as if the instant had come, and
+//! submits the batches when it comes.
+//!
+//! Nothing is submitted early. If a record changes meanwhile, the units that depend on it fail and are decided again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use cronhold_core::World;
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::PreparedTurn;
+
+use super::Node;
+use super::batch::CommandBatch;
+use crate::pending_commands::CommandOrigin;
+
+/// How long before their instant claims are decided.
+const AHEAD: Span = Span::from_millis(200);
+/// Claims that were decided for an instant are not submitted later than this after it: the node was suspended meanwhile.
+const LATE: Span = Span::from_secs(1);
+/// Batches that are decided in advance. Further claims are decided when they are due.
+const BATCHES_MAX: usize = 4;
+
+/// Claims of one instant that are decided and not submitted yet.
+pub(super) struct PreparedClaims {
+    at: Instant,
+    /// What the claims were decided with beside records. A commit does not compare it.
+    world: World,
+    batches: VecDeque<(PreparedTurn, CommandBatch)>,
+    /// Whether inputs from before the instant were handled since it came.
+    has_yielded: bool,
+}
+
+impl PreparedClaims {
+    /// The instant of the claims.
+    pub(super) fn at(&self) -> Instant {
+        self.at
+    }
+
+    fn is_same_world(&self, now: &World) -> bool {
+        let then = &self.world;
+        Arc::ptr_eq(&then.calendars, &now.calendars)
+            && Arc::ptr_eq(&then.nodes, &now.nodes)
+            && then.is_draining == now.is_draining
+            && then.has_foreign == now.has_foreign
+    }
+}
+
+impl Node {
+    /// Decides the claims that are due in a moment, if there are enough of them.
+    pub(super) async fn prepare_ahead(&mut self, now: Instant) -> Option<PreparedClaims> {
+        let at = self.next_crowded_instant(now).filter(|at| *at <= now.plus(AHEAD))?;
+        if !self.may_claim() {
+            return None;
+        }
+        let uptime = self.context.uptime();
+        let mut claims = PreparedClaims { at, world: self.world.clone(), batches: VecDeque::new(), has_yielded: false };
+        while claims.batches.len() < BATCHES_MAX {
+            let commands = self.claims_at(at, uptime);
+            if commands.is_empty() {
+                break;
+            }
+            // If the store cannot be read, the claims are back in the plan.
+            let Some(prepared) = self.prepare(at, commands).await else { break };
+            claims.batches.push_back(prepared);
+        }
+        Some(claims).filter(|claims| !claims.batches.is_empty())
+    }
+
+    /// How long it is until prepared claims are due, or until claims can be prepared.
+    pub(super) fn until_prepared(&self, prepared: Option<Instant>, now: Instant) -> Option<Span> {
+        let prepare_at = || self.next_crowded_instant(now).map(|at| at.minus(AHEAD)).filter(|at| *at > now);
+        prepared.or_else(prepare_at).map(|next| next.since(now))
+    }
+
+    /// The next batch of prepared claims, if their instant has come. Inputs from before it are decided first: a run that
+    /// has ended must not block the next.
+    pub(super) fn take_prepared(
+        &mut self,
+        from: &mut Option<PreparedClaims>,
+        now: Instant,
+    ) -> Option<(PreparedTurn, CommandBatch)> {
+        let claims = from.as_mut().filter(|claims| claims.at <= now)?;
+        let is_late = now.since(claims.at) > LATE;
+        if is_late || !self.may_claim() || !claims.is_same_world(&self.world) {
+            // The claims are decided again when they are taken from the plan.
+            let batches = from.take().map(|claims| claims.batches).unwrap_or_default();
+            batches.into_iter().for_each(|(_, batch)| self.put_back_claims(batch));
+            return None;
+        }
+        let has_others = !self.context.handle.inputs.is_empty() || self.commands.has_retries();
+        if has_others && !std::mem::replace(&mut claims.has_yielded, true) {
+            return None;
+        }
+        let next = claims.batches.pop_front();
+        if claims.batches.is_empty() {
+            *from = None;
+        }
+        next.map(|(mut prepared, mut batch)| {
+            // No commit compares what a decision without writes was based on.
+            prepared.invalidate_unwritten();
+            batch.begin = self.context.uptime();
+            (prepared, batch)
+        })
+    }
+
+    /// Puts claims that are not submitted back into the plan.
+    fn put_back_claims(&mut self, batch: CommandBatch) {
+        for (origin, _) in batch.origins {
+            if let CommandOrigin::Planned(claim) = origin {
+                let due = claim.due;
+                self.agenda.reschedule(claim, due);
+            }
+        }
+    }
+
+    /// The next instant with so many claims that preparing them pays.
+    fn next_crowded_instant(&self, now: Instant) -> Option<Instant> {
+        self.agenda.crowded_instant(self.context.options.prepare_ahead_min).filter(|at| *at > now)
+    }
+
+    fn may_claim(&mut self) -> bool {
+        let uptime = self.context.uptime();
+        !self.is_stopping && self.store_health.is_available() && self.may_claim_at(uptime)
+    }
+}

@@ -1,0 +1,121 @@
+//! Recovers the state of a node from the store. A node that starts performs what every stored record owes, by the same
+//! rule as after a commit, so that nothing depends on the memory of an earlier process.
+
+use cronhold_core::command::Command;
+use cronhold_core::record::{Actor, Cursor, Key, Record};
+use cronhold_core::{State, When};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Fault, Page, Query};
+
+use super::Node;
+use crate::plan::PlanItem;
+use crate::ports::News;
+
+/// Records on one page.
+const PAGE: usize = 2_000;
+/// A cursor that is further ahead than this was moved by a wrong clock.
+const AHEAD_MAX: Span = Span::from_secs(60);
+
+impl Node {
+    /// Recovers everything that is stored.
+    pub(super) async fn recover(&mut self) -> Result<(), Fault> {
+        let before = self.context.uptime();
+        let now = self.read_clock();
+        let unfinished = self.recover_all(now).await?;
+        let took = self.context.uptime().minus(before);
+        self.context.emit(&News::Ready { planned: self.agenda.len(), unfinished, took });
+        Ok(())
+    }
+
+    /// Reads and applies all cursors, backlogs and unfinished runs. Returns the number of unfinished runs.
+    pub(super) async fn recover_all(&mut self, now: Instant) -> Result<usize, Fault> {
+        self.recover_cursors(now).await?;
+        self.recover_backlogs(now).await?;
+        self.recover_runs(now).await
+    }
+
+    /// Reads and applies all cursors. Those that a wrong clock has moved too far, or that were computed with other time
+    /// zone data, are computed again.
+    pub(super) async fn recover_cursors(&mut self, now: Instant) -> Result<(), Fault> {
+        // Whether a cursor is ahead is judged by the store's time, because this node's clock may be the wrong one.
+        let store_now = self.context.ports.store.time().await?;
+        let is_alone = !self.context.ports.store.is_shared();
+        let mut newer = None;
+        let mut after = None;
+        let mut last_job = None;
+        loop {
+            let page = self.read_page(Query::Cursors { after }).await?;
+            for stored in &page.records {
+                let Record::Cursor(cursor) = &stored.record else { continue };
+                let is_newer = cursor.zones > self.world.zones_version;
+                if is_newer && newer.is_none() {
+                    newer = Some(cursor.zones.clone());
+                }
+                let is_outdated = self.is_outdated(cursor, store_now) || is_newer && is_alone;
+                if is_outdated && last_job.as_ref() != Some(&cursor.job) {
+                    last_job = Some(cursor.job.clone());
+                    let replan = Command::Replan { job: cursor.job.clone(), even_older: is_alone };
+                    self.commands.push_own(Actor::Recovery, replan);
+                }
+                self.apply_stored(&stored.record, now).await;
+            }
+            after = match page.next(PAGE) {
+                Some(Key::Cursor(job, schedule)) => Some((job, schedule)),
+                _ => break,
+            };
+        }
+        if let Some(theirs) = newer {
+            let ours = &self.world.zones_version;
+            self.context.emit(&News::OlderZones { ours, theirs: &theirs, is_alone });
+        }
+        Ok(())
+    }
+
+    /// Reads a page of records. Unreadable ones are reported and skipped, so that one of them does not stop the others.
+    async fn read_page(&self, query: Query) -> Result<Page, Fault> {
+        let page = self.context.ports.store.page(&query, PAGE).await?;
+        page.unreadable.iter().for_each(|reason| self.context.report_unreadable(None, reason));
+        Ok(page)
+    }
+
+    fn is_outdated(&self, cursor: &Cursor, now: Instant) -> bool {
+        let is_ahead = cursor.last.is_some_and(|last| last > now.plus(AHEAD_MAX));
+        is_ahead || cursor.zones < self.world.zones_version
+    }
+
+    async fn recover_backlogs(&mut self, now: Instant) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let page = self.read_page(Query::Backlogs { after }).await?;
+            for stored in &page.records {
+                self.apply_stored(&stored.record, now).await;
+            }
+            after = match page.next(PAGE) {
+                Some(Key::Backlog(job, schedule)) => Some((job, schedule)),
+                _ => return Ok(()),
+            };
+        }
+    }
+
+    async fn recover_runs(&mut self, now: Instant) -> Result<usize, Fault> {
+        let mut after = None;
+        let mut count = 0;
+        loop {
+            let page = self.read_page(Query::Unfinished { node: None, after }).await?;
+            count += page.records.len();
+            for stored in &page.records {
+                self.apply_stored(&stored.record, now).await;
+                // What the run waits for may have happened while no node was running.
+                if let Record::Run(run) = &stored.record
+                    && run.state == State::Waiting
+                {
+                    self.agenda.put(PlanItem::Wake(run.id), When::Now);
+                }
+            }
+            after = match page.next(PAGE) {
+                Some(Key::Run(run)) => Some(run),
+                _ => return Ok(count),
+            };
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Reloads records that other nodes have changed. A change notification names the record; the node loads it and applies it
+//! by the same logic as at its start. Notifications may be lost: the watchdog finds what they would have shown.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use cronhold_core::When;
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, Kind, Stored};
+use cronhold_schedule::Instant;
+use cronhold_store::{Fault, Hint};
+
+use super::Node;
+use crate::plan::PlanItem;
+
+impl Node {
+    /// Takes the change notifications that have arrived, without waiting.
+    pub(super) async fn receive_hints(&mut self) {
+        if !self.world.is_shared {
+            return;
+        }
+        let received = {
+            let mut hints = pin!(self.context.ports.store.hints());
+            poll_fn(|context| match hints.as_mut().poll(context) {
+                Poll::Ready(hints) => Poll::Ready(hints),
+                Poll::Pending => Poll::Ready(Vec::new()),
+            })
+            .await
+        };
+        self.record_hints(received);
+    }
+
+    /// Evicts changed records from the cache, and plans to reload those that concern this node.
+    pub(super) fn record_hints(&mut self, hints: Vec<Hint>) {
+        for Hint { key, is_quiet } in hints {
+            self.session.evict(&key);
+            if !is_quiet || self.is_concerned(&key) {
+                self.hints.insert(key);
+            }
+        }
+        self.plan_reload();
+    }
+
+    fn plan_reload(&mut self) {
+        if !self.hints.is_empty() {
+            self.agenda.put_by(PlanItem::ReloadChanges, When::Now);
+        }
+        if self.hints.has_overflowed() {
+            self.agenda.put_by(PlanItem::Watchdog, When::Now);
+        }
+    }
+
+    /// Whether this node already has something to do with a record.
+    fn is_concerned(&self, key: &Key) -> bool {
+        match key {
+            Key::Run(run) => self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)),
+            Key::JobState(job) => self.agenda.has_paused(job),
+            _ => true,
+        }
+    }
+
+    /// Reloads records that other nodes have changed, and applies them.
+    pub(super) async fn reload_changes(&mut self, now: Instant) -> Result<(), Fault> {
+        let loaded = self.load_readable(self.hints.next_batch()).await?;
+        // The state of a job may wake a run now. It goes last, so that a later time from the run itself does not
+        // replace that.
+        let (states, others): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(key, _)| key.kind() == Kind::JobState);
+        for (key, stored) in others.into_iter().chain(states) {
+            self.hints.remove(&key);
+            let change = stored.map_or_else(|| Change::Delete(key), |stored| Change::Put(stored.record));
+            self.apply_foreign_change(&change, now).await;
+        }
+        self.plan_reload();
+        Ok(())
+    }
+
+    /// Loads records. Those that cannot be read are reported and no longer pending.
+    async fn load_readable(&mut self, keys: Vec<Key>) -> Result<Vec<(Key, Option<Stored>)>, Fault> {
+        let store = &self.context.ports.store;
+        match store.load(&keys).await {
+            Ok(found) => return Ok(keys.into_iter().zip(found).collect()),
+            Err(Fault::Broken(_)) => {}
+            Err(fault) => return Err(fault),
+        }
+        let mut loaded = Vec::with_capacity(keys.len());
+        for key in keys {
+            match store.load(std::slice::from_ref(&key)).await {
+                Ok(found) => loaded.push((key, found.into_iter().next().flatten())),
+                Err(fault @ Fault::Broken(_)) => {
+                    self.context.report_unreadable(Some(&key), &fault.to_string());
+                    self.hints.remove(&key);
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(loaded)
+    }
+}

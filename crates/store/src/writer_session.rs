@@ -1,0 +1,214 @@
+//! The session of a writer: its number, its units, and its cache of records. The cache may be out of date. That costs a
+//! conflict and never a wrong result, because every commit compares the records that the decision was based on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Key, Kind, LockState, Record, Stored, Version};
+use cronhold_core::view::Records;
+
+use crate::hash::Map;
+use crate::{CommandOutcome, Fault, Store, Unit, Writer};
+
+/// The session of a writer on a store. All changes go through its turns; see [`Self::turn`].
+#[derive(Debug)]
+pub struct WriterSession {
+    pub(crate) store: Arc<dyn Store>,
+    writer: Writer,
+    units: u64,
+    pub(crate) cache: RecordCache,
+    /// Records that a decision took to be absent and whose commit then found a conflict. The next turn loads them.
+    pub(crate) unexpected: BTreeSet<Key>,
+    /// Records of the commit that is in flight.
+    pub(crate) in_flight: RecordMap,
+    /// Whether a unit of the last commit failed.
+    pub(crate) had_failures: bool,
+}
+
+/// Records by key; `None` for those that do not exist.
+pub(crate) type RecordMap = Map<Key, Option<Stored>>;
+
+/// Records that were read or written lately, in two generations. When the young generation is full it becomes the old
+/// one, and the records of the old one are dropped.
+#[derive(Debug)]
+pub(crate) struct RecordCache {
+    young: RecordMap,
+    old: RecordMap,
+    generation_max: usize,
+}
+
+/// The records that the decisions of one turn see. In order of precedence: what earlier decisions of the turn will write,
+/// what the previous turn has submitted, what was loaded for this turn, and the cache.
+#[derive(Debug)]
+pub(crate) struct TurnView<'a> {
+    pub(crate) written: RecordMap,
+    pub(crate) loaded: RecordMap,
+    in_flight: &'a RecordMap,
+    cache: &'a RecordCache,
+    /// Records that exist and cannot be read. Only the commands that need them fail.
+    unreadable: BTreeMap<Key, Fault>,
+}
+
+impl WriterSession {
+    /// How often a command is decided before it is given up because other writers keep changing the same records.
+    pub const ATTEMPTS_MAX: usize = 12;
+
+    /// Starts the session of a new writer with a cache of about `cache_max` records.
+    pub async fn new(store: Arc<dyn Store>, cache_max: usize) -> Result<Self, Fault> {
+        let writer = store.enroll().await?;
+        let cache = RecordCache {
+            young: RecordMap::default(),
+            old: RecordMap::default(),
+            generation_max: cache_max.max(2) / 2,
+        };
+        Ok(Self {
+            store,
+            writer,
+            units: 0,
+            cache,
+            unexpected: BTreeSet::new(),
+            in_flight: RecordMap::default(),
+            had_failures: false,
+        })
+    }
+
+    /// The store of the session.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The number of the writer, which is new for every session.
+    pub fn writer(&self) -> u32 {
+        self.writer.0
+    }
+
+    /// A record from the cache. It may be out of date.
+    pub fn cached(&self, key: &Key) -> Option<&Record> {
+        self.cache.get(key)?.as_ref().map(|stored| &stored.record)
+    }
+
+    /// Whether a unit of the last completed commit failed. Then commands without writes that were decided on top of it
+    /// have to be decided again.
+    pub fn had_failures(&self) -> bool {
+        self.had_failures
+    }
+
+    /// Removes a record from the cache, because another writer may have changed it.
+    pub fn evict(&mut self, key: &Key) {
+        self.cache.evict(key);
+    }
+
+    pub(crate) fn next_version(&mut self) -> Version {
+        self.units += 1;
+        Version::new(self.writer.0, self.units)
+    }
+}
+
+impl RecordCache {
+    fn get(&self, key: &Key) -> Option<&Option<Stored>> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    pub(crate) fn evict(&mut self, key: &Key) {
+        self.young.remove(key);
+        self.old.remove(key);
+    }
+
+    /// Inserts what a committed unit has written.
+    pub(crate) fn apply(&mut self, unit: &Unit) {
+        for change in &unit.changes {
+            match change {
+                Change::Put(record) => {
+                    self.insert(record.key(), Some(Stored { version: unit.version, record: record.clone() }));
+                }
+                Change::Delete(key) => self.insert(key.clone(), None),
+            }
+        }
+    }
+
+    pub(crate) fn insert(&mut self, key: Key, stored: Option<Stored>) {
+        let is_over = matches!(&stored, Some(Stored { record: Record::Run(run), .. }) if run.state.is_finished());
+        // Finished runs are rarely read again. Locks expire, and foreign runs change, without a notification.
+        if is_over || matches!(key.kind(), Kind::Lock | Kind::Foreign) {
+            return self.evict(&key);
+        }
+        self.old.remove(&key);
+        self.young.insert(key, stored);
+        if self.young.len() > self.generation_max {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+}
+
+impl<'a> TurnView<'a> {
+    pub(crate) fn new(cache: &'a RecordCache, in_flight: &'a RecordMap) -> Self {
+        let (written, loaded) = (RecordMap::default(), RecordMap::default());
+        Self { written, loaded, in_flight, cache, unreadable: BTreeMap::new() }
+    }
+
+    /// Loads records from the store.
+    pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<Key>) -> Result<(), Fault> {
+        let keys: Vec<Key> = keys.into_iter().collect();
+        match store.load(&keys).await {
+            Ok(found) => self.loaded.extend(keys.into_iter().zip(found)),
+            Err(Fault::Broken(_)) => self.load_singly(store, keys).await?,
+            Err(fault) => return Err(fault),
+        }
+        Ok(())
+    }
+
+    /// Loads records one by one, to find out which of them cannot be read.
+    async fn load_singly(&mut self, store: &dyn Store, keys: Vec<Key>) -> Result<(), Fault> {
+        for key in keys {
+            match store.load(std::slice::from_ref(&key)).await {
+                Ok(found) => drop(self.loaded.insert(key, found.into_iter().next().flatten())),
+                Err(fault @ Fault::Broken(_)) => drop(self.unreadable.insert(key, fault)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcome of a command that needs one of these records and cannot have it; `None` if all can be read.
+    pub(crate) fn unreadable(&self, keys: &[Key]) -> Option<CommandOutcome> {
+        let found = keys.iter().find_map(|key| self.unreadable.get_key_value(key))?;
+        Some(CommandOutcome::Unreadable { key: found.0.clone(), fault: found.1.clone() })
+    }
+
+    /// Whether a record comes from the cache: it was neither loaded for this turn nor written by this session.
+    pub(crate) fn is_only_cached(&self, key: &Key) -> bool {
+        let is_fresh = [&self.written, self.in_flight, &self.loaded].iter().any(|records| records.contains_key(key));
+        !is_fresh && self.cache.get(key).is_some()
+    }
+
+    /// Shows what a unit will write to the decisions after it.
+    pub(crate) fn write(&mut self, unit: &Unit) {
+        for change in &unit.changes {
+            match change {
+                Change::Put(record) => {
+                    let stored = Stored { version: unit.version, record: record.clone() };
+                    self.written.insert(record.key(), Some(stored));
+                }
+                Change::Delete(key) => drop(self.written.insert(key.clone(), None)),
+            }
+        }
+        // If the lock is not released after all, or another run takes it first, the store refuses the unit that takes it.
+        for free in &unit.free {
+            self.written.insert(Key::Lock(free.lock.clone()), None);
+        }
+        for take in &unit.take {
+            // Only the store knows the fence, and no decision reads it.
+            let lock = LockState { name: take.lock.clone(), holder: take.holder, fence: 0, until: None };
+            let stored = Stored { version: unit.version, record: Record::Lock(Arc::new(lock)) };
+            self.written.insert(Key::Lock(take.lock.clone()), Some(stored));
+        }
+    }
+}
+
+impl Records for TurnView<'_> {
+    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+        let fresh = [&self.written, self.in_flight, &self.loaded].into_iter().find_map(|records| records.get(key));
+        fresh.or_else(|| self.cache.get(key)).map(Option::as_ref)
+    }
+}
