@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::LogArgs;
+
 /// Run the keeper process that owns running programs; started by `cronhold up`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -13,4 +15,7 @@ pub struct Keeper {
     /// Data directory of the daemon; the keeper's files are in `keeper` below it
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
+    /// What is logged, and in which form.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
