@@ -88,9 +88,10 @@ impl Settings {
             inner(keys, "retry").insert("attempts".to_owned(), json!(attempts));
         }
         for variable in &self.env {
-            let (name, value) = variable.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-                Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE")
-            })?;
+            let (name, value) = variable
+                .split_once('=')
+                .filter(|(name, _)| !name.is_empty())
+                .ok_or_else(|| Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE"))?;
             inner(keys, "env").insert(name.to_owned(), json!(value));
         }
         Ok(())

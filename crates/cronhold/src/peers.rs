@@ -82,7 +82,8 @@ impl Peers {
 }
 
 fn log_failure(log: &Log, error: &io::Error) {
-    log.say(Weight::Trouble, format!("cannot follow the jobs and events shared with Cronken: {error}"));
+    let message = format!("cannot follow the jobs and events shared with Cronken: {error}");
+    log.emit(Weight::Trouble, "foreign_unheard", message);
 }
 
 impl FollowerObserver for DaemonObserver {
@@ -92,7 +93,7 @@ impl FollowerObserver for DaemonObserver {
             ReportLevel::Info => Weight::Usual,
             ReportLevel::Warn => Weight::Trouble,
         };
-        self.log.say(weight, report.to_string());
+        self.log.emit(weight, report.event_name(), report.to_string());
     }
 
     fn set_invalid_definitions(&self, invalid: Vec<InvalidDefinition>) {

@@ -114,7 +114,9 @@ impl cronhold_engine::Feed for Feed {
                 let what = if *on { "it drains" } else { "it drains no more" };
                 self.push_all(None, [Event::Node(what.to_owned())]);
             }
-            News::RecordUnreadable { key, .. } => self.note_unreadable(&key.to_string()),
+            News::RecordUnreadable { key, reason } => {
+                self.note_unreadable(&key.map_or_else(|| (*reason).to_owned(), ToString::to_string));
+            }
             News::Repaired { .. }
             | News::OlderZones { .. }
             | News::CommandDropped { .. }

@@ -105,7 +105,8 @@ impl Backfill {
         if asked.0.definition["overlap"] == "allow" {
             return Ok(());
         }
-        let message = format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
+        let message =
+            format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
         Err(Failure::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
     }
 

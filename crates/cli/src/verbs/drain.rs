@@ -62,7 +62,5 @@ impl Drain {
 fn answering(remote: &Remote<'_>) -> Result<String, Failure> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
-    this.ok_or_else(|| {
-        Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them")
-    })
+    this.ok_or_else(|| Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them"))
 }

@@ -73,7 +73,9 @@ impl Next {
         let remote = match Remote::find(session) {
             Ok(remote) => remote,
             Err(Failure::Unreachable { message, hint }) if is_name => {
-                let message = format!("`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}");
+                let message = format!(
+                    "`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}"
+                );
                 return Err(Failure::Unreachable { message, hint });
             }
             Err(other) => return Err(if is_name { other } else { failure }),

@@ -90,8 +90,7 @@ impl Up {
     pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
         if labels.len() > LABELS_MAX {
-            let message =
-                format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
+            let message = format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
             return Err(Failure::usage(message, "remove labels that no job requires"));
         }
         let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));

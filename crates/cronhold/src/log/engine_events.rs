@@ -69,7 +69,15 @@ pub(super) fn log(news: &News<'_>) {
         News::Known(run) => debug!(
             target: RUNS, event = "report_ignored", run = %run, "the end of run {run} is recorded already"
         ),
-        News::Dropped(what) => warn!(target: ENGINE, event = "record_unreadable", "{what}"),
+        News::RecordUnreadable { key: Some(key), reason } => {
+            warn!(target: ENGINE, event = "record_unreadable", key = %key, "cannot read record {key}: {reason}");
+        }
+        News::RecordUnreadable { key: None, reason } => {
+            warn!(target: ENGINE, event = "record_unreadable", "cannot read a record: {reason}");
+        }
+        News::CommandDropped { command, reason } => {
+            debug!(target: ENGINE, event = "command_ignored", "{command:?} was not carried out: {reason}");
+        }
     }
 }
 
@@ -177,11 +185,8 @@ mod tests {
     }
 
     fn run(log: &[(State, i64, &str)]) -> Arc<Run> {
-        let transition = |(state, millis, message): &(State, i64, &str)| Transition {
-            at: at(*millis),
-            state: *state,
-            actor: Actor::Schedule,
-            message: (*message).to_owned(),
+        let transition = |(state, millis, message): &(State, i64, &str)| {
+            Transition::new(at(*millis), *state, Actor::Schedule).with_message(*message)
         };
         let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("backup").expect("an id"));
         Arc::new(Run {
@@ -257,7 +262,10 @@ mod tests {
                  jobs start by the store's time",
             ),
             (News::NodeGone("b"), "warn node_lost: node b has sent no heartbeat for some seconds"),
-            (News::Dropped("job_state b: no JSON"), "warn record_unreadable: job_state b: no JSON"),
+            (
+                News::RecordUnreadable { key: Some(&Key::Pause), reason: "not JSON" },
+                "warn record_unreadable: cannot read record pause: not JSON",
+            ),
         ] {
             let lines = logged(Level::DEBUG, || log(&news));
             let [line] = &lines[..] else { panic!("one line: {lines:?}") };
