@@ -186,7 +186,7 @@ mod tests {
 
     fn run(log: &[(State, i64, &str)]) -> Arc<Run> {
         let transition = |(state, millis, message): &(State, i64, &str)| {
-            Transition::new(at(*millis), *state, Actor::Schedule).with_message(*message)
+            Transition::entered(at(*millis), *state, Actor::Schedule).with_message(*message)
         };
         let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("backup").expect("an id"));
         Arc::new(Run {
