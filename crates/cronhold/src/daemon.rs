@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cronhold_cli::{Exit, Failure, Up, counted};
+use cronhold_cli::{Exit, Failure, UpArgs, counted};
 use cronhold_core::{NodeId, World};
 use cronhold_cronken::ReconcileRequests;
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
@@ -68,7 +68,7 @@ struct Parts {
 }
 
 /// Runs the daemon until it is asked to stop.
-pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
+pub fn up(up: &UpArgs, setting: &Setting) -> Result<Exit, Failure> {
     let zones = &setting.zone_rules.zones;
     let zone = zones.get(&up.timezone).map_err(|error| Failure::flag("--timezone", error))?;
     let home = Home::choose(up.data.as_deref(), &setting.places)?;
@@ -306,7 +306,7 @@ async fn get_ready(
 }
 
 /// The level that a short form of `--log` stands for.
-fn short_form(up: &Up) -> Option<Level> {
+fn short_form(up: &UpArgs) -> Option<Level> {
     match (up.quiet, up.verbose) {
         (true, _) => Some(Level::WARN),
         (_, true) => Some(Level::DEBUG),

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cronhold_api::{Address, Token};
-use cronhold_cli::{Failure, Up};
+use cronhold_cli::{Failure, UpArgs};
 use cronhold_core::NodeId;
 use cronhold_engine::{Clock, Handle};
-use cronhold_server::{AddressFile, App, Door, Feed, Listen, ListenError, Listening, Server};
+use cronhold_server::{App, DaemonFiles, Door, Feed, Listen, ListenError, Listening, Server};
 use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;
@@ -43,11 +43,11 @@ pub(crate) struct Face {
     url: String,
     link: Option<String>,
     is_ready: Arc<AtomicBool>,
-    answering: Mutex<Option<(Server, AddressFile)>>,
+    answering: Mutex<Option<(Server, DaemonFiles)>>,
 }
 
 /// Where to listen; nowhere, if that is wanted.
-pub(crate) fn listen(up: &Up) -> Result<Option<Listen>, Failure> {
+pub(crate) fn listen(up: &UpArgs) -> Result<Option<Listen>, Failure> {
     if up.no_listen {
         return Ok(None);
     }
@@ -98,7 +98,7 @@ impl Front {
         };
         let server = Server::start(listening, Arc::new(app)).map_err(cannot)?;
         let address = Address { url: url.clone(), pid: std::process::id(), since: clock::now() };
-        let file = AddressFile::write(home.path(), &address).map_err(cannot)?;
+        let file = DaemonFiles::write(home.path(), &address).map_err(cannot)?;
         Ok(Face { url, link, is_ready, answering: Mutex::new(Some((server, file))) })
     }
 }
@@ -134,7 +134,7 @@ impl Face {
         }
     }
 
-    fn take(&self) -> Option<(Server, AddressFile)> {
+    fn take(&self) -> Option<(Server, DaemonFiles)> {
         self.answering.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

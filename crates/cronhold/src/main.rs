@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Failure, Keeper, Place, Session, StoreVerb, Surroundings, Verb};
+use cronhold_cli::{Cli, CliEnv, DaemonFlags, Failure, KeeperArgs, Session, StoreVerb, Verb};
 use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::{Home, Places};
@@ -81,9 +81,9 @@ fn main() -> ExitCode {
 }
 
 fn session<'a>(
-    place: &'a Place,
+    place: &'a DaemonFlags,
     zones: &'a Arc<Zones>,
-    surroundings: &'a Surroundings,
+    surroundings: &'a CliEnv,
     stores: &'a AtStore,
     colours: bool,
 ) -> Session<'a> {
@@ -93,10 +93,10 @@ fn session<'a>(
 }
 
 /// What the environment says of daemons, and who asks.
-fn surroundings() -> Surroundings {
+fn surroundings() -> CliEnv {
     // What stands there for daemons that are started may be a store that only they can work on.
     let is_for_daemons = |url: &str| StoreUrl::parse(url).is_ok_and(|url| !url.is_shared());
-    Surroundings {
+    CliEnv {
         url: text("CRONHOLD_URL"),
         store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
         token: text("CRONHOLD_TOKEN"),
@@ -106,7 +106,7 @@ fn surroundings() -> Surroundings {
 }
 
 /// Runs the keeper, which logs to standard error. It has one thread, so it writes its few lines itself.
-fn keep(keeper: &Keeper, log_options: LogOptions) -> ExitCode {
+fn keep(keeper: &KeeperArgs, log_options: LogOptions) -> ExitCode {
     log::install_unbuffered(log_options, io::stderr());
     let options = cronhold_keeper::Options::new(keeper.data.clone(), env!("CARGO_PKG_VERSION"));
     match cronhold_keeper::run(options) {

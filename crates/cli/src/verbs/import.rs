@@ -15,17 +15,17 @@ use crate::{Exit, Failure, ForeignJob, NamedStore};
 
 /// Import the jobs of another scheduler
 #[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The scheduler
+pub(crate) struct ImportArgs {
+    /// Scheduler to import from
     #[command(subcommand)]
-    origin: Origin,
+    origin: ImportSource,
 }
 
 /// The scheduler whose jobs are imported.
 #[derive(Debug, Subcommand)]
-enum Origin {
-    /// Import the jobs in Cronken's Redis
-    Cronken(Cronken),
+enum ImportSource {
+    /// Import jobs from Cronken's Redis
+    Cronken(ImportCronkenArgs),
 }
 
 #[derive(Debug, Args)]
@@ -43,8 +43,8 @@ and `cronhold resume` the jobs. Cronhold can also run beside Cronken on its Redi
 Examples:
   cronhold import cronken --from redis://10.0.0.5 --dry-run
   cronhold import cronken --from 'redis://10.0.0.5/2?namespace={jobs}' --prefix old/ --pause")]
-struct Cronken {
-    /// Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
+struct ImportCronkenArgs {
+    /// URL of Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
     #[arg(long, value_name = "URL")]
     from: String,
     /// Show what would be imported, and change nothing
@@ -67,11 +67,11 @@ struct Cronken {
 /// The result for one job.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ImportedJob {
-    /// Its id here.
+    /// Id of the job in Cronhold.
     pub(crate) job: String,
     /// Whether it was imported.
     pub(crate) outcome: ImportOutcome,
-    /// Why it was not imported, or what may surprise the user.
+    /// Why it was not imported, or what may be surprising about it.
     pub(crate) notes: Vec<String>,
 }
 
@@ -89,9 +89,9 @@ pub(crate) enum ImportOutcome {
     NotImported,
 }
 
-impl Import {
+impl ImportArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let Origin::Cronken(cronken) = &self.origin;
+        let ImportSource::Cronken(cronken) = &self.origin;
         let named = NamedStore { origin: "--from", url: &cronken.from };
         let mut jobs = remote.session.stores.cronken_jobs(&named, cronken.as_cronken)?;
         jobs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -108,7 +108,7 @@ impl Import {
     }
 }
 
-impl Cronken {
+impl ImportCronkenArgs {
     fn import(&self, foreign: ForeignJob, remote: &Remote<'_>) -> Result<ImportedJob, Failure> {
         let job = format!("{}{}", self.prefix, foreign.name);
         let refuse =

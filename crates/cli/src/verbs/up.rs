@@ -31,7 +31,7 @@ Examples:
   cronhold up --store redis://127.0.0.1 --jobs jobs/
 
 Put a URL with a password into CRONHOLD_STORE: other users of the machine can read the command line.")]
-pub struct Up {
+pub struct UpArgs {
     /// Data directory, created if it does not exist [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
     /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
@@ -85,7 +85,7 @@ pub struct Up {
     pub log: LogArgs,
 }
 
-impl Up {
+impl UpArgs {
     /// The labels of the node, after checking their number and form.
     pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
