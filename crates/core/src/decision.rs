@@ -29,7 +29,8 @@ pub struct Done {
     pub take: Vec<Take>,
     /// Locks that are released in the same commit.
     pub free: Vec<Free>,
-    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no harm.
+    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no
+    /// harm.
     pub effects: Vec<Effect>,
     /// The reply to the caller.
     pub answer: Answer,

@@ -1,5 +1,5 @@
-//! A backlog is worked, one occurrence after the other and beside the live schedule. It gives way to everything else:
-//! as long as its next run could not start at once, it waits.
+//! Starts the next occurrence of a backlog, beside the live schedule. A backlog gives way to everything else: while its
+//! next run could not start at once, it waits.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// A backlog that something in its own job holds up is looked at again after this time.
+/// A backlog that another run of its job blocks is checked again after this time.
 const GIVE_WAY: Span = Span::from_secs(1);
-/// A backlog that waits for a person or for another node is looked at again after this time.
+/// A backlog that waits for an operator or for another node is checked again after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
 
 /// Decides about the next occurrence of a backlog.
@@ -36,7 +36,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     let now = view.stamp.at;
     let look_again = || only(at(Some(now.plus(LOOK_AGAIN))));
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
-        // Whoever removed the schedule has recorded what was left of it.
+        // The command that removed the schedule has recorded the rest of its backlog.
         let mut draft = UnitDraft::new(view);
         draft.delete(key);
         return draft.finish(Answer::Done);
@@ -68,8 +68,8 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     draft.finish(Answer::Done)
 }
 
-/// Divides what is left by the policy as it is now: the job may have been changed since, or paused for long. Answers
-/// with what is given up, the oldest first, and with what is still to be caught up.
+/// Splits the rest of a backlog by the job's current catch-up policy; the job may have been changed or paused since.
+/// Returns what is given up, the oldest first, and what is still to be caught up.
 fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
     let CatchUp { policy, within } = table.job.job.catch_up;
     let oldest_due = now.minus(within);
@@ -98,7 +98,8 @@ fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Ve
     (given_up, None)
 }
 
-/// Adds to what is caught up; something older may have to go.
+/// Adds occurrences to the backlog. Older ones are given up if the policy wants only the newest, or if there are too
+/// many separate ranges.
 pub(super) fn add(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -111,7 +112,7 @@ pub(super) fn add(
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
     let backlog = match draft.view.backlog(&table.job.id, table.id) {
         None => new,
-        // Only the newest is wanted, and this is newer.
+        // The policy wants only the newest occurrence, and the new ones are newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
             let rest: Vec<Reach> = old.rest().map(|rest| rest.reach()).collect();
             record_given_up(draft, state, table, &rest, &Reason::Missed)?;
@@ -140,7 +141,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Records that what is left of a backlog is not caught up.
+/// Records occurrences of a backlog that are not caught up.
 pub(super) fn record_given_up(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -149,12 +150,12 @@ pub(super) fn record_given_up(
     reason: &Reason,
 ) -> Result<(), Halt> {
     let parts: Vec<SkipPart> = rest.iter().map(|reach| SkipPart { reach: *reach, reason: reason.clone() }).collect();
-    // What lies between two stretches has other outcomes, so none of them goes on with the one before.
+    // Occurrences between two ranges have other outcomes, so no range continues the streak of the one before.
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
 }
 
-/// Starts the run of an occurrence, or those on all nodes, if nothing is in their way. One that is there already is passed
-/// over.
+/// Starts the runs of an occurrence if nothing blocks them, and returns whether the occurrence is dealt with. One that
+/// has its runs already is.
 fn start(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -178,15 +179,15 @@ fn start(
     Ok(true)
 }
 
-/// Whether enough wait already. A node of a job that runs on each has at most one of a backlog waiting, so that the nodes
-/// keep step.
+/// Whether enough runs of the job wait already. For a `nodes: each` job each node may have one waiting run, so that the
+/// nodes work on the same part of the backlog.
 fn is_crowded(state: &JobState, places: &[Option<NodeId>]) -> bool {
     let waits_for_node = |queued: &Queued| queued.target.is_some() && places.contains(&queued.target);
     u32::try_from(state.queue.len()).unwrap_or(u32::MAX) >= QUEUE_LIMIT_DEFAULT
         || state.queue.iter().any(waits_for_node)
 }
 
-/// The backlog after its next occurrence was dealt with; nothing, when that was the last.
+/// The backlog without its next occurrence; `None` if that was the last.
 fn advance(mut backlog: Backlog, table: &Timetable<'_>, now: Instant) -> Option<Backlog> {
     backlog.due = now;
     match table.next(backlog.position).filter(|next| *next <= backlog.to) {
@@ -198,7 +199,7 @@ fn advance(mut backlog: Backlog, table: &Timetable<'_>, now: Instant) -> Option<
     }
 }
 
-/// The backlog without its first stretch; nothing, when it has no other.
+/// The backlog without its first range; `None` if there is no other.
 fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     if backlog.later.is_empty() {
         return None;

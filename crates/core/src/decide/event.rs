@@ -1,8 +1,8 @@
-//! An event that every node hears, such as one that another program has sent to all. Whoever comes first does what it asks
-//! for and takes a lock in the same unit; whoever finds that lock held by somebody else leaves it.
+//! Carries out the command of an event that every node receives. The first node does it and takes a lock in the same
+//! unit; a node that finds the lock held by another does nothing.
 //!
-//! The lock is there for a moment and is never renewed: an event is heard by all within that time, and the same event may
-//! come again later.
+//! The lock expires after a moment and is never renewed: all nodes receive an event within that time, and an equal
+//! event that comes later is a new one.
 
 use cronhold_schedule::Span;
 
@@ -12,7 +12,7 @@ use crate::ids::RunId;
 use crate::record::LockName;
 use crate::view::{Halt, View};
 
-/// An event that is heard so long after somebody has done what it asks for is another one.
+/// How long the lock of an event is held. An equal event after that time is a new one.
 const TTL: Span = Span::from_millis(500);
 
 pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &Command) -> Result<Done, Halt> {

@@ -1,5 +1,5 @@
-//! Someone wants a finished run to count as something else. Conditions of other runs see the mark as if the run had
-//! ended so just now.
+//! Changes the state of a finished run by hand. Conditions of other runs see it as if the run had just ended in that
+//! state.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result
     finish_run::count_finished(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
     let mut identity = draft.identity(&run.job, &run.args);
     if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
-        // The outcome before it is not known any more.
+        // The outcome before it is not stored.
         identity.set(run.state, None);
         draft.put(Record::Identity(Arc::new(identity)));
     }

@@ -1,5 +1,5 @@
-//! A job is made or changed. Its schedules go on from where they were; those that are new begin now, those that are gone
-//! leave nothing behind that could start.
+//! Creates or changes a job. Schedules that it keeps go on from their cursors, new ones begin now, and those that are
+//! gone leave nothing that could start.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::record::{Cursor, JobRecord, JobState, LockName, Record, ScheduleId, S
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// Why a job is paused that says so itself.
+/// The reason of a pause that comes from the job's definition.
 const IN_DEFINITION: &str = "in the job's definition";
 
-/// Decides about a job that someone wants to be there as they say.
+/// Creates the job, or replaces its definition.
 pub(super) fn decide(
     view: &View<'_>,
     id: &JobId,
@@ -44,7 +44,7 @@ pub(super) fn decide(
         }
     }
     let uid = old.as_ref().map_or(uid, |old| old.uid);
-    // Whoever changes it, it stays what it was made as.
+    // A job keeps the source that created it.
     let source = old.as_ref().map_or(source, |old| &old.source);
     let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
@@ -70,7 +70,7 @@ pub(super) fn decide(
     }
     set_pause(view, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
     if old.is_some() {
-        // What a run waits for may not be asked of it any more.
+        // The new definition may not have the conditions that waiting runs wait for.
         resume::wake_all(&mut draft, &state);
     }
     if state != before {
@@ -81,7 +81,7 @@ pub(super) fn decide(
     draft.finish(Answer::Done)
 }
 
-/// Whether what is there is what whoever asks thinks that there is.
+/// Checks the precondition of a command that changes a job.
 pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
     match (provided, old) {
         (Provided::Any, _) | (Provided::New, None) | (Provided::There, Some(_)) => Ok(()),
@@ -92,7 +92,7 @@ pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> 
     }
 }
 
-/// Whether the job's lock has a name that can be one, and is not one of Cronhold's own.
+/// Checks that the name of the job's lock is valid and not reserved.
 fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     match LockName::of(id, &job.lock) {
         Some(lock) if LockName::parse(lock.as_str()).is_err() => {
@@ -103,11 +103,11 @@ fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     }
 }
 
-/// All schedules of the job, those that do not count now too: each must be one that can be asked.
+/// Compiles all schedules of the job, disabled ones too: each must be valid.
 fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
     let mut seen = BTreeSet::new();
     let compile = |(id, schedule): (&'a ScheduleId, &'a crate::job::Schedule)| {
-        // What cannot be read back must not be stored.
+        // An id that a store could not read back must not be written.
         if let Err(error) = ScheduleId::parse(id.as_str()) {
             let message = error.to_string();
             return Err(Rejection::Schedule { job: job.id.clone(), key: "name", message });
@@ -120,7 +120,7 @@ fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>,
     job.schedules().map(compile).collect()
 }
 
-/// The cursor of a schedule that was there before. One with a name may be another schedule now.
+/// The cursor of a schedule that existed before. A schedule with a name may have another definition now.
 fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &View<'_>) -> Cursor {
     let now: Instant = view.stamp.at;
     let mut fresh = table.refresh(cursor, now, view.world);
@@ -132,8 +132,8 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
     fresh
 }
 
-/// A definition that comes to say `paused` pauses the job, and one that ceases to say so resumes it. One that says what
-/// it said before changes nothing, whatever someone has done by hand since.
+/// Pauses or resumes the job if `paused` has changed in its definition. A definition whose `paused` has not changed
+/// leaves a pause by hand as it is.
 fn set_pause(view: &View<'_>, state: &mut JobState, was: bool, is: bool) {
     let stamp = view.stamp;
     if is && !was && !state.pauses.is_paused() {
@@ -220,7 +220,8 @@ mod tests {
         );
     }
 
-    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is not.
+    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is
+    /// not.
     #[test]
     fn by_hand_and_by_another_program() {
         let bench = play(

@@ -1,5 +1,5 @@
-//! A job is removed. Its runs stay for as long as they are kept, its numbers go on should it return, and whatever of it
-//! still waits does not start.
+//! Removes a job. Its finished runs stay until they are pruned, its run numbers go on if a job of that name is created
+//! again, and runs that still wait are skipped.
 
 use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
@@ -11,7 +11,7 @@ use crate::record::{Key, Source};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// Decides about the removal of a job.
+/// Removes the job and retires its schedules.
 pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));

@@ -1,5 +1,5 @@
-//! Someone wants a job, or everything, to start things by itself again. What passed meanwhile is decided when the
-//! cursors are asked again, by the same rules as after an outage.
+//! Resumes a job, or all jobs. Occurrences that passed during the pause are decided when their cursors fire again, by
+//! the same rules as after an outage.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::policy::catch_up::GRACE;
 use crate::record::{JobState, Pauses, Record};
 use crate::view::{Halt, View};
 
-/// Decides about the end of a pause of a job, or of everything.
+/// Resumes a job, or all jobs when `job` is absent.
 pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt> {
     match job {
         Some(id) => of_job(view, id),
@@ -40,7 +40,7 @@ fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// Nodes look at everything that rested when they see this record changed; it would be too much for one decision.
+/// Nodes plan all paused cursors again when they see this record change. That would be too much for one decision.
 fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
     let mut pauses = (*view.pauses()).clone();
     if !pauses.is_paused() {
@@ -52,8 +52,8 @@ fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// The pause that holds is over, and is remembered as the last. One that began as soon as the one before it had ended
-/// counts as one with it, because cursors may have rested all the time.
+/// Ends the current pause and remembers it as the last. A pause that began within the grace period after the one before
+/// it is merged with that one, because cursors may not have advanced in between.
 pub(super) fn end(pauses: &mut Pauses, now: Instant) {
     if let Some(pause) = pauses.current.take() {
         let before = pauses.last.filter(|(_, ended)| pause.since <= ended.plus(GRACE));
@@ -61,7 +61,7 @@ pub(super) fn end(pauses: &mut Pauses, now: Instant) {
     }
 }
 
-/// Asks for a look at everything that may wait: those in the queue, and retries, which count as active.
+/// Wakes all runs that may wait: those in the queue, and retries, which count as active.
 pub(super) fn wake_all(draft: &mut UnitDraft<'_>, state: &JobState) {
     let at = Some(draft.at());
     let waiting = state.queued();

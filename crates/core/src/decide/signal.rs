@@ -1,6 +1,6 @@
-//! Someone wants to send a signal to a run's program. SIGKILL is more than that: the run was killed, and is looked at
-//! until it is gone. That it was killed is stored, so that it can be said on any node; other signals are not, and only the
-//! node that has the program can send them.
+//! Sends a signal to a run's program. SIGKILL is stored as the reason of the run's end, so any node can request it, and
+//! the run is checked until its program is gone. Other signals are not stored, so only the node that has the program
+//! can send them.
 
 use cronhold_schedule::Span;
 
@@ -23,7 +23,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
         (Operation::Kill, _) => {
             let mut run = (*run).clone();
             run.ending = Some(Reason::Killed);
-            // A node that hears of it looks at once, and kills what was told to end and is still there.
+            // The node that has the program checks the run at once and kills it.
             let wait = if elsewhere.is_some() { Span::ZERO } else { KILL_WAIT };
             run.due = Some(draft.at().plus(wait));
             draft.put_run(run);
@@ -37,7 +37,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
     draft.finish(Answer::Done)
 }
 
-/// The node that has the program of a run, when it is not this one.
+/// The node that has the program of a run, if it is not this one.
 pub(super) fn elsewhere(view: &View<'_>, run: &Run) -> Option<NodeId> {
     run.owner.map(|owner| owner.node).filter(|node| *node != view.stamp.owner.node)
 }

@@ -1,4 +1,4 @@
-//! Someone wants a run not to start.
+//! Skips a run that has not started, by hand.
 
 use super::draft::UnitDraft;
 use super::finish_run;

@@ -1,5 +1,5 @@
-//! Someone wants a run not to wait any longer: first not for its time, then not for its conditions and for other runs.
-//! Nobody goes past a lock.
+//! Starts a run by hand. A scheduled run no longer waits for its time; a waiting run no longer waits for its conditions
+//! and for other runs. A lock is never ignored.
 
 use super::admission;
 use super::draft::UnitDraft;
@@ -27,15 +27,15 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it. One that is
-/// another node's waits for that node.
+/// Ends the wait for the run's time. If other runs block it, it waits and is never skipped. A run with another target
+/// waits for that node.
 fn at_once(draft: &mut UnitDraft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     run_lifecycle::enter_state(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
     let admission = admission::admission_of(draft, &run, state, job, false);
     run_lifecycle::apply_admission(draft, run, state, job, admission)
 }
 
-/// It does not wait for anything but its lock and a node that may run it.
+/// Starts a waiting run unless its lock is held or this node may not run it.
 fn past_everything(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     placement::reject_elsewhere(draft.view, &run, Some(job))?;
     run_lifecycle::reject_if_locked(draft, &run)?;

@@ -1,5 +1,4 @@
-//! Someone wants a run's program to end: signal, grace period, SIGKILL. The node that has the program learns it from
-//! the record.
+//! Stops a run by hand: signal, grace period, SIGKILL. The node that has the program acts on the changed record.
 
 use super::draft::UnitDraft;
 use super::run_lifecycle;

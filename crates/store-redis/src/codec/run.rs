@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::policy::catch_up::Stretch;
-use cronhold_core::record::{Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, TransitionKind, Work, Written};
+use cronhold_core::record::{
+    Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, TransitionKind, Work, Written,
+};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};

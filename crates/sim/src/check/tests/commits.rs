@@ -186,8 +186,7 @@ fn catching_up(policy: CatchUpPolicy, within: u64) -> Bench {
 
 /// A run that catches up the occurrence of a second, decided at second 1000.
 fn caught_up(number: u64, second: i64) -> Run {
-    let entry =
-        |state| Transition::entered(Instant::from_secs(1_000), state, Actor::CatchUp);
+    let entry = |state| Transition::entered(Instant::from_secs(1_000), state, Actor::CatchUp);
     let log = [Waiting, Starting].map(entry).to_vec();
     Run { nominal: Instant::from_secs(second), log, ..run(number, &[Waiting, Starting]) }
 }

@@ -35,8 +35,7 @@ fn schedule_id() -> ScheduleId {
 /// A run that has been in these states.
 fn run(number: u64, states: &[State]) -> Run {
     let nominal = Instant::from_secs(1_000 + i64::try_from(number).expect("small"));
-    let entry =
-        |state: &State| Transition::entered(nominal, *state, Actor::Schedule);
+    let entry = |state: &State| Transition::entered(nominal, *state, Actor::Schedule);
     let id = RunId::from_key(nominal, &number.to_string());
     let state = *states.last().expect("a state");
     let reason = match state {
