@@ -183,7 +183,7 @@ pub enum Rejection {
     NoNode(NodeId),
     /// The run's state does not allow it.
     #[error(transparent)]
-    State(#[from] run::Rejection),
+    State(#[from] run::TransitionRejection),
     /// The args do not fit the job.
     #[error(transparent)]
     Args(#[from] ArgErrors),

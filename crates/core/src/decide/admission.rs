@@ -8,8 +8,8 @@ use super::placement;
 use super::run_lifecycle::is_lock_taken;
 use crate::ids::RunId;
 use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
-use crate::policy::overlap::{Admission, Standing, admit, admit_first};
-use crate::record::{Active, JobRecord, JobState, Run};
+use crate::policy::overlap::{Admission, AdmissionObstacles, admit, admit_first};
+use crate::record::{ActiveRun, JobRecord, JobState, Run};
 use crate::run::Reason;
 
 /// Whether a waiting run may start now. `is_new` says that it has not been queued yet. A run that is created for
@@ -45,7 +45,7 @@ pub(super) fn admission_of(
 }
 
 /// The runs and the lock that block a run.
-fn obstacles(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> Standing {
+fn obstacles(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> AdmissionObstacles {
     let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
     let active = match job.job.overlap {
         Overlap::Allow => 0,
@@ -57,7 +57,7 @@ fn obstacles(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord
         queued.run != run.id && placement::can_overlap(job, queued.target, run.target)
     };
     let queued = count(state.queue.iter().filter(is_before).count());
-    Standing { active, queued, lock_is_held: is_lock_taken(draft, run) }
+    AdmissionObstacles { active, queued, lock_is_held: is_lock_taken(draft, run) }
 }
 
 /// Whether a run is the first in its queue. The queue waits for retries, so a retry is always first.
@@ -72,11 +72,11 @@ pub(super) fn blocking_runs(
     draft: &UnitDraft<'_>,
     run: &Run,
     state: &JobState,
-    counts: impl Fn(&Active) -> bool,
-) -> Vec<Active> {
+    counts: impl Fn(&ActiveRun) -> bool,
+) -> Vec<ActiveRun> {
     let later = later_active(run, state);
     let earlier = &state.active[..state.active.len() - later.len()];
-    let mut found: Vec<Active> =
+    let mut found: Vec<ActiveRun> =
         earlier.iter().filter(|active| active.run != run.id && counts(active)).copied().collect();
     for active in later.iter().filter(|active| counts(active)) {
         if draft.run(active.run).is_some_and(|other| other.state.has_program()) {
@@ -87,7 +87,7 @@ pub(super) fn blocking_runs(
 }
 
 /// The runs that became active after this one; none if it is not active.
-fn later_active<'s>(run: &Run, state: &'s JobState) -> &'s [Active] {
+fn later_active<'s>(run: &Run, state: &'s JobState) -> &'s [ActiveRun] {
     let place = state.active.iter().position(|active| active.run == run.id);
     place.map_or(&[], |place| &state.active[place + 1..])
 }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_job_says_of_its_process() {
+    fn process_takes_all_settings_of_the_job() {
         let mut job = Job::new(Program::Shell(template("load {{ day }}")));
         let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
         job.shell = Some("/bin/zsh".to_owned());
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn words_are_bound_each_for_itself() {
+    fn each_word_of_a_command_is_bound_on_its_own() {
         let job = Job::new(Program::Exec(["load", "{{ day }}", "a b"].map(template).to_vec()));
         let words = ["load", "two words", "a b"].map(str::to_owned).to_vec();
         assert_eq!(process(job, "two words"), Process::plain(CommandLine::Exec(words)));
     }
 
     #[test]
-    fn what_no_process_can_be_given_is_said() {
+    fn arguments_that_exec_cannot_take_are_rejected() {
         let long = "x".repeat(60 * 1024);
         let wrong = |job: Job, day: &str| bound(job, day).expect_err("no process").to_string();
         let exec = |count: usize| Job::new(Program::Exec(vec![template(&long); count]));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn others_have_no_process() {
+    fn noop_and_unsupported_programs_have_no_process() {
         let mut job = Job::new(Program::Noop { duration: Span::from_secs(5) });
         job.cwd = Some(template("{{ night }}"));
         assert_eq!(bound(job, "monday"), Ok(Work::Noop(Span::from_secs(5))));

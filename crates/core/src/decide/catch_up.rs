@@ -13,7 +13,7 @@ use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::{CatchUp, CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
-use crate::policy::catch_up::{Reach, Stretch};
+use crate::policy::catch_up::{OccurrenceRange, Stretch};
 use crate::policy::overlap::Admission;
 use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
@@ -70,14 +70,14 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
 
 /// Splits the rest of a backlog by the job's current catch-up policy; the job may have been changed or paused since.
 /// Returns what is given up, the oldest first, and what is still to be caught up.
-fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
+fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<OccurrenceRange>, Option<Backlog>) {
     let CatchUp { policy, within } = table.job.job.catch_up;
     let oldest_due = now.minus(within);
     let is_wanted = |at: &Instant| table.wake(*at) >= oldest_due;
     let mut given_up = Vec::new();
     let mut rest = Some(backlog);
     while let Some(mut backlog) = rest {
-        let Reach { from, to } = first_part(&backlog);
+        let OccurrenceRange { from, to } = first_part(&backlog);
         let wanted = match policy {
             CatchUpPolicy::None => None,
             CatchUpPolicy::Last => Some(to).filter(|to| backlog.later.is_empty() && is_wanted(to)),
@@ -85,12 +85,12 @@ fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Ve
             CatchUpPolicy::All => table.first_due(oldest_due).filter(|at| from < *at && *at <= to),
         };
         let Some(wanted) = wanted else {
-            given_up.push(Reach { from, to });
+            given_up.push(OccurrenceRange { from, to });
             rest = without_first(backlog);
             continue;
         };
         if from < wanted {
-            given_up.push(Reach { from, to: table.last_before(wanted, from).unwrap_or(from) });
+            given_up.push(OccurrenceRange { from, to: table.last_before(wanted, from).unwrap_or(from) });
             backlog.position = wanted;
         }
         return (given_up, Some(backlog));
@@ -104,7 +104,7 @@ pub(super) fn add(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    reach: Reach,
+    reach: OccurrenceRange,
 ) -> Result<(), Halt> {
     let stretch = table.counted(draft.view, reach);
     let Stretch { from, to, count } = stretch;
@@ -114,7 +114,7 @@ pub(super) fn add(
         None => new,
         // The policy wants only the newest occurrence, and the new ones are newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
-            let rest: Vec<Reach> = old.rest().map(|rest| rest.reach()).collect();
+            let rest: Vec<OccurrenceRange> = old.rest().map(|rest| rest.reach()).collect();
             record_given_up(draft, state, table, &rest, &Reason::Missed)?;
             new
         }
@@ -146,7 +146,7 @@ pub(super) fn record_given_up(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    rest: &[Reach],
+    rest: &[OccurrenceRange],
     reason: &Reason,
 ) -> Result<(), Halt> {
     let parts: Vec<SkipPart> = rest.iter().map(|reach| SkipPart { reach: *reach, reason: reason.clone() }).collect();
@@ -208,8 +208,8 @@ fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     Some(Backlog { from, position: from, to, count, ..backlog })
 }
 
-fn first_part(backlog: &Backlog) -> Reach {
-    Reach { from: backlog.position, to: backlog.to }
+fn first_part(backlog: &Backlog) -> OccurrenceRange {
+    OccurrenceRange { from: backlog.position, to: backlog.to }
 }
 
 fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: Key) {
@@ -225,7 +225,7 @@ mod tests {
 
     /// With overlap `skip` a backlog is worked one after the other instead of being skipped.
     #[test]
-    fn gives_way() {
+    fn backlog_waits_while_a_run_is_active() {
         play(
             "
             00:00 put j @every 10m; catch_up all
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn all_at_once_when_they_may_overlap() {
+    fn backlog_with_overlap_allow_starts_all() {
         play(
             "
             00:00 put j @every 10m; catch_up all; overlap allow
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_a_lock_and_for_a_pause() {
+    fn backlog_waits_for_a_held_lock_and_for_a_pause() {
         play(
             "
             00:00 put j @every 10m; catch_up all; overlap allow; lock
@@ -301,7 +301,7 @@ mod tests {
 
     /// What lies between two outages has its outcomes and is not caught up once more.
     #[test]
-    fn outages_one_after_the_other() {
+    fn second_outage_adds_a_range_to_the_backlog() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h
@@ -326,7 +326,7 @@ mod tests {
 
     /// There is an end to it: the oldest is given up.
     #[test]
-    fn too_many_outages() {
+    fn backlog_with_too_many_ranges_drops_the_oldest() {
         let mut script = String::from("00:00 put j @every 10m; catch_up all 90h; overlap allow\nnext 00:10, job r1\n");
         let mut rest = Vec::new();
         for hour in 0..17 {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_with_the_next_stretch() {
+    fn backlog_continues_with_the_next_range() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h; overlap allow
@@ -370,7 +370,7 @@ mod tests {
 
     /// Who wants only the newest does not want an older one beside it.
     #[test]
-    fn the_newest_takes_the_place_of_an_older_one() {
+    fn catch_up_last_replaces_an_older_backlog() {
         play(
             "
             00:00 put j @every 10m; catch_up last
@@ -385,7 +385,7 @@ mod tests {
 
     /// A backlog is worked by the policy that holds then, as what was missed is when it is divided.
     #[test]
-    fn what_has_become_too_old_is_given_up() {
+    fn backlogged_occurrences_older_than_within_are_missed() {
         play(
             "
             00:00 put j @every 10m; catch_up all 1h; overlap allow
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_changed_holds_for_what_is_left() {
+    fn changed_catch_up_policy_applies_to_the_rest_of_a_backlog() {
         play(
             "
             00:00 put j a: @every 10m; catch_up all 9h; overlap allow
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_node_only_what_is_too_old_is_given_up() {
+    fn backlog_without_eligible_node_drops_only_old_occurrences() {
         play(
             "
             00:00 put j @every 10m; catch_up all 1h; overlap allow; nodes gpu
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn args_that_do_not_fit() {
+    fn backlogged_run_with_invalid_args_ends_in_error() {
         play(
             "
             00:00 put j @every 10m; param region; catch_up all

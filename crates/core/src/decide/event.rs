@@ -45,7 +45,7 @@ mod tests {
 
     /// Words after `event` are a digest and who has heard it.
     #[test]
-    fn is_done_by_whoever_comes_first() {
+    fn event_is_carried_out_by_the_first_node_only() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow
@@ -72,7 +72,7 @@ mod tests {
 
     /// Whoever has nothing to do does not keep others from doing it.
     #[test]
-    fn nothing_done_is_nothing_taken() {
+    fn event_that_changes_nothing_takes_no_lock() {
         play(
             "00:00 there 1 2
             00:00 put j @every 10m
@@ -87,7 +87,7 @@ mod tests {
 
     /// A program is reached by the node that has it, whoever hears the event first. That a run is to end is stored.
     #[test]
-    fn a_signal_is_sent_by_the_node_that_has_the_program() {
+    fn event_signal_is_sent_by_the_node_that_has_the_program() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow
@@ -115,7 +115,7 @@ mod tests {
 
     /// A run under one id is one run, with or without the lock.
     #[test]
-    fn a_run_that_is_asked_for() {
+    fn event_run_creates_one_run() {
         play(
             "00:00 there 1 2
             00:00 put j @every 10m; lock; overlap allow

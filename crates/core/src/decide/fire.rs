@@ -12,7 +12,7 @@ use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::Lock;
-use crate::policy::catch_up::{GRACE, Plan, Reach};
+use crate::policy::catch_up::{CatchUpPlan, GRACE, OccurrenceRange};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
@@ -130,7 +130,7 @@ impl<'a> OccurrenceClaim<'a> {
     /// No node was alive when the occurrence was due. Everything that is late is decided in this one commit.
     fn late(mut self, first: Instant) -> Result<Done, Halt> {
         let view = self.draft.view;
-        let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
+        let CatchUpPlan { missed, backlog, live } = self.table.divide(first, self.draft.at());
         let is_eligible = self.may_claim();
         if self.table.counts_from_previous() && backlog.is_some() {
             // Such a schedule has no other occurrence, so this one runs late instead of entering a backlog.
@@ -206,7 +206,7 @@ impl<'a> OccurrenceClaim<'a> {
     }
 
     fn skip_occurrence(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
-        let part = SkipPart { reach: Reach { from: nominal, to: nominal }, reason };
+        let part = SkipPart { reach: OccurrenceRange { from: nominal, to: nominal }, reason };
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 

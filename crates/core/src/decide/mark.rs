@@ -46,7 +46,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn counts_as_something_else() {
+    fn mark_moves_the_outcome_to_the_new_state() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_outcomes_of_other_runs() {
+    fn mark_leaves_outcomes_of_other_runs() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_see_it() {
+    fn mark_satisfies_a_waiting_condition() {
         play(
             "00:00 put up overlap allow
                 job r1

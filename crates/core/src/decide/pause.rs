@@ -48,7 +48,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn pauses_a_job_or_everything() {
+    fn pause_and_resume_apply_to_one_job_or_all() {
         play(
             "
             00:00 put j @every 10m
@@ -77,7 +77,7 @@ mod tests {
 
     /// Each of the two pauses is enough, and what a pause covered is recorded as that when it is over.
     #[test]
-    fn cursors_rest_while_paused() {
+    fn paused_cursor_does_not_advance() {
         play(
             "
             00:00 put j @every 10m; catch_up none

@@ -47,7 +47,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn forgets_what_is_over() {
+    fn prune_deletes_finished_runs_without_pending_retry() {
         let bench = play(
             "00:00 put j overlap allow; retry 2
                 job r1
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn is_asked_for_when_there_are_clearly_too_many() {
+    fn prune_is_requested_above_the_retention_margin() {
         let mut bench = play(
             "00:00 put j overlap allow; kept 8
                 job r1",

@@ -150,7 +150,7 @@ mod tests {
     use crate::record::Record;
 
     #[test]
-    fn makes_and_changes() {
+    fn put_creates_and_changes_schedules() {
         play(
             "
             00:00 put j @every 10m
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be_used() {
+    fn put_rejects_invalid_schedules_and_locks() {
         play(
             "
             00:00 put j a: @every 10m; a: @every 20m
@@ -189,7 +189,7 @@ mod tests {
 
     /// Nobody makes, changes or overwrites a job by mistake. One that was made anew is another job.
     #[test]
-    fn only_what_was_seen() {
+    fn put_with_unmet_precondition_is_rejected() {
         play(
             "
             00:00 change j @every 10m
@@ -223,7 +223,7 @@ mod tests {
     /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is
     /// not.
     #[test]
-    fn by_hand_and_by_another_program() {
+    fn source_of_a_job_decides_who_may_change_it() {
         let bench = play(
             "
             00:00 put a
@@ -253,7 +253,7 @@ mod tests {
 
     /// A schedule that returns or is enabled again begins now: what passed meanwhile was not wanted.
     #[test]
-    fn a_schedule_that_returns_begins_now() {
+    fn reenabled_schedule_begins_now() {
         play(
             "
             00:00 put j a: @every 10m
@@ -277,7 +277,7 @@ mod tests {
 
     /// What was due or to be caught up of a schedule that goes has its outcome as well.
     #[test]
-    fn a_schedule_that_goes_leaves_no_hole() {
+    fn removed_schedule_records_its_due_occurrences() {
         play(
             "
             00:00 put j a: @every 10m; catch_up all 3h
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_can_pause() {
+    fn paused_in_the_definition_pauses_and_resumes() {
         play(
             "
             00:00 put j @every 10m; paused
@@ -312,7 +312,7 @@ mod tests {
 
     /// Runs that wait are asked again at once, those behind the first too: what they wait for may be gone.
     #[test]
-    fn what_waits_is_looked_at() {
+    fn put_wakes_waiting_runs() {
         play(
             "
             02:30 put j overlap allow; needs window 01:00 02:00
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_after_the_previous_run() {
+    fn after_previous_schedule_keeps_counting_after_a_change() {
         play(
             "
             00:00 put j a: with 1h interval

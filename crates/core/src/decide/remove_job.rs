@@ -38,7 +38,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn only_what_was_seen() {
+    fn remove_with_outdated_revision_is_rejected() {
         play(
             "
             00:00 put j @every 10m
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_nothing_that_starts() {
+    fn removed_job_leaves_nothing_that_starts() {
         play(
             "
             00:00 put j @every 10m; overlap queue
@@ -78,7 +78,7 @@ mod tests {
 
     /// Occurrences that were due or to be caught up have an outcome too; numbers and the place in time go on.
     #[test]
-    fn what_was_due_is_recorded() {
+    fn occurrences_due_at_removal_are_recorded() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_works_by_hand_removes_what_was_made_by_hand() {
+    fn operators_may_remove_foreign_jobs() {
         play(
             "
             00:00 put j
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn belongs_to_its_source() {
+    fn only_the_source_of_a_job_may_remove_it() {
         play(
             "
             00:00 load j @every 10m

@@ -34,7 +34,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn changes_nothing_without_need() {
+    fn replan_without_changes_writes_nothing() {
         play(
             "
             00:00 replan j
@@ -51,7 +51,7 @@ mod tests {
 
     /// What has come keeps its place, what has not is where the calendar has it now.
     #[test]
-    fn calendars_that_change() {
+    fn replan_moves_future_occurrences_to_the_new_calendar() {
         play(
             "
             00:00 calendar open Mon-Fri
@@ -74,7 +74,7 @@ mod tests {
 
     /// Nobody undoes what was computed with newer zone data, unless there is nobody else.
     #[test]
-    fn zone_data_that_is_older() {
+    fn replan_keeps_cursors_of_newer_zone_data() {
         play(
             "
             00:00 zones 2026b
@@ -95,7 +95,7 @@ mod tests {
 
     /// A calendar that went missing stops its schedule only until it is back.
     #[test]
-    fn a_calendar_that_is_gone() {
+    fn missing_calendar_suspends_its_schedule_until_it_is_back() {
         play(
             "
             00:00 calendar open Mon-Fri

@@ -90,7 +90,7 @@ fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let mut after = (**run).clone();
     after.owner = Some(view.stamp.owner);
     match run::next(run.state, Cause::Launched) {
-        Ok(run::Effect::Enter(_)) => {
+        Ok(run::TransitionEffect::Enter(_)) => {
             run_lifecycle::enter_state(&mut after, Cause::Launched, now, view.stamp.actor.clone(), "")?;
             let timeout = after.terms.timeout.map(|timeout| now.plus(timeout));
             after.due = [timeout, after.terms.stop_at].into_iter().flatten().min();
@@ -148,7 +148,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn tells_how_a_program_ended() {
+    fn reports_end_runs_with_their_reason() {
         play(
             "00:00 put j overlap allow
                 job r1
@@ -220,7 +220,7 @@ mod tests {
 
     /// Whatever became of it then: it was told to end, and it has ended.
     #[test]
-    fn what_was_stopped_and_then_lost_is_not_tried_again() {
+    fn stopped_run_that_is_lost_fails_without_retry() {
         let bench = play(
             "00:00 put j overlap allow; retry 3; retry_on_error; on_lost_retry
                 job r1
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_or_took_too_long_and_then_was_lost() {
+    fn replaced_or_timed_out_run_that_is_lost_keeps_its_reason() {
         play(
             "00:00 put j overlap replace; retry 2; retry_on_error; timeout 1m
                 job r1
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_wrote_stays_with_its_run_alone() {
+    fn output_is_not_copied_to_retries_and_reruns() {
         let bench = play(
             "00:00 put j overlap allow; retry 2
                 job r1
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_was_told_says_why_and_its_exit_says_how() {
+    fn stop_gives_the_reason_and_exit_the_state() {
         play(
             "00:00 put j overlap allow
                 job r1
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn outdated_reports_change_nothing() {
         play(
             "00:00 put j overlap queue
                 job r1
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_owns_what_it_finds_in_a_later_life() {
+    fn restarted_node_adopts_its_programs() {
         let bench = play(
             "00:00 put j overlap allow; timeout 5m
                 job r1
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_tried_again() {
+    fn failed_run_is_retried_until_attempts_are_used_up() {
         let bench = play(
             "00:00 put j @every 1h; overlap skip; retry 3
                 next 01:00, job r1
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_ended_on_purpose_is_not_tried_again() {
+    fn stopped_run_is_not_retried() {
         play(
             "00:00 put j overlap allow; retry 3; timeout 1m; grace 0s
                 job r1
@@ -465,7 +465,7 @@ mod tests {
 
     /// Such a schedule would never be asked again; as it is, its next waits until it can be.
     #[test]
-    fn a_schedule_that_counts_from_its_run_outlives_a_calendar_that_went_missing() {
+    fn after_previous_schedule_survives_a_missing_calendar() {
         play(
             "00:00 calendar open Mon-Fri
             00:00 put j with 10m interval; calendar open
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_counts_from_its_run_counts_from_the_last_attempt() {
+    fn after_previous_schedule_counts_from_the_last_attempt() {
         play(
             "00:00 put j with 10m interval; retry 2
                 next 00:10, job r1

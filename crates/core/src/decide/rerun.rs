@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn as_it_was_or_as_it_is() {
+    fn rerun_repeats_the_old_program_and_anew_resolves_the_current_one() {
         let bench = play(
             "00:00 put j @every 10m; args x=1; stop_after 5m; param x; shell old {{ x }}; overlap skip
                 next 00:10, job r1
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_to_the_params_of_the_job_as_it_is() {
+    fn rerun_anew_rejects_args_that_the_job_no_longer_has() {
         play(
             "00:00 put j param x; overlap allow; retry 2
                 job r1
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_job_that_is_gone() {
+    fn rerun_of_a_removed_job_repeats_the_run_and_respects_its_lock() {
         let mut bench = play(
             "00:00 put j lock shared
                 job r1
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_twice_is_one_run() {
+    fn rerun_with_the_same_id_creates_one_run() {
         let bench = play(
             "00:00 put j overlap allow
                 job r1

@@ -76,7 +76,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn what_waits_is_looked_at() {
+    fn resume_wakes_waiting_runs() {
         play(
             "
             00:00 put j @every 10m; overlap queue
@@ -95,7 +95,7 @@ mod tests {
 
     /// What the pause did not cover was missed for another reason.
     #[test]
-    fn what_passed_is_told_apart() {
+    fn occurrences_during_and_outside_a_pause_have_different_reasons() {
         play(
             "
             00:00 put j @every 10m; catch_up none
@@ -112,7 +112,7 @@ mod tests {
 
     /// Nothing may have been decided between two pauses.
     #[test]
-    fn pauses_one_after_the_other_are_one() {
+    fn adjacent_pauses_are_merged() {
         play(
             "
             00:00 put j @every 10m; catch_up none
@@ -133,7 +133,7 @@ mod tests {
 
     /// Afterwards the catch-up policy applies as after an outage.
     #[test]
-    fn what_passed_is_caught_up() {
+    fn occurrences_during_a_pause_are_caught_up() {
         play(
             "
             00:00 put j @every 10m; catch_up all 25m

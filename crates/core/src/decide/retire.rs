@@ -7,7 +7,7 @@ use super::catch_up;
 use super::draft::UnitDraft;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
-use crate::policy::catch_up::Reach;
+use crate::policy::catch_up::OccurrenceRange;
 use crate::record::{Backlog, Cursor, JobRecord, JobState, Key, Pauses, ScheduleId};
 use crate::run::Reason;
 use crate::view::Halt;
@@ -53,7 +53,7 @@ impl<'a> RetiringSchedules<'a> {
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
             if let Some(table) = table {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
-                let rest: Vec<Reach> =
+                let rest: Vec<OccurrenceRange> =
                     backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
                 catch_up::record_given_up(draft, state, &table, &rest, reason)?;
                 skips::record_all(draft, state, &mut None, &table, parts)?;
@@ -82,7 +82,7 @@ impl<'a> RetiringSchedules<'a> {
     ) -> Vec<SkipPart> {
         let now = draft.at();
         let first = cursor.and_then(|cursor| cursor.next).filter(|next| *next <= now);
-        let reach = first.map(|from| Reach { from, to: table.last_come(from, now) });
+        let reach = first.map(|from| OccurrenceRange { from, to: table.last_come(from, now) });
         let split = |reach| skips::split_by_pauses(table, reach, reason, &[pauses, &self.everything], now);
         reach.map(split).unwrap_or_default()
     }

@@ -104,7 +104,7 @@ mod tests {
     use crate::record::Actor;
 
     #[test]
-    fn makes_runs() {
+    fn run_starts_now_or_at_a_later_time() {
         play(
             "00:00 put j param x; overlap allow
                 job r1
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn is_held_back_like_any_other() {
+    fn manual_run_obeys_overlap() {
         play(
             "00:00 put j overlap skip
                 job r1
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_a_pause_when_someone_asked_for_it() {
+    fn manual_run_ignores_a_pause() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_bound_is_an_error() {
+    fn unresolvable_program_ends_the_run_in_error() {
         play(
             "00:00 put j param x; shell echo {{ date(x) }}; lock
                 job r1
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_twice_is_one_run() {
+    fn run_with_the_same_id_creates_one_run() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1",

@@ -203,7 +203,7 @@ fn make_room(draft: &mut UnitDraft<'_>, by: &Run, state: &mut JobState, job: &Jo
 
 /// Moves a run to the state that the state table has for `cause`, and logs the transition.
 pub(super) fn enter_state(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
-    if let run::Effect::Enter(state) = run::next(run.state, cause)? {
+    if let run::TransitionEffect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
         run.log.push(Transition::entered(at, state, actor).with_message(message));
     }

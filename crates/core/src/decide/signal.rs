@@ -47,7 +47,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn goes_to_what_runs() {
+    fn signal_reaches_only_running_programs() {
         play(
             "00:00 put j overlap allow; timeout 1h
                 job r1
@@ -76,7 +76,7 @@ mod tests {
 
     /// Whoever has the program hears that it was killed, and sees to it at once.
     #[test]
-    fn from_another_node() {
+    fn sigkill_from_another_node_is_stored_and_other_signals_rejected() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow

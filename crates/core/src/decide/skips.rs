@@ -10,15 +10,15 @@ use super::occurrence;
 use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::RunId;
-use crate::policy::catch_up::{Reach, Stretch};
-use crate::record::{JobState, Key, Pauses, Run, Streak, Transition};
+use crate::policy::catch_up::{OccurrenceRange, Stretch};
+use crate::record::{JobState, Key, Pauses, Run, SkipStreak, Transition};
 use crate::run::{Reason, State};
 use crate::view::Halt;
 
 /// Neighbouring occurrences that do not run, all for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SkipPart {
-    pub(super) reach: Reach,
+    pub(super) reach: OccurrenceRange,
     pub(super) reason: Reason,
 }
 
@@ -29,7 +29,7 @@ const SPAN_ATTEMPT: u32 = 0;
 /// [`Reason::Paused`], the others the given reason.
 pub(super) fn split_by_pauses(
     table: &Timetable<'_>,
-    reach: Reach,
+    reach: OccurrenceRange,
     reason: &Reason,
     pauses: &[&Pauses],
     now: Instant,
@@ -49,7 +49,7 @@ pub(super) fn split_by_pauses(
     let ends = firsts[1..].iter().map(|first| table.last_before(*first, reach.from).unwrap_or(reach.from));
     let ends: Vec<Instant> = ends.chain([reach.to]).collect();
     let part = |(from, to): (&Instant, Instant)| SkipPart {
-        reach: Reach { from: *from, to },
+        reach: OccurrenceRange { from: *from, to },
         reason: if is_paused(*from) { Reason::Paused } else { reason.clone() },
     };
     firsts.iter().zip(ends).map(part).collect()
@@ -59,7 +59,7 @@ pub(super) fn split_by_pauses(
 pub(super) fn record_all(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
-    streak: &mut Option<Streak>,
+    streak: &mut Option<SkipStreak>,
     table: &Timetable<'_>,
     parts: Vec<SkipPart>,
 ) -> Result<(), Halt> {
@@ -70,7 +70,7 @@ pub(super) fn record_all(
 pub(super) fn record(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
-    streak: &mut Option<Streak>,
+    streak: &mut Option<SkipStreak>,
     table: &Timetable<'_>,
     part: SkipPart,
 ) -> Result<(), Halt> {
@@ -84,13 +84,13 @@ pub(super) fn record(
     let stretch = table.counted(draft.view, reach);
     let span = match open {
         Some(open) => Some(extend_span(draft, (*open).clone(), stretch)),
-        None if stretch.count == 1 && so_far < Streak::SINGLE => {
+        None if stretch.count == 1 && so_far < SkipStreak::SINGLE => {
             record_single(draft, state, table, stretch.from, reason.clone())?;
             None
         }
         None => Some(begin_span(draft, state, table, stretch, reason.clone())),
     };
-    *streak = Some(Streak { reason, count: so_far.saturating_add(stretch.count), span });
+    *streak = Some(SkipStreak { reason, count: so_far.saturating_add(stretch.count), span });
     Ok(())
 }
 

@@ -51,7 +51,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn first_the_time_then_the_rest() {
+    fn start_ends_the_wait_for_time_then_for_other_runs() {
         let bench = play(
             "00:00 put j overlap queue
                 job r1
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn never_past_a_lock() {
+    fn start_is_rejected_while_the_lock_is_held() {
         let bench = play(
             "00:00 put j overlap queue; lock
                 job r1
@@ -107,7 +107,7 @@ mod tests {
 
     /// Who holds the lock is no run of ours, so that nobody is told to stop it.
     #[test]
-    fn never_past_a_lock_of_a_node_of_another_kind() {
+    fn start_is_rejected_while_a_foreign_node_holds_the_lock() {
         play(
             "00:00 put j overlap queue; lock
                 job r1
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn past_a_pause_and_past_conditions() {
+    fn start_ignores_pause_and_conditions() {
         play(
             "00:00 put j overlap skip; needs window 12:00 13:00; retry 2
                 job r1
@@ -143,7 +143,7 @@ mod tests {
 
     /// What someone told to start goes on when its lock is free, as if they had made it.
     #[test]
-    fn past_a_pause_even_when_a_lock_makes_it_wait() {
+    fn started_run_that_waits_for_a_lock_ignores_the_pause() {
         play(
             "00:00 put j @every 1h; overlap allow; lock l; retry 2
                 next 01:00, job r1
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn not_on_a_node_that_may_not_run_it_and_not_without_a_job() {
+    fn start_is_rejected_on_an_ineligible_node_and_without_a_job() {
         play(
             "00:00 put j overlap queue; nodes gpu
                 job r1

@@ -22,7 +22,7 @@ mod tests {
     use crate::decision::Effect;
 
     #[test]
-    fn ends_what_runs() {
+    fn stop_sends_signal_then_sigkill_after_grace() {
         let mut bench = play(
             "00:00 put j overlap allow; grace 20s
                 job r1

@@ -13,7 +13,7 @@ use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
 use crate::ids::{NodeId, RunId};
 use crate::job;
-use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
+use crate::policy::catch_up::{self, CatchUpPlan, OccurrenceRange, Occurrences, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
 use crate::run::{Cause, Reason};
 use crate::view::{Halt, View};
@@ -128,8 +128,8 @@ impl<'a> Timetable<'a> {
 
     /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:
     /// the result of that pass is discarded, and only whether there is more than one matters for what it reads.
-    pub(super) fn counted(&self, view: &View<'_>, reach: Reach) -> Stretch {
-        let Reach { from, to } = reach;
+    pub(super) fn counted(&self, view: &View<'_>, reach: OccurrenceRange) -> Stretch {
+        let OccurrenceRange { from, to } = reach;
         match view.is_complete() {
             true => catch_up::counted(reach, |at| self.compiled.next(at)),
             false => Stretch { from, to, count: if from == to { 1 } else { 2 } },
@@ -153,7 +153,7 @@ impl<'a> Timetable<'a> {
 
     /// Divides the occurrences that are due by the catch-up policy. Because of jitter, an occurrence is due later than
     /// its nominal time; the policy is applied to due times, and the result is given in nominal times.
-    pub(super) fn divide(&self, first: Instant, now: Instant) -> Plan {
+    pub(super) fn divide(&self, first: Instant, now: Instant) -> CatchUpPlan {
         let first_wake = self.wake(first);
         // If the schedule was changed, `first` may not be one of its occurrences any more; it counts nevertheless. The
         // new schedule may have an occurrence before `first` that is due after it; that one does not count.
@@ -170,15 +170,15 @@ impl<'a> Timetable<'a> {
             found.or(Some(first_wake).filter(|wake| *wake < at))
         };
         let occurrences = Occurrences { after: &after, before: &before };
-        let Plan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);
+        let CatchUpPlan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);
         // Jitter is shorter than the time to the next occurrence, so the last occurrence before a due time is the one
         // that is due then.
         let nominal = |wake: Instant| match wake == first_wake {
             true => first,
             false => self.compiled.prev(wake.plus(MOMENT)).unwrap_or(wake),
         };
-        let told = |reach: Reach| Reach { from: nominal(reach.from), to: nominal(reach.to) };
-        Plan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
+        let told = |reach: OccurrenceRange| OccurrenceRange { from: nominal(reach.from), to: nominal(reach.to) };
+        CatchUpPlan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
     }
 
     /// The cursor of a schedule that begins at `since`.

@@ -6,7 +6,7 @@ use crate::run::Reason;
 
 /// What stands in a run's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct AdmissionObstacles {
     /// Other runs of the job that have started and not ended, and retries that wait for their time.
     pub active: u32,
     /// Other runs of the job that wait and came before it.
@@ -37,8 +37,8 @@ pub fn are_in_one_row(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>)
 }
 
 /// Decides about a run that is ready but for the others.
-pub fn admit(overlap: Overlap, standing: Standing) -> Admission {
-    let Standing { active, queued, lock_is_held } = standing;
+pub fn admit(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
+    let AdmissionObstacles { active, queued, lock_is_held } = standing;
     match overlap {
         Overlap::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
         Overlap::Allow => Admission::Start,
@@ -55,7 +55,7 @@ pub fn admit(overlap: Overlap, standing: Standing) -> Admission {
 }
 
 /// Decides about the first run in line, once nothing came before it: one that waits is not skipped any more.
-pub fn admit_first(overlap: Overlap, standing: Standing) -> Admission {
+pub fn admit_first(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
     if standing.lock_is_held || standing.active > 0 && overlap != Overlap::Allow {
         return Admission::Wait;
     }
@@ -96,7 +96,7 @@ mod tests {
             (Overlap::Replace, 0, 1, false, "replace"),
             (Overlap::Replace, 0, 0, true, "wait"),
         ] {
-            let admission = admit(overlap, Standing { active, queued, lock_is_held });
+            let admission = admit(overlap, AdmissionObstacles { active, queued, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {queued} {lock_is_held}");
         }
     }
@@ -112,7 +112,7 @@ mod tests {
             (Overlap::Replace, 1, true, "wait"),
             (Overlap::Replace, 0, false, "start"),
         ] {
-            let admission = admit_first(overlap, Standing { active, queued: 0, lock_is_held });
+            let admission = admit_first(overlap, AdmissionObstacles { active, queued: 0, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {lock_is_held}");
         }
     }

@@ -39,12 +39,12 @@ pub struct Cursor {
     /// Whether each start of a node is an occurrence.
     pub at_start: bool,
     /// Skips in a row for one reason.
-    pub streak: Option<Streak>,
+    pub streak: Option<SkipStreak>,
 }
 
 /// Skips in a row for one reason. The first few are runs of their own, then one span is extended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Streak {
+pub struct SkipStreak {
     /// Why.
     pub reason: Reason,
     /// How many so far.
@@ -53,7 +53,7 @@ pub struct Streak {
     pub span: Option<RunId>,
 }
 
-impl Streak {
+impl SkipStreak {
     /// So many skips in a row are runs of their own.
     pub const SINGLE: u32 = 20;
 }

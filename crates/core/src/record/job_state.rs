@@ -16,7 +16,7 @@ pub struct JobState {
     /// The number of the next run.
     pub next_number: u64,
     /// Runs that count for overlap: those that have a program, and retries that wait for their time.
-    pub active: Vec<Active>,
+    pub active: Vec<ActiveRun>,
     /// Runs that wait to start, the oldest first.
     pub queue: Vec<Queued>,
     /// Whether it is paused.
@@ -29,7 +29,7 @@ pub struct JobState {
 
 /// A run that counts for overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Active {
+pub struct ActiveRun {
     /// The run.
     pub run: RunId,
     /// Stands for its args: equal args have equal numbers.
@@ -81,7 +81,7 @@ impl JobState {
     /// Counts a run as active, once.
     pub fn activate(&mut self, run: &Run) {
         if !self.is_active(run.id) {
-            self.active.push(Active { run: run.id, args: run.args.digest(), target: run.target });
+            self.active.push(ActiveRun { run: run.id, args: run.args.digest(), target: run.target });
         }
     }
 

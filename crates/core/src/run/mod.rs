@@ -11,7 +11,7 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
 
 pub use reason::Reason;
-pub use table::{Cause, Effect, Operation, Rejection, next};
+pub use table::{Cause, Operation, TransitionEffect, TransitionRejection, next};
 
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
