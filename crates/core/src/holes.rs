@@ -15,43 +15,43 @@ use crate::world::World;
 /// Occurrences that are looked at in one go, those of all schedules of the job together.
 pub const STEPS_MAX: u32 = 100_000;
 
-/// What was found.
+/// The result of a search for holes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HoleReport {
     /// Stretches of neighbouring occurrences without an outcome, schedule by schedule, each in order of time.
     pub found: Vec<Hole>,
-    /// What could not be looked at.
+    /// The parts that could not be checked.
     pub unchecked: Vec<UncheckedPart>,
 }
 
 /// Neighbouring occurrences of one schedule without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {
-    /// Of which schedule.
+    /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// Which.
+    /// The occurrences without an outcome.
     pub stretch: Stretch,
 }
 
-/// A part that could not be looked at.
+/// A part that could not be checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UncheckedPart {
-    /// Of which schedule.
+    /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// Why.
+    /// Why it could not be checked.
     pub because: UncheckedReason,
 }
 
-/// Why something could not be looked at.
+/// Why a part could not be checked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UncheckedReason {
-    /// The schedule cannot be asked: its zone or calendar is not there.
+    /// The schedule does not compile: its zone or calendar does not exist.
     CannotAsk(CompileError),
     /// It is enabled and has no cursor, so that nothing will ever claim its occurrences.
     NoCursor,
     /// Runs before this are not kept.
     NotKept(Instant),
-    /// There were too many; the next look begins here.
+    /// There were too many occurrences; the next search begins here.
     Cut(Instant),
 }
 

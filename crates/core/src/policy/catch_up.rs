@@ -33,18 +33,18 @@ impl std::fmt::Debug for Occurrences<'_> {
 /// because that takes a look at each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccurrenceRange {
-    /// The first.
+    /// The first occurrence.
     pub from: Instant,
-    /// The last.
+    /// The last occurrence.
     pub to: Instant,
 }
 
-/// Neighbouring occurrences, counted.
+/// A range of neighbouring occurrences and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// The first.
+    /// The first occurrence.
     pub from: Instant,
-    /// The last.
+    /// The last occurrence.
     pub to: Instant,
     /// How many; `COUNT_MAX` means that many or more.
     pub count: u32,
@@ -62,7 +62,7 @@ impl Stretch {
 /// Invariant: every due occurrence is in exactly one part, and the parts follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CatchUpPlan {
-    /// Recorded as missed.
+    /// The occurrences that are recorded as missed.
     pub missed: Option<OccurrenceRange>,
     /// Run beside the live schedule at a limited rate.
     pub backlog: Option<OccurrenceRange>,
