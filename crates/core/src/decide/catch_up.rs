@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Span};
 
 use super::draft::UnitDraft;
-use super::occurrence::{self, Candidate};
+use super::occurrence::{self, RunCandidate};
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
@@ -167,8 +167,8 @@ fn start(
         return Ok(true);
     }
     let candidates = occurrence::create_candidates(draft, state, table, nominal, &Actor::CatchUp, places)?;
-    let has_ended = |candidate: &Candidate| candidate.admission.is_none();
-    let may_start = |candidate: &Candidate| candidate.admission == Some(Admission::Start);
+    let has_ended = |candidate: &RunCandidate| candidate.admission.is_none();
+    let may_start = |candidate: &RunCandidate| candidate.admission == Some(Admission::Start);
     let has_ended_or_may_start = |candidate| has_ended(candidate) || may_start(candidate);
     if !candidates.iter().all(has_ended_or_may_start) || candidates.iter().any(may_start) && is_crowded(state, places) {
         return Ok(false);

@@ -18,7 +18,7 @@ use crate::run::Reason;
 use crate::view::{Halt, View};
 
 /// A run that an occurrence is about to get, and whether it may start.
-pub(super) struct Candidate {
+pub(super) struct RunCandidate {
     run: Run,
     /// `None` if the run has ended already, because its program could not be resolved.
     pub(super) admission: Option<Admission>,
@@ -80,7 +80,7 @@ pub(super) fn create_candidates(
     nominal: Instant,
     actor: &Actor,
     places: &[Option<NodeId>],
-) -> Result<Vec<Candidate>, Halt> {
+) -> Result<Vec<RunCandidate>, Halt> {
     let mut found = Vec::with_capacity(places.len());
     for place in places {
         let run = table.create_run(draft, state, nominal, actor.clone(), *place)?;
@@ -88,7 +88,7 @@ pub(super) fn create_candidates(
             true => None,
             false => Some(admission_with_conditions(draft, &run, state, table)),
         };
-        found.push(Candidate { run, admission });
+        found.push(RunCandidate { run, admission });
     }
     Ok(found)
 }
@@ -109,8 +109,8 @@ fn admission_with_conditions(draft: &UnitDraft<'_>, run: &Run, state: &JobState,
 
 /// The reason for which all candidates are skipped, if there is a common one. Then the occurrence is skipped as a
 /// whole.
-pub(super) fn common_skip_reason(candidates: &[Candidate]) -> Option<Reason> {
-    let reason = |candidate: &Candidate| match &candidate.admission {
+pub(super) fn common_skip_reason(candidates: &[RunCandidate]) -> Option<Reason> {
+    let reason = |candidate: &RunCandidate| match &candidate.admission {
         Some(Admission::Skip(reason)) => Some(reason.clone()),
         _ => None,
     };
@@ -124,10 +124,10 @@ pub(super) fn apply_admissions(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<RunCandidate>,
 ) -> Result<Vec<Run>, Halt> {
     let mut runs = Vec::with_capacity(candidates.len());
-    for Candidate { run, admission } in candidates {
+    for RunCandidate { run, admission } in candidates {
         runs.push(match admission {
             Some(admission) => run_lifecycle::apply_admission(draft, run, state, table.job, admission)?,
             None => run,

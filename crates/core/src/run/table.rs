@@ -1,60 +1,61 @@
-//! How runs move: every state, every cause, one match. Whatever the match does not name is refused, with the reason in
-//! words for whoever asked. The diagram in the documents is generated from the same match.
+//! The state table of runs: every state, every cause, one match. A cause that the match does not name is rejected with a
+//! reason for the caller. The diagram in the documentation is generated from the same match.
 
 use std::fmt;
 
 use super::State;
 
-/// What can move a run.
+/// What can change the state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Its time has come.
     Due,
-    /// All conditions hold and nothing is in its way.
+    /// All conditions hold and nothing blocks it.
     Ready,
-    /// A policy decided that it does not run.
+    /// A policy skips it.
     Withheld,
     /// Its program has started.
     Launched,
-    /// It has to end early: a timeout, a stop schedule, a newer run, a lock that cannot be renewed.
+    /// It has to stop early: a timeout, a stop schedule, a newer run, or a lock that cannot be renewed.
     Curtailed,
-    /// Its program ended and said yes.
+    /// Its program succeeded.
     Succeeded,
-    /// Its program ended and said no.
+    /// Its program failed.
     Failed,
-    /// We, the configuration or the machine failed: it could not be bound or started, or its node or keeper was lost.
+    /// Cronhold, the configuration or the machine failed: its program could not be resolved or started, or its node or
+    /// keeper was lost.
     Broke,
-    /// Someone asked for it.
+    /// An operator did something with it.
     By(Operation),
 }
 
-/// What people can do with a run.
+/// What an operator can do with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Wait no longer: first for its time, then for its conditions.
+    /// End the wait for its time, or else for its conditions.
     Start,
-    /// Do not run it.
+    /// Skip it.
     Skip,
-    /// End its program: signal, grace period, SIGKILL to the whole process group.
+    /// Stop its program: signal, grace period, SIGKILL to the whole process group.
     Stop,
     /// Send its program a signal.
     Signal,
     /// Send SIGKILL to its process group.
     Kill,
-    /// Give it another finished state.
+    /// Change its finished state.
     Mark(State),
-    /// Make a new run like it.
+    /// Create a new run like it.
     Rerun,
 }
 
 /// What a cause does to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TransitionEffect {
-    /// It enters a state.
+    /// The run enters a state.
     Enter(State),
-    /// It stays in its state; the signal goes to its process group.
+    /// The run stays in its state; the signal is sent to its process group.
     Send,
-    /// It stays as it is; a new run linked to it is made.
+    /// The run stays as it is; a new run that refers to it is created.
     Create,
 }
 
