@@ -23,7 +23,8 @@ use crate::world::World;
 
 pub(super) use script::{instant, job_id, play};
 
-/// The most rounds in which a decision may ask for records, beginning with none. Every command of every test is held to it.
+/// The most rounds in which a decision may ask for records, beginning with none. Every command of every test is held to
+/// it.
 const ROUNDS_MAX: usize = 4;
 /// A decision that took a record to be absent is made again with the record in sight; more often is a mistake.
 const CONFLICTS_MAX: usize = 3;
@@ -109,8 +110,8 @@ impl DecisionBench {
         }
     }
 
-    /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes on
-    /// as if the record were absent, which must not panic, and asks only for records that are not loaded.
+    /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes
+    /// on as if the record were absent, which must not panic, and asks only for records that are not loaded.
     fn check_partial_views(&self, loaded: &Loaded, stamp: &Stamp, command: &Command) {
         for key in loaded.0.keys() {
             let mut partial = Loaded(loaded.0.clone());

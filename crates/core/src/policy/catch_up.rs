@@ -1,25 +1,25 @@
-//! What becomes of occurrences that nobody was there for. Everything older than a minute is decided at once: a part
-//! of it runs beside the live schedule, the rest is one recorded span, so that an outage of any length costs one
-//! commit.
+//! The catch-up policy: what happens to occurrences that were due while no node was alive. Everything older than a
+//! minute is decided at once: a part runs beside the live schedule, the rest is recorded as one span. So an outage of
+//! any length costs one commit.
 
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{CatchUp, CatchUpPolicy};
 
-/// Late by at most this counts as on time.
+/// The grace period: an occurrence that is late by at most this is on time.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// Occurrences that are counted one by one; a longer stretch is said to have at least so many. A node decides about
-/// many schedules at once after an outage, and counting must not hold up what is due meanwhile.
+/// The most occurrences that are counted; a longer range is said to have at least this many. After an outage a node
+/// decides about many schedules at once, and counting must not delay what is due in the meantime.
 pub const COUNT_MAX: u32 = 10_000;
 
-/// A schedule as this decision sees it.
+/// The occurrences of a schedule.
 #[derive(Clone, Copy)]
 pub struct Occurrences<'a> {
-    /// The first one strictly after an instant.
+    /// The first occurrence strictly after an instant.
     pub after: &'a dyn Fn(Instant) -> Option<Instant>,
-    /// The last one strictly before an instant.
+    /// The last occurrence strictly before an instant.
     pub before: &'a dyn Fn(Instant) -> Option<Instant>,
 }
 
@@ -29,8 +29,8 @@ impl std::fmt::Debug for Occurrences<'_> {
     }
 }
 
-/// The first and the last of neighbouring occurrences. How many there are is counted only when it is written down,
-/// because that takes a look at each of them.
+/// A range of neighbouring occurrences. They are counted only when they are recorded, because counting computes each of
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccurrenceRange {
     /// The first occurrence.
@@ -51,22 +51,22 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Its first and its last.
+    /// The range without the count.
     pub fn reach(&self) -> OccurrenceRange {
         OccurrenceRange { from: self.from, to: self.to }
     }
 }
 
-/// What becomes of the occurrences that are due.
+/// How the occurrences that are due are divided.
 ///
 /// Invariant: every due occurrence is in exactly one part, and the parts follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CatchUpPlan {
     /// The occurrences that are recorded as missed.
     pub missed: Option<OccurrenceRange>,
-    /// Run beside the live schedule at a limited rate.
+    /// The occurrences that run beside the live schedule, at a limited rate.
     pub backlog: Option<OccurrenceRange>,
-    /// The first one that is still on time; it and those after it belong to the live schedule.
+    /// The first occurrence that is on time; it and those after it belong to the live schedule.
     pub live: Option<Instant>,
 }
 

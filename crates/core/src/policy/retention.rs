@@ -1,5 +1,5 @@
-//! Which finished runs are pruned. Each final state has its own limit, so that a job that fails all night does not push out
-//! its successes.
+//! Which finished runs are pruned. Each final state has its own limit, so that a job that fails all night does not push
+//! out its successes.
 
 use cronhold_schedule::Instant;
 
@@ -24,8 +24,8 @@ pub struct RetentionCandidate {
     pub has_pending_retry: bool,
 }
 
-/// The runs of one job that can be pruned, oldest first, out of its runs from newest to oldest. A run that must stay counts
-/// as kept.
+/// The runs of one job that can be pruned, oldest first, out of its runs from newest to oldest. A run that must stay
+/// counts as kept.
 ///
 /// Invariant: a run that is not finished, has undone actions or a pending retry is never among them.
 pub fn to_trim(retain: &Retain, newest_first: &[RetentionCandidate]) -> Vec<RunId> {

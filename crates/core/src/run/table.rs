@@ -1,5 +1,5 @@
-//! The state table of runs: every state, every cause, one match. A cause that the match does not name is rejected with a
-//! reason for the caller. The diagram in the documentation is generated from the same match.
+//! The state table of runs: every state, every cause, one match. A cause that the match does not name is rejected with
+//! a reason for the caller. The diagram in the documentation is generated from the same match.
 
 use std::fmt;
 
