@@ -30,7 +30,8 @@ pub struct Done {
     pub take: Vec<Take>,
     /// Locks that are released in the same commit.
     pub free: Vec<Free>,
-    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no harm.
+    /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no
+    /// harm.
     pub effects: Vec<Effect>,
     /// The reply to the caller.
     pub answer: Answer,
@@ -183,7 +184,7 @@ pub enum Rejection {
     NoNode(NodeId),
     /// The run's state does not allow it.
     #[error(transparent)]
-    State(#[from] run::Rejection),
+    State(#[from] run::TransitionRejection),
     /// The args do not fit the job.
     #[error(transparent)]
     Args(#[from] ArgErrors),

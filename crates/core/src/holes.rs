@@ -8,94 +8,94 @@ use cronhold_schedule::{CompileError, Instant, Span, Timing};
 
 use crate::policy::catch_up::Stretch;
 use crate::record::{Cursor, ScheduleId};
-use crate::why::ledger::{Covered, Ledger};
-use crate::why::{Known, Line, Tone, Wall, doctor};
+use crate::why::ledger::{CoveredRange, Ledger};
+use crate::why::{ExplanationLine, Known, LocalTimeFormat, Tone, doctor};
 use crate::world::World;
 
 /// Occurrences that are looked at in one go, those of all schedules of the job together.
 pub const STEPS_MAX: u32 = 100_000;
 
-/// What was found.
+/// The result of a search for holes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Holes {
+pub struct HoleReport {
     /// Stretches of neighbouring occurrences without an outcome, schedule by schedule, each in order of time.
     pub found: Vec<Hole>,
-    /// What could not be looked at.
-    pub unchecked: Vec<Unchecked>,
+    /// The parts that could not be checked.
+    pub unchecked: Vec<UncheckedPart>,
 }
 
 /// Neighbouring occurrences of one schedule without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {
-    /// Of which schedule.
+    /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// Which.
+    /// The occurrences without an outcome.
     pub stretch: Stretch,
 }
 
-/// A part that could not be looked at.
+/// A part that could not be checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unchecked {
-    /// Of which schedule.
+pub struct UncheckedPart {
+    /// The schedule within the job.
     pub schedule: ScheduleId,
-    /// Why.
-    pub because: Because,
+    /// Why it could not be checked.
+    pub because: UncheckedReason,
 }
 
-/// Why something could not be looked at.
+/// Why a part could not be checked.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Because {
-    /// The schedule cannot be asked: its zone or calendar is not there.
+pub enum UncheckedReason {
+    /// The schedule does not compile: its zone or calendar does not exist.
     CannotAsk(CompileError),
     /// It is enabled and has no cursor, so that nothing will ever claim its occurrences.
     NoCursor,
     /// Runs before this are not kept.
     NotKept(Instant),
-    /// There were too many; the next look begins here.
+    /// There were too many occurrences; the next search begins here.
     Cut(Instant),
 }
 
 /// Looks for occurrences of the enabled schedules of a job from one instant to another that have no outcome. The end is
 /// not after the present, and all stored runs of the job have to be known.
-pub fn holes(known: &Known, world: &World, from: Instant, to: Instant) -> Holes {
-    let mut holes = Holes::default();
+pub fn holes(known: &Known, world: &World, from: Instant, to: Instant) -> HoleReport {
+    let mut holes = HoleReport::default();
     let Some(job) = &known.job else { return holes };
     let kept_from = known.kept_from();
     let mut steps = STEPS_MAX;
     for (id, schedule) in job.schedules().filter(|(_, schedule)| schedule.enabled && is_by_time(schedule)) {
-        let mut unchecked = |because| holes.unchecked.push(Unchecked { schedule: id.clone(), because });
+        let mut unchecked = |because| holes.unchecked.push(UncheckedPart { schedule: id.clone(), because });
         let Some(cursor) = known.cursors.iter().find(|cursor| cursor.job == job.id && cursor.schedule == *id) else {
-            unchecked(Because::NoCursor);
+            unchecked(UncheckedReason::NoCursor);
             continue;
         };
         let compiled = match job.compile(schedule, world) {
             Ok(compiled) => compiled,
             Err(error) => {
-                unchecked(Because::CannotAsk(error));
+                unchecked(UncheckedReason::CannotAsk(error));
                 continue;
             }
         };
         let mut after = just_before(from).max(cursor.since);
         if let Some(kept_from) = kept_from.filter(|kept_from| just_before(*kept_from) > after) {
             after = just_before(kept_from);
-            unchecked(Because::NotKept(kept_from.min(to)));
+            unchecked(UncheckedReason::NotKept(kept_from.min(to)));
         }
-        let walk = Walk { covered: &Ledger::of(job, id, known).covered(), until: until(cursor, to) };
+        let walk = HoleSearch { covered: &Ledger::of(job, id, known).covered(), until: until(cursor, to) };
         let (found, cut) = walk.along(compiled.coming(after), &mut steps);
-        cut.into_iter().for_each(|at| unchecked(Because::Cut(at)));
+        cut.into_iter().for_each(|at| unchecked(UncheckedReason::Cut(at)));
         holes.found.extend(found.into_iter().map(|stretch| Hole { schedule: id.clone(), stretch }));
     }
     holes
 }
 
-impl Holes {
+impl HoleReport {
     /// What was found in words. The records and the world are those that it was made of.
-    pub fn words(&self, known: &Known, world: &World) -> Vec<Line> {
+    pub fn words(&self, known: &Known, world: &World) -> Vec<ExplanationLine> {
         let Some(job) = &known.job else { return Vec::new() };
         let mut lines = Vec::new();
-        let mut say = |tone, text| lines.push(Line { tone, text });
+        let mut say = |tone, text| lines.push(ExplanationLine { tone, text });
         for Hole { schedule, stretch: Stretch { from, to, count } } in &self.found {
-            let wall = Wall::of(Some(schedule), known, world);
+            let wall = LocalTimeFormat::of(Some(schedule), known, world);
             let text = match count {
                 1 => format!("`{}` has no record of its occurrence at {}.", job.id, wall.at(*from)),
                 _ => format!(
@@ -110,18 +110,20 @@ impl Holes {
         if !self.found.is_empty() {
             say(Tone::Advice, format!("that must never be, and is a defect of Cronhold: {}", doctor(&job.id)));
         }
-        for Unchecked { schedule, because } in &self.unchecked {
-            let wall = Wall::of(Some(schedule), known, world);
+        for UncheckedPart { schedule, because } in &self.unchecked {
+            let wall = LocalTimeFormat::of(Some(schedule), known, world);
             let of = format!("Of the schedule `{schedule}` of `{}`", job.id);
             let text = match because {
-                Because::CannotAsk(error) => {
+                UncheckedReason::CannotAsk(error) => {
                     format!("{of} nothing could be checked: `{}`: {}.", error.key, error.error.message)
                 }
-                Because::NoCursor => format!("{of} nothing could be checked: it has no cursor, which is a defect."),
-                Because::NotKept(at) => {
+                UncheckedReason::NoCursor => {
+                    format!("{of} nothing could be checked: it has no cursor, which is a defect.")
+                }
+                UncheckedReason::NotKept(at) => {
                     format!("{of} nothing before {} was checked: not all runs are kept.", wall.at(*at))
                 }
-                Because::Cut(at) => {
+                UncheckedReason::Cut(at) => {
                     format!("{of} nothing from {} on was checked: there are too many.", wall.at(*at))
                 }
             };
@@ -147,13 +149,13 @@ fn just_before(at: Instant) -> Instant {
 }
 
 /// A walk along the occurrences and the records of one schedule, side by side.
-struct Walk<'a> {
+struct HoleSearch<'a> {
     /// In order of where they begin.
-    covered: &'a [Covered],
+    covered: &'a [CoveredRange],
     until: Instant,
 }
 
-impl Walk<'_> {
+impl HoleSearch<'_> {
     /// The stretches that nothing covers, and where the walk was cut short.
     fn along(&self, occurrences: impl Iterator<Item = Instant>, steps: &mut u32) -> (Vec<Stretch>, Option<Instant>) {
         let mut found: Vec<Stretch> = Vec::new();

@@ -1,9 +1,9 @@
 //! What a decision sees: the records that were loaded for it, the world, and the stamp of its command.
 //!
 //! The view records which keys a decision reads, because the commit compares exactly those. A record that is not loaded
-//! yet reads as absent and is remembered as missing, and the decision goes on. So one pass finds all the records that it
-//! lacks, as far as they can be known, and [`decide`](crate::decide::decide) discards the result of a pass that lacked
-//! any. No decision has to say in advance what it will read.
+//! yet reads as absent and is remembered as missing, and the decision goes on. So one pass finds all the records that
+//! it lacks, as far as they can be known, and [`decide`](crate::decide::decide) discards the result of a pass that
+//! lacked any. No decision has to say in advance what it will read.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ use crate::record::{
 };
 use crate::world::World;
 
-/// Records that were loaded. `None` is a record that has not been looked for yet; `Some(None)` is one that is not there.
+/// Records that were loaded. `None` is a record that has not been looked for yet; `Some(None)` is one that is not
+/// there.
 pub trait Records {
     /// What is known of a record.
     fn get(&self, key: &Key) -> Option<Option<&Stored>>;
@@ -112,8 +113,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A record if it is loaded. One that is not is assumed to be absent and is not loaded; the commit compares that. If
-    /// the assumption was wrong the commit fails, and the decision is made again with the record loaded.
+    /// A record if it is loaded. One that is not is assumed to be absent and is not loaded; the commit compares that.
+    /// If the assumption was wrong the commit fails, and the decision is made again with the record loaded.
     pub fn assume_absent_unless_loaded(&self, key: &Key) -> Option<&'a Stored> {
         self.compare(key);
         self.records.get(key).flatten()

@@ -1,4 +1,5 @@
-//! What a run gets from its job when it is made: everything that may depend on args and time is bound once, here.
+//! Resolves what a run takes from its job when it is created: everything that may depend on args and time is bound
+//! once, here.
 
 use std::cell::LazyCell;
 
@@ -11,11 +12,11 @@ use crate::record::{CommandLine, EnvText, JobRecord, Process, Run, ScheduleId, T
 use crate::template::{Bindings, Template};
 use crate::world::World;
 
-/// Bytes of the arguments and the environment that a job gives to a process, at most. A machine takes about twice that,
-/// and a run is a record.
+/// The largest size of the arguments and the environment that a job gives to a process, in bytes. Linux allows about
+/// twice that, but they are stored with every run.
 pub(super) const PROCESS_TEXT_MAX: usize = 1024 * 1024;
 
-/// What a run does.
+/// Resolves the program of a run.
 pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, TextError> {
     let names = LazyCell::new(|| bindings(run, world));
     let bind = |template: &Template| match template.is_literal() {
@@ -34,7 +35,7 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, Te
     process(&job.job, command, &bind).map(|process| Work::Process(Box::new(process)))
 }
 
-/// A process with everything that a job says of it.
+/// Resolves a process with all settings of the job.
 fn process(
     job: &Job,
     command: CommandLine,
@@ -58,7 +59,7 @@ fn process(
     fits(&process).map(|()| process)
 }
 
-/// Whether a process can be given its arguments and environment: there is room, and no text ends before its end.
+/// Checks the arguments and the environment of a process: their size, and that they contain no zero byte.
 fn fits(process: &Process) -> Result<(), TextError> {
     let words: Vec<&str> = match &process.command {
         CommandLine::Shell { text, shell } => {
@@ -84,7 +85,7 @@ fn fits(process: &Process) -> Result<(), TextError> {
     Ok(())
 }
 
-/// How long a run may take and how it is stopped.
+/// Resolves the timeout, the stop time and the stop policy of a run.
 pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Instant, world: &World) -> Terms {
     let stop = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| {
         schedule.stop.as_ref().and_then(|stop| match stop {
@@ -110,12 +111,13 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
     }
 }
 
-/// How long a run's program may live unheard of: there is a limit only where other nodes could start something beside it.
+/// How long a run's program may go on without a heartbeat of its node. There is a limit only if other nodes share the
+/// store.
 pub(super) fn lease(job: &Job, world: &World) -> Option<Span> {
     if world.is_shared { policy::lease::lease(job) } else { None }
 }
 
-/// What templates of a run can use.
+/// The values that templates of a run can refer to.
 pub(super) fn bindings(run: &Run, world: &World) -> Bindings {
     let own = world
         .bindings()
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_job_says_of_its_process() {
+    fn process_takes_all_settings_of_the_job() {
         let mut job = Job::new(Program::Shell(template("load {{ day }}")));
         let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
         job.shell = Some("/bin/zsh".to_owned());
@@ -192,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn words_are_bound_each_for_itself() {
+    fn each_word_of_a_command_is_bound_on_its_own() {
         let job = Job::new(Program::Exec(["load", "{{ day }}", "a b"].map(template).to_vec()));
         let words = ["load", "two words", "a b"].map(str::to_owned).to_vec();
         assert_eq!(process(job, "two words"), Process::plain(CommandLine::Exec(words)));
     }
 
     #[test]
-    fn what_no_process_can_be_given_is_said() {
+    fn arguments_that_exec_cannot_take_are_rejected() {
         let long = "x".repeat(60 * 1024);
         let wrong = |job: Job, day: &str| bound(job, day).expect_err("no process").to_string();
         let exec = |count: usize| Job::new(Program::Exec(vec![template(&long); count]));
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn others_have_no_process() {
+    fn noop_and_unsupported_programs_have_no_process() {
         let mut job = Job::new(Program::Noop { duration: Span::from_secs(5) });
         job.cwd = Some(template("{{ night }}"));
         assert_eq!(bound(job, "monday"), Ok(Work::Noop(Span::from_secs(5))));

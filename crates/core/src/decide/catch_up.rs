@@ -1,28 +1,28 @@
-//! A backlog is worked, one occurrence after the other and beside the live schedule. It gives way to everything else:
-//! as long as its next run could not start at once, it waits.
+//! Starts the next occurrence of a backlog, beside the live schedule. A backlog gives way to everything else: while its
+//! next run could not start at once, it waits.
 
 use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
 use super::draft::UnitDraft;
-use super::occurrence::{self, Candidate};
+use super::occurrence::{self, RunCandidate};
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::{CatchUp, CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
-use crate::policy::catch_up::{Reach, Stretch};
+use crate::policy::catch_up::{OccurrenceRange, Stretch};
 use crate::policy::overlap::Admission;
 use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 use crate::when::When;
 
-/// A backlog that something in its own job holds up is looked at again after this time.
+/// A backlog that another run of its job blocks is checked again after this time.
 const GIVE_WAY: Span = Span::from_secs(1);
-/// A backlog that waits for a person or for another node is looked at again after this time.
+/// A backlog that waits for an operator or for another node is checked again after this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
 
 /// Decides about the next occurrence of a backlog.
@@ -37,7 +37,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     let now = view.stamp.at;
     let look_again = || only(at(now.plus(LOOK_AGAIN).into()));
     let Some((job, definition)) = job.as_ref().and_then(|job| Some((job, job.schedule(schedule)?))) else {
-        // Whoever removed the schedule has recorded what was left of it.
+        // The command that removed the schedule has recorded the rest of its backlog.
         let mut draft = UnitDraft::new(view);
         draft.delete(key);
         return draft.finish(Answer::Done);
@@ -69,16 +69,16 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     draft.finish(Answer::Done)
 }
 
-/// Divides what is left by the policy as it is now: the job may have been changed since, or paused for long. Answers
-/// with what is given up, the oldest first, and with what is still to be caught up.
-fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<Reach>, Option<Backlog>) {
+/// Splits the rest of a backlog by the job's current catch-up policy; the job may have been changed or paused since.
+/// Returns what is given up, the oldest first, and what is still to be caught up.
+fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<OccurrenceRange>, Option<Backlog>) {
     let CatchUp { policy, within } = table.job.job.catch_up;
     let oldest_due = now.minus(within);
     let is_wanted = |at: &Instant| table.wake(*at) >= oldest_due;
     let mut given_up = Vec::new();
     let mut rest = Some(backlog);
     while let Some(mut backlog) = rest {
-        let Reach { from, to } = first_part(&backlog);
+        let OccurrenceRange { from, to } = first_part(&backlog);
         let wanted = match policy {
             CatchUpPolicy::None => None,
             CatchUpPolicy::Last => Some(to).filter(|to| backlog.later.is_empty() && is_wanted(to)),
@@ -86,12 +86,12 @@ fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Ve
             CatchUpPolicy::All => table.first_due(oldest_due).filter(|at| from < *at && *at <= to),
         };
         let Some(wanted) = wanted else {
-            given_up.push(Reach { from, to });
+            given_up.push(OccurrenceRange { from, to });
             rest = without_first(backlog);
             continue;
         };
         if from < wanted {
-            given_up.push(Reach { from, to: table.last_before(wanted, from).unwrap_or(from) });
+            given_up.push(OccurrenceRange { from, to: table.last_before(wanted, from).unwrap_or(from) });
             backlog.position = wanted;
         }
         return (given_up, Some(backlog));
@@ -99,12 +99,13 @@ fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Ve
     (given_up, None)
 }
 
-/// Adds to what is caught up; something older may have to go.
+/// Adds occurrences to the backlog. Older ones are given up if the policy wants only the newest, or if there are too
+/// many separate ranges.
 pub(super) fn add(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    reach: Reach,
+    reach: OccurrenceRange,
 ) -> Result<(), Halt> {
     let stretch = table.counted(draft.view, reach);
     let Stretch { from, to, count } = stretch;
@@ -112,9 +113,9 @@ pub(super) fn add(
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
     let backlog = match draft.view.backlog(&table.job.id, table.id) {
         None => new,
-        // Only the newest is wanted, and this is newer.
+        // The policy wants only the newest occurrence, and the new ones are newer.
         Some(old) if table.job.job.catch_up.policy == CatchUpPolicy::Last => {
-            let rest: Vec<Reach> = old.rest().map(|rest| rest.reach()).collect();
+            let rest: Vec<OccurrenceRange> = old.rest().map(|rest| rest.reach()).collect();
             record_given_up(draft, state, table, &rest, &Reason::Missed)?;
             new
         }
@@ -141,21 +142,21 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Records that what is left of a backlog is not caught up.
+/// Records occurrences of a backlog that are not caught up.
 pub(super) fn record_given_up(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    rest: &[Reach],
+    rest: &[OccurrenceRange],
     reason: &Reason,
 ) -> Result<(), Halt> {
     let parts: Vec<SkipPart> = rest.iter().map(|reach| SkipPart { reach: *reach, reason: reason.clone() }).collect();
-    // What lies between two stretches has other outcomes, so none of them goes on with the one before.
+    // Occurrences between two ranges have other outcomes, so no range continues the streak of the one before.
     parts.into_iter().try_for_each(|part| skips::record(draft, state, &mut None, table, part))
 }
 
-/// Starts the run of an occurrence, or those on all nodes, if nothing is in their way. One that is there already is passed
-/// over.
+/// Starts the runs of an occurrence if nothing blocks them, and returns whether the occurrence is dealt with. One that
+/// has its runs already is.
 fn start(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -167,8 +168,8 @@ fn start(
         return Ok(true);
     }
     let candidates = occurrence::create_candidates(draft, state, table, nominal, &Actor::CatchUp, places)?;
-    let has_ended = |candidate: &Candidate| candidate.admission.is_none();
-    let may_start = |candidate: &Candidate| candidate.admission == Some(Admission::Start);
+    let has_ended = |candidate: &RunCandidate| candidate.admission.is_none();
+    let may_start = |candidate: &RunCandidate| candidate.admission == Some(Admission::Start);
     let has_ended_or_may_start = |candidate| has_ended(candidate) || may_start(candidate);
     if !candidates.iter().all(has_ended_or_may_start) || candidates.iter().any(may_start) && is_crowded(state, places) {
         return Ok(false);
@@ -179,15 +180,15 @@ fn start(
     Ok(true)
 }
 
-/// Whether enough wait already. A node of a job that runs on each has at most one of a backlog waiting, so that the nodes
-/// keep step.
+/// Whether enough runs of the job wait already. For a `nodes: each` job each node may have one waiting run, so that the
+/// nodes work on the same part of the backlog.
 fn is_crowded(state: &JobState, places: &[Option<NodeId>]) -> bool {
     let waits_for_node = |queued: &Queued| queued.target.is_some() && places.contains(&queued.target);
     u32::try_from(state.queue.len()).unwrap_or(u32::MAX) >= QUEUE_LIMIT_DEFAULT
         || state.queue.iter().any(waits_for_node)
 }
 
-/// The backlog after its next occurrence was dealt with; nothing, when that was the last.
+/// The backlog without its next occurrence; `None` if that was the last.
 fn advance(mut backlog: Backlog, table: &Timetable<'_>, now: Instant) -> Option<Backlog> {
     backlog.due = now;
     match table.next(backlog.position).filter(|next| *next <= backlog.to) {
@@ -199,7 +200,7 @@ fn advance(mut backlog: Backlog, table: &Timetable<'_>, now: Instant) -> Option<
     }
 }
 
-/// The backlog without its first stretch; nothing, when it has no other.
+/// The backlog without its first range; `None` if there is no other.
 fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     if backlog.later.is_empty() {
         return None;
@@ -208,8 +209,8 @@ fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     Some(Backlog { from, position: from, to, count, ..backlog })
 }
 
-fn first_part(backlog: &Backlog) -> Reach {
-    Reach { from: backlog.position, to: backlog.to }
+fn first_part(backlog: &Backlog) -> OccurrenceRange {
+    OccurrenceRange { from: backlog.position, to: backlog.to }
 }
 
 fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: Key) {
@@ -225,7 +226,7 @@ mod tests {
 
     /// With overlap `skip` a backlog is worked one after the other instead of being skipped.
     #[test]
-    fn gives_way() {
+    fn backlog_waits_while_a_run_is_active() {
         play(
             "
             00:00 put j @every 10m; catch_up all
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn all_at_once_when_they_may_overlap() {
+    fn backlog_with_overlap_allow_starts_all() {
         play(
             "
             00:00 put j @every 10m; catch_up all; overlap allow
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_a_lock_and_for_a_pause() {
+    fn backlog_waits_for_a_held_lock_and_for_a_pause() {
         play(
             "
             00:00 put j @every 10m; catch_up all; overlap allow; lock
@@ -301,7 +302,7 @@ mod tests {
 
     /// What lies between two outages has its outcomes and is not caught up once more.
     #[test]
-    fn outages_one_after_the_other() {
+    fn second_outage_adds_a_range_to_the_backlog() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h
@@ -326,7 +327,7 @@ mod tests {
 
     /// There is an end to it: the oldest is given up.
     #[test]
-    fn too_many_outages() {
+    fn backlog_with_too_many_ranges_drops_the_oldest() {
         let mut script = String::from("00:00 put j @every 10m; catch_up all 90h; overlap allow\nnext 00:10, job r1\n");
         let mut rest = Vec::new();
         for hour in 0..17 {
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_with_the_next_stretch() {
+    fn backlog_continues_with_the_next_range() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h; overlap allow
@@ -370,7 +371,7 @@ mod tests {
 
     /// Who wants only the newest does not want an older one beside it.
     #[test]
-    fn the_newest_takes_the_place_of_an_older_one() {
+    fn catch_up_last_replaces_an_older_backlog() {
         play(
             "
             00:00 put j @every 10m; catch_up last
@@ -385,7 +386,7 @@ mod tests {
 
     /// A backlog is worked by the policy that holds then, as what was missed is when it is divided.
     #[test]
-    fn what_has_become_too_old_is_given_up() {
+    fn backlogged_occurrences_older_than_within_are_missed() {
         play(
             "
             00:00 put j @every 10m; catch_up all 1h; overlap allow
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_changed_holds_for_what_is_left() {
+    fn changed_catch_up_policy_applies_to_the_rest_of_a_backlog() {
         play(
             "
             00:00 put j a: @every 10m; catch_up all 9h; overlap allow
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_node_only_what_is_too_old_is_given_up() {
+    fn backlog_without_eligible_node_drops_only_old_occurrences() {
         play(
             "
             00:00 put j @every 10m; catch_up all 1h; overlap allow; nodes gpu
@@ -466,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn args_that_do_not_fit() {
+    fn backlogged_run_with_invalid_args_ends_in_error() {
         play(
             "
             00:00 put j @every 10m; param region; catch_up all

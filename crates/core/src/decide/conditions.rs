@@ -1,5 +1,5 @@
-//! Conditions: whether a run that nothing else holds back may start. Records answer all of them that this version can
-//! ask; a run that has to wait looks again after the poll interval of its condition.
+//! Conditions: whether a run that nothing else blocks may start. All conditions of this version are answered from
+//! records. A run that has to wait is checked again after the poll interval of its condition.
 
 mod after;
 mod peers;
@@ -16,21 +16,21 @@ use crate::job::{Condition, Requirement};
 use crate::record::{JobRecord, JobState, Run};
 use crate::run::{Reason, State};
 
-/// Conditions may be nested so deep; what is deeper is not asked.
+/// How deep conditions may be nested. A run whose conditions are nested deeper fails.
 const DEPTH_MAX: usize = 64;
-/// The shortest time between two looks, whatever a condition says.
+/// The shortest poll interval, whatever a condition says.
 const POLL_MIN: Span = Span::from_secs(1);
 
-/// What the conditions of a run say.
+/// The result of evaluating the conditions of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConditionResult {
-    /// It may start.
+    /// The run may start.
     Open,
-    /// Not yet; look again then.
+    /// The run waits and is checked again at this time.
     Wait(Instant),
-    /// It does not run.
+    /// The run is skipped.
     Skip(Reason),
-    /// It cannot be found out, or did not come true in time.
+    /// The run ends in error: a condition cannot be evaluated, or did not hold in time.
     Fail(Reason),
 }
 
@@ -44,12 +44,12 @@ pub(super) fn evaluate(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: 
     ConditionCheck { draft, run, state, job }.all(&job.job.conditions, 0)
 }
 
-/// The run that asks, and what it asks.
+/// The evaluation of one run's conditions.
 #[derive(Clone, Copy)]
 struct ConditionCheck<'a> {
     draft: &'a UnitDraft<'a>,
     run: &'a Run,
-    /// The runs of its job as they are in this decision.
+    /// The job's set of runs as this decision leaves it so far.
     state: &'a JobState,
     job: &'a JobRecord,
 }
@@ -79,7 +79,7 @@ impl<'a> ConditionCheck<'a> {
         wait
     }
 
-    /// One that holds is enough; while one may still come true, those that cannot do not count.
+    /// One condition that holds is enough. While one may still hold, those that failed do not count.
     fn any(&self, conditions: &[Condition], depth: usize) -> ConditionResult {
         let mut best: Option<ConditionResult> = None;
         for condition in conditions {
@@ -95,7 +95,7 @@ impl<'a> ConditionCheck<'a> {
         best.unwrap_or(ConditionResult::Open)
     }
 
-    /// A condition with its timeout, which counts from when the run began to wait.
+    /// Evaluates a condition and its timeout, which is measured from when the run began to wait.
     fn condition(&self, condition: &Condition, depth: usize) -> ConditionResult {
         let gate = self.requirement(&condition.requires, condition.poll, depth);
         let (ConditionResult::Wait(at), Some(timeout)) = (&gate, condition.timeout) else { return gate };
@@ -137,7 +137,7 @@ impl<'a> ConditionCheck<'a> {
             }
             Requirement::All(conditions) => self.all(conditions, depth + 1),
             Requirement::Any(conditions) => self.any(conditions, depth + 1),
-            // How long to wait is said by the outer condition: the inner one may well never hold.
+            // The outer condition has the timeout, because the inner one may never hold.
             Requirement::Not(inner) => match self.requirement(&inner.requires, inner.poll, depth + 1) {
                 ConditionResult::Open => ConditionResult::Wait(again),
                 ConditionResult::Wait(_) | ConditionResult::Skip(_) => ConditionResult::Open,
@@ -148,14 +148,14 @@ impl<'a> ConditionCheck<'a> {
 
     fn max_running(&self, count: u32, same_args: bool, again: Instant) -> ConditionResult {
         let args = self.run.args.digest();
-        // The limit is one for all nodes together.
+        // The limit applies to all nodes together.
         let in_the_way = admission::blocking_runs(self.draft, self.run, self.state, |_| true);
         let running = in_the_way.iter().filter(|active| !same_args || active.args == args).count();
         let has_room = u32::try_from(running).is_ok_and(|running| running < count);
         if has_room { ConditionResult::Open } else { ConditionResult::Wait(again) }
     }
 
-    /// What a message calls a requirement: its key in a job, and what tells it apart.
+    /// The name of a requirement in messages: its key in a job file, and its main value.
     fn name(&self, requirement: &Requirement) -> String {
         match requirement {
             Requirement::After { job, .. } => match self.named_job(job) {

@@ -1,5 +1,5 @@
-//! A unit of work while it is being written. Records that a decision touches more than once are changed in here, so
-//! that each is written once and every step sees the one before it.
+//! The unit of work that a decision builds. Records that a decision changes more than once are changed here, so each is
+//! written once and every step reads what the steps before it have written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::ids::{JobId, RunId};
 use crate::record::{Cursor, Identity, JobState, Key, LockName, Record, Run, ScheduleId};
 use crate::view::{Halt, View};
 
-/// A unit of work in the making.
+/// A unit of work that is being built.
 pub(super) struct UnitDraft<'a> {
     pub(super) view: &'a View<'a>,
-    /// What is written, the latest form of each.
+    /// The latest change of each record.
     written: BTreeMap<Key, Change>,
     take: Vec<Take>,
     free: Vec<Free>,
@@ -27,12 +27,12 @@ impl<'a> UnitDraft<'a> {
         Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
     }
 
-    /// When it is decided.
+    /// The time of the decision.
     pub(super) fn at(&self) -> Instant {
         self.view.stamp.at
     }
 
-    /// A run as it is now, in the draft or in the store.
+    /// A run as this unit leaves it so far.
     pub(super) fn run(&self, id: RunId) -> Option<Arc<Run>> {
         match self.written.get(&Key::Run(id)) {
             Some(Change::Put(Record::Run(run))) => Some(Arc::clone(run)),
@@ -41,7 +41,7 @@ impl<'a> UnitDraft<'a> {
         }
     }
 
-    /// A job's runs as a set, as they are now.
+    /// A job's set of runs as this unit leaves it so far.
     pub(super) fn job_state(&self, job: &JobId) -> JobState {
         match self.written.get(&Key::JobState(job.clone())) {
             Some(Change::Put(Record::JobState(state))) => (**state).clone(),
@@ -49,7 +49,7 @@ impl<'a> UnitDraft<'a> {
         }
     }
 
-    /// A cursor as it is now.
+    /// A cursor as this unit leaves it so far.
     pub(super) fn cursor(&self, job: &JobId, schedule: &ScheduleId) -> Option<Cursor> {
         match self.written.get(&Key::Cursor(job.clone(), schedule.clone())) {
             Some(Change::Put(Record::Cursor(cursor))) => Some((**cursor).clone()),
@@ -58,7 +58,7 @@ impl<'a> UnitDraft<'a> {
         }
     }
 
-    /// The latest outcomes as they are now.
+    /// The latest outcomes of a job with these args, as this unit leaves them so far.
     pub(super) fn identity(&self, job: &JobId, args: &Args) -> Identity {
         match self.written.get(&Key::Identity(job.clone(), args.clone())) {
             Some(Change::Put(Record::Identity(identity))) => (**identity).clone(),
@@ -94,7 +94,7 @@ impl<'a> UnitDraft<'a> {
         self.free.push(Free { lock, holder });
     }
 
-    /// Something to be done afterwards that no record owes.
+    /// Adds an effect that no record owes. It is lost without harm if the node dies after the commit.
     pub(super) fn emit(&mut self, effect: Effect) {
         self.effects.push(effect);
     }

@@ -1,4 +1,4 @@
-//! A node is told to start nothing any more, or to start things again. It keeps what it runs.
+//! Drains a node, or lets it start runs again. A draining node keeps the programs that it runs.
 
 use std::sync::Arc;
 

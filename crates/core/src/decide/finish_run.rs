@@ -1,5 +1,5 @@
-//! What the end of a run means: for the set of runs, for the lock, for a retry, for conditions of others, and for a
-//! schedule that counts from it. All of it is one commit.
+//! The end of a run, in one commit: the run leaves the job's set of runs, its lock is released, its retry is created,
+//! its outcome is recorded for conditions of other runs, and a schedule that counts from its end gets its next time.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::record::{
 use crate::run::{Cause, Reason, State};
 use crate::view::{Halt, View};
 
-/// Lets what the end of a run reads be loaded, where other records say whether it ends.
+/// Prefetches what [`finish`] reads, for a decision that learns only later whether the run ends.
 pub(super) fn prefetch_end(view: &View<'_>, run: &Run, job: &JobRecord) {
     let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
     let cursor = follows.map(|schedule| Key::Cursor(run.job.clone(), schedule.clone()));
     view.prefetch([Key::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
 }
 
-/// A run ends.
+/// Ends a run, in the name of the command's actor.
 pub(super) fn finish(
     draft: &mut UnitDraft<'_>,
     run: Run,
@@ -38,7 +38,7 @@ pub(super) fn finish(
     finish_as(draft, run, state, cause, reason, actor)
 }
 
-/// A run ends by someone.
+/// Ends a run in the name of an actor.
 pub(super) fn finish_as(
     draft: &mut UnitDraft<'_>,
     mut run: Run,
@@ -73,7 +73,7 @@ pub(super) fn finish_as(
     Ok(run)
 }
 
-/// The next attempt, if there is one. It counts as active while it waits for its time.
+/// Creates the next attempt, if the job's retry policy wants one. It counts as active while it waits for its time.
 fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
     let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
     let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
@@ -91,31 +91,31 @@ fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
         target: run.target,
         work: run.work.clone(),
         lock: LockName::of(&job.id, &job.job.lock),
-        // Whether it may be alone is said by the job as it is now, like its lock.
+        // Lock and lease follow the job's current definition.
         terms: Terms { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
         log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
         ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
     };
-    // The number of the attempt is something that a program can be told.
+    // Templates may refer to the number of the attempt.
     next.work = bind::work(job, &next, draft.view.world).ok().or(next.work);
     state.activate(&next);
     Some(next)
 }
 
-/// A schedule that counts from the previous run goes on counting from its retry.
+/// Lets a schedule that counts from the end of this run count from the end of its retry instead.
 fn follow_retry(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord, retry: RunId) {
     let Some((_, mut cursor)) = following_cursor(draft, run, job) else { return };
     cursor.follows = Some(retry);
     draft.put_cursor(cursor);
 }
 
-/// A schedule that counts from the previous run learns when its next one is due.
+/// Sets the next time of a schedule that counts from the end of this run.
 fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
     let Some((schedule, mut cursor)) = following_cursor(draft, run, job) else { return };
     let next = match job.compile(schedule, draft.view.world) {
         Ok(compiled) => compiled.after_run(draft.at()),
-        // Its zone or calendar went missing and may come back: an occurrence that is due waits for that.
+        // Its zone or calendar is missing and may come back. The occurrence waits for that when it is due.
         Err(_) => Some(draft.at().plus(interval(schedule))),
     };
     cursor.follows = None;
@@ -124,7 +124,7 @@ fn plan_after(draft: &mut UnitDraft<'_>, run: &Run, job: &JobRecord) {
     draft.put_cursor(cursor);
 }
 
-/// The schedule that counts from this run, with its cursor.
+/// The schedule that counts from the end of this run, with its cursor.
 fn following_cursor<'j>(
     draft: &UnitDraft<'_>,
     run: &Run,
@@ -141,7 +141,7 @@ pub(super) fn counts_from_previous(schedule: &crate::job::Schedule) -> bool {
     matches!(schedule.spec.timing, Timing::After { .. })
 }
 
-/// The time from the end of a run to the next one, for a schedule that counts so.
+/// The time from the end of a run to the next one; zero for schedules that do not count from the previous run.
 pub(super) fn interval(schedule: &crate::job::Schedule) -> Span {
     match schedule.spec.timing {
         Timing::After { interval } => interval.max(Span::from_secs(1)),
@@ -149,7 +149,7 @@ pub(super) fn interval(schedule: &crate::job::Schedule) -> Span {
     }
 }
 
-/// Counts a finished run, and asks for a look at old ones when there are clearly too many.
+/// Counts a finished run, and asks for a pruning when the job keeps clearly too many.
 pub(super) fn count_finished(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -166,13 +166,13 @@ pub(super) fn count_finished(
     };
     let Some(kept) = state.kept.of(finished) else { return };
     *kept = kept.saturating_add(1);
-    // Some more than wanted, so that they go in batches.
+    // The margin lets runs be pruned in batches.
     if *kept > limit.saturating_add(limit / 8 + 8) {
         draft.emit(Effect::Prune { job: state.job.clone() });
     }
 }
 
-/// What conditions of other runs will see.
+/// Records the outcome of a run, which conditions of other runs read.
 pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, run: &Run) {
     let mut identity: Identity = draft.identity(&run.job, &run.args);
     identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));

@@ -1,5 +1,5 @@
-//! An occurrence is due. Whoever comes first claims it: the commit compares the cursor and moves it on, so that each
-//! occurrence gets exactly one outcome, whatever happens to the others who try.
+//! Claims an occurrence that is due. The commit compares the cursor and advances it, so the first node wins and each
+//! occurrence gets exactly one outcome.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use super::timetable::Timetable;
 use crate::decision::{Answer, Done, Effect};
 use crate::ids::{JobId, NodeId};
 use crate::job::Lock;
-use crate::policy::catch_up::{GRACE, Plan, Reach};
+use crate::policy::catch_up::{CatchUpPlan, GRACE, OccurrenceRange};
 use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// When something has to be repaired elsewhere first, an occurrence is looked at again after this time.
+/// An occurrence that this node cannot claim yet, because its definition or zone data is outdated, is retried after
+/// this time.
 const LOOK_AGAIN: Span = Span::from_secs(60);
-/// How much earlier than due, by the store's time, a foreign node may start an occurrence.
+/// How much earlier than the nominal time a foreign node may start a run, by the store's clock.
 const FOREIGN_EARLY: Span = Span::from_millis(500);
 
 /// Decides about an occurrence that is due.
@@ -40,16 +41,16 @@ pub(super) fn decide(
     let Some(definition) = job.schedule(schedule) else { return Ok(plan(None)) };
     let now = view.stamp.at;
     let later = || plan(Some((nominal, now.plus(LOOK_AGAIN))));
-    // A schedule that counts starts of nodes by now may still have a time that was due before.
+    // The schedule may have been changed between a time and `@reboot` since the command was planned.
     let is_next = if at_start { cursor.at_start } else { cursor.next == Some(nominal) };
     if !is_next {
         return Ok(plan(cursor.next.zip(cursor.wake)));
     }
-    // A node with an older definition or older zone data may not claim. The start of a node needs neither.
+    // A node with an older definition or older zone data may not claim. `@reboot` depends on neither.
     if !at_start && (cursor.revision != job.revision || *cursor.zones > *view.world.zones_version) {
         return Ok(later());
     }
-    // A zone or calendar that went missing may come back; what was due meanwhile is caught up then.
+    // A missing zone or calendar may come back. Occurrences that were due in between are caught up then.
     let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { return Ok(later()) };
     let claim = OccurrenceClaim::new(view, &job, &table, &cursor, &state);
     if at_start {
@@ -66,7 +67,7 @@ pub(super) fn decide(
     if !is_eligible && now < due.plus(GRACE) {
         return Ok(plan(Some((nominal, due.plus(GRACE)))));
     }
-    // Someone who is there looks at that moment. Much later nobody was there at all, and catching up is right.
+    // A live node checks at the end of the grace period. If it is much later, no node was alive and catch-up applies.
     let is_in_their_place = !is_eligible && now < due.plus(GRACE).plus(GRACE);
     if is_in_their_place && !claim.may_claim() {
         return claim.skip(nominal, Reason::NoEligibleNode);
@@ -82,7 +83,7 @@ struct OccurrenceClaim<'a> {
     table: &'a Timetable<'a>,
     state: JobState,
     cursor: Cursor,
-    /// The nodes that its runs are for.
+    /// The targets of its runs; `None` for a run that any node may start.
     places: Vec<Option<NodeId>>,
 }
 
@@ -102,7 +103,7 @@ impl<'a> OccurrenceClaim<'a> {
         placement::may_claim(self.draft.view, &self.job.job.nodes, &self.places)
     }
 
-    /// A node has started. On a node that may not run the job that is no occurrence, and on others it is none.
+    /// Handles `@reboot`. Only a node that may run the job creates an occurrence.
     fn at_start(mut self, nominal: Instant, is_paused: bool) -> Result<Done, Halt> {
         let me = self.draft.view.stamp.owner.node;
         self.places.retain(|place| place.is_none_or(|node| node == me));
@@ -128,13 +129,13 @@ impl<'a> OccurrenceClaim<'a> {
         self.finish()
     }
 
-    /// Nobody was there when it was due. Everything that is late is decided in this one commit.
+    /// No node was alive when the occurrence was due. Everything that is late is decided in this one commit.
     fn late(mut self, first: Instant) -> Result<Done, Halt> {
         let view = self.draft.view;
-        let Plan { missed, backlog, live } = self.table.divide(first, self.draft.at());
+        let CatchUpPlan { missed, backlog, live } = self.table.divide(first, self.draft.at());
         let is_eligible = self.may_claim();
         if self.table.counts_from_previous() && backlog.is_some() {
-            // It is the only one there can be, so it is caught up in its own place, by a node that may run it.
+            // Such a schedule has no other occurrence, so this one runs late instead of entering a backlog.
             return if is_eligible { self.on_time(first, &Actor::CatchUp) } else { Ok(self.look_again(first)) };
         }
         let everything = view.pauses();
@@ -142,8 +143,8 @@ impl<'a> OccurrenceClaim<'a> {
         let split = |reach| skips::split_by_pauses(self.table, reach, &Reason::Missed, &pauses, self.draft.at());
         let parts = missed.map(split).unwrap_or_default();
         let has_older = backlog.is_some() && view.backlog(&self.job.id, self.table.id).is_some();
-        // One that is on time stays for a node that may run it. Beside an older backlog it stays for the next decision:
-        // this one has asked often enough.
+        // An occurrence that is on time stays for an eligible node. Beside an older backlog it stays for the next
+        // decision, because this one would take too many rounds.
         let live = live.filter(|_| is_eligible && !has_older);
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, parts)?;
         let mut newest = missed.map_or(first, |missed| missed.to);
@@ -164,7 +165,7 @@ impl<'a> OccurrenceClaim<'a> {
         only(Effect::Plan { job: self.job.id.clone(), schedule: self.table.id.clone(), next })
     }
 
-    /// Makes the runs of an occurrence, unless they are there already: a cursor that was set back passes such a one.
+    /// Creates the runs of an occurrence, unless it has runs already because its cursor was set back.
     fn claim(&mut self, nominal: Instant, actor: &Actor) -> Result<(), Halt> {
         if let Some(id) = occurrence::existing_run(&self.draft, self.table, nominal, &self.places) {
             let run = self.draft.run(id);
@@ -181,7 +182,7 @@ impl<'a> OccurrenceClaim<'a> {
         let Self { draft, state, table, places, .. } = self;
         let candidates = occurrence::create_candidates(draft, state, table, nominal, actor, places)?;
         if let Some(reason) = occurrence::common_skip_reason(&candidates) {
-            // The numbers are not used: skips take theirs when they are records of their own.
+            // The candidates' numbers are given back: a skip takes a number only if it gets a record of its own.
             self.state.next_number = number;
             self.skip_occurrence(nominal, reason)?;
             self.advance_cursor(nominal, None);
@@ -189,7 +190,7 @@ impl<'a> OccurrenceClaim<'a> {
         }
         let runs = occurrence::apply_admissions(draft, state, table, candidates)?;
         self.cursor.streak = None;
-        // A schedule that counts from the previous run counts from one of them, this node's if it has one.
+        // A schedule that counts from the previous run follows one of them: this node's run, if there is one.
         self.advance_cursor(nominal, runs.iter().find(|run| !run.state.is_finished()).or(runs.first()));
         runs.into_iter().for_each(|run| self.draft.put_run(run));
         Ok(())
@@ -208,11 +209,11 @@ impl<'a> OccurrenceClaim<'a> {
     }
 
     fn skip_occurrence(&mut self, nominal: Instant, reason: Reason) -> Result<(), Halt> {
-        let part = SkipPart { reach: Reach { from: nominal, to: nominal }, reason };
+        let part = SkipPart { reach: OccurrenceRange { from: nominal, to: nominal }, reason };
         skips::record_all(&mut self.draft, &mut self.state, &mut self.cursor.streak, self.table, vec![part])
     }
 
-    /// The occurrence has its outcome; the cursor stands at the next.
+    /// Moves the cursor to the occurrence after this one.
     fn advance_cursor(&mut self, nominal: Instant, run: Option<&Run>) {
         let cursor = &mut self.cursor;
         cursor.last = Some(cursor.last.map_or(nominal, |last| last.max(nominal)));
@@ -237,7 +238,7 @@ impl<'a> OccurrenceClaim<'a> {
     }
 }
 
-/// Nothing is written, and this is done.
+/// A decision that writes nothing and has one effect.
 fn only(effect: Effect) -> Done {
     Done { effects: vec![effect], ..Done::default() }
 }

@@ -1,5 +1,5 @@
-//! Someone wants a finished run to count as something else. Conditions of other runs see the mark as if the run had
-//! ended so just now.
+//! Changes the state of a finished run by hand. Conditions of other runs see it as if the run had just ended in that
+//! state.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result
     finish_run::count_finished(&mut draft, &mut state, to, job.as_deref().map(|job| &job.job.retain));
     let mut identity = draft.identity(&run.job, &run.args);
     if identity.outcome(run.state).is_some_and(|outcome| outcome.run == id) {
-        // The outcome before it is not known any more.
+        // The outcome before it is not stored.
         identity.set(run.state, None);
         draft.put(Record::Identity(Arc::new(identity)));
     }
@@ -46,7 +46,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn counts_as_something_else() {
+    fn mark_moves_the_outcome_to_the_new_state() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_outcomes_of_other_runs() {
+    fn mark_leaves_outcomes_of_other_runs() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_see_it() {
+    fn mark_satisfies_a_waiting_condition() {
         play(
             "00:00 put up overlap allow
                 job r1

@@ -1,10 +1,14 @@
-//! Decisions: one file for each command. A decision is a function of what it was shown; it is made again when the
-//! world has moved on before it could be committed.
+//! Decisions: one file for each command. A decision is a pure function of its [`View`]. If a record that it has read
+//! changes before the commit, the commit fails and the command is decided again.
 //!
-//! [`run_lifecycle`] has what several of them do to a run: be born, be started, be stopped; [`admission`] says whether it may start
-//! beside others, [`placement`] on which node, and [`finish_run`] has what its end means. [`draft`] is the unit of work while it
-//! is being written. [`timetable`] is one schedule that can be asked for its occurrences, [`occurrence`] makes the runs
-//! of one of them, and [`skips`] records those that do not run.
+//! What several decisions share:
+//!
+//! - [`run_lifecycle`] creates, starts, queues, skips and stops runs; [`finish_run`] ends them.
+//! - [`admission`] says whether a run may start beside others, [`conditions`] whether its conditions hold, and
+//!   [`placement`] on which node it may start.
+//! - [`timetable`] answers which occurrences a schedule has; [`occurrence`] creates the runs of one occurrence;
+//!   [`skips`] records occurrences that do not run.
+//! - [`draft`] collects what a decision writes.
 
 mod admission;
 mod bind;

@@ -1,5 +1,5 @@
-//! A node becomes the only one that does something, such as apply a directory of job files. It is a lock without a run;
-//! the node renews it with each beat.
+//! Acquires and releases locks of nodes rather than of runs, such as the lock of a job file loader. The node renews its
+//! lock with each heartbeat.
 
 use cronhold_schedule::Span;
 
@@ -13,7 +13,7 @@ pub(super) fn acquire(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span
         Some(held) if held.holder != holder => {
             Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into())
         }
-        // Whoever has it already, perhaps in an earlier life, has it for longer.
+        // A holder that has the lock already, perhaps from before a restart, extends it.
         _ => {
             let ttl = view.world.is_shared.then_some(ttl);
             Ok(Done { take: vec![Take { lock: lock.clone(), holder, ttl }], ..Done::default() })

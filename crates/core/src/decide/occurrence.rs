@@ -1,5 +1,5 @@
-//! The runs of one occurrence: one, or one for each node. They are made in one unit, so that an occurrence has its whole
-//! outcome or none; claims on time and from a backlog make them here alike.
+//! The runs of one occurrence: one, or one for each node. They are created in one unit, so an occurrence has its whole
+//! outcome or none. Claims on time and from a backlog both create them here.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ use crate::record::{Actor, JobState, Key, Run, ScheduleId};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// A run that an occurrence is about to have, and whether it may start.
-pub(super) struct Candidate {
+/// A run that an occurrence is about to get, and whether it may start.
+pub(super) struct RunCandidate {
     run: Run,
-    /// None, when it has ended already because it could not be bound.
+    /// `None` if the run has ended already, because its program could not be resolved.
     pub(super) admission: Option<Admission>,
 }
 
-/// The id of an attempt at an occurrence, or of one on a node.
+/// The id of an attempt at an occurrence, on any node or on a target.
 pub(super) fn run_id(
     uid: JobUid,
     schedule: &ScheduleId,
@@ -38,8 +38,8 @@ pub(super) fn run_id(
     }
 }
 
-/// The runs that an occurrence may have already: one for all, and one for each of its places. A node that could run it
-/// when the clock stood there before may not be able to now, so all that are there count.
+/// The ids of the runs that an occurrence may have already: one without a target, and one for each node. If the clock
+/// was set back, nodes that are not eligible now may have run it, so all live nodes count.
 fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> BTreeSet<RunId> {
     let mut all: BTreeSet<Option<NodeId>> = places.iter().copied().chain([None]).collect();
     if table.job.job.nodes.is_each() {
@@ -49,9 +49,9 @@ fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Optio
     all.into_iter().map(|place| table.run_id(nominal, place)).collect()
 }
 
-/// A run that the occurrence has already. Nodes that came later do not get one of their own then: the occurrence is
-/// claimed as a whole. A single run is assumed to be absent, because almost always it is; where there may be many, any of
-/// which would fail the commit, they are loaded.
+/// A run that the occurrence has already. An occurrence is claimed as a whole, so nodes that joined later do not get a
+/// run of their own. A single run is assumed to be absent, because it almost always is; the many runs of a `nodes:
+/// each` job are loaded, because any of them would fail the commit.
 pub(super) fn existing_run(
     draft: &UnitDraft<'_>,
     table: &Timetable<'_>,
@@ -71,8 +71,8 @@ pub(super) fn has_run(draft: &UnitDraft<'_>, table: &Timetable<'_>, nominal: Ins
     existing_run(draft, table, nominal, &placement::targets_of_occurrence(draft.view, table.job)).is_some()
 }
 
-/// Makes a run for each place and asks whether it may start. Nothing is decided about the others before all are asked, so
-/// that none of them is in the way of another.
+/// Creates a run for each target and checks whether it may start. All are checked before any starts, so that they do
+/// not block each other.
 pub(super) fn create_candidates(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -80,7 +80,7 @@ pub(super) fn create_candidates(
     nominal: Instant,
     actor: &Actor,
     places: &[Option<NodeId>],
-) -> Result<Vec<Candidate>, Halt> {
+) -> Result<Vec<RunCandidate>, Halt> {
     let mut found = Vec::with_capacity(places.len());
     for place in places {
         let run = table.create_run(draft, state, nominal, actor.clone(), *place)?;
@@ -88,12 +88,12 @@ pub(super) fn create_candidates(
             true => None,
             false => Some(admission_with_conditions(draft, &run, state, table)),
         };
-        found.push(Candidate { run, admission });
+        found.push(RunCandidate { run, admission });
     }
     Ok(found)
 }
 
-/// Whether a run may start; conditions that rule it out count as well, so that such skips too are a few records.
+/// Whether a run may start. A condition that skips the run counts too, so that many such skips become one span.
 fn admission_with_conditions(draft: &UnitDraft<'_>, run: &Run, state: &JobState, table: &Timetable<'_>) -> Admission {
     let job = table.job;
     let admission = admission::admission_of(draft, run, state, job, true);
@@ -107,9 +107,10 @@ fn admission_with_conditions(draft: &UnitDraft<'_>, run: &Run, state: &JobState,
     admission
 }
 
-/// The one reason for which none of them runs. Then the occurrence is skipped as a whole.
-pub(super) fn common_skip_reason(candidates: &[Candidate]) -> Option<Reason> {
-    let reason = |candidate: &Candidate| match &candidate.admission {
+/// The reason for which all candidates are skipped, if there is a common one. Then the occurrence is skipped as a
+/// whole.
+pub(super) fn common_skip_reason(candidates: &[RunCandidate]) -> Option<Reason> {
+    let reason = |candidate: &RunCandidate| match &candidate.admission {
         Some(Admission::Skip(reason)) => Some(reason.clone()),
         _ => None,
     };
@@ -118,15 +119,15 @@ pub(super) fn common_skip_reason(candidates: &[Candidate]) -> Option<Reason> {
     candidates.iter().all(|candidate| reason(candidate).as_ref() == Some(&first)).then_some(first)
 }
 
-/// Lets the runs go their ways, and answers with what they have become.
+/// Applies the admissions of all candidates, and returns their runs.
 pub(super) fn apply_admissions(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<RunCandidate>,
 ) -> Result<Vec<Run>, Halt> {
     let mut runs = Vec::with_capacity(candidates.len());
-    for Candidate { run, admission } in candidates {
+    for RunCandidate { run, admission } in candidates {
         runs.push(match admission {
             Some(admission) => run_lifecycle::apply_admission(draft, run, state, table.job, admission)?,
             None => run,

@@ -1,5 +1,5 @@
-//! Someone wants a job, or everything, to start nothing by itself any more. What runs goes on, cursors rest, and what a
-//! person starts by name still starts.
+//! Pauses a job, or all jobs. Running programs go on, cursors do not advance, and runs that an operator starts by name
+//! still start.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ids::JobId;
 use crate::record::{Actor, Pause, Pauses, Record};
 use crate::view::{Halt, View};
 
-/// Decides about a pause of a job, or of everything.
+/// Pauses a job, or all jobs when `job` is absent.
 pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     match job {
@@ -38,7 +38,7 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<
     draft.finish(Answer::Done)
 }
 
-/// A pause begins.
+/// Begins a pause.
 pub(super) fn begin(pauses: &mut Pauses, since: Instant, by: &Actor, why: &str) {
     pauses.current = Some(Pause { since, by: by.clone(), why: why.to_owned() });
 }
@@ -48,7 +48,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn pauses_a_job_or_everything() {
+    fn pause_and_resume_apply_to_one_job_or_all() {
         play(
             "
             00:00 put j @every 10m
@@ -77,7 +77,7 @@ mod tests {
 
     /// Each of the two pauses is enough, and what a pause covered is recorded as that when it is over.
     #[test]
-    fn cursors_rest_while_paused() {
+    fn paused_cursor_does_not_advance() {
         play(
             "
             00:00 put j @every 10m; catch_up none

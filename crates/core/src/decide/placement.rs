@@ -1,7 +1,7 @@
-//! Where runs may start. Most may start on any node that has the labels. A job that runs on each node has a run for every
-//! one of them, which is the only one that may start it; such runs are in the way of those of the same node alone.
+//! Where runs may start. Most runs may start on any node that has the job's labels. A job with `nodes: each` has one
+//! run for every node; only that node may start it, and it overlaps only with runs of the same node.
 //!
-//! Locks are names for all nodes, and so are `max_running` and `after`: a success on any node counts.
+//! Locks, `max_running` and `after` apply across nodes: a success on any node counts.
 
 use cronhold_schedule::Instant;
 
@@ -15,12 +15,12 @@ use crate::record::{JobRecord, Run};
 use crate::run::State;
 use crate::view::View;
 
-/// An occurrence runs on so many nodes at most, so that its claim stays one small unit. Where more could run it, those
-/// with the first ids do.
+/// The largest number of nodes that an occurrence of a `nodes: each` job runs on, so that its claim stays a small unit.
+/// If more nodes are eligible, those with the lowest ids run it.
 pub const NODES_MAX: usize = 256;
 
-/// The nodes that an occurrence gets a run for, this one first; one run for no node in particular, for most jobs. Nobody,
-/// when no node that is there may run it.
+/// The nodes that an occurrence gets a run for, this one first. Most jobs have a single run without a node (`None`).
+/// Empty when no live node may run a `nodes: each` job.
 pub(super) fn targets_of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Option<NodeId>> {
     if !job.job.nodes.is_each() {
         return vec![None];
@@ -32,12 +32,13 @@ pub(super) fn targets_of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Opt
     places
 }
 
-/// Whether this node may claim an occurrence: it may run the job itself, or knows a node that has a run of its own.
+/// Whether this node may claim an occurrence: it may run the job itself, or the job has `nodes: each` and a live node
+/// may.
 pub(super) fn may_claim(view: &View<'_>, nodes: &Nodes, places: &[Option<NodeId>]) -> bool {
     if nodes.is_each() { !places.is_empty() } else { view.world.is_eligible(nodes) }
 }
 
-/// The node of a run that someone asks for: the one that was asked, for a job that runs on each.
+/// The target of a run that is created by hand: this node, for a job with `nodes: each`.
 pub(super) fn target_of_request(view: &View<'_>, job: &JobRecord) -> Result<Option<NodeId>, Rejection> {
     if !job.job.nodes.is_each() {
         return Ok(None);
@@ -46,7 +47,7 @@ pub(super) fn target_of_request(view: &View<'_>, job: &JobRecord) -> Result<Opti
     Ok(Some(view.stamp.owner.node))
 }
 
-/// The node of a run that someone wants once more: the same, as long as the job runs on each.
+/// The target of a rerun: that of the old run, as long as the job has `nodes: each`.
 pub(super) fn target_of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Result<Option<NodeId>, Rejection> {
     match old.target.filter(|_| job.job.nodes.is_each()) {
         Some(node) => Ok(Some(node)),
@@ -54,12 +55,12 @@ pub(super) fn target_of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Re
     }
 }
 
-/// Whether two runs of a job can be in each other's way.
+/// Whether the job's overlap policy applies between two runs with these targets.
 pub(super) fn can_overlap(job: &JobRecord, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     are_in_one_row(&job.job.nodes, one, other)
 }
 
-/// Whether a run is not another node's.
+/// Whether a run has no target, or this node is its target.
 pub(super) fn is_for_this_node(view: &View<'_>, run: &Run) -> bool {
     run.target.is_none_or(|target| target == view.stamp.owner.node)
 }
@@ -69,7 +70,7 @@ pub(super) fn may_start(view: &View<'_>, run: &Run, job: &JobRecord) -> bool {
     is_for_this_node(view, run) && view.world.is_eligible(&job.job.nodes)
 }
 
-/// Says why this node may not start a run that someone wants to start now.
+/// Rejects a start that has to happen on another node.
 pub(super) fn reject_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
     match run.target.filter(|_| !is_for_this_node(view, run)) {
         Some(node) => Err(Rejection::OtherNode(node)),
@@ -91,23 +92,22 @@ fn reject_ineligible(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> 
     if view.world.is_eligible(&job.job.nodes) { Ok(()) } else { Err(Rejection::NotHere(job.id.clone())) }
 }
 
-/// What a node can do about a run that waits.
+/// Where a waiting run can go on.
 pub(super) enum Placement {
-    /// Look whether it may start.
+    /// On this node.
     Here,
-    /// Leave it to its node, and look again then.
+    /// On another node; check it again at this time.
     Elsewhere(Instant),
-    /// End it: its node is gone, or may not run it any more.
+    /// On no node: its target is gone, or may not run the job any more.
     Nowhere,
 }
 
-/// What this node can do about a run whose time has come. A node that went away for a moment keeps its runs; the commit
-/// compares its record, so that it does when it comes back in between.
+/// Where a run whose time has come can go on. A node that is absent for a moment keeps its runs: the commit compares
+/// the node's record, so a heartbeat in between makes it fail.
 pub(super) fn placement_of(view: &View<'_>, run: &Run, job: &JobRecord) -> Placement {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
     let Some(target) = run.target else {
-        // Its time is left as it is: a node that may start it finds by that time that nobody did, if it has not heard
-        // of the run.
+        // The due time is not changed: by it, an eligible node that missed the notification finds the run.
         let is_for_others = !may_start(view, run, job) && !view.world.eligible(me, &job.job.nodes).is_empty();
         return if is_for_others { Placement::Elsewhere(now.plus(WAIT_POLL)) } else { Placement::Here };
     };

@@ -1,5 +1,5 @@
-//! Finished runs that are not kept any longer are forgotten. Whoever asks has chosen them from a list that may be out of
-//! date, so each is looked at again: what has not ended, or has a retry that has not, stays.
+//! Deletes finished runs that are not kept any longer. The command lists them from a page that may be outdated, so each
+//! is checked again: a run that has not ended, or whose retry has not, stays.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
     let before = state.clone();
     let newest = finished.iter().map(|run| run.nominal).max();
     for run in finished {
-        // A span is as young as its last occurrence, and one that still grows must not go.
+        // A span is as recent as its last occurrence. One that may still be extended must stay.
         let is_young = run.span.is_some_and(|span| newest.is_none_or(|newest| span.to >= newest));
         if is_young || is_tried_again(view, &run) {
             continue;
@@ -37,7 +37,7 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
     draft.finish(Answer::Done)
 }
 
-/// Whether the retry of a run is still to come or on its way.
+/// Whether a run has a retry that has not ended.
 fn is_tried_again(view: &View<'_>, run: &Run) -> bool {
     run.retried_by.and_then(|retry| view.run(retry)).is_some_and(|retry| !retry.state.is_finished())
 }
@@ -47,7 +47,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn forgets_what_is_over() {
+    fn prune_deletes_finished_runs_without_pending_retry() {
         let bench = play(
             "00:00 put j overlap allow; retry 2
                 job r1
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn is_asked_for_when_there_are_clearly_too_many() {
+    fn prune_is_requested_above_the_retention_margin() {
         let mut bench = play(
             "00:00 put j overlap allow; kept 8
                 job r1",

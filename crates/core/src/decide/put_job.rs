@@ -1,5 +1,5 @@
-//! A job is made or changed. Its schedules go on from where they were; those that are new begin now, those that are gone
-//! leave nothing behind that could start.
+//! Creates or changes a job. Schedules that it keeps go on from their cursors, new ones begin now, and those that are
+//! gone leave nothing that could start.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::record::{Cursor, JobRecord, JobState, LockName, Record, ScheduleId, S
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// Why a job is paused that says so itself.
+/// The reason of a pause that comes from the job's definition.
 const IN_DEFINITION: &str = "in the job's definition";
 
-/// Decides about a job that someone wants to be there as they say.
+/// Creates the job, or replaces its definition.
 pub(super) fn decide(
     view: &View<'_>,
     id: &JobId,
@@ -44,7 +44,7 @@ pub(super) fn decide(
         }
     }
     let uid = old.as_ref().map_or(uid, |old| old.uid);
-    // Whoever changes it, it stays what it was made as.
+    // A job keeps the source that created it.
     let source = old.as_ref().map_or(source, |old| &old.source);
     let mut new = JobRecord::new(id.clone(), uid, Arc::clone(job), zone, source.clone());
     new.revision = old.as_ref().map_or(1, |old| old.revision.wrapping_add(1));
@@ -70,7 +70,7 @@ pub(super) fn decide(
     }
     set_pause(view, &mut state, old.as_ref().is_some_and(|old| old.job.paused), job.paused);
     if old.is_some() {
-        // What a run waits for may not be asked of it any more.
+        // The new definition may not have the conditions that waiting runs wait for.
         resume::wake_all(&mut draft, &state);
     }
     if state != before {
@@ -81,7 +81,7 @@ pub(super) fn decide(
     draft.finish(Answer::Done)
 }
 
-/// Whether what is there is what whoever asks thinks that there is.
+/// Checks the precondition of a command that changes a job.
 pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
     match (provided, old) {
         (Provided::Any, _) | (Provided::New, None) | (Provided::There, Some(_)) => Ok(()),
@@ -92,7 +92,7 @@ pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> 
     }
 }
 
-/// Whether the job's lock has a name that can be one, and is not one of Cronhold's own.
+/// Checks that the name of the job's lock is valid and not reserved.
 fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     match LockName::of(id, &job.lock) {
         Some(lock) if LockName::parse(lock.as_str()).is_err() => {
@@ -103,11 +103,11 @@ fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
     }
 }
 
-/// All schedules of the job, those that do not count now too: each must be one that can be asked.
+/// Compiles all schedules of the job, disabled ones too: each must be valid.
 fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
     let mut seen = BTreeSet::new();
     let compile = |(id, schedule): (&'a ScheduleId, &'a crate::job::Schedule)| {
-        // What cannot be read back must not be stored.
+        // An id that a store could not read back must not be written.
         if let Err(error) = ScheduleId::parse(id.as_str()) {
             let message = error.to_string();
             return Err(Rejection::Schedule { job: job.id.clone(), key: "name", message });
@@ -120,7 +120,7 @@ fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>,
     job.schedules().map(compile).collect()
 }
 
-/// The cursor of a schedule that was there before. One with a name may be another schedule now.
+/// The cursor of a schedule that existed before. A schedule with a name may have another definition now.
 fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &View<'_>) -> Cursor {
     let now: Instant = view.stamp.at;
     let mut fresh = table.refresh(cursor, now, view.world);
@@ -132,8 +132,8 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
     fresh
 }
 
-/// A definition that comes to say `paused` pauses the job, and one that ceases to say so resumes it. One that says what
-/// it said before changes nothing, whatever someone has done by hand since.
+/// Pauses or resumes the job if `paused` has changed in its definition. A definition whose `paused` has not changed
+/// leaves a pause by hand as it is.
 fn set_pause(view: &View<'_>, state: &mut JobState, was: bool, is: bool) {
     let stamp = view.stamp;
     if is && !was && !state.pauses.is_paused() {
@@ -150,7 +150,7 @@ mod tests {
     use crate::record::Record;
 
     #[test]
-    fn makes_and_changes() {
+    fn put_creates_and_changes_schedules() {
         play(
             "
             00:00 put j @every 10m
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be_used() {
+    fn put_rejects_invalid_schedules_and_locks() {
         play(
             "
             00:00 put j a: @every 10m; a: @every 20m
@@ -189,7 +189,7 @@ mod tests {
 
     /// Nobody makes, changes or overwrites a job by mistake. One that was made anew is another job.
     #[test]
-    fn only_what_was_seen() {
+    fn put_with_unmet_precondition_is_rejected() {
         play(
             "
             00:00 change j @every 10m
@@ -220,9 +220,10 @@ mod tests {
         );
     }
 
-    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is not.
+    /// What was made by hand is anybody's who works by hand, and stays what it was made as. What a job file says is
+    /// not.
     #[test]
-    fn by_hand_and_by_another_program() {
+    fn source_of_a_job_decides_who_may_change_it() {
         let bench = play(
             "
             00:00 put a
@@ -252,7 +253,7 @@ mod tests {
 
     /// A schedule that returns or is enabled again begins now: what passed meanwhile was not wanted.
     #[test]
-    fn a_schedule_that_returns_begins_now() {
+    fn reenabled_schedule_begins_now() {
         play(
             "
             00:00 put j a: @every 10m
@@ -276,7 +277,7 @@ mod tests {
 
     /// What was due or to be caught up of a schedule that goes has its outcome as well.
     #[test]
-    fn a_schedule_that_goes_leaves_no_hole() {
+    fn removed_schedule_records_its_due_occurrences() {
         play(
             "
             00:00 put j a: @every 10m; catch_up all 3h
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_can_pause() {
+    fn paused_in_the_definition_pauses_and_resumes() {
         play(
             "
             00:00 put j @every 10m; paused
@@ -311,7 +312,7 @@ mod tests {
 
     /// Runs that wait are asked again at once, those behind the first too: what they wait for may be gone.
     #[test]
-    fn what_waits_is_looked_at() {
+    fn put_wakes_waiting_runs() {
         play(
             "
             02:30 put j overlap allow; needs window 01:00 02:00
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_after_the_previous_run() {
+    fn after_previous_schedule_keeps_counting_after_a_change() {
         play(
             "
             00:00 put j a: with 1h interval

@@ -1,5 +1,5 @@
-//! A run is lost with its node. Whoever asks has seen for long enough that the node was not heard of; the commit compares
-//! the node's record, so that a beat that came in between keeps its runs.
+//! Declares a run lost with its node. The caller has seen no heartbeat of that node for long enough; the commit
+//! compares the node's record, so a heartbeat in between keeps the run.
 
 use cronhold_schedule::Instant;
 
@@ -12,7 +12,7 @@ use crate::view::{Halt, View};
 pub(super) fn decide(view: &View<'_>, id: RunId, beat: Instant) -> Result<Done, Halt> {
     let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
     let Some(run) = view.run(id) else { return Ok(nothing) };
-    // Whoever asks is there, so its own runs are not lost.
+    // The node that decides is alive, so its own runs are not lost.
     let is_other = |owner: &Owner| run.state.has_program() && owner.node != view.stamp.owner.node;
     let Some(owner) = run.owner.filter(is_other) else { return Ok(nothing) };
     let node = view.node(owner.node);

@@ -1,5 +1,5 @@
-//! A job is removed. Its runs stay for as long as they are kept, its numbers go on should it return, and whatever of it
-//! still waits does not start.
+//! Removes a job. Its finished runs stay until they are pruned, its run numbers go on if a job of that name is created
+//! again, and runs that still wait are skipped.
 
 use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
@@ -11,7 +11,7 @@ use crate::record::{Key, Source};
 use crate::run::Reason;
 use crate::view::{Halt, View};
 
-/// Decides about the removal of a job.
+/// Removes the job and retires its schedules.
 pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
@@ -38,7 +38,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn only_what_was_seen() {
+    fn remove_with_outdated_revision_is_rejected() {
         play(
             "
             00:00 put j @every 10m
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_nothing_that_starts() {
+    fn removed_job_leaves_nothing_that_starts() {
         play(
             "
             00:00 put j @every 10m; overlap queue
@@ -78,7 +78,7 @@ mod tests {
 
     /// Occurrences that were due or to be caught up have an outcome too; numbers and the place in time go on.
     #[test]
-    fn what_was_due_is_recorded() {
+    fn occurrences_due_at_removal_are_recorded() {
         play(
             "
             00:00 put j @every 10m; catch_up all 3h
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_works_by_hand_removes_what_was_made_by_hand() {
+    fn operators_may_remove_foreign_jobs() {
         play(
             "
             00:00 put j
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn belongs_to_its_source() {
+    fn only_the_source_of_a_job_may_remove_it() {
         play(
             "
             00:00 load j @every 10m

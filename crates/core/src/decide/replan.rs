@@ -1,5 +1,5 @@
-//! The next occurrences of a job are computed again, because zone data or calendars are others now, or because a clock
-//! that was wrong has moved a cursor too far ahead. What has its run already does not get another.
+//! Computes the next occurrences of a job again, because zone data or calendars have changed, or because a wrong clock
+//! has moved a cursor too far ahead. Occurrences that have their runs do not get others.
 
 use super::draft::UnitDraft;
 use super::timetable::Timetable;
@@ -7,15 +7,15 @@ use crate::decision::{Answer, Done, Rejection};
 use crate::ids::JobId;
 use crate::view::{Halt, View};
 
-/// Decides about the next occurrences of a job.
+/// Computes the cursors of all schedules of a job again.
 pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Done, Halt> {
     let job = view.job(id).ok_or_else(|| Rejection::NoJob(id.clone()))?;
     let mut draft = UnitDraft::new(view);
     let mut is_changed = false;
     for (schedule, definition) in job.schedules() {
         let Some(cursor) = view.cursor(id, schedule) else { continue };
-        // A node with older zone data does not undo what one with newer data has computed, and a schedule that cannot
-        // be asked here keeps what it has.
+        // A node with older zone data does not undo what one with newer data has computed, and a schedule that does not
+        // compile on this node keeps its cursor.
         let Ok(table) = Timetable::new(&job, schedule, definition, view.world) else { continue };
         if *cursor.zones > *view.world.zones_version && !even_older {
             continue;
@@ -34,7 +34,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn changes_nothing_without_need() {
+    fn replan_without_changes_writes_nothing() {
         play(
             "
             00:00 replan j
@@ -51,7 +51,7 @@ mod tests {
 
     /// What has come keeps its place, what has not is where the calendar has it now.
     #[test]
-    fn calendars_that_change() {
+    fn replan_moves_future_occurrences_to_the_new_calendar() {
         play(
             "
             00:00 calendar open Mon-Fri
@@ -74,7 +74,7 @@ mod tests {
 
     /// Nobody undoes what was computed with newer zone data, unless there is nobody else.
     #[test]
-    fn zone_data_that_is_older() {
+    fn replan_keeps_cursors_of_newer_zone_data() {
         play(
             "
             00:00 zones 2026b
@@ -95,7 +95,7 @@ mod tests {
 
     /// A calendar that went missing stops its schedule only until it is back.
     #[test]
-    fn a_calendar_that_is_gone() {
+    fn missing_calendar_suspends_its_schedule_until_it_is_back() {
         play(
             "
             00:00 calendar open Mon-Fri

@@ -1,5 +1,5 @@
-//! What became of a run's program. Reports come late, twice or in any order, from the node that has the program; one
-//! that does not fit any more changes nothing.
+//! Applies a report about a run's program. Reports may arrive late, twice or in any order; one that does not fit the
+//! run's state changes nothing.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
     match report {
         Report::Launched => launched(view, &run),
         Report::Ended(verdict) => ended(view, &run, verdict),
-        // What runs was launched.
+        // A running program was launched, so the report is outdated.
         Report::NotLaunched(_) if run.state == State::Running => Ok(nothing),
         Report::NotLaunched(why) => gone(view, &run, Reason::NotLaunched(why.clone())),
         Report::Lost => lost(view, &run),
@@ -37,8 +37,8 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
     }
 }
 
-/// The run was declared over while its program went on. One that had to be alone, or was told to end, must end now; any
-/// other may go on, and how it ended is noted on the run, which stays as it is.
+/// Handles a report for a run that was declared finished while its program went on. A program that holds a lease or was
+/// asked to stop must end now. Any other may go on; its result is added to the run's log and does not change its state.
 fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     match report {
@@ -65,15 +65,15 @@ fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> 
     draft.finish(Answer::Unchanged)
 }
 
-/// Whether a run is over because nobody knew what became of its program.
+/// Whether a run was ended because the state of its program was unknown.
 fn is_lost(run: &Run) -> bool {
     matches!(run.reason, Some(Reason::NodeLost | Reason::StartUnknown | Reason::KeeperLost))
 }
 
-/// The lock could not be renewed, and someone else may have it by now.
+/// Stops a run whose lock could not be renewed. Another holder may have the lock by now.
 fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
-    // What ends anyway, or has no lock, has nothing to lose.
+    // A run that is stopping or has no lock needs no stop.
     if run.ending.is_some() || run.state == State::Stopping || run.lock.is_none() {
         return draft.finish(Answer::Unchanged);
     }
@@ -83,21 +83,21 @@ fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// The program is there. A node that finds it in a later life owns it from then on.
+/// The program is running. A node that finds it after a restart becomes its owner with its new incarnation.
 fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let now = view.stamp.at;
     let mut draft = UnitDraft::new(view);
     let mut after = (**run).clone();
     after.owner = Some(view.stamp.owner);
     match run::next(run.state, Cause::Launched) {
-        Ok(run::Effect::Enter(_)) => {
+        Ok(run::TransitionEffect::Enter(_)) => {
             run_lifecycle::enter_state(&mut after, Cause::Launched, now, view.stamp.actor.clone(), "")?;
             let timeout = after.terms.timeout.map(|timeout| now.plus(timeout));
             after.due = [timeout, after.terms.stop_at].into_iter().flatten().min();
         }
-        // A stop that came before the program finds it only now.
+        // The run was stopped before its program was launched, so the stop is sent now.
         Ok(_) if after.owner == run.owner => draft.emit(Effect::Stop { run: Arc::clone(run) }),
-        // The new owner owes the stop by what is written.
+        // The record with the new owner owes the stop.
         Ok(_) | Err(_) => {}
     }
     if after == **run {
@@ -107,7 +107,7 @@ fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// The program has ended. What it was told says why, what it answered says how.
+/// The program has ended. If it was asked to stop, that is the reason; its exit decides about success.
 fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
     let mut run = run.clone();
     run.exit = verdict.exit;
@@ -117,13 +117,13 @@ fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
     over(view, &run, cause, told.or_else(|| verdict.reason.clone()), Actor::Program)
 }
 
-/// A run whose node was lost.
+/// Ends a run whose node was lost.
 pub(super) fn lost(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
     gone(view, run, if run.state == State::Starting { Reason::StartUnknown } else { Reason::NodeLost })
 }
 
-/// There is no program, and nobody saw it end. A run that was told to end has failed for that reason, whatever became
-/// of its program: what someone has stopped is not tried again as a mishap.
+/// Ends a run whose program is gone without a result. A run that was asked to stop fails for that reason, so that it is
+/// not retried as an error.
 fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
     let actor = view.stamp.actor.clone();
     match run.ending.clone() {
@@ -148,7 +148,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn tells_how_a_program_ended() {
+    fn reports_end_runs_with_their_reason() {
         play(
             "00:00 put j overlap allow
                 job r1
@@ -220,7 +220,7 @@ mod tests {
 
     /// Whatever became of it then: it was told to end, and it has ended.
     #[test]
-    fn what_was_stopped_and_then_lost_is_not_tried_again() {
+    fn stopped_run_that_is_lost_fails_without_retry() {
         let bench = play(
             "00:00 put j overlap allow; retry 3; retry_on_error; on_lost_retry
                 job r1
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_or_took_too_long_and_then_was_lost() {
+    fn replaced_or_timed_out_run_that_is_lost_keeps_its_reason() {
         play(
             "00:00 put j overlap replace; retry 2; retry_on_error; timeout 1m
                 job r1
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_wrote_stays_with_its_run_alone() {
+    fn output_is_not_copied_to_retries_and_reruns() {
         let bench = play(
             "00:00 put j overlap allow; retry 2
                 job r1
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_was_told_says_why_and_its_exit_says_how() {
+    fn stop_gives_the_reason_and_exit_the_state() {
         play(
             "00:00 put j overlap allow
                 job r1
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn outdated_reports_change_nothing() {
         play(
             "00:00 put j overlap queue
                 job r1
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_owns_what_it_finds_in_a_later_life() {
+    fn restarted_node_adopts_its_programs() {
         let bench = play(
             "00:00 put j overlap allow; timeout 5m
                 job r1
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_tried_again() {
+    fn failed_run_is_retried_until_attempts_are_used_up() {
         let bench = play(
             "00:00 put j @every 1h; overlap skip; retry 3
                 next 01:00, job r1
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_ended_on_purpose_is_not_tried_again() {
+    fn stopped_run_is_not_retried() {
         play(
             "00:00 put j overlap allow; retry 3; timeout 1m; grace 0s
                 job r1
@@ -465,7 +465,7 @@ mod tests {
 
     /// Such a schedule would never be asked again; as it is, its next waits until it can be.
     #[test]
-    fn a_schedule_that_counts_from_its_run_outlives_a_calendar_that_went_missing() {
+    fn after_previous_schedule_survives_a_missing_calendar() {
         play(
             "00:00 calendar open Mon-Fri
             00:00 put j with 10m interval; calendar open
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_counts_from_its_run_counts_from_the_last_attempt() {
+    fn after_previous_schedule_counts_from_the_last_attempt() {
         play(
             "00:00 put j with 10m interval; retry 2
                 next 00:10, job r1

@@ -1,5 +1,5 @@
-//! Someone wants a finished run once more: as it was, or bound again from the job as it is now. The new run is linked to
-//! the old one and has the same nominal time, but no schedule: someone asked for it.
+//! Runs a finished run again, with the program that it had or resolved again from the job's current definition. The new
+//! run refers to the old one and has the same nominal time, but no schedule.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(&old.job), draft.job_state(&old.job));
     view.require_loaded()?;
-    // A run that could not be bound has nothing that could be done as it was.
+    // A run whose program could not be resolved has nothing to repeat.
     if anew || old.work.is_none() {
         let job = job.ok_or_else(|| Rejection::NoJob(old.job.clone()))?;
         let given = old.args.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -43,7 +43,7 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
     }
     match job {
         Some(job) => release(draft, run, state, &job),
-        // The job is gone, and its rules with it; but a lock is a promise to others.
+        // The job is gone and its policies with it, but other jobs may use the same lock.
         None => {
             placement::reject_elsewhere(view, &run, None)?;
             run_lifecycle::reject_if_locked(&draft, &run)?;
@@ -57,8 +57,8 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
     }
 }
 
-/// The same once more. The stop time belongs to the schedule, and may have passed long ago. What was made when no other
-/// node was there may have to be alone among many now.
+/// A copy of a finished run. The stop time belongs to the schedule and is not copied. A run that was created while the
+/// store had one node may need a lease now.
 fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
     let actor = view.stamp.actor.clone();
     let lease = old.terms.lease.or(old.lock.as_ref().map(|_| STALE_AFTER)).filter(|_| view.world.is_shared);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn as_it_was_or_as_it_is() {
+    fn rerun_repeats_the_old_program_and_anew_resolves_the_current_one() {
         let bench = play(
             "00:00 put j @every 10m; args x=1; stop_after 5m; param x; shell old {{ x }}; overlap skip
                 next 00:10, job r1
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_to_the_params_of_the_job_as_it_is() {
+    fn rerun_anew_rejects_args_that_the_job_no_longer_has() {
         play(
             "00:00 put j param x; overlap allow; retry 2
                 job r1
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_job_that_is_gone() {
+    fn rerun_of_a_removed_job_repeats_the_run_and_respects_its_lock() {
         let mut bench = play(
             "00:00 put j lock shared
                 job r1
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_twice_is_one_run() {
+    fn rerun_with_the_same_id_creates_one_run() {
         let bench = play(
             "00:00 put j overlap allow
                 job r1

@@ -1,5 +1,5 @@
-//! Someone wants a job, or everything, to start things by itself again. What passed meanwhile is decided when the
-//! cursors are asked again, by the same rules as after an outage.
+//! Resumes a job, or all jobs. Occurrences that passed during the pause are decided when their cursors fire again, by
+//! the same rules as after an outage.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::policy::catch_up::GRACE;
 use crate::record::{JobState, Pauses, Record};
 use crate::view::{Halt, View};
 
-/// Decides about the end of a pause of a job, or of everything.
+/// Resumes a job, or all jobs when `job` is absent.
 pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt> {
     match job {
         Some(id) => of_job(view, id),
@@ -40,7 +40,7 @@ fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// Nodes look at everything that rested when they see this record changed; it would be too much for one decision.
+/// Nodes plan all paused cursors again when they see this record change. That would be too much for one decision.
 fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
     let mut pauses = (*view.pauses()).clone();
     if !pauses.is_paused() {
@@ -52,8 +52,8 @@ fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// The pause that holds is over, and is remembered as the last. One that began as soon as the one before it had ended
-/// counts as one with it, because cursors may have rested all the time.
+/// Ends the current pause and remembers it as the last. A pause that began within the grace period after the one before
+/// it is merged with that one, because cursors may not have advanced in between.
 pub(super) fn end(pauses: &mut Pauses, now: Instant) {
     if let Some(pause) = pauses.current.take() {
         let before = pauses.last.filter(|(_, ended)| pause.since <= ended.plus(GRACE));
@@ -61,7 +61,7 @@ pub(super) fn end(pauses: &mut Pauses, now: Instant) {
     }
 }
 
-/// Asks for a look at everything that may wait: those in the queue, and retries, which count as active.
+/// Wakes all runs that may wait: those in the queue, and retries, which count as active.
 pub(super) fn wake_all(draft: &mut UnitDraft<'_>, state: &JobState) {
     let at = draft.at().into();
     let waiting = state.queued();
@@ -76,7 +76,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn what_waits_is_looked_at() {
+    fn resume_wakes_waiting_runs() {
         play(
             "
             00:00 put j @every 10m; overlap queue
@@ -95,7 +95,7 @@ mod tests {
 
     /// What the pause did not cover was missed for another reason.
     #[test]
-    fn what_passed_is_told_apart() {
+    fn occurrences_during_and_outside_a_pause_have_different_reasons() {
         play(
             "
             00:00 put j @every 10m; catch_up none
@@ -112,7 +112,7 @@ mod tests {
 
     /// Nothing may have been decided between two pauses.
     #[test]
-    fn pauses_one_after_the_other_are_one() {
+    fn adjacent_pauses_are_merged() {
         play(
             "
             00:00 put j @every 10m; catch_up none
@@ -133,7 +133,7 @@ mod tests {
 
     /// Afterwards the catch-up policy applies as after an outage.
     #[test]
-    fn what_passed_is_caught_up() {
+    fn occurrences_during_a_pause_are_caught_up() {
         play(
             "
             00:00 put j @every 10m; catch_up all 25m

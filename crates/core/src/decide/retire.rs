@@ -1,5 +1,5 @@
-//! Schedules that do not count any longer, because they or their job were removed or disabled. Their cursors and
-//! backlogs go; what was due or was to be caught up is recorded, so that it too has its outcome.
+//! Schedules that retire because they or their job were removed or disabled. Their cursors and backlogs are deleted.
+//! Occurrences that were due or in the backlog are recorded as skipped, so that they have an outcome too.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::catch_up;
 use super::draft::UnitDraft;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
-use crate::policy::catch_up::Reach;
+use crate::policy::catch_up::OccurrenceRange;
 use crate::record::{Backlog, Cursor, JobRecord, JobState, Key, Pauses, ScheduleId};
 use crate::run::Reason;
 use crate::view::Halt;
@@ -19,7 +19,7 @@ pub(super) struct RetiringSchedules<'a> {
     everything: Arc<Pauses>,
 }
 
-/// One of them, and what is there of it.
+/// A schedule that retires, with its records.
 struct RetiringSchedule<'a> {
     schedule: &'a ScheduleId,
     cursor: Option<Arc<Cursor>>,
@@ -27,7 +27,7 @@ struct RetiringSchedule<'a> {
 }
 
 impl<'a> RetiringSchedules<'a> {
-    /// Looks at what is there of them.
+    /// Reads the records of the schedules.
     pub(super) fn new(
         draft: &UnitDraft<'_>,
         job: &'a JobRecord,
@@ -44,16 +44,16 @@ impl<'a> RetiringSchedules<'a> {
         Self { job, leaving, everything: draft.view.pauses() }
     }
 
-    /// Deletes their cursors and backlogs, and records what was left of them.
+    /// Deletes the cursors and backlogs, and records the occurrences that were left.
     pub(super) fn retire(self, draft: &mut UnitDraft<'_>, state: &mut JobState, reason: &Reason) -> Result<(), Halt> {
         let pauses = state.pauses.clone();
         for RetiringSchedule { schedule, cursor, backlog } in &self.leaving {
             let definition = self.job.schedule(schedule);
-            // One that cannot be asked any more, because its zone or calendar went missing, cannot say what was due.
+            // If the schedule's zone or calendar is missing, its occurrences cannot be computed and are not recorded.
             let table = definition.and_then(|own| Timetable::new(self.job, schedule, own, draft.view.world).ok());
             if let Some(table) = table {
                 let parts = self.unclaimed(&table, cursor.as_deref(), &pauses, draft, reason);
-                let rest: Vec<Reach> =
+                let rest: Vec<OccurrenceRange> =
                     backlog.iter().flat_map(|backlog| backlog.rest()).map(|stretch| stretch.reach()).collect();
                 catch_up::record_given_up(draft, state, &table, &rest, reason)?;
                 skips::record_all(draft, state, &mut None, &table, parts)?;
@@ -71,7 +71,7 @@ impl<'a> RetiringSchedules<'a> {
         Ok(())
     }
 
-    /// Those whose time has come and that nobody has claimed yet.
+    /// The occurrences that are due and not claimed, with the reason for which they are skipped.
     fn unclaimed(
         &self,
         table: &Timetable<'_>,
@@ -82,7 +82,7 @@ impl<'a> RetiringSchedules<'a> {
     ) -> Vec<SkipPart> {
         let now = draft.at();
         let first = cursor.and_then(|cursor| cursor.next).filter(|next| *next <= now);
-        let reach = first.map(|from| Reach { from, to: table.last_come(from, now) });
+        let reach = first.map(|from| OccurrenceRange { from, to: table.last_come(from, now) });
         let split = |reach| skips::split_by_pauses(table, reach, reason, &[pauses, &self.everything], now);
         reach.map(split).unwrap_or_default()
     }

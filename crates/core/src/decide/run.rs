@@ -1,4 +1,4 @@
-//! Someone wants a run: now, or at a time of their choice. Asked twice under one id, it is one run.
+//! Creates a run by hand, for now or for a later time. A second command with the same id creates nothing.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ pub(super) fn decide(
     once(view, id, || make(view, job, args, id, at))
 }
 
-/// Makes a run unless there is one with its id. Whoever asks again is told of the first, even when it could not be made
-/// any more.
+/// Creates a run unless there is one with its id. A repeated command gets the first run as its reply, even if it could
+/// not be created any more.
 pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Done, Halt>) -> Result<Done, Halt> {
     let there = |run: &Run| Done { answer: answer(run), ..Done::default() };
     if view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
@@ -44,7 +44,7 @@ pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Don
     }
 }
 
-/// Lets a run that was just made go its way, and answers with it.
+/// Admits a new run, writes it and replies with it.
 pub(super) fn release(mut draft: UnitDraft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
     let run = if run.state != State::Waiting {
         run
@@ -57,7 +57,7 @@ pub(super) fn release(mut draft: UnitDraft<'_>, run: Run, mut state: JobState, j
     close(draft, run, state)
 }
 
-/// Writes a run that was just made, and answers with it.
+/// Writes a new run and replies with it.
 pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Result<Done, Halt> {
     let answer = answer(&run);
     draft.put_run(run);
@@ -83,7 +83,7 @@ fn make(
     let new_run = NewRun { id, job: &record, schedule: None, nominal, args, target, actor };
     let mut run = run_lifecycle::create_run(&mut draft, &mut state, new_run)?;
     if run.state == State::Waiting && nominal > now {
-        // It is born as one that waits for its time, and has never been anything else.
+        // Its first state is `scheduled`; it has never been `waiting`.
         run.state = State::Scheduled;
         run.due = Some(nominal);
         run.log.iter_mut().for_each(|born| born.state = State::Scheduled);
@@ -104,7 +104,7 @@ mod tests {
     use crate::record::Actor;
 
     #[test]
-    fn makes_runs() {
+    fn run_starts_now_or_at_a_later_time() {
         play(
             "00:00 put j param x; overlap allow
                 job r1
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn is_held_back_like_any_other() {
+    fn manual_run_obeys_overlap() {
         play(
             "00:00 put j overlap skip
                 job r1
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_a_pause_when_someone_asked_for_it() {
+    fn manual_run_ignores_a_pause() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_bound_is_an_error() {
+    fn unresolvable_program_ends_the_run_in_error() {
         play(
             "00:00 put j param x; shell echo {{ date(x) }}; lock
                 job r1
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_twice_is_one_run() {
+    fn run_with_the_same_id_creates_one_run() {
         let mut bench = play(
             "00:00 put j overlap allow
                 job r1",

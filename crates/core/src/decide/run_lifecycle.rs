@@ -1,5 +1,5 @@
-//! What decisions do to runs: they are born, admitted, started, held, withheld and told to end. Each of these keeps the
-//! run, the set of runs and the locks in step, in one place.
+//! The steps of a run's life before its end: it is created, admitted, queued, started, skipped or asked to stop. Each
+//! function keeps the run, the job's set of runs and the locks consistent.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::record::{Actor, JobRecord, JobState, LockName, Queued, Run, ScheduleI
 use crate::run::{self, Cause, Operation, Reason, State};
 use crate::view::{Halt, View};
 
-/// A program must have been launched so long after the commit that said so.
+/// The longest time between the commit that starts a run and the launch of its program.
 pub const LAUNCH_WITHIN: Span = Span::from_secs(10);
-/// Time between SIGKILL and the next look at a run that is still there.
+/// Time between SIGKILL and the next check of a run whose program has not ended.
 pub const KILL_WAIT: Span = Span::from_secs(10);
-/// A run that waits is looked at again after this time, whatever happens.
+/// A waiting run is checked again after this time, in case a notification was lost.
 pub const WAIT_POLL: Span = Span::from_secs(60);
-/// A run that waits for a lock is looked at again after this time: the holder may be on another node.
+/// A run that waits for a lock is checked again after this time, because the holder may be on another node.
 pub const LOCK_POLL: Span = Span::from_secs(1);
 
-/// A run that is to be made.
+/// What identifies a run that is about to be created.
 pub(super) struct NewRun<'a> {
     pub(super) id: RunId,
     pub(super) job: &'a JobRecord,
@@ -39,7 +39,8 @@ pub(super) struct NewRun<'a> {
     pub(super) actor: Actor,
 }
 
-/// Makes a run that waits: its number is taken, its program is bound. What cannot be bound ends at once in error.
+/// Creates a waiting run: takes its number and resolves its program. If the program cannot be resolved, the run ends at
+/// once in error.
 pub(super) fn create_run(draft: &mut UnitDraft<'_>, state: &mut JobState, new_run: NewRun<'_>) -> Result<Run, Halt> {
     let job = new_run.job;
     let mut run = empty_run(draft, state, new_run);
@@ -50,7 +51,7 @@ pub(super) fn create_run(draft: &mut UnitDraft<'_>, state: &mut JobState, new_ru
     Ok(run)
 }
 
-/// Makes a run that waits and has nothing to do yet.
+/// Creates a waiting run without a program.
 pub(super) fn empty_run(draft: &UnitDraft<'_>, state: &mut JobState, new_run: NewRun<'_>) -> Run {
     let NewRun { id, job, schedule, nominal, args, target, actor } = new_run;
     let terms = bind::terms(job, schedule, nominal, draft.view.world);
@@ -60,7 +61,7 @@ pub(super) fn empty_run(draft: &UnitDraft<'_>, state: &mut JobState, new_run: Ne
     Run { args, schedule: schedule.cloned(), target, lock, terms, log, ..run }
 }
 
-/// Does what an admission says with a run that waits.
+/// Starts, queues, skips or replaces according to the admission of a waiting run.
 pub(super) fn apply_admission(
     draft: &mut UnitDraft<'_>,
     run: Run,
@@ -70,7 +71,7 @@ pub(super) fn apply_admission(
 ) -> Result<Run, Halt> {
     let again = draft.at().plus(WAIT_POLL);
     match admission {
-        // Its node starts it as soon as it hears of it.
+        // The node that the run is for starts it when it is notified.
         Admission::Start | Admission::Wait if !placement::is_for_this_node(draft.view, &run) => {
             enqueue_if_room(draft, run, state, again)
         }
@@ -92,26 +93,26 @@ pub(super) fn apply_admission(
     }
 }
 
-/// A run that waits for a lock is looked at again soon. That it is costs no write: the time that is stored with it is
-/// there in case that this is missed.
+/// Schedules a check of a run that waits for a lock. This writes nothing: the stored due time is the fallback if the
+/// node dies before.
 pub(super) fn wake_for_lock(draft: &mut UnitDraft<'_>, run: &Run) {
     if run.lock.is_some() {
         draft.emit(Effect::Wake { run: run.id, at: draft.at().plus(LOCK_POLL).into() });
     }
 }
 
-/// Whether a pause keeps a run from starting. It does not when someone asked for the run by name.
+/// Whether a pause keeps a run from starting. A run that an operator created or started is not held back.
 pub(super) fn is_paused(draft: &UnitDraft<'_>, run: &Run, state: &JobState) -> bool {
     !run.is_by_operator() && (state.pauses.is_paused() || draft.view.pauses().is_paused())
 }
 
-/// The run that someone wants something of. A span of skips is not one run.
+/// The run that a command names. A span of skips is not a run that commands can address.
 pub(super) fn find_run(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
     let run = view.run(id).ok_or(Rejection::NoRun(id))?;
     if run.span.is_some() { Err(Rejection::Span(id).into()) } else { Ok(run) }
 }
 
-/// A run gets its program. Whoever calls this has made sure that the lock is free; the commit sees to it again.
+/// Starts a run on this node. The caller has checked that the lock is free; the commit checks it again.
 pub(super) fn start_run(
     draft: &mut UnitDraft<'_>,
     mut run: Run,
@@ -119,14 +120,14 @@ pub(super) fn start_run(
     cause: Cause,
     actor: Actor,
 ) -> Result<Run, Halt> {
-    // A run that starts as soon as it waits says who made it wait.
+    // If the run did not wait at all, its start has the actor that created it.
     let last = run.log.last().filter(|last| cause == Cause::Ready && last.at == draft.at());
     let actor = last.map_or(actor, |last| last.actor.clone());
     enter_state(&mut run, cause, draft.at(), actor, "")?;
     run.owner = Some(draft.view.stamp.owner);
     run.due = Some(draft.at().plus(LAUNCH_WITHIN));
-    // One that starts after the time at which it should stop has as long as it would have had in time: neither is it
-    // started for nothing, nor does it go on for ever.
+    // A run that starts after its stop time gets as long as it would have had on time. Otherwise it would be stopped at
+    // once, or never.
     let (now, nominal) = (draft.at(), run.nominal);
     let late = |at: Instant| if at > now { at } else { now.plus(at.since(nominal)) };
     run.terms.stop_at = run.terms.stop_at.map(late);
@@ -138,7 +139,7 @@ pub(super) fn start_run(
     Ok(run)
 }
 
-/// A run waits on until then at least. A retry goes before those that already waited for it.
+/// Queues a run and checks it again at `until`. A retry goes to the front, before the runs that waited for it.
 pub(super) fn enqueue(mut run: Run, state: &mut JobState, until: Instant) -> Run {
     if !state.is_queued(run.id) {
         let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
@@ -148,7 +149,7 @@ pub(super) fn enqueue(mut run: Run, state: &mut JobState, until: Instant) -> Run
     run
 }
 
-/// A run waits on, unless it is new and too many wait already.
+/// Queues a run, or skips it if it is new and the queue is full.
 fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, until: Instant) -> Result<Run, Halt> {
     let is_counted = state.is_queued(run.id) || state.is_active(run.id);
     if is_counted || state.queue.len() < JobState::QUEUE_MAX {
@@ -158,12 +159,12 @@ fn enqueue_if_room(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, un
     }
 }
 
-/// A run does not start, for a reason.
+/// Ends a run without starting it.
 pub(super) fn skip_run(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, reason: Reason) -> Result<Run, Halt> {
     finish(draft, run, state, Cause::Withheld, Some(reason))
 }
 
-/// A run is told to end: signal, grace period, SIGKILL.
+/// Asks a run's program to end: signal, grace period, SIGKILL.
 pub(super) fn request_stop(
     draft: &UnitDraft<'_>,
     run: &mut Run,
@@ -177,7 +178,7 @@ pub(super) fn request_stop(
     Ok(())
 }
 
-/// Everything that is in the way of a new run makes room for it.
+/// Stops or skips all runs that a new run replaces.
 fn make_room(draft: &mut UnitDraft<'_>, by: &Run, state: &mut JobState, job: &JobRecord) -> Result<(), Halt> {
     for id in admission::replaceable_runs(by, state, job) {
         let Some(other) = draft.run(id) else {
@@ -200,29 +201,29 @@ fn make_room(draft: &mut UnitDraft<'_>, by: &Run, state: &mut JobState, job: &Jo
     Ok(())
 }
 
-/// Moves a run along the table.
+/// Moves a run to the state that the state table has for `cause`, and logs the transition.
 pub(super) fn enter_state(run: &mut Run, cause: Cause, at: Instant, actor: Actor, message: &str) -> Result<(), Halt> {
-    if let run::Effect::Enter(state) = run::next(run.state, cause)? {
+    if let run::TransitionEffect::Enter(state) = run::next(run.state, cause)? {
         run.state = state;
         run.log.push(Transition::entered(at, state, actor).with_message(message));
     }
     Ok(())
 }
 
-/// Whether someone else holds the lock that a run needs.
+/// Whether another holder has the lock that a run needs.
 pub(super) fn is_lock_taken(draft: &UnitDraft<'_>, run: &Run) -> bool {
     run.lock.as_ref().and_then(|lock| draft.view.lock(lock)).is_some_and(|held| held.holder != run.id)
 }
 
-/// Nobody goes past a lock that someone else holds.
+/// Rejects a start while another holder has the run's lock.
 pub(super) fn reject_if_locked(draft: &UnitDraft<'_>, run: &Run) -> Result<(), Halt> {
     let Some(lock) = &run.lock else { return Ok(()) };
     let Some(held) = draft.view.lock(lock).filter(|held| held.holder != run.id) else { return Ok(()) };
     let (lock, holder) = (lock.clone(), held.holder);
-    // What is no run of ours is known by a token alone, which nobody can do anything with.
+    // A foreign holder is known by its token alone, which is of no use to the caller.
     let is_theirs = draft.view.world.has_foreign && draft.run(holder).is_none();
     Err(if is_theirs { Rejection::LockedElsewhere(lock) } else { Rejection::Locked { lock, holder } }.into())
 }
 
-/// An operator's start goes past conditions and overlap, never past a lock.
+/// A start by an operator. It ignores conditions and overlap, never a lock.
 pub(super) const BY_START: Cause = Cause::By(Operation::Start);

@@ -1,6 +1,6 @@
-//! Someone wants to send a signal to a run's program. SIGKILL is more than that: the run was killed, and is looked at
-//! until it is gone. That it was killed is stored, so that it can be said on any node; other signals are not, and only the
-//! node that has the program can send them.
+//! Sends a signal to a run's program. SIGKILL is stored as the reason of the run's end, so any node can request it, and
+//! the run is checked until its program is gone. Other signals are not stored, so only the node that has the program
+//! can send them.
 
 use cronhold_schedule::Span;
 
@@ -23,7 +23,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
         (Operation::Kill, _) => {
             let mut run = (*run).clone();
             run.ending = Some(Reason::Killed);
-            // A node that hears of it looks at once, and kills what was told to end and is still there.
+            // The node that has the program checks the run at once and kills it.
             let wait = if elsewhere.is_some() { Span::ZERO } else { KILL_WAIT };
             run.due = Some(draft.at().plus(wait));
             draft.put_run(run);
@@ -37,7 +37,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
     draft.finish(Answer::Done)
 }
 
-/// The node that has the program of a run, when it is not this one.
+/// The node that has the program of a run, if it is not this one.
 pub(super) fn elsewhere(view: &View<'_>, run: &Run) -> Option<NodeId> {
     run.owner.map(|owner| owner.node).filter(|node| *node != view.stamp.owner.node)
 }
@@ -47,7 +47,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn goes_to_what_runs() {
+    fn signal_reaches_only_running_programs() {
         play(
             "00:00 put j overlap allow; timeout 1h
                 job r1
@@ -76,7 +76,7 @@ mod tests {
 
     /// Whoever has the program hears that it was killed, and sees to it at once.
     #[test]
-    fn from_another_node() {
+    fn sigkill_from_another_node_is_stored_and_other_signals_rejected() {
         play(
             "00:00 there 1 2
             00:00 put j overlap allow

@@ -1,4 +1,4 @@
-//! Someone wants a run not to start.
+//! Skips a run that has not started, by hand.
 
 use super::draft::UnitDraft;
 use super::finish_run;
@@ -26,7 +26,7 @@ mod tests {
     use crate::decide::testing::play;
 
     #[test]
-    fn keeps_a_run_from_starting() {
+    fn skip_ends_scheduled_and_waiting_runs() {
         let bench = play(
             "00:00 put j overlap queue; retry 2
                 job r1
@@ -57,7 +57,7 @@ mod tests {
 
     /// A schedule that counts from its run goes on when someone skips the retry that it counts from.
     #[test]
-    fn lets_the_schedule_go_on() {
+    fn skipped_retry_lets_its_schedule_go_on() {
         play(
             "00:00 put j with 10m interval; retry 2
                 next 00:10, job r1

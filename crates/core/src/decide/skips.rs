@@ -1,5 +1,5 @@
-//! Occurrences that do not run. A few in a row for one reason are runs of their own; many are one record that is
-//! extended, so that a job that is skipped every second for a year does not fill the store.
+//! Occurrences that do not run. The first few in a row with the same reason are runs of their own; after that one span
+//! is extended, so that a job that is skipped every second for a year does not fill the store.
 
 use cronhold_schedule::Instant;
 
@@ -10,32 +10,33 @@ use super::occurrence;
 use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::RunId;
-use crate::policy::catch_up::{Reach, Stretch};
-use crate::record::{JobState, Key, Pauses, Run, Streak, Transition};
+use crate::policy::catch_up::{OccurrenceRange, Stretch};
+use crate::record::{JobState, Key, Pauses, Run, SkipStreak, Transition};
 use crate::run::{Reason, State};
 use crate::view::Halt;
 
-/// A stretch of occurrences that do not run, all for one reason.
+/// Neighbouring occurrences that do not run, all for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SkipPart {
-    pub(super) reach: Reach,
+    pub(super) reach: OccurrenceRange,
     pub(super) reason: Reason,
 }
 
-/// The attempt that ids of spans are derived with. Runs count theirs from 1, so a span never has the id of a run.
+/// The attempt number that ids of spans are derived with. Runs count from 1, so a span never has the id of a run.
 const SPAN_ATTEMPT: u32 = 0;
 
-/// Divides a stretch by what was paused meanwhile; the rest has the reason given.
+/// Splits a range of occurrences where a pause began or ended. Occurrences during a pause have the reason
+/// [`Reason::Paused`], the others the given reason.
 pub(super) fn split_by_pauses(
     table: &Timetable<'_>,
-    reach: Reach,
+    reach: OccurrenceRange,
     reason: &Reason,
     pauses: &[&Pauses],
     now: Instant,
 ) -> Vec<SkipPart> {
     let held: Vec<(Instant, Instant)> = pauses.iter().flat_map(|pauses| held(pauses, now)).collect();
     let is_paused = |at: Instant| held.iter().any(|(from, to)| *from <= at && at <= *to);
-    // Where a pause began or ended, something else may hold from the next occurrence on.
+    // The reason may change at the first occurrence after a pause began or ended.
     let mut seams: Vec<Instant> = held.iter().flat_map(|(from, to)| [just_before(*from), *to]).collect();
     seams.sort_unstable();
     let mut firsts = vec![reach.from];
@@ -48,28 +49,28 @@ pub(super) fn split_by_pauses(
     let ends = firsts[1..].iter().map(|first| table.last_before(*first, reach.from).unwrap_or(reach.from));
     let ends: Vec<Instant> = ends.chain([reach.to]).collect();
     let part = |(from, to): (&Instant, Instant)| SkipPart {
-        reach: Reach { from: *from, to },
+        reach: OccurrenceRange { from: *from, to },
         reason: if is_paused(*from) { Reason::Paused } else { reason.clone() },
     };
     firsts.iter().zip(ends).map(part).collect()
 }
 
-/// Records what a schedule does not run, in the order of time.
+/// Records skipped occurrences of a schedule in the order of time.
 pub(super) fn record_all(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
-    streak: &mut Option<Streak>,
+    streak: &mut Option<SkipStreak>,
     table: &Timetable<'_>,
     parts: Vec<SkipPart>,
 ) -> Result<(), Halt> {
     parts.into_iter().try_for_each(|part| record(draft, state, streak, table, part))
 }
 
-/// Records one part.
+/// Records one part: as a run of its own, as a new span, or by extending the span of the streak.
 pub(super) fn record(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
-    streak: &mut Option<Streak>,
+    streak: &mut Option<SkipStreak>,
     table: &Timetable<'_>,
     part: SkipPart,
 ) -> Result<(), Halt> {
@@ -78,22 +79,22 @@ pub(super) fn record(
     let so_far = before.as_ref().map_or(0, |streak| streak.count);
     // The span may have been pruned.
     let open = before.and_then(|streak| streak.span).and_then(|id| draft.run(id));
-    // Counting is left out while records are missing, so this one is asked for before.
+    // Counting is left out while records are missing, so this record is requested before it.
     draft.view.prefetch([table.identity(reach.from)]);
     let stretch = table.counted(draft.view, reach);
     let span = match open {
         Some(open) => Some(extend_span(draft, (*open).clone(), stretch)),
-        None if stretch.count == 1 && so_far < Streak::SINGLE => {
+        None if stretch.count == 1 && so_far < SkipStreak::SINGLE => {
             record_single(draft, state, table, stretch.from, reason.clone())?;
             None
         }
         None => Some(begin_span(draft, state, table, stretch, reason.clone())),
     };
-    *streak = Some(Streak { reason, count: so_far.saturating_add(stretch.count), span });
+    *streak = Some(SkipStreak { reason, count: so_far.saturating_add(stretch.count), span });
     Ok(())
 }
 
-/// A run of its own, which can be made again by hand.
+/// Records one occurrence as a skipped run, which an operator can rerun.
 fn record_single(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -102,7 +103,7 @@ fn record_single(
     reason: Reason,
 ) -> Result<(), Halt> {
     let id = table.run_id(nominal, None);
-    // A cursor that was set back passes one that has its runs.
+    // After a cursor was set back, the occurrence may have its runs already.
     if occurrence::has_run(draft, table, nominal) {
         return Ok(());
     }
@@ -113,7 +114,7 @@ fn record_single(
     Ok(())
 }
 
-/// One record that stands for many.
+/// Records many occurrences as one span.
 fn begin_span(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
@@ -122,7 +123,7 @@ fn begin_span(
     reason: Reason,
 ) -> RunId {
     let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
-    // A cursor that was set back can come here again.
+    // After a cursor was set back, the span may exist already.
     if draft.view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
         && let Some(there) = draft.run(id)
     {
@@ -141,7 +142,7 @@ fn begin_span(
     id
 }
 
-/// One record stands for more.
+/// Extends a span by more occurrences.
 fn extend_span(draft: &mut UnitDraft<'_>, mut run: Run, by: Stretch) -> RunId {
     let from = run.nominal;
     let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
@@ -163,7 +164,7 @@ fn new_skipped_run(
     run_lifecycle::empty_run(draft, state, table.new_run(id, nominal, draft.view.stamp.actor.clone()))
 }
 
-/// From when to when a pause held, as far as that is remembered.
+/// The times during which a pause held: the last one that ended, and the current one.
 fn held(pauses: &Pauses, now: Instant) -> impl Iterator<Item = (Instant, Instant)> + use<> {
     let current = pauses.current.as_ref().map(|pause| (pause.since, now));
     pauses.last.into_iter().chain(current)

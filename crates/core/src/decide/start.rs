@@ -1,5 +1,5 @@
-//! Someone wants a run not to wait any longer: first not for its time, then not for its conditions and for other runs.
-//! Nobody goes past a lock.
+//! Starts a run by hand. A scheduled run no longer waits for its time; a waiting run no longer waits for its conditions
+//! and for other runs. A lock is never ignored.
 
 use super::admission;
 use super::draft::UnitDraft;
@@ -27,15 +27,15 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// It does not wait for its time. What is in its way makes it wait and never skips it: someone wants it. One that is
-/// another node's waits for that node.
+/// Ends the wait for the run's time. If other runs block it, it waits and is never skipped. A run with another target
+/// waits for that node.
 fn at_once(draft: &mut UnitDraft<'_>, mut run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     run_lifecycle::enter_state(&mut run, BY_START, draft.at(), draft.view.stamp.actor.clone(), "")?;
     let admission = admission::admission_of(draft, &run, state, job, false);
     run_lifecycle::apply_admission(draft, run, state, job, admission)
 }
 
-/// It does not wait for anything but its lock and a node that may run it.
+/// Starts a waiting run unless its lock is held or this node may not run it.
 fn past_everything(draft: &mut UnitDraft<'_>, run: Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     placement::reject_elsewhere(draft.view, &run, Some(job))?;
     run_lifecycle::reject_if_locked(draft, &run)?;
@@ -51,7 +51,7 @@ mod tests {
     use crate::run::State;
 
     #[test]
-    fn first_the_time_then_the_rest() {
+    fn start_ends_the_wait_for_time_then_for_other_runs() {
         let bench = play(
             "00:00 put j overlap queue
                 job r1
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn never_past_a_lock() {
+    fn start_is_rejected_while_the_lock_is_held() {
         let bench = play(
             "00:00 put j overlap queue; lock
                 job r1
@@ -107,7 +107,7 @@ mod tests {
 
     /// Who holds the lock is no run of ours, so that nobody is told to stop it.
     #[test]
-    fn never_past_a_lock_of_a_node_of_another_kind() {
+    fn start_is_rejected_while_a_foreign_node_holds_the_lock() {
         play(
             "00:00 put j overlap queue; lock
                 job r1
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn past_a_pause_and_past_conditions() {
+    fn start_ignores_pause_and_conditions() {
         play(
             "00:00 put j overlap skip; needs window 12:00 13:00; retry 2
                 job r1
@@ -143,7 +143,7 @@ mod tests {
 
     /// What someone told to start goes on when its lock is free, as if they had made it.
     #[test]
-    fn past_a_pause_even_when_a_lock_makes_it_wait() {
+    fn started_run_that_waits_for_a_lock_ignores_the_pause() {
         play(
             "00:00 put j @every 1h; overlap allow; lock l; retry 2
                 next 01:00, job r1
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn not_on_a_node_that_may_not_run_it_and_not_without_a_job() {
+    fn start_is_rejected_on_an_ineligible_node_and_without_a_job() {
         play(
             "00:00 put j overlap queue; nodes gpu
                 job r1

@@ -1,5 +1,4 @@
-//! Someone wants a run's program to end: signal, grace period, SIGKILL. The node that has the program learns it from
-//! the record.
+//! Stops a run by hand: signal, grace period, SIGKILL. The node that has the program acts on the changed record.
 
 use super::draft::UnitDraft;
 use super::run_lifecycle;
@@ -23,7 +22,7 @@ mod tests {
     use crate::decision::Effect;
 
     #[test]
-    fn ends_what_runs() {
+    fn stop_sends_signal_then_sigkill_after_grace() {
         let mut bench = play(
             "00:00 put j overlap allow; grace 20s
                 job r1

@@ -23,7 +23,8 @@ use crate::world::World;
 
 pub(super) use script::{instant, job_id, play};
 
-/// A decision may ask for records so often.
+/// The most rounds in which a decision may ask for records, beginning with none. Every command of every test is held to
+/// it.
 const ROUNDS_MAX: usize = 4;
 /// A decision that took a record to be absent is made again with the record in sight; more often is a mistake.
 const CONFLICTS_MAX: usize = 3;
@@ -74,7 +75,10 @@ impl DecisionBench {
         loop {
             let view = View::new(&loaded, &self.world, &stamp);
             match decide(&view, command) {
-                Decision::Reject(rejection) => return Err(rejection),
+                Decision::Reject(rejection) => {
+                    self.check_partial_views(&loaded, &stamp, command);
+                    return Err(rejection);
+                }
                 Decision::Need(keys) => {
                     rounds += 1;
                     assert!(rounds <= ROUNDS_MAX, "{command:?} asks for records a fifth time: {keys:?}");
@@ -96,11 +100,25 @@ impl DecisionBench {
                             loaded.0.insert(key.clone(), self.records.get(key).cloned());
                         }
                         None => {
+                            self.check_partial_views(&loaded, &stamp, command);
                             self.apply(&done, &reads);
                             return Ok(done);
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes
+    /// on as if the record were absent, which must not panic, and asks only for records that are not loaded.
+    fn check_partial_views(&self, loaded: &Loaded, stamp: &Stamp, command: &Command) {
+        for key in loaded.0.keys() {
+            let mut partial = Loaded(loaded.0.clone());
+            partial.0.remove(key);
+            if let Decision::Need(keys) = decide(&View::new(&partial, &self.world, stamp), command) {
+                let known = keys.iter().find(|key| partial.0.contains_key(*key));
+                assert!(known.is_none(), "{command:?} asks for {known:?} again");
             }
         }
     }
@@ -247,7 +265,8 @@ fn check_moves(old: Option<&Record>, new: &Run) {
     for pair in new.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
         let is_note = from == to && from.is_finished() && pair[1].is_late_result();
-        let is_move = is_note || Cause::all().any(|cause| run::next(from, cause) == Ok(run::Effect::Enter(to)));
+        let is_move =
+            is_note || Cause::all().any(|cause| run::next(from, cause) == Ok(run::TransitionEffect::Enter(to)));
         assert!(is_move, "{name} went from {from} to {to}");
     }
 }

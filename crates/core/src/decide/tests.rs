@@ -12,7 +12,7 @@ use super::testing::{DecisionBench, START};
 use crate::command::{Command, Report, Stamp, Verdict};
 use crate::decision::{Answer, Change, Decision, Effect, Rejection};
 use crate::ids::{JobId, RunId};
-use crate::record::{Active, Actor, JobState, Key, Record, Run, Stored, Version};
+use crate::record::{ActiveRun, Actor, JobState, Key, Record, Run, ScheduleId, Stored, Version};
 use crate::run::{self, Cause, Operation, State};
 use crate::signal::Signal;
 use crate::view::{Records, View};
@@ -65,17 +65,17 @@ fn every_operation_in_every_state_does_what_the_table_says() {
             let told = bench.execute(anna(), &command);
             let after = bench.run(None, way.2);
             match run::next(way.0, Cause::By(operation)) {
-                Ok(run::Effect::Enter(state)) => {
+                Ok(run::TransitionEffect::Enter(state)) => {
                     told.expect("the table allows it");
                     assert_eq!(after.log[before.log.len()].state, state, "{operation} of one that is {}", way.0);
                     assert_eq!(after.log[before.log.len()].actor, anna());
                 }
-                Ok(run::Effect::Send) => {
+                Ok(run::TransitionEffect::Send) => {
                     let done = told.expect("the table allows it");
                     assert!(matches!(done.effects[..], [Effect::Signal { run: to, .. }] if to == run));
                     assert_eq!(after.log, before.log);
                 }
-                Ok(run::Effect::Create) => {
+                Ok(run::TransitionEffect::Create) => {
                     let done = told.expect("the table allows it");
                     assert!(matches!(done.answer, Answer::Run { id: made, .. } if made == id));
                     assert_eq!(after, before);
@@ -112,8 +112,8 @@ fn every_report_in_every_state_does_what_the_table_says() {
             // What was told to end and is gone has done so.
             let is_told = cause == Cause::Broke && before.ending.is_some();
             match run::next(way.0, if is_told { Cause::Failed } else { cause }) {
-                Ok(run::Effect::Enter(state)) if is_heard => assert_eq!(after.state, state, "{report:?}"),
-                Ok(run::Effect::Send) => {
+                Ok(run::TransitionEffect::Enter(state)) if is_heard => assert_eq!(after.state, state, "{report:?}"),
+                Ok(run::TransitionEffect::Send) => {
                     assert!(matches!(&done.effects[..], [Effect::Stop { run }] if *run == before));
                     assert_eq!(after, before);
                 }
@@ -131,7 +131,7 @@ fn every_report_in_every_state_does_what_the_table_says() {
 }
 
 #[test]
-fn what_is_not_one_run_is_refused() {
+fn commands_reject_a_span_of_skips() {
     let (mut bench, run) = run_in(WAYS[8]);
     let key = Key::Run(run.id);
     let mut span = (*run).clone();
@@ -159,6 +159,26 @@ impl Records for Everything<'_> {
     fn get(&self, key: &Key) -> Option<Option<&Stored>> {
         Some(self.0.get(key))
     }
+}
+
+/// A store of which nothing is loaded.
+struct Nothing;
+
+impl Records for Nothing {
+    fn get(&self, _key: &Key) -> Option<Option<&Stored>> {
+        None
+    }
+}
+
+/// A decision goes on past a record that is not loaded, so that one round loads all that it is known to read.
+#[test]
+fn one_pass_names_all_missing_records() {
+    let bench = DecisionBench::new();
+    let stamp = Stamp { at: bench.now, actor: anna(), owner: bench.me };
+    let (job, schedule) = (JobId::parse("j").expect("an id"), ScheduleId::parse("s").expect("an id"));
+    let command = Command::Fire { job: job.clone(), schedule: schedule.clone(), nominal: START, at_start: false };
+    let needed = [Key::Pause, Key::Job(job.clone()), Key::JobState(job.clone()), Key::Cursor(job, schedule)];
+    assert_eq!(decide(&View::new(&Nothing, &bench.world, &stamp), &command), Decision::Need(needed.to_vec()));
 }
 
 /// What is decided about a command when the set of runs is another than the bench has. Nothing is applied.
@@ -206,7 +226,7 @@ fn sets_of_runs_are_bounded() {
     let most = JobState::ACTIVE_MAX;
     let active = |count| {
         move |state: &mut JobState| {
-            state.active = some_runs(count).map(|run| Active { run, args: 0, target: None }).collect();
+            state.active = some_runs(count).map(|run| ActiveRun { run, args: 0, target: None }).collect();
         }
     };
     assert_eq!(written_run(&decided_with(&bench, active(most - 1), &start)), "starting");
@@ -311,7 +331,7 @@ proptest! {
 
     /// The bench checks after each command that runs, sets and locks fit together and moved along the table.
     #[test]
-    fn any_sequence_of_commands_ends_well(steps in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..80)) {
+    fn random_commands_keep_all_invariants(steps in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..80)) {
         let mut bench = DecisionBench::new();
         bench.happens("there 1 2");
         for job in &JOBS[..4] {
@@ -326,7 +346,7 @@ proptest! {
 
 /// The watchdog looks at everything again and again; that must cost nothing while nothing is due.
 #[test]
-fn an_early_look_writes_nothing() {
+fn wake_before_the_due_time_writes_nothing() {
     for way in WAYS {
         let (mut bench, run) = run_in(way);
         let done = bench.execute(Actor::Watchdog, &Command::Wake { run: run.id }).expect("never refused");

@@ -1,5 +1,5 @@
-//! One schedule of a job that can be asked: which occurrences it has, when each is due, and what its run is called and
-//! gets. Every decision about occurrences asks here, so that all of them see the same ones.
+//! A compiled schedule of a job: its occurrences, when each is due, and the id and args of its run. All decisions about
+//! occurrences use it, so that they agree on them.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
 use crate::ids::{NodeId, RunId};
 use crate::job;
-use crate::policy::catch_up::{self, Occurrences, Plan, Reach, Stretch};
+use crate::policy::catch_up::{self, CatchUpPlan, OccurrenceRange, Occurrences, Stretch};
 use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
 use crate::run::{Cause, Reason};
 use crate::view::{Halt, View};
 use crate::world::World;
 
-/// A cursor that has come further than this into the future was moved by a clock that was wrong.
+/// A cursor that is further ahead than this was moved by a wrong clock.
 const AHEAD_MAX: Span = Span::from_secs(60);
 
-/// The shortest time there is: between an instant and the one just before it.
+/// The resolution of instants.
 const MOMENT: Span = Span::from_micros(1);
 
-/// A schedule of a job that can be asked.
+/// A compiled schedule of a job.
 pub(super) struct Timetable<'a> {
     pub(super) job: &'a JobRecord,
     pub(super) id: &'a ScheduleId,
@@ -34,7 +34,7 @@ pub(super) struct Timetable<'a> {
 }
 
 impl<'a> Timetable<'a> {
-    /// Brings a schedule together with the world. It may name a zone or a calendar that is not there.
+    /// Compiles a schedule. Fails if it names a zone or a calendar that does not exist.
     pub(super) fn new(
         job: &'a JobRecord,
         id: &'a ScheduleId,
@@ -64,22 +64,22 @@ impl<'a> Timetable<'a> {
         self.compiled.next(after)
     }
 
-    /// When the run after one that ended then is due, for a schedule that counts from the previous run.
+    /// The next time of a schedule that counts from the previous run, if that run ended at `end`.
     pub(super) fn after_run(&self, end: Instant) -> Option<Instant> {
         self.compiled.after_run(end)
     }
 
-    /// When an occurrence is due: its time and its jitter.
+    /// When an occurrence is due: its nominal time plus its jitter.
     pub(super) fn wake(&self, nominal: Instant) -> Instant {
         nominal.plus(self.compiled.jitter(nominal))
     }
 
-    /// The id of the run of an occurrence, or of the one that it has on a node. Every node gives it the same.
+    /// The id of the run of an occurrence, on any node or on a target. All nodes derive the same id.
     pub(super) fn run_id(&self, nominal: Instant, target: Option<NodeId>) -> RunId {
         occurrence::run_id(self.job.uid, self.id, nominal, 1, target)
     }
 
-    /// Makes the run of an occurrence. Args that do not fit end it at once in error.
+    /// Creates the run of an occurrence. If its args are invalid, the run ends at once in error.
     pub(super) fn create_run(
         &self,
         draft: &mut UnitDraft<'_>,
@@ -103,7 +103,7 @@ impl<'a> Timetable<'a> {
         }
     }
 
-    /// What a run of an occurrence begins as that does not start. Args that do not fit matter to one that starts.
+    /// Identifies a run that is recorded without being started. Invalid args are ignored, because it does not use them.
     pub(super) fn new_run(&self, id: RunId, nominal: Instant, actor: Actor) -> NewRun<'_> {
         let args = self.args(nominal).unwrap_or_default();
         NewRun { id, job: self.job, schedule: Some(self.id), nominal, args, target: None, actor }
@@ -128,8 +128,8 @@ impl<'a> Timetable<'a> {
 
     /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:
     /// the result of that pass is discarded, and only whether there is more than one matters for what it reads.
-    pub(super) fn counted(&self, view: &View<'_>, reach: Reach) -> Stretch {
-        let Reach { from, to } = reach;
+    pub(super) fn counted(&self, view: &View<'_>, reach: OccurrenceRange) -> Stretch {
+        let OccurrenceRange { from, to } = reach;
         match view.is_complete() {
             true => catch_up::counted(reach, |at| self.compiled.next(at)),
             false => Stretch { from, to, count: if from == to { 1 } else { 2 } },
@@ -141,22 +141,22 @@ impl<'a> Timetable<'a> {
         self.woken_after(since.minus(MOMENT))
     }
 
-    /// The last occurrence strictly before an instant, unless it lies before another.
+    /// The last occurrence strictly before `before`, if it is not before `not_before`.
     pub(super) fn last_before(&self, before: Instant, not_before: Instant) -> Option<Instant> {
         self.compiled.prev(before).filter(|at| *at >= not_before)
     }
 
-    /// The last occurrence whose time has come, from one whose time has.
+    /// The last occurrence whose nominal time has come; `first` is one of them.
     pub(super) fn last_come(&self, first: Instant, now: Instant) -> Instant {
         self.compiled.prev(now.plus(MOMENT)).map_or(first, |at| at.max(first))
     }
 
-    /// Divides what is due by the catch-up policy. Jitter makes occurrences due later than their time says, so the
-    /// division is made among the times at which they are due, and then told in their own.
-    pub(super) fn divide(&self, first: Instant, now: Instant) -> Plan {
+    /// Divides the occurrences that are due by the catch-up policy. Because of jitter, an occurrence is due later than
+    /// its nominal time; the policy is applied to due times, and the result is given in nominal times.
+    pub(super) fn divide(&self, first: Instant, now: Instant) -> CatchUpPlan {
         let first_wake = self.wake(first);
-        // The first may not be an occurrence any more, when the schedule was changed since; it has its place anyway. The
-        // schedule as it is now may have one before it that is due after it: that is none of those that are asked for.
+        // If the schedule was changed, `first` may not be one of its occurrences any more; it counts nevertheless. The
+        // new schedule may have an occurrence before `first` that is due after it; that one does not count.
         let after = |at| match at < first_wake {
             true => Some(first_wake),
             false => {
@@ -170,17 +170,18 @@ impl<'a> Timetable<'a> {
             found.or(Some(first_wake).filter(|wake| *wake < at))
         };
         let occurrences = Occurrences { after: &after, before: &before };
-        let Plan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);
-        // Jitter stays below the distance to the next occurrence, so the one before a wake is the one that wakes then.
+        let CatchUpPlan { missed, backlog, live } = catch_up::plan(self.job.job.catch_up, first_wake, now, occurrences);
+        // Jitter is shorter than the time to the next occurrence, so the last occurrence before a due time is the one
+        // that is due then.
         let nominal = |wake: Instant| match wake == first_wake {
             true => first,
             false => self.compiled.prev(wake.plus(MOMENT)).unwrap_or(wake),
         };
-        let told = |reach: Reach| Reach { from: nominal(reach.from), to: nominal(reach.to) };
-        Plan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
+        let told = |reach: OccurrenceRange| OccurrenceRange { from: nominal(reach.from), to: nominal(reach.to) };
+        CatchUpPlan { missed: missed.map(told), backlog: backlog.map(told), live: live.map(nominal) }
     }
 
-    /// A cursor for a schedule that begins to count, after what was claimed before.
+    /// The cursor of a schedule that begins at `since`.
     pub(super) fn begin(&self, since: Instant, world: &World) -> Cursor {
         let next = if self.counts_from_previous() { self.after_run(since) } else { self.next(since) };
         Cursor {
@@ -199,16 +200,15 @@ impl<'a> Timetable<'a> {
         }
     }
 
-    /// A cursor as this schedule has it now: the schedule, the zone data or a calendar may be another one than when
-    /// the cursor was written, or the clock may have been wrong then. An occurrence that is due keeps its place, so
-    /// that it gets its outcome.
+    /// Computes a cursor again, because the schedule, the zone data or a calendar has changed since it was written, or
+    /// because the clock was wrong then. An occurrence that is due stays the next one, so that it gets its outcome.
     pub(super) fn refresh(&self, mut cursor: Cursor, now: Instant, world: &World) -> Cursor {
         let was = cursor.next;
         let is_ahead = |at: &Instant| *at > now.plus(AHEAD_MAX);
         if cursor.last.as_ref().is_some_and(is_ahead) {
             cursor.last = Some(now);
         }
-        // What was claimed before the clock was set back is not claimed again, so nothing before it is answered for.
+        // Occurrences that were claimed before the clock was set back are not claimed again.
         cursor.since = cursor.since.min(Self::counts_since(&cursor, now));
         cursor.at_start = self.is_at_start();
         cursor.next = if self.counts_from_previous() {
@@ -227,14 +227,14 @@ impl<'a> Timetable<'a> {
         cursor
     }
 
-    /// From when on a cursor that yields other occurrences now answers for all of them. Another node's clock may be
-    /// ahead, and what it has claimed is not claimed again.
+    /// The time from which a changed cursor is responsible for all occurrences. Another node's clock may be ahead, and
+    /// what it has claimed is not claimed again.
     pub(super) fn counts_since(cursor: &Cursor, now: Instant) -> Instant {
         cursor.last.map_or(now, |last| last.max(now))
     }
 
-    /// The next of a schedule that counts from the previous run: as it is, unless it could be sooner now or its day
-    /// is not in the calendar any more.
+    /// The next time of a schedule that counts from the previous run. It stays, unless it can be sooner now or its day
+    /// is no longer in the calendar.
     fn refreshed_after(&self, cursor: &Cursor, now: Instant) -> Option<Instant> {
         if cursor.follows.is_some() {
             return None;
@@ -243,7 +243,7 @@ impl<'a> Timetable<'a> {
         match cursor.next {
             Some(next) if next <= now => Some(next),
             Some(next) => {
-                // Its end says when it was to be counted from: one moment before it nothing else lies in between.
+                // Counting back from the stored time gives the time from which it was computed.
                 let allowed =
                     self.after_run(next.minus(finish_run::interval(self.schedule))).filter(|allowed| *allowed >= next);
                 [allowed, soonest].into_iter().flatten().min()

@@ -1,5 +1,5 @@
-//! A look at a run whose time may have come, or that nothing may hold back any longer. Timers, ends of other runs, a
-//! resume and the watchdog all ask this, at any time and as often as they like: what is not due changes nothing.
+//! Checks a run whose time may have come, or that may not be blocked any longer. Timers, ends of other runs, a resume
+//! and the watchdog all send this command, as often as they like: a run that is not due does not change.
 
 #[cfg(test)]
 mod tests;
@@ -23,14 +23,14 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
     match run.state {
         State::Scheduled | State::Waiting => before_program(view, &run),
-        // Another node looks after its programs itself.
+        // Each node checks its own programs.
         State::Starting | State::Running | State::Stopping if !is_mine(view, &run) => Ok(unchanged(None)),
         State::Starting | State::Running | State::Stopping => with_program(view, &run),
         State::Success | State::Failure | State::Error | State::Skipped => Ok(unchanged(None)),
     }
 }
 
-/// A run that has not started: its time comes, or what it waited for.
+/// Checks a run that has not started.
 fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, before) = (view.job(&run.job), draft.job_state(&run.job));
@@ -55,12 +55,12 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         }
     }
     let after = if is_paused {
-        // Its end wakes the run; the time is there in case that is missed.
+        // The end of the pause wakes the run; the due time is the fallback.
         Run { due: Some(now.plus(WAIT_POLL)), ..(**run).clone() }
     } else {
         admitted(&mut draft, run, &mut state, &job)?
     };
-    // A run that goes on waiting is written when it was due, and left alone when it was only asked.
+    // A run that goes on waiting is written only if it was due.
     let goes_on = after.state == run.state && after.due >= run.due && state == before;
     if goes_on && !is_due {
         let mut draft = UnitDraft::new(view);
@@ -73,7 +73,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
 
 fn admitted(draft: &mut UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Result<Run, Halt> {
     let mut run = run.clone();
-    // One that someone made for a later time comes to the others only now; a retry has been among them all the time.
+    // A run that was created for a later time joins the others now; a retry has counted as active all the time.
     let is_new = run.state == State::Scheduled && !state.is_active(run.id);
     if run.state == State::Scheduled {
         let actor = run.creator().cloned().unwrap_or(Actor::Schedule);
@@ -83,7 +83,7 @@ fn admitted(draft: &mut UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
     run_lifecycle::apply_admission(draft, run, state, job, admission)
 }
 
-/// A run that has a program here: it was not heard of, takes too long, or does not end.
+/// Checks a run whose program is on this node: the launch was not reported, it takes too long, or it does not end.
 fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let now = view.stamp.at;
     if run.due.is_none_or(|due| due > now) {
@@ -92,7 +92,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     let mut draft = UnitDraft::new(view);
     let mut after = (**run).clone();
     match run.state {
-        // Nothing is written, because a run that is written as starting is launched.
+        // Nothing is written, because writing a run as `starting` would launch it again.
         State::Starting => {
             draft.emit(Effect::Adopt { run: Arc::clone(run) });
             draft.emit(Effect::Wake { run: run.id, at: now.plus(LAUNCH_WITHIN).into() });
@@ -101,7 +101,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         State::Running if run.ending.is_none() => {
             run_lifecycle::request_stop(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
         }
-        // A program that nobody knows any more cannot end, so it is also asked for.
+        // The keeper may not know the program any more, so its state is requested too.
         _ => {
             draft.emit(Effect::Signal { run: run.id, signal: Signal::KILL });
             draft.emit(Effect::Adopt { run: Arc::clone(run) });
@@ -112,7 +112,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
     draft.finish(Answer::Done)
 }
 
-/// Which limit a program has reached: its stop time, or the time that it may take, whichever comes first.
+/// The limit that a program has reached: its stop time or its timeout, whichever came first.
 fn limit(run: &Run) -> Reason {
     let timeout = run.terms.timeout.zip(run.entered(State::Running)).map(|(timeout, since)| since.plus(timeout));
     match (run.terms.stop_at, timeout) {
@@ -128,14 +128,14 @@ fn is_mine(view: &View<'_>, run: &Run) -> bool {
 
 fn written(mut draft: UnitDraft<'_>, run: Run, state: JobState, before: &JobState) -> Result<Done, Halt> {
     draft.put_run(run);
-    // Whoever is first in line is woken by every write of the set, so it is written only when it is another.
+    // Every write of the set wakes the first run in the queue, so it is written only if it has changed.
     if state != *before {
         draft.put_state(state);
     }
     draft.finish(Answer::Done)
 }
 
-/// Nothing changes; a run that was looked at too early is looked at again when it is due.
+/// Changes nothing. A run that was checked too early is checked again when it is due.
 fn unchanged(run: Option<&Run>) -> Done {
     match run.filter(|run| run.due.is_some()) {
         Some(run) => look_again(run.id, run.due),

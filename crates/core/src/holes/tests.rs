@@ -1,4 +1,4 @@
-//! Holes of scenes, and holes that were dug at random into the records of many schedules.
+//! Holes in scenes, and holes that were dug at random into the records of many schedules.
 
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ fn a_look_is_bounded() {
     );
     let found = holes(&known, &world(), time("01T00:00"), time("05T12:00"));
     assert_eq!(found.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [STEPS_MAX]);
-    let cut: Vec<&Because> = found.unchecked.iter().map(|unchecked| &unchecked.because).collect();
-    assert_eq!(cut, [&Because::Cut(time("02T03:46:41")), &Because::Cut(time("01T01:00"))]);
+    let cut: Vec<&UncheckedReason> = found.unchecked.iter().map(|unchecked| &unchecked.because).collect();
+    assert_eq!(cut, [&UncheckedReason::Cut(time("02T03:46:41")), &UncheckedReason::Cut(time("01T01:00"))]);
     // The next look goes on there.
     let rest = holes(&known, &world(), time("02T03:46:41"), time("02T03:46:50"));
     assert_eq!(rest.found.iter().map(|hole| hole.stretch.count).collect::<Vec<_>>(), [10]);
@@ -224,7 +224,7 @@ proptest! {
         for at in &all {
             let facts = crate::why::why(&known.job.as_ref().expect("a job").id, &known, &world, last, Some(*at)).facts;
             let is_hole = facts.iter().any(|fact| {
-                matches!(fact, crate::why::Fact::Occurrence { outcome: crate::why::Outcome::Hole, .. })
+                matches!(fact, crate::why::Fact::Occurrence { outcome: crate::why::OccurrenceOutcome::Hole, .. })
             });
             prop_assert_eq!(is_hole, lost.iter().any(|stretch| stretch.from <= *at && *at <= stretch.to), "{}", at);
         }

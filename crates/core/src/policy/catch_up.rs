@@ -1,25 +1,25 @@
-//! What becomes of occurrences that nobody was there for. Everything older than a minute is decided at once: a part
-//! of it runs beside the live schedule, the rest is one recorded span, so that an outage of any length costs one
-//! commit.
+//! The catch-up policy: what happens to occurrences that were due while no node was alive. Everything older than a
+//! minute is decided at once: a part runs beside the live schedule, the rest is recorded as one span. So an outage of
+//! any length costs one commit.
 
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{CatchUp, CatchUpPolicy};
 
-/// Late by at most this counts as on time.
+/// The grace period: an occurrence that is late by at most this is on time.
 pub const GRACE: Span = Span::from_secs(60);
 
-/// Occurrences that are counted one by one; a longer stretch is said to have at least so many. A node decides about
-/// many schedules at once after an outage, and counting must not hold up what is due meanwhile.
+/// The most occurrences that are counted; a longer range is said to have at least this many. After an outage a node
+/// decides about many schedules at once, and counting must not delay what is due in the meantime.
 pub const COUNT_MAX: u32 = 10_000;
 
-/// A schedule as this decision sees it.
+/// The occurrences of a schedule.
 #[derive(Clone, Copy)]
 pub struct Occurrences<'a> {
-    /// The first one strictly after an instant.
+    /// The first occurrence strictly after an instant.
     pub after: &'a dyn Fn(Instant) -> Option<Instant>,
-    /// The last one strictly before an instant.
+    /// The last occurrence strictly before an instant.
     pub before: &'a dyn Fn(Instant) -> Option<Instant>,
 }
 
@@ -29,53 +29,53 @@ impl std::fmt::Debug for Occurrences<'_> {
     }
 }
 
-/// The first and the last of neighbouring occurrences. How many there are is counted only when it is written down,
-/// because that takes a look at each of them.
+/// A range of neighbouring occurrences. They are counted only when they are recorded, because counting computes each of
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach {
-    /// The first.
+pub struct OccurrenceRange {
+    /// The first occurrence.
     pub from: Instant,
-    /// The last.
+    /// The last occurrence.
     pub to: Instant,
 }
 
-/// Neighbouring occurrences, counted.
+/// A range of neighbouring occurrences and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// The first.
+    /// The first occurrence.
     pub from: Instant,
-    /// The last.
+    /// The last occurrence.
     pub to: Instant,
     /// How many; `COUNT_MAX` means that many or more.
     pub count: u32,
 }
 
 impl Stretch {
-    /// Its first and its last.
-    pub fn reach(&self) -> Reach {
-        Reach { from: self.from, to: self.to }
+    /// The range without the count.
+    pub fn reach(&self) -> OccurrenceRange {
+        OccurrenceRange { from: self.from, to: self.to }
     }
 }
 
-/// What becomes of the occurrences that are due.
+/// How the occurrences that are due are divided.
 ///
 /// Invariant: every due occurrence is in exactly one part, and the parts follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Plan {
-    /// Recorded as missed.
-    pub missed: Option<Reach>,
-    /// Run beside the live schedule at a limited rate.
-    pub backlog: Option<Reach>,
-    /// The first one that is still on time; it and those after it belong to the live schedule.
+pub struct CatchUpPlan {
+    /// The occurrences that are recorded as missed.
+    pub missed: Option<OccurrenceRange>,
+    /// The occurrences that run beside the live schedule, at a limited rate.
+    pub backlog: Option<OccurrenceRange>,
+    /// The first occurrence that is on time; it and those after it belong to the live schedule.
     pub live: Option<Instant>,
 }
 
 /// Divides the occurrences from `first`, the oldest one not decided yet, to `now`.
-pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurrences<'_>) -> Plan {
+pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurrences<'_>) -> CatchUpPlan {
     let at_or_after = |at: Instant| if first >= at { Some(first) } else { (occurrences.after)(just_before(at)) };
     let live = at_or_after(now.minus(GRACE)).filter(|at| *at <= now);
     let Some(last_late) = (occurrences.before)(now.minus(GRACE)).filter(|at| *at >= first) else {
-        return Plan { live, ..Plan::default() };
+        return CatchUpPlan { live, ..CatchUpPlan::default() };
     };
     let oldest_wanted = now.minus(catch_up.within);
     let from = match catch_up.policy {
@@ -89,8 +89,8 @@ pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurr
         Some(from) => (occurrences.before)(from).filter(|at| *at >= first),
         None => Some(last_late),
     };
-    let missed = last_missed.map(|to| Reach { from: first, to });
-    Plan { missed, backlog: from.map(|from| Reach { from, to: last_late }), live }
+    let missed = last_missed.map(|to| OccurrenceRange { from: first, to });
+    CatchUpPlan { missed, backlog: from.map(|from| OccurrenceRange { from, to: last_late }), live }
 }
 
 fn just_before(at: Instant) -> Instant {
@@ -99,8 +99,8 @@ fn just_before(at: Instant) -> Instant {
 
 /// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`. `after` has the first one
 /// strictly after an instant.
-pub fn counted(reach: Reach, after: impl Fn(Instant) -> Option<Instant>) -> Stretch {
-    let Reach { from, to } = reach;
+pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant>) -> Stretch {
+    let OccurrenceRange { from, to } = reach;
     let mut count = 1;
     let mut at = from;
     while at < to && count < COUNT_MAX {
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    fn planned(policy: CatchUpPolicy, within: u64, due: &[i64], now: i64) -> Plan {
+    fn planned(policy: CatchUpPolicy, within: u64, due: &[i64], now: i64) -> CatchUpPlan {
         let due: Vec<Instant> = due.iter().map(|secs| Instant::from_secs(*secs)).collect();
         let after = |at: Instant| due.iter().copied().find(|one| *one > at);
         let before = |at: Instant| due.iter().copied().rev().find(|one| *one < at);
@@ -129,12 +129,12 @@ mod tests {
         plan(catch_up, due[0], Instant::from_secs(now), Occurrences { after: &after, before: &before })
     }
 
-    fn count(reach: Reach, due: &[i64]) -> Stretch {
+    fn count(reach: OccurrenceRange, due: &[i64]) -> Stretch {
         counted(reach, |at| due.iter().map(|secs| Instant::from_secs(*secs)).find(|one| *one > at))
     }
 
-    fn text(plan: Plan, due: &[i64]) -> String {
-        let stretch = |name: &str, reach: Option<Reach>| {
+    fn text(plan: CatchUpPlan, due: &[i64]) -> String {
+        let stretch = |name: &str, reach: Option<OccurrenceRange>| {
             let Stretch { from, to, count } = count(reach?, due);
             Some(format!("{name} {}–{} ×{count}", from.secs(), to.secs()))
         };

@@ -1,20 +1,21 @@
-//! How long programs may live when their node is not heard of. On a store that nodes share, whatever must not run beside
-//! something else has a lease: its node ends it before anyone may believe that it is gone.
+//! Leases: how long a program may go on without a heartbeat of its node. On a shared store, every run that must not
+//! overlap with another has a lease: its node ends the program before other nodes may consider it gone.
 
 use cronhold_schedule::Span;
 
 use crate::job::{Condition, Job, Lock, Overlap, Requirement};
 use crate::record::Terms;
 
-/// A node that was not heard of for so long has lost its runs, but for those whose lease says otherwise.
+/// After this time without a heartbeat the runs of a node are lost, unless they have a lease.
 pub const STALE_AFTER: Span = Span::from_secs(45);
-/// No run is lost sooner than this, however short its lease: nodes are heard of every two seconds.
+/// No run is lost sooner than this, however short its lease. Nodes send a heartbeat every two seconds.
 pub const STALE_MIN: Span = Span::from_secs(6);
-/// Programs end this long before others may believe that they have.
+/// How much earlier programs end than other nodes may consider them gone.
 const MARGIN_MAX: Span = Span::from_millis(500);
 
-/// The lease of a job's runs on a shared store. Under a lock it is the lock's time to live. What is held back by other
-/// runs of its job alone has longer: a store that is away for some seconds should not end it.
+/// The lease of a job's runs on a shared store. For a job with a lock it is the lock's time to live. A run that only
+/// its own job's overlap or limits restrict has a longer one, so that a store that is unreachable for some seconds does
+/// not end it.
 pub fn lease(job: &Job) -> Option<Span> {
     if job.lock != Lock::None {
         return Some(job.ttl);
@@ -33,13 +34,13 @@ fn limits(condition: &Condition) -> bool {
     }
 }
 
-/// How long a node must not have been heard of before its run counts as lost.
+/// The time without a heartbeat after which a run counts as lost.
 pub fn stale_after(terms: &Terms) -> Span {
     let lease = terms.lease.unwrap_or(STALE_AFTER).max(STALE_MIN);
     lease.plus(margin(lease))
 }
 
-/// How much earlier than its end a lease is over for the program itself.
+/// How much earlier than the end of the lease the program is ended.
 pub fn margin(lease: Span) -> Span {
     Span::from_micros(lease.micros() / 4).min(MARGIN_MAX)
 }

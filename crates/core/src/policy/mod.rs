@@ -1,5 +1,4 @@
-//! Small decisions about runs, one pure function each. Nothing here knows where runs are kept or what time it is;
-//! what a decision depends on is its argument.
+//! Policies: small decisions about runs, one pure function each. Everything that a policy depends on is an argument.
 
 pub mod batching;
 pub mod catch_up;

@@ -1,44 +1,44 @@
-//! May a run start while others of its job are active, or while someone holds its lock?
+//! The overlap policy: whether a run may start while other runs of its job are active or its lock is held.
 
 use crate::ids::NodeId;
 use crate::job::{Nodes, Overlap, QUEUE_LIMIT_DEFAULT};
 use crate::run::Reason;
 
-/// What stands in a run's way.
+/// What blocks a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct AdmissionObstacles {
     /// Other runs of the job that have started and not ended, and retries that wait for their time.
     pub active: u32,
-    /// Other runs of the job that wait and came before it.
+    /// Other waiting runs of the job that came before it.
     pub queued: u32,
     /// Whether another run holds the lock that it needs.
     pub lock_is_held: bool,
 }
 
-/// What becomes of a run that is ready.
+/// What happens to a run that is ready to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// It starts.
+    /// The run starts.
     Start,
-    /// It goes on waiting and asks again when something ends.
+    /// The run waits and is checked again when another run ends.
     Wait,
-    /// It does not run.
+    /// The run is skipped.
     Skip(Reason),
-    /// Active runs are stopped and waiting ones skipped as `replaced`; it waits and starts in the commit that sees
+    /// Active runs are stopped and waiting ones skipped as `replaced`. The run waits and starts in the commit that sees
     /// the last of them finished.
     Replace,
 }
 
-/// Whether two runs of a job can be in each other's way, by the nodes that they are for. Those of a job that runs on each
-/// node are not, unless they are of one node. While a job changes to run on each there are runs without a node, and nobody
-/// knows yet whose way they are in.
+/// Whether the overlap policy applies between two runs of a job with these targets. For a job with `nodes: each` it
+/// applies only between runs of the same node. A run without a target, from before the job was changed to `nodes:
+/// each`, overlaps with all.
 pub fn are_in_one_row(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     !nodes.is_each() || one == other || one.is_none() || other.is_none()
 }
 
-/// Decides about a run that is ready but for the others.
-pub fn admit(overlap: Overlap, standing: Standing) -> Admission {
-    let Standing { active, queued, lock_is_held } = standing;
+/// Decides about a new run.
+pub fn admit(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
+    let AdmissionObstacles { active, queued, lock_is_held } = standing;
     match overlap {
         Overlap::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
         Overlap::Allow => Admission::Start,
@@ -48,14 +48,14 @@ pub fn admit(overlap: Overlap, standing: Standing) -> Admission {
         Overlap::Queue { limit } if active > 0 || lock_is_held || queued > 0 => wait(queued, limit, Reason::QueueFull),
         Overlap::Queue { .. } => Admission::Start,
         Overlap::Replace if active > 0 || queued > 0 => Admission::Replace,
-        // The holder belongs to another job, which nobody asked to replace.
+        // The holder is a run of another job, which this policy does not replace.
         Overlap::Replace if lock_is_held => Admission::Wait,
         Overlap::Replace => Admission::Start,
     }
 }
 
-/// Decides about the first run in line, once nothing came before it: one that waits is not skipped any more.
-pub fn admit_first(overlap: Overlap, standing: Standing) -> Admission {
+/// Decides about the first run of the queue. A run that waits is not skipped any more.
+pub fn admit_first(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
     if standing.lock_is_held || standing.active > 0 && overlap != Overlap::Allow {
         return Admission::Wait;
     }
@@ -96,7 +96,7 @@ mod tests {
             (Overlap::Replace, 0, 1, false, "replace"),
             (Overlap::Replace, 0, 0, true, "wait"),
         ] {
-            let admission = admit(overlap, Standing { active, queued, lock_is_held });
+            let admission = admit(overlap, AdmissionObstacles { active, queued, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {queued} {lock_is_held}");
         }
     }
@@ -112,7 +112,7 @@ mod tests {
             (Overlap::Replace, 1, true, "wait"),
             (Overlap::Replace, 0, false, "start"),
         ] {
-            let admission = admit_first(overlap, Standing { active, queued: 0, lock_is_held });
+            let admission = admit_first(overlap, AdmissionObstacles { active, queued: 0, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {lock_is_held}");
         }
     }

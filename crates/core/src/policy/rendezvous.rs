@@ -1,5 +1,5 @@
-//! Who goes first. For everything that any of several nodes could do, all of them know the same order, from what it is
-//! and who is there; nobody has to be elected, and when the first is gone the second is a moment later.
+//! Rendezvous order: which of several nodes does something first. All nodes compute the same order from the item and
+//! the live nodes, so there is no election; if the first node is gone, the second acts a moment later.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use sha2::{Digest, Sha256};
 use crate::ids::NodeId;
 use crate::record::Node;
 
-/// Each place in the order waits so much longer than the one before it.
+/// How much longer each position waits than the one before it.
 const STEP: Span = Span::from_millis(50);
-/// Nobody waits longer than this.
+/// The longest wait.
 const MOST: Span = Span::from_millis(500);
 
-/// The place of a node among those that may do something, from 0 on. A node that is not among them comes after all.
+/// The position of a node among the eligible ones, from 0. A node that is not eligible comes last.
 pub fn place<'n>(me: NodeId, may: impl Iterator<Item = &'n Arc<Node>>, what: &[&[u8]]) -> usize {
     let mine = weight(me, what);
     may.filter(|node| node.id != me && weight(node.id, what) > mine).count()
 }
 
-/// How long the node at a place waits.
+/// How long the node at a position waits.
 pub fn wait(place: usize) -> Span {
     let steps = u64::try_from(place).unwrap_or(u64::MAX);
     Span::from_micros(steps.saturating_mul(STEP.micros())).min(MOST)
@@ -30,7 +30,7 @@ fn weight(node: NodeId, what: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(node.bits().to_be_bytes());
     for part in what {
-        // Lengths stand before the parts, so that no two lists of parts look the same.
+        // Each part is prefixed by its length, so that different lists of parts have different hashes.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

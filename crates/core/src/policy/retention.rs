@@ -1,5 +1,5 @@
-//! Which finished runs are not kept any longer. Each outcome has its own share, so that a job that fails all night
-//! does not push out its successes.
+//! Which finished runs are pruned. Each final state has its own limit, so that a job that fails all night does not push
+//! out its successes.
 
 use cronhold_schedule::Instant;
 
@@ -8,27 +8,27 @@ use crate::job::Retain;
 use crate::record::Run;
 use crate::run::State;
 
-/// Runs trimmed in one go; the rest follows next time.
+/// The most runs that are pruned in one commit; the rest follows next time.
 pub const TRIM_MAX: usize = 1_000;
 
-/// A run as this decision sees it.
+/// What the retention policy depends on of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which.
+pub struct RetentionCandidate {
+    /// The id of the run.
     pub id: RunId,
-    /// Its state.
+    /// The state of the run.
     pub state: State,
-    /// Whether something that it caused is still to be done.
+    /// Whether an action of the run is still to be done.
     pub has_undone_actions: bool,
     /// Whether a retry of it waits for its time.
     pub has_pending_retry: bool,
 }
 
-/// Runs of one job that can go, oldest first, out of its runs from newest to oldest. A run that must stay counts as
-/// kept.
+/// The runs of one job that can be pruned, oldest first, out of its runs from newest to oldest. A run that must stay
+/// counts as kept.
 ///
-/// Invariant: what is not finished, has undone actions or a pending retry is never among them.
-pub fn to_trim(retain: &Retain, newest_first: &[Candidate]) -> Vec<RunId> {
+/// Invariant: a run that is not finished, has undone actions or a pending retry is never among them.
+pub fn to_trim(retain: &Retain, newest_first: &[RetentionCandidate]) -> Vec<RunId> {
     let mut kept = [0u32; 4];
     let mut trimmed = Vec::new();
     for candidate in newest_first {
@@ -50,7 +50,7 @@ pub fn to_trim(retain: &Retain, newest_first: &[Candidate]) -> Vec<RunId> {
     trimmed
 }
 
-/// Whether an output is not kept any longer. One that belongs to no run is nobody's; the last lines stay with a run.
+/// Whether an output can be deleted. An output without a run can; the last lines stay with the run.
 pub fn is_output_over(retain: &Retain, run: Option<&Run>, now: Instant) -> bool {
     match run {
         Some(run) => run.finished().is_some_and(|finished| finished.plus(retain.output) <= now),
@@ -69,7 +69,7 @@ mod tests {
     /// Runs as letters from newest to oldest: `+` success, `-` failure, `!` error, `/` skipped, `.` unfinished; after
     /// one of them, `a` is an undone action and `r` a pending retry.
     fn trimmed(runs: &str) -> Vec<usize> {
-        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<RetentionCandidate> = Vec::new();
         for letter in runs.chars() {
             let state = match letter {
                 '+' => State::Success,
@@ -85,7 +85,7 @@ mod tests {
                 }
             };
             let id = id(candidates.len());
-            candidates.push(Candidate { id, state, has_undone_actions: false, has_pending_retry: false });
+            candidates.push(RetentionCandidate { id, state, has_undone_actions: false, has_pending_retry: false });
         }
         let retain = Retain { success: 2, failure: 1, error: 0, skipped: 1, output: Span::ZERO };
         let position = |id: RunId| candidates.iter().position(|one| one.id == id).expect("one of them");

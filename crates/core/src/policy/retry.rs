@@ -1,21 +1,21 @@
-//! Is a run that did not succeed tried again, and when?
+//! The retry policy: whether and when a run that did not succeed is retried.
 
 use cronhold_schedule::{Instant, Span};
 
 use crate::job::{OnLost, Retry, RetryOn};
 use crate::run::{Reason, State};
 
-/// Attempts that a job gets at most when its nodes are lost while they start it, whatever `attempts` says.
+/// The most attempts of a run whose nodes are lost while they start it, whatever `attempts` says.
 pub const LOST_ATTEMPTS_MAX: u32 = 5;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended<'a> {
-    /// Its state.
+    /// The state in which it ended.
     pub state: State,
-    /// Why.
+    /// The reason of that state.
     pub reason: Option<&'a Reason>,
-    /// Which attempt it was; the first is 1.
+    /// The number of the attempt; the first is 1.
     pub attempt: u32,
     /// When it ended.
     pub at: Instant,
@@ -37,12 +37,12 @@ pub fn next_attempt(retry: &Retry, on_lost: OnLost, ended: Ended<'_>) -> Option<
 pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
     let factor = if retry.factor.is_finite() && retry.factor > 0.0 { retry.factor } else { 1.0 };
     let times = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
-    // A product beyond all bounds is infinite, and the conversion to an integer saturates.
+    // An overflowing product is infinite, and the conversion to an integer saturates.
     let micros = (retry.backoff.micros() as f64 * factor.powi(times)).round() as u64;
     Span::from_micros(micros).min(retry.most)
 }
 
-/// Whether such an outcome is tried again. What someone ended on purpose is not.
+/// Whether such an outcome is retried. A run that an operator ended is not.
 fn is_wanted(retry: &Retry, ended: Ended<'_>) -> bool {
     let on_purpose =
         |reason: &Reason| matches!(reason, Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_));

@@ -1,4 +1,4 @@
-//! Occurrences that were missed and are made up for, beside the live schedule and at a limited rate.
+//! Backlogs: missed occurrences that are caught up beside the live schedule, at a limited rate.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -7,31 +7,31 @@ use super::ScheduleId;
 use crate::ids::JobId;
 use crate::policy::catch_up::Stretch;
 
-/// What is left to catch up of one schedule. It is gone when nothing is left.
+/// The occurrences of one schedule that are still to be caught up. It is deleted when none is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Whose.
+    /// The job.
     pub job: JobId,
-    /// Of which schedule.
+    /// The schedule within the job.
     pub schedule: ScheduleId,
     /// The first occurrence that was to be caught up.
     pub from: Instant,
-    /// The next to be started.
+    /// The next occurrence to be started.
     pub position: Instant,
-    /// The last.
+    /// The last occurrence of the first range.
     pub to: Instant,
-    /// How many there were in all from the first to the last.
+    /// How many occurrences the first range had in all.
     pub count: u32,
-    /// When it is looked at again.
+    /// When the backlog is checked next.
     pub due: Instant,
-    /// What was missed later, while this was still being caught up. What lies between has outcomes already, so these
-    /// cannot be one stretch with the first.
+    /// Ranges that were missed later, while the first was still being caught up. Occurrences in between have outcomes
+    /// already, so they cannot be merged.
     #[serde(default)]
     pub later: Vec<Stretch>,
 }
 
 impl Backlog {
-    /// So many stretches wait at most; then the oldest is given up and recorded as missed. Keeps the record small.
+    /// The most later ranges; beyond that the oldest is given up and recorded as missed. This bounds the record's size.
     pub const LATER_MAX: usize = 16;
 
     /// Whether an occurrence of the schedule is still to be started.

@@ -1,5 +1,5 @@
-//! What conditions ask about: a job with certain args, and how its runs ended last. It outlives the runs, which are
-//! trimmed.
+//! The latest outcomes of a job with certain args, which conditions of other runs depend on. They outlive the runs,
+//! which are pruned.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -11,31 +11,31 @@ use crate::run::State;
 /// The latest outcomes of a job with certain args, each finished state apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The job.
+    /// The name of the job.
     pub job: JobId,
-    /// The args.
+    /// The args of the runs.
     pub args: Args,
-    /// Last success.
+    /// The latest run that ended in `success`.
     pub success: Option<Outcome>,
-    /// Last failure.
+    /// The latest run that ended in `failure`.
     pub failure: Option<Outcome>,
-    /// Last error.
+    /// The latest run that ended in `error`.
     pub error: Option<Outcome>,
-    /// Last skip.
+    /// The latest run that was skipped.
     pub skipped: Option<Outcome>,
 }
 
-/// One outcome.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
-    /// When it ended.
+    /// When it ended, or was marked as ended.
     pub at: Instant,
 }
 
 impl Identity {
-    /// Nothing has ended yet.
+    /// An identity without outcomes.
     pub fn new(job: JobId, args: Args) -> Self {
         Self { job, args, success: None, failure: None, error: None, skipped: None }
     }

@@ -10,21 +10,21 @@ use crate::ids::{JobId, JobUid};
 use crate::job::Job;
 use crate::world::World;
 
-/// A stored job.
+/// A job and what is stored with its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRecord {
-    /// Its name.
+    /// The name of the job.
     pub id: JobId,
     /// What tells it apart from one with the same name that was removed before.
     pub uid: JobUid,
-    /// How often it was put: 1, and one more with each change. Cursors name the revision they were computed from.
+    /// 1 when the job is created, and one more with each change. Cursors name the revision they were computed from.
     pub revision: u32,
-    /// What it is.
+    /// The definition.
     pub job: Arc<Job>,
     /// The zone of its schedules that name none, as it was when the job was put: a node with another default must not
     /// read the job in another way.
     pub zone: Arc<str>,
-    /// Who may change it.
+    /// Where the job came from, which decides who may change it.
     pub source: Source,
     /// Ids of its schedules, in the order of the definition.
     schedule_ids: Vec<ScheduleId>,
@@ -124,8 +124,9 @@ impl Source {
 }
 
 impl Source {
-    /// Whether a job that is from here may be changed and removed by someone who is there. Whoever works by hand, with the
-    /// command line or with another program, may touch what others have made by hand; a directory has its jobs for itself.
+    /// Whether a job that is from here may be changed and removed by someone who is there. Whoever works by hand, with
+    /// the command line or with another program, may touch what others have made by hand; a directory has its jobs for
+    /// itself.
     pub fn is_open_to(&self, other: &Self) -> bool {
         let is_by_hand = |source: &Self| matches!(source, Self::Api | Self::Foreign);
         self == other || is_by_hand(self) && is_by_hand(other)

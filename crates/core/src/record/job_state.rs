@@ -1,5 +1,5 @@
-//! What is known of a job's runs as a set, so that no decision depends on a scan. It outlives the job: a job that is
-//! made again goes on counting.
+//! The set of a job's runs as one record, so that no decision depends on a scan. It outlives the job: a job that is
+//! created again continues its run numbers.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -11,30 +11,30 @@ use crate::run::State;
 /// The runs of a job as a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobState {
-    /// The job.
+    /// The name of the job.
     pub job: JobId,
     /// The number of the next run.
     pub next_number: u64,
     /// Runs that count for overlap: those that have a program, and retries that wait for their time.
-    pub active: Vec<Active>,
+    pub active: Vec<ActiveRun>,
     /// Runs that wait to start, the oldest first.
     pub queue: Vec<Queued>,
-    /// Whether it is paused.
+    /// The current and the last pause of the job.
     pub pauses: Pauses,
     /// How many finished runs there are in each state.
     pub kept: Kept,
-    /// Cursors that are gone had come this far: a schedule that returns does not go back behind it.
+    /// How far the cursors of removed schedules had come. A schedule that returns does not begin before it.
     pub floor: Option<Instant>,
 }
 
 /// A run that counts for overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Active {
-    /// The run.
+pub struct ActiveRun {
+    /// The id of the run.
     pub run: RunId,
-    /// Stands for its args: equal args have equal numbers.
+    /// A digest of its args: equal args have equal digests.
     pub args: u64,
-    /// The only node that may start it, when there is one. Runs of different nodes are not in each other's way.
+    /// The only node that may start it, for a job with `nodes: each`. Runs with different targets do not overlap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<NodeId>,
 }
@@ -42,20 +42,20 @@ pub struct Active {
 /// How many finished runs of a job are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// Successes.
+    /// Runs in state `success`.
     pub success: u32,
-    /// Failures.
+    /// Runs in state `failure`.
     pub failure: u32,
-    /// Errors.
+    /// Runs in state `error`.
     pub error: u32,
-    /// Skips.
+    /// Runs in state `skipped`, spans included.
     pub skipped: u32,
 }
 
 impl JobState {
-    /// So many runs of one job may be active at once; more wait. Keeps the record small.
+    /// The most runs of one job that may be active at once; more wait. This bounds the size of the record.
     pub const ACTIVE_MAX: usize = 1_000;
-    /// So many runs of one job may wait to start, whatever its overlap allows; more are skipped.
+    /// The most runs of one job that may wait to start, whatever its overlap policy allows; more are skipped.
     pub const QUEUE_MAX: usize = 1_000;
 
     /// A job that never ran.
@@ -71,7 +71,7 @@ impl JobState {
         }
     }
 
-    /// The number of a new run.
+    /// Takes the number for a new run.
     pub fn take_number(&mut self) -> RunNumber {
         let number = RunNumber(self.next_number);
         self.next_number += 1;
@@ -81,7 +81,7 @@ impl JobState {
     /// Counts a run as active, once.
     pub fn activate(&mut self, run: &Run) {
         if !self.is_active(run.id) {
-            self.active.push(Active { run: run.id, args: run.args.digest(), target: run.target });
+            self.active.push(ActiveRun { run: run.id, args: run.args.digest(), target: run.target });
         }
     }
 
@@ -100,13 +100,13 @@ impl JobState {
         self.queue.iter().map(|queued| queued.run)
     }
 
-    /// Takes a run out of everything: it has ended.
+    /// Removes a run that has ended.
     pub fn forget(&mut self, run: RunId) {
         self.active.retain(|active| active.run != run);
         self.dequeue(run);
     }
 
-    /// Takes a run out of the queue: it waits no longer.
+    /// Removes a run from the queue.
     pub fn dequeue(&mut self, run: RunId) {
         self.queue.retain(|queued| queued.run != run);
     }

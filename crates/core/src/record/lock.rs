@@ -1,4 +1,4 @@
-//! Named locks. A unit takes and frees them; the store decides, by its own time, whether one is held.
+//! Named locks. A unit takes and releases them; the store decides by its own clock whether one is held.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ pub struct LockName(Arc<str>);
 /// A lock that someone holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockState {
-    /// Its name.
+    /// The name of the lock.
     pub name: LockName,
     /// The run that holds it.
     pub holder: RunId,
-    /// A number that only grows with each holder.
+    /// The fencing token: it grows with each holder.
     pub fence: u64,
-    /// When it is free again unless it is renewed, by the store's time; never, when absent.
+    /// When it expires unless it is renewed, by the store's clock; never, when absent.
     pub until: Option<Instant>,
 }
 
 impl LockName {
-    /// Longest name in bytes.
+    /// The longest name in bytes.
     pub const MAX: usize = 400;
-    /// What the names of Cronhold's own locks begin with. No job may have such a lock.
+    /// The prefix of names that are reserved for Cronhold. No job may have such a lock.
     pub const RESERVED: &str = "#cronhold/";
     /// What the names of locks begin with that events take.
     const EVENT: &str = "#cronhold/event/";
@@ -44,7 +44,7 @@ impl LockName {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name of 1 to [`Self::MAX`] bytes.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if text.is_empty() || text.len() > Self::MAX {
             return Err(TextError::new(0..text.len(), format!("`{}` cannot be a lock's name", shortened(text))));
@@ -52,7 +52,7 @@ impl LockName {
         Ok(Self(text.into()))
     }
 
-    /// The lock of an event that everybody hears, from a digest of the event.
+    /// The lock of an event that all nodes receive, from a digest of the event.
     pub fn of_event(digest: &str) -> Result<Self, TextError> {
         Self::parse(&format!("{}{digest}", Self::EVENT))
     }

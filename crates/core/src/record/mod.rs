@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 pub use actor::Actor;
 pub use backlog::Backlog;
-pub use cursor::{Cursor, Streak};
+pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
 pub use identity::{Identity, Outcome};
 pub use job::{JobRecord, ScheduleId, Source};
-pub use job_state::{Active, JobState, Kept};
+pub use job_state::{ActiveRun, JobState, Kept};
 pub use lock::{LockName, LockState};
 pub use node::{Node, Owner};
 pub use pause::{Pause, Pauses};

@@ -1,4 +1,4 @@
-//! A node as the others see it.
+//! Nodes as other nodes see them.
 
 use std::collections::BTreeSet;
 
@@ -12,44 +12,44 @@ use crate::ids::NodeId;
 pub struct Node {
     /// Its identity, kept in its data directory.
     pub id: NodeId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// How often it has started.
+    /// How often it has started; each start has a new number.
     pub incarnation: u32,
     /// When it started last.
     pub since: Instant,
-    /// When it was heard of last.
+    /// The time of its last heartbeat.
     pub beat: Instant,
-    /// When it counts as gone, unless it is heard of before.
+    /// When it counts as gone, unless it sends a heartbeat before.
     pub gone: Instant,
-    /// What jobs can ask for.
+    /// The labels that jobs can require.
     pub labels: BTreeSet<String>,
-    /// Whether it starts nothing any more.
+    /// Whether it is draining and starts nothing.
     pub draining: bool,
-    /// By how many microseconds the clock on its wall is ahead of the store's time, or behind when it is less than zero.
-    /// Known only where several nodes may share the store. It is for people: nothing goes by the clock on the wall there.
+    /// How many microseconds its wall clock is ahead of the store's clock; negative if it is behind. Known only on a
+    /// shared store, and only shown: no decision there depends on a wall clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew: Option<i64>,
 }
 
 impl Node {
-    /// A node without labels that has just started, and was not heard of since.
+    /// A node without labels that has just started and has sent no heartbeat yet.
     pub fn new(id: NodeId, name: impl Into<String>, incarnation: u32, at: Instant) -> Self {
         let labels = BTreeSet::new();
         Self { id, name: name.into(), incarnation, since: at, beat: at, gone: at, labels, draining: false, skew: None }
     }
 
-    /// Whether it counts as being there at a time of the store.
+    /// Whether it counts as alive at a time of the store's clock.
     pub fn is_there(&self, now: Instant) -> bool {
         self.gone >= now
     }
 }
 
-/// A node in one of its lives: who owns a run.
+/// The owner of a run: a node in one of its incarnations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {
-    /// The node.
+    /// The id of the node.
     pub node: NodeId,
-    /// Which start of it.
+    /// The incarnation of the node.
     pub incarnation: u32,
 }

@@ -1,5 +1,5 @@
-//! Pauses of a job or of everything. While one holds the cursors rest; what passed meanwhile is recorded afterwards,
-//! which is why the last pause is remembered.
+//! Pauses of a job or of all jobs. While one holds, cursors do not advance. The occurrences that passed are recorded
+//! afterwards, so the last pause is remembered.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub struct Pauses {
 /// A pause that holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Since when.
+    /// When it began.
     pub since: Instant,
-    /// By whom.
+    /// Who paused.
     pub by: Actor,
-    /// Why, if they said so.
+    /// The operator's reason; may be empty.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! A run as it is stored.
+//! The record of a run, and of a span of skipped occurrences.
 
 use std::collections::BTreeMap;
 
@@ -13,56 +13,56 @@ use crate::policy::catch_up::Stretch;
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
-/// One run of a job, or one record that stands for many occurrences that were skipped.
+/// One run of a job, or a span of occurrences that were skipped ([`Self::span`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its id.
+    /// Unique among all runs, and derived for runs of a schedule, so that a repeated claim creates the same run.
     pub id: RunId,
-    /// Its number in its job.
+    /// Its number within its job, from 1; numbers may have gaps.
     pub number: RunNumber,
-    /// The job.
+    /// The name of its job.
     pub job: JobId,
-    /// Which of the jobs of that name.
+    /// The uid of its job, which tells jobs of the same name apart.
     pub uid: JobUid,
-    /// Its args.
+    /// The values of the job's params.
     pub args: Args,
-    /// The schedule that made it; none when someone asked for it.
+    /// The schedule that created it; `None` if an operator did.
     pub schedule: Option<ScheduleId>,
-    /// The instant it is for.
+    /// The nominal time: the occurrence that the run is for, or the time that an operator asked for.
     pub nominal: Instant,
-    /// Where it stands.
+    /// Its current state.
     pub state: State,
-    /// Why it ended so.
+    /// Why it ended in its state; `None` while it has not ended, and for a plain success.
     pub reason: Option<Reason>,
-    /// 1, and one more with each retry.
+    /// 1 for the first attempt, and one more with each retry.
     pub attempt: u32,
-    /// The failed run that it tries again.
+    /// The run that this one retries.
     pub retry_of: Option<RunId>,
-    /// The run that tries it again.
+    /// The run that retries this one.
     pub retried_by: Option<RunId>,
-    /// The run that someone wanted again.
+    /// The finished run that an operator ran again.
     pub rerun_of: Option<RunId>,
-    /// The node that has its program, from `starting` on.
+    /// The node that has its program; set from `starting` on.
     pub owner: Option<Owner>,
-    /// The only node that may start it: its job has a run on each.
+    /// The only node that may start it, for a job with `nodes: each`.
     pub target: Option<NodeId>,
-    /// What it does, with everything bound; none when it was never to start.
+    /// Its program with all templates resolved; `None` if it was recorded without being started.
     pub work: Option<Work>,
-    /// The lock it holds while it has a program.
+    /// The lock that it holds while it has a program.
     pub lock: Option<LockName>,
     /// How long it may take and how it is stopped.
     pub terms: Terms,
-    /// Why it was told to end, when it was.
+    /// Why it was asked to stop; `None` if it was not.
     pub ending: Option<Reason>,
-    /// By when something has to happen: its time comes, it is looked at again, it is stopped or killed.
+    /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
-    /// How its program ended.
+    /// The exit code or signal of its program, once it has ended.
     pub exit: Option<Exit>,
-    /// What its program wrote; known when it has ended.
+    /// The size and the last lines of its program's output, once it has ended.
     pub written: Option<Written>,
-    /// Every state it entered.
+    /// All states that it entered, the oldest first.
     pub log: Vec<Transition>,
-    /// The occurrences it stands for, when it is not one run but a span of skips.
+    /// The skipped occurrences that this record stands for; `None` for a run.
     pub span: Option<Stretch>,
 }
 
@@ -94,13 +94,13 @@ pub enum TransitionKind {
     LateResult,
 }
 
-/// What a run does. Everything is bound: nothing depends on the job any more.
+/// The program of a run with all templates resolved: it does not depend on the job any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
-    /// Nothing, for as long as it says.
+    /// Does nothing for this time.
     Noop(Span),
-    /// A process.
+    /// Runs a process.
     Process(Box<Process>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
@@ -109,15 +109,15 @@ pub enum Work {
 /// A process that a run starts. Secrets are named, not held: they are read when it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// What is executed.
+    /// The command line.
     pub command: CommandLine,
-    /// What the job adds to its environment.
+    /// Environment variables that the job adds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, EnvText>,
-    /// Where it starts.
+    /// The working directory; the node's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Who runs it.
+    /// The user that it runs as; the daemon's user when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Its file mode mask.
@@ -126,20 +126,20 @@ pub struct Process {
     /// Exit codes that mean success.
     #[serde(default = "only_zero", skip_serializing_if = "is_only_zero")]
     pub success_codes: Vec<u8>,
-    /// What it may use.
+    /// Resource limits.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
 }
 
-/// What is executed.
+/// The command line of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandLine {
     /// A text for a shell; `/bin/bash`, else `/bin/sh`, when none is named.
     Shell {
-        /// The text.
+        /// The text that the shell interprets.
         text: String,
-        /// The shell.
+        /// The path of the shell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shell: Option<String>,
     },
@@ -151,7 +151,7 @@ pub enum CommandLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvText {
-    /// The value.
+    /// The value itself.
     Text(String),
     /// In a file on the node.
     File(String),
@@ -162,7 +162,7 @@ pub enum EnvText {
 /// How much a program wrote, and its last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes.
+    /// The size of the output in bytes.
     pub bytes: u64,
     /// The last lines, as text.
     pub tail: Vec<String>,
@@ -175,7 +175,7 @@ pub struct Terms {
     pub timeout: Option<Span>,
     /// When it is stopped in any case.
     pub stop_at: Option<Instant>,
-    /// The first signal.
+    /// The signal that asks the program to end.
     pub signal: Signal,
     /// Time between that and SIGKILL.
     pub grace: Span,
@@ -189,9 +189,9 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// By a signal.
+    /// The process was ended by this signal.
     Signal(Signal),
 }
 
@@ -226,7 +226,7 @@ impl Default for Terms {
 }
 
 impl Process {
-    /// A process of which nothing more is said than what is executed.
+    /// A process with default settings.
     pub fn plain(command: CommandLine) -> Self {
         Self {
             command,
@@ -241,7 +241,7 @@ impl Process {
 }
 
 impl Run {
-    /// A run that waits and of which nothing else is known yet; not even who made it.
+    /// A waiting run with default values and an empty log.
     pub fn blank(id: RunId, number: RunNumber, job: JobId, uid: JobUid, nominal: Instant) -> Self {
         Self {
             id,
@@ -271,23 +271,22 @@ impl Run {
         }
     }
 
-    /// When it entered a state last.
+    /// When the run entered a state last; `None` if it never did.
     pub fn entered(&self, state: State) -> Option<Instant> {
         self.log.iter().rev().find(|transition| transition.state == state).map(|transition| transition.at)
     }
 
-    /// When it ended. That it was marked as something else later makes it no longer.
+    /// When the run ended. A later change of its state by an operator does not count.
     pub fn finished(&self) -> Option<Instant> {
         self.log.iter().find(|transition| transition.state.is_finished()).map(|transition| transition.at)
     }
 
-    /// Who made it.
+    /// The actor that created the run.
     pub fn creator(&self) -> Option<&Actor> {
         self.log.first().map(|transition| &transition.actor)
     }
 
-    /// Whether someone asked for it by name: made it, or told it to start. Such a run starts even while its job is
-    /// paused.
+    /// Whether an operator created or started the run. Such a run starts even while its job is paused.
     pub fn is_by_operator(&self) -> bool {
         let before_program = |state| matches!(state, State::Scheduled | State::Waiting | State::Starting);
         self.log.iter().any(|entry| before_program(entry.state) && entry.actor.is_explicit())

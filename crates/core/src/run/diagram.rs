@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::State;
-use super::table::{Cause, Effect, Operation, next};
+use super::table::{Cause, Operation, TransitionEffect, next};
 
 /// The whole document.
 pub fn document() -> String {
@@ -25,7 +25,7 @@ fn push_diagram(text: &mut String) {
     let mut arrows: BTreeMap<(State, State), Vec<&str>> = BTreeMap::new();
     for state in State::ALL {
         for cause in Cause::all().filter(|cause| !is_mark(*cause)) {
-            if let Ok(Effect::Enter(to)) = next(state, cause) {
+            if let Ok(TransitionEffect::Enter(to)) = next(state, cause) {
                 arrows.entry((state, to)).or_default().push(cause.name());
             }
         }
@@ -101,27 +101,27 @@ fn meaning(cause: Cause) -> Option<&'static str> {
     }
 }
 
-fn moves(next: impl Fn(State) -> Result<Effect, super::Rejection>) -> String {
+fn moves(next: impl Fn(State) -> Result<TransitionEffect, super::TransitionRejection>) -> String {
     let one = |state: State| match next(state) {
-        Ok(Effect::Enter(to)) => Some(format!("{state} → {to}")),
-        Ok(Effect::Send) => Some(format!("{state}: the stop signal is sent")),
-        Ok(Effect::Create) | Err(_) => None,
+        Ok(TransitionEffect::Enter(to)) => Some(format!("{state} → {to}")),
+        Ok(TransitionEffect::Send) => Some(format!("{state}: the stop signal is sent")),
+        Ok(TransitionEffect::Create) | Err(_) => None,
     };
     State::ALL.into_iter().filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn cell(state: State, cause: Cause) -> String {
     match next(state, cause) {
-        Ok(Effect::Enter(to)) => format!("→ {to}"),
-        Ok(Effect::Send) => "sends it".to_owned(),
-        Ok(Effect::Create) => "new run".to_owned(),
+        Ok(TransitionEffect::Enter(to)) => format!("→ {to}"),
+        Ok(TransitionEffect::Send) => "sends it".to_owned(),
+        Ok(TransitionEffect::Create) => "new run".to_owned(),
         Err(_) => "–".to_owned(),
     }
 }
 
 fn entered(state: State, cause: Cause) -> Option<String> {
     match next(state, cause) {
-        Ok(Effect::Enter(to)) => Some(format!("→ {to}")),
+        Ok(TransitionEffect::Enter(to)) => Some(format!("→ {to}")),
         _ => None,
     }
 }

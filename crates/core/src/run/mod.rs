@@ -1,4 +1,4 @@
-//! Runs: their states, the one table that says how they move, and why they ended as they did.
+//! Runs: their states, the state table, and the reasons for which they end.
 
 pub mod diagram;
 mod reason;
@@ -11,9 +11,9 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
 
 pub use reason::Reason;
-pub use table::{Cause, Effect, Operation, Rejection, next};
+pub use table::{Cause, Operation, TransitionEffect, TransitionRejection, next};
 
-/// State of a run.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -23,17 +23,17 @@ pub enum State {
     Waiting,
     /// Its program is being started.
     Starting,
-    /// Its program runs.
+    /// Its program is running.
     Running,
     /// Its program is being stopped.
     Stopping,
-    /// The program said yes.
+    /// Its program succeeded.
     Success,
-    /// The program said no.
+    /// Its program failed.
     Failure,
-    /// We, the configuration or the machine failed.
+    /// Cronhold, the configuration or the machine failed.
     Error,
-    /// It never started, for a recorded reason.
+    /// It was not started, for a recorded reason.
     Skipped,
 }
 
@@ -77,17 +77,17 @@ impl State {
         }
     }
 
-    /// Whether the run is over. A finished run changes no more, but by an operator's mark.
+    /// Whether the run has ended. After that only an operator can change its state.
     pub const fn is_finished(self) -> bool {
         matches!(self, Self::Success | Self::Failure | Self::Error | Self::Skipped)
     }
 
-    /// Whether a program may be there: the run has an owner node.
+    /// Whether the run may have a program, and so has an owner.
     pub const fn has_program(self) -> bool {
         matches!(self, Self::Starting | Self::Running | Self::Stopping)
     }
 
-    /// Reads a state.
+    /// Parses the name of a state.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         Self::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
             let error = TextError::new(0..text.len(), format!("`{}` is not a state of a run", shortened(text)));

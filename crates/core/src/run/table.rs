@@ -1,66 +1,67 @@
-//! How runs move: every state, every cause, one match. Whatever the match does not name is refused, with the reason in
-//! words for whoever asked. The diagram in the documents is generated from the same match.
+//! The state table of runs: every state, every cause, one match. A cause that the match does not name is rejected with
+//! a reason for the caller. The diagram in the documentation is generated from the same match.
 
 use std::fmt;
 
 use super::State;
 
-/// What can move a run.
+/// What can change the state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Its time has come.
     Due,
-    /// All conditions hold and nothing is in its way.
+    /// All conditions hold and nothing blocks it.
     Ready,
-    /// A policy decided that it does not run.
+    /// A policy skips it.
     Withheld,
     /// Its program has started.
     Launched,
-    /// It has to end early: a timeout, a stop schedule, a newer run, a lock that cannot be renewed.
+    /// It has to stop early: a timeout, a stop schedule, a newer run, or a lock that cannot be renewed.
     Curtailed,
-    /// Its program ended and said yes.
+    /// Its program succeeded.
     Succeeded,
-    /// Its program ended and said no.
+    /// Its program failed.
     Failed,
-    /// We, the configuration or the machine failed: it could not be bound or started, or its node or keeper was lost.
+    /// Cronhold, the configuration or the machine failed: its program could not be resolved or started, or its node or
+    /// keeper was lost.
     Broke,
-    /// Someone asked for it.
+    /// An operator did something with it.
     By(Operation),
 }
 
-/// What people can do with a run.
+/// What an operator can do with a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Wait no longer: first for its time, then for its conditions.
+    /// End the wait for its time, or else for its conditions.
     Start,
-    /// Do not run it.
+    /// Skip it.
     Skip,
-    /// End its program: signal, grace period, SIGKILL to the whole process group.
+    /// Stop its program: signal, grace period, SIGKILL to the whole process group.
     Stop,
     /// Send its program a signal.
     Signal,
     /// Send SIGKILL to its process group.
     Kill,
-    /// Give it another finished state.
+    /// Change its finished state.
     Mark(State),
-    /// Make a new run like it.
+    /// Create a new run like it.
     Rerun,
 }
 
 /// What a cause does to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
-    /// It enters a state.
+pub enum TransitionEffect {
+    /// The run enters a state.
     Enter(State),
-    /// It stays in its state; the signal goes to its process group.
+    /// The run stays in its state; the signal is sent to its process group.
     Send,
-    /// It stays as it is; a new run linked to it is made.
+    /// The run stays as it is; a new run that refers to it is created.
     Create,
 }
 
 /// Why an operation is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Rejection {
+pub enum TransitionRejection {
     /// It is over.
     #[error("the run is finished ({0})")]
     Finished(State),
@@ -88,11 +89,11 @@ pub enum Rejection {
 }
 
 /// What a cause does to a run in a state. This is the whole table.
-pub const fn next(state: State, cause: Cause) -> Result<Effect, Rejection> {
+pub const fn next(state: State, cause: Cause) -> Result<TransitionEffect, TransitionRejection> {
     use Cause::{Broke, By, Curtailed, Due, Failed, Launched, Ready, Succeeded, Withheld};
-    use Effect::{Create, Enter, Send};
     use Operation::{Kill, Mark, Rerun, Signal, Skip, Start, Stop};
     use State::{Error, Failure, Running, Scheduled, Skipped, Starting, Stopping, Success, Waiting};
+    use TransitionEffect::{Create, Enter, Send};
     match (state, cause) {
         // Before the program.
         (Scheduled, Due | By(Start)) => Ok(Enter(Waiting)),
@@ -114,17 +115,21 @@ pub const fn next(state: State, cause: Cause) -> Result<Effect, Rejection> {
 
         // Afterwards.
         (Success | Failure | Error | Skipped, By(Rerun)) => Ok(Create),
-        (Success | Failure | Error | Skipped, By(Mark(to))) if !to.is_finished() => Err(Rejection::MarkUnfinished(to)),
-        (Success | Failure | Error | Skipped, By(Mark(to))) if to as u8 == state as u8 => Err(Rejection::MarkSame(to)),
+        (Success | Failure | Error | Skipped, By(Mark(to))) if !to.is_finished() => {
+            Err(TransitionRejection::MarkUnfinished(to))
+        }
+        (Success | Failure | Error | Skipped, By(Mark(to))) if to as u8 == state as u8 => {
+            Err(TransitionRejection::MarkSame(to))
+        }
         (Success | Failure | Error | Skipped, By(Mark(to))) => Ok(Enter(to)),
 
         // Everything else is refused.
-        (Success | Failure | Error | Skipped, By(_)) => Err(Rejection::Finished(state)),
-        (_, By(Mark(_) | Rerun)) => Err(Rejection::Unfinished(state)),
-        (_, By(Start | Skip)) => Err(Rejection::Started(state)),
-        (Stopping, By(Stop)) => Err(Rejection::Stopping),
-        (_, By(Stop | Signal | Kill)) => Err(Rejection::NotStarted(state)),
-        (_, _) => Err(Rejection::OutOfTurn(state, cause.name())),
+        (Success | Failure | Error | Skipped, By(_)) => Err(TransitionRejection::Finished(state)),
+        (_, By(Mark(_) | Rerun)) => Err(TransitionRejection::Unfinished(state)),
+        (_, By(Start | Skip)) => Err(TransitionRejection::Started(state)),
+        (Stopping, By(Stop)) => Err(TransitionRejection::Stopping),
+        (_, By(Stop | Signal | Kill)) => Err(TransitionRejection::NotStarted(state)),
+        (_, _) => Err(TransitionRejection::OutOfTurn(state, cause.name())),
     }
 }
 
@@ -181,7 +186,7 @@ impl Operation {
     }
 }
 
-impl Rejection {
+impl TransitionRejection {
     /// What can be done instead.
     pub const fn hint(self) -> Option<&'static str> {
         match self {
@@ -256,9 +261,9 @@ mod tests {
         for state in State::ALL {
             for cause in Cause::all() {
                 let found = next(state, cause).ok().map(|effect| match effect {
-                    Effect::Enter(to) => to.to_string(),
-                    Effect::Send => "(send)".to_owned(),
-                    Effect::Create => "(create)".to_owned(),
+                    TransitionEffect::Enter(to) => to.to_string(),
+                    TransitionEffect::Send => "(send)".to_owned(),
+                    TransitionEffect::Create => "(create)".to_owned(),
                 });
                 let expected = left.remove(&(state.to_string(), cause.to_string()));
                 assert_eq!(found, expected, "{state}: {cause}");
@@ -296,7 +301,7 @@ mod tests {
     fn finished_is_left_by_mark_alone() {
         for state in State::ALL.into_iter().filter(|state| state.is_finished()) {
             for cause in Cause::all() {
-                if let Ok(Effect::Enter(_)) = next(state, cause) {
+                if let Ok(TransitionEffect::Enter(_)) = next(state, cause) {
                     assert!(matches!(cause, Cause::By(Operation::Mark(_))), "{state}: {cause}");
                 }
             }
@@ -306,7 +311,7 @@ mod tests {
     #[test]
     fn every_unfinished_state_can_end() {
         for state in State::ALL.into_iter().filter(|state| !state.is_finished()) {
-            assert_eq!(next(state, Cause::Broke), Ok(Effect::Enter(State::Error)));
+            assert_eq!(next(state, Cause::Broke), Ok(TransitionEffect::Enter(State::Error)));
             let by_people = Operation::all().filter(|operation| next(state, Cause::By(*operation)).is_ok()).count();
             assert!(by_people > 0, "nobody can do anything about a run that is {state}");
         }

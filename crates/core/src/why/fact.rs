@@ -47,9 +47,9 @@ pub enum Fact {
         /// Its nominal time.
         nominal: Instant,
         /// Where it lies from the time that was asked about.
-        place: Place,
+        place: TimePosition,
         /// What became of it.
-        outcome: Outcome,
+        outcome: OccurrenceOutcome,
     },
 }
 
@@ -122,7 +122,7 @@ pub enum Prospect {
 
 /// Where an occurrence lies from the time that was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum TimePosition {
     /// It is the one that was asked about.
     Exact,
     /// It is the nearest before.
@@ -133,7 +133,7 @@ pub enum Place {
 
 /// What became of an occurrence.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum OccurrenceOutcome {
     /// It became a run: all its attempts in their order, at least one; node by node, for a job that runs on each.
     Runs(Vec<Arc<Run>>),
     /// It was skipped together with others.

@@ -19,7 +19,7 @@ pub(crate) struct Ledger<'a> {
 
 /// Where an occurrence stands in a ledger.
 #[derive(Debug)]
-pub(crate) enum Entry<'a> {
+pub(crate) enum LedgerEntry<'a> {
     /// It became a run: all its attempts in their order; node by node, for a job that runs on each.
     Runs(Vec<&'a Arc<Run>>),
     /// It was skipped together with others.
@@ -29,7 +29,7 @@ pub(crate) enum Entry<'a> {
 }
 
 /// A part of the time line on which every occurrence is accounted for, both ends included.
-pub(crate) type Covered = (Instant, Instant);
+pub(crate) type CoveredRange = (Instant, Instant);
 
 impl<'a> Ledger<'a> {
     /// The records of a schedule.
@@ -42,25 +42,25 @@ impl<'a> Ledger<'a> {
     }
 
     /// What became of an occurrence.
-    pub(crate) fn entry(&self, nominal: Instant) -> Option<Entry<'a>> {
+    pub(crate) fn entry(&self, nominal: Instant) -> Option<LedgerEntry<'a>> {
         let first = self.runs.partition_point(|run| run.nominal < nominal);
         let attempts: Vec<_> = self.runs[first..].iter().copied().take_while(|run| run.nominal == nominal).collect();
         if !attempts.is_empty() {
-            return Some(Entry::Runs(attempts));
+            return Some(LedgerEntry::Runs(attempts));
         }
         let covers = |run: &&&Arc<Run>| run.span.is_some_and(|span| span.from <= nominal && nominal <= span.to);
         if let Some(span) = self.spans.iter().find(covers) {
-            return Some(Entry::Span(span));
+            return Some(LedgerEntry::Span(span));
         }
-        self.backlog.filter(|backlog| backlog.holds(nominal)).map(Entry::Backlog)
+        self.backlog.filter(|backlog| backlog.holds(nominal)).map(LedgerEntry::Backlog)
     }
 
     /// Everything that is accounted for, ordered by where it begins. Parts may overlap.
-    pub(crate) fn covered(&self) -> Vec<Covered> {
+    pub(crate) fn covered(&self) -> Vec<CoveredRange> {
         let runs = self.runs.iter().map(|run| (run.nominal, run.nominal));
         let spans = self.spans.iter().filter_map(|run| run.span).map(|span| (span.from, span.to));
         let backlog = self.backlog.iter().flat_map(|backlog| backlog.rest()).map(|rest| (rest.from, rest.to));
-        let mut covered: Vec<Covered> = runs.chain(spans).chain(backlog).collect();
+        let mut covered: Vec<CoveredRange> = runs.chain(spans).chain(backlog).collect();
         covered.sort_unstable();
         covered
     }

@@ -16,11 +16,11 @@ mod words;
 
 use cronhold_schedule::Instant;
 
-pub use fact::{Fact, Hindrance, Outcome, Place, Prospect, Unable};
+pub use fact::{Fact, Hindrance, OccurrenceOutcome, Prospect, TimePosition, Unable};
 pub use known::Known;
-pub(crate) use wall::Wall;
+pub(crate) use wall::LocalTimeFormat;
 pub(crate) use words::doctor;
-pub use words::{Line, Tone};
+pub use words::{ExplanationLine, Tone};
 
 use then::Question;
 
@@ -29,7 +29,7 @@ use crate::world::World;
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Why {
+pub struct Explanation {
     /// About which job.
     pub job: JobId,
     /// When it was asked.
@@ -39,10 +39,10 @@ pub struct Why {
 }
 
 /// Why a job does or does not run: at a time when there is one, else at the moment.
-pub fn why(job: &JobId, known: &Known, world: &World, now: Instant, at: Option<Instant>) -> Why {
+pub fn why(job: &JobId, known: &Known, world: &World, now: Instant, at: Option<Instant>) -> Explanation {
     let facts = match at {
         None => now::facts(job, known, world, now),
         Some(at) => then::facts(Question { job, known, world, now, at }),
     };
-    Why { job: job.clone(), now, facts }
+    Explanation { job: job.clone(), now, facts }
 }

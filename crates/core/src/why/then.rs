@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use cronhold_schedule::{Instant, Span};
 
-use super::fact::{Fact, Outcome, Place, Prospect};
+use super::fact::{Fact, OccurrenceOutcome, Prospect, TimePosition};
 use super::known::Known;
-use super::ledger::{Entry, Ledger};
+use super::ledger::{Ledger, LedgerEntry};
 use super::now::{count, cursor};
 use crate::ids::JobId;
 use crate::job::Schedule;
@@ -26,7 +26,7 @@ pub(super) struct Question<'a> {
 }
 
 /// What became of occurrences, and of runs that no schedule made, by when they were and by whom.
-type Happenings = BTreeMap<(Instant, Option<ScheduleId>), Outcome>;
+type Happenings = BTreeMap<(Instant, Option<ScheduleId>), OccurrenceOutcome>;
 
 /// What is so about a time.
 pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
@@ -57,9 +57,9 @@ pub(super) fn facts(question: Question<'_>) -> Vec<Fact> {
     let happenings = happenings.into_iter().filter(|((nominal, _), _)| told.contains(nominal));
     facts.extend(happenings.map(|((nominal, schedule), outcome)| {
         let place = match nominal.cmp(&at) {
-            Ordering::Less => Place::Before,
-            Ordering::Equal => Place::Exact,
-            Ordering::Greater => Place::After,
+            Ordering::Less => TimePosition::Before,
+            Ordering::Equal => TimePosition::Exact,
+            Ordering::Greater => TimePosition::After,
         };
         Fact::Occurrence { schedule, nominal, place, outcome }
     }));
@@ -93,7 +93,7 @@ impl Question<'_> {
                 Some(outcome) => outcome,
                 // What would have been if the schedule counted is of interest only to someone who asks for just that.
                 None if !schedule.enabled && nominal != self.at => continue,
-                None if !schedule.enabled => Outcome::Disabled,
+                None if !schedule.enabled => OccurrenceOutcome::Disabled,
                 None => self.unrecorded(job, id, nominal),
             };
             happenings.insert((nominal, Some(id.clone())), outcome);
@@ -116,7 +116,7 @@ impl Question<'_> {
         }
         for (key, mut runs) in attempts {
             runs.sort_by_key(|run| (run.target, run.number));
-            happenings.entry(key).or_insert(Outcome::Runs(runs));
+            happenings.entry(key).or_insert(OccurrenceOutcome::Runs(runs));
         }
         let is_gone = |run: &&Arc<Run>| {
             let schedules = self.known.job.iter().flat_map(|job| job.schedules());
@@ -124,35 +124,35 @@ impl Question<'_> {
         };
         for run in own().filter(is_gone) {
             if run.span.is_some_and(|span| span.from <= self.at && self.at <= span.to) {
-                happenings.insert((self.at, run.schedule.clone()), Outcome::Span(Arc::clone(run)));
+                happenings.insert((self.at, run.schedule.clone()), OccurrenceOutcome::Span(Arc::clone(run)));
             }
         }
     }
 
     /// What a record says about an occurrence.
-    fn recorded(&self, job: &JobRecord, ledger: &Ledger<'_>, nominal: Instant) -> Option<Outcome> {
+    fn recorded(&self, job: &JobRecord, ledger: &Ledger<'_>, nominal: Instant) -> Option<OccurrenceOutcome> {
         Some(match ledger.entry(nominal)? {
-            Entry::Runs(runs) => Outcome::Runs(runs.into_iter().map(Arc::clone).collect()),
-            Entry::Span(run) => Outcome::Span(Arc::clone(run)),
-            Entry::Backlog(backlog) => {
+            LedgerEntry::Runs(runs) => OccurrenceOutcome::Runs(runs.into_iter().map(Arc::clone).collect()),
+            LedgerEntry::Span(run) => OccurrenceOutcome::Span(Arc::clone(run)),
+            LedgerEntry::Backlog(backlog) => {
                 let ahead = count(job, backlog, nominal, self.world).map_or(0, |count| count - 1);
-                Outcome::Backlog { backlog: Arc::clone(backlog), ahead }
+                OccurrenceOutcome::Backlog { backlog: Arc::clone(backlog), ahead }
             }
         })
     }
 
     /// Why there is no record of an occurrence.
-    fn unrecorded(&self, job: &JobRecord, id: &ScheduleId, nominal: Instant) -> Outcome {
-        let Some(cursor) = cursor(job, id, self.known) else { return Outcome::NoCursor };
+    fn unrecorded(&self, job: &JobRecord, id: &ScheduleId, nominal: Instant) -> OccurrenceOutcome {
+        let Some(cursor) = cursor(job, id, self.known) else { return OccurrenceOutcome::NoCursor };
         let is_ahead = cursor.next.is_some_and(|next| next <= nominal);
         match self.known.kept_from() {
-            _ if nominal > self.now => Outcome::Coming { paused: self.known.is_paused() },
-            _ if is_ahead && self.known.is_paused() => Outcome::Resting,
+            _ if nominal > self.now => OccurrenceOutcome::Coming { paused: self.known.is_paused() },
+            _ if is_ahead && self.known.is_paused() => OccurrenceOutcome::Resting,
             // It may be older than the schedule as it is now: what was due when that was changed keeps its place.
-            _ if is_ahead => Outcome::Due,
-            _ if nominal <= cursor.since => Outcome::BeforeSchedule(cursor.since),
-            Some(kept_from) if nominal < kept_from => Outcome::NotKept(kept_from.min(self.now)),
-            _ => Outcome::Hole,
+            _ if is_ahead => OccurrenceOutcome::Due,
+            _ if nominal <= cursor.since => OccurrenceOutcome::BeforeSchedule(cursor.since),
+            Some(kept_from) if nominal < kept_from => OccurrenceOutcome::NotKept(kept_from.min(self.now)),
+            _ => OccurrenceOutcome::Hole,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use cronhold_schedule::{CompileError, Instant, Span};
 
 use super::wall::rough;
-use super::{Fact, Known, Wall, Why};
+use super::{Explanation, Fact, Known, LocalTimeFormat};
 use crate::ids::{NodeId, RunId};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::record::{Run, ScheduleId};
@@ -17,7 +17,7 @@ use crate::world::World;
 
 /// One line of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ExplanationLine {
     /// What kind of line it is.
     pub tone: Tone,
     /// What it says.
@@ -35,7 +35,7 @@ pub enum Tone {
     Advice,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for ExplanationLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = match self.tone {
             Tone::Answer => "",
@@ -46,10 +46,10 @@ impl fmt::Display for Line {
     }
 }
 
-impl Why {
+impl Explanation {
     /// The answer in words. The records and the world are those that it was made of.
-    pub fn words(&self, known: &Known, world: &World) -> Vec<Line> {
-        let mut teller = Teller { why: self, known, world, lines: Vec::new() };
+    pub fn words(&self, known: &Known, world: &World) -> Vec<ExplanationLine> {
+        let mut teller = ExplanationWriter { why: self, known, world, lines: Vec::new() };
         for fact in &self.facts {
             match fact {
                 Fact::NoOccurrence(at) => teller.no_occurrence(*at),
@@ -78,24 +78,24 @@ pub(super) fn counted(count: u32, noun: &str) -> String {
 }
 
 /// Someone who writes down an answer.
-struct Teller<'a> {
-    why: &'a Why,
+struct ExplanationWriter<'a> {
+    why: &'a Explanation,
     known: &'a Known,
     world: &'a World,
-    lines: Vec<Line>,
+    lines: Vec<ExplanationLine>,
 }
 
-impl Teller<'_> {
+impl ExplanationWriter<'_> {
     fn say(&mut self, text: String) {
-        self.lines.push(Line { tone: Tone::Answer, text });
+        self.lines.push(ExplanationLine { tone: Tone::Answer, text });
     }
 
     fn detail(&mut self, text: String) {
-        self.lines.push(Line { tone: Tone::Detail, text });
+        self.lines.push(ExplanationLine { tone: Tone::Detail, text });
     }
 
     fn advise(&mut self, text: String) {
-        self.lines.push(Line { tone: Tone::Advice, text });
+        self.lines.push(ExplanationLine { tone: Tone::Advice, text });
     }
 
     /// A time on the job's wall.
@@ -103,8 +103,8 @@ impl Teller<'_> {
         self.wall(None).at(at)
     }
 
-    fn wall(&self, schedule: Option<&ScheduleId>) -> Wall {
-        Wall::of(schedule, self.known, self.world)
+    fn wall(&self, schedule: Option<&ScheduleId>) -> LocalTimeFormat {
+        LocalTimeFormat::of(schedule, self.known, self.world)
     }
 
     fn ago(&self, at: Instant) -> Span {

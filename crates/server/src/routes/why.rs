@@ -64,7 +64,7 @@ pub(crate) async fn ask(
 }
 
 /// A line of the core as it is told.
-pub(super) fn line(line: why::Line) -> Line {
+pub(super) fn line(line: why::ExplanationLine) -> Line {
     Line { tone: tone(line.tone).to_owned(), text: line.text }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::decision::Change;
-use cronhold_core::holes::{Because, holes};
+use cronhold_core::holes::{UncheckedReason, holes};
 use cronhold_core::record::{JobRecord, Key, Record, Run, ScheduleId};
 use cronhold_core::why::Known;
 use cronhold_core::{JobId, JobUid, NodeId, World};
@@ -79,7 +79,7 @@ fn is_whole(mirror: &Mirror, job: &JobId, world: &World, to: Instant) -> Opinion
         return Err(format!("{job} {id} has no outcome for {} occurrences from {from} to {until}", stretch.count));
     }
     match found.unchecked.first() {
-        Some(unchecked) if !matches!(unchecked.because, Because::NotKept(_)) => {
+        Some(unchecked) if !matches!(unchecked.because, UncheckedReason::NotKept(_)) => {
             Err(format!("{job} {} cannot be checked: {:?}", unchecked.schedule, unchecked.because))
         }
         _ => Ok(()),

@@ -5,7 +5,7 @@
 use cronhold_core::State;
 use cronhold_core::decision::Change;
 use cronhold_core::record::{Key, Run, Transition};
-use cronhold_core::run::{Cause, Effect, next};
+use cronhold_core::run::{Cause, TransitionEffect, next};
 use cronhold_store::Unit;
 
 use super::{Checker, Opinion, Scene, runs};
@@ -49,7 +49,7 @@ fn moves(run: &Run) -> Opinion {
     for pair in run.log.windows(2) {
         let (from, to) = (pair[0].state, pair[1].state);
         let is_note = from == to && from.is_finished() && pair[1].is_late_result();
-        if !is_note && !Cause::all().any(|cause| next(from, cause) == Ok(Effect::Enter(to))) {
+        if !is_note && !Cause::all().any(|cause| next(from, cause) == Ok(TransitionEffect::Enter(to))) {
             return Err(format!("went from {from} to {to}"));
         }
     }

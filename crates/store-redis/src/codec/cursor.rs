@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, Record, ScheduleId, Streak};
+use cronhold_core::record::{Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ struct Form<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     at_start: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    streak: Option<Cow<'a, Streak>>,
+    streak: Option<Cow<'a, SkipStreak>>,
 }
 
 pub(super) fn write(body: &mut Body, cursor: &Cursor) {

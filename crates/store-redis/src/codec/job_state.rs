@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::record::{Active, JobState, Kept, Pauses, Queued, Record};
+use cronhold_core::record::{ActiveRun, JobState, Kept, Pauses, Queued, Record};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::head::{Body, Reading};
 struct Form<'a> {
     next: u64,
     #[serde(default, skip_serializing_if = "is_empty")]
-    active: Cow<'a, [Active]>,
+    active: Cow<'a, [ActiveRun]>,
     #[serde(default, skip_serializing_if = "is_empty")]
     queue: Cow<'a, [Queued]>,
     #[serde(default, skip_serializing_if = "never_paused")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cronhold_core::decision::Change;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    Active, Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source,
+    ActiveRun, Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source,
     Transition, Version, Work,
 };
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -152,7 +152,7 @@ fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
     let id = RunId::derived(uid, known.id.as_str(), nominal, 1);
     let at = nominal.plus(Span::from_micros(834));
     let entered = |state| Transition::entered(at, state, Actor::Schedule);
-    state.active.push(Active { run: id, args: Args::new().digest(), target: None });
+    state.active.push(ActiveRun { run: id, args: Args::new().digest(), target: None });
     Run {
         schedule: Some(schedule),
         state: State::Starting,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, Record, ScheduleId, Streak};
+use cronhold_core::record::{Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, RunId};
 
@@ -63,9 +63,9 @@ pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> R
     Ok(Record::Cursor(Arc::new(cursor)))
 }
 
-fn read_streak(reading: &Reading<'_>) -> Result<Option<Streak>, Unreadable> {
+fn read_streak(reading: &Reading<'_>) -> Result<Option<SkipStreak>, Unreadable> {
     let reason = reading.option_parsed(Reason::parse)?;
     let count = reading.option_integer()?;
     let span = reading.option_parsed(RunId::parse)?;
-    Ok(reason.zip(count).map(|(reason, count)| Streak { reason, count, span }))
+    Ok(reason.zip(count).map(|(reason, count)| SkipStreak { reason, count, span }))
 }

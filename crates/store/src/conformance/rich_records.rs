@@ -8,8 +8,8 @@ use cronhold_core::args::Args;
 use cronhold_core::job::Limits;
 use cronhold_core::policy::catch_up::Stretch;
 use cronhold_core::record::{
-    Active, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner, Pause,
-    Pauses, Process, Queued, Record, Run, Streak, Terms, Transition, TransitionKind, Work, Written,
+    ActiveRun, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner,
+    Pause, Pauses, Process, Queued, Record, Run, SkipStreak, Terms, Transition, TransitionKind, Work, Written,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -83,8 +83,8 @@ fn job_states() -> Vec<JobState> {
     let mut full = JobState::new(job_id("größe/日本 '\"%_\\"));
     full.next_number = COUNT_MAX;
     full.active = vec![
-        Active { run: run_id(1, 1), args: u64::MAX, target: None },
-        Active { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
+        ActiveRun { run: run_id(1, 1), args: u64::MAX, target: None },
+        ActiveRun { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
     ];
     let target = |number: u16| number.is_multiple_of(3).then(|| NodeId::from_bits(number.into()));
     let queued = |number| Queued { run: run_id(5, number), target: target(number) };
@@ -108,9 +108,13 @@ fn cursors() -> Vec<Cursor> {
         generation: u32::MAX,
         follows: Some(run_id(1, 1)),
         at_start: true,
-        streak: Some(Streak { reason: Reason::Said(TEXTS[4].to_owned()), count: u32::MAX, span: Some(run_id(1, 2)) }),
+        streak: Some(SkipStreak {
+            reason: Reason::Said(TEXTS[4].to_owned()),
+            count: u32::MAX,
+            span: Some(run_id(1, 2)),
+        }),
     };
-    let streak = Some(Streak { reason: Reason::Overlap, count: 0, span: None });
+    let streak = Some(SkipStreak { reason: Reason::Overlap, count: 0, span: None });
     let other = Cursor { schedule: schedule_id("half"), next: None, wake: Some(times()[1]), streak, ..full.clone() };
     let plain = Cursor {
         schedule: schedule_id("plain"),

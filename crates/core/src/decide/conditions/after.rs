@@ -1,5 +1,5 @@
-//! The condition `after`: a run of some job with some args has ended, or is, in one of these states. Outcomes are read
-//! from the identity, which outlives runs that were trimmed.
+//! The condition `after`: a run of a job with certain args is, or has ended, in one of these states. Outcomes are read
+//! from the identity record, which outlives pruned runs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::record::JobState;
 use crate::run::{Reason, State};
 use crate::template::Template;
 
-/// What is asked.
+/// The fields of an `after` condition.
 pub(super) struct AfterCondition<'a> {
     pub(super) job: &'a Template,
     pub(super) args: &'a BTreeMap<String, Template>,
@@ -22,7 +22,7 @@ pub(super) struct AfterCondition<'a> {
     pub(super) must_exist: bool,
 }
 
-/// Whether outcomes are not enough to answer, and runs that have not ended are looked at too.
+/// Whether the condition depends on runs that have not ended, beside recorded outcomes.
 fn asks_for_peers(states: &[State], must_exist: bool) -> bool {
     must_exist || states.iter().any(|state| !state.is_finished())
 }
@@ -66,8 +66,8 @@ impl ConditionCheck<'_> {
         JobId::parse(&name).map_err(|error| unbound(error.to_string()))
     }
 
-    /// The args of the runs that the condition asks about: those that it does not name are taken from this run, as far as
-    /// the job has such params. `None` when there is no such job.
+    /// The args of the runs that the condition asks about: those that it does not name are taken from this run, as far
+    /// as the job has such params. `None` when there is no such job.
     fn target_args(&self, job: &JobId, args: &BTreeMap<String, Template>) -> Result<Option<Args>, Reason> {
         let Some(record) = self.draft.view.job(job) else { return Ok(None) };
         let mut given = BTreeMap::new();

@@ -1,5 +1,4 @@
-//! Runs of a job with the same args that have not ended: those that have started and those that wait. Runs that wait
-//! for their own time are not among them, but for retries.
+//! Peers: runs of a job with the same args that have started or wait. Scheduled runs do not count, except retries.
 
 use std::sync::Arc;
 
@@ -9,13 +8,13 @@ use crate::decide::placement;
 use crate::ids::{NodeId, RunId};
 use crate::record::{JobRecord, JobState, Run};
 
-/// All peers.
+/// All peers of a run with these args, on any node.
 pub(super) fn of(draft: &UnitDraft<'_>, state: &JobState, args: &Args, but: RunId) -> Vec<Arc<Run>> {
     found(draft, ids(state, args, but, |_| true), args)
 }
 
-/// Peers of a run that were there before it and are in its way. Of two that wait, only the later one sees the other, so
-/// that one of them is left.
+/// Peers of a run that came before it and overlap with it. Of two waiting runs only the later one sees the other, so
+/// one of them remains.
 pub(super) fn before(draft: &UnitDraft<'_>, state: &JobState, run: &Run, job: &JobRecord) -> Vec<Arc<Run>> {
     let place = state.queued().position(|queued| queued == run.id).unwrap_or(state.queue.len());
     let rivals = ids(state, &run.args, run.id, |target| placement::can_overlap(job, target, run.target));

@@ -3,7 +3,7 @@
 use crate::decide::testing::play;
 
 #[test]
-fn waits_for_another_run() {
+fn after_waits_for_the_other_run() {
     play(
         "00:00 put feeds param region; param date; overlap allow
             job r1
@@ -35,7 +35,7 @@ fn waits_for_another_run() {
 }
 
 #[test]
-fn another_run_must_be_in_the_states_and_young_enough() {
+fn after_requires_state_and_age() {
     play(
         "00:00 put up overlap queue
             job r1
@@ -65,7 +65,7 @@ fn another_run_must_be_in_the_states_and_young_enough() {
 }
 
 #[test]
-fn what_must_exist_and_does_not_is_an_error() {
+fn after_with_must_exist_fails_without_such_a_run() {
     play(
         "00:00 put up param x; overlap queue
             job r1
@@ -95,7 +95,7 @@ fn what_must_exist_and_does_not_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_bound_is_an_error() {
+fn unresolvable_condition_fails_the_run() {
     play(
         "00:00 put up param x
             job r1
@@ -114,7 +114,7 @@ fn what_cannot_be_bound_is_an_error() {
 }
 
 #[test]
-fn limits_how_many_run() {
+fn max_running_limits_concurrent_runs() {
     play(
         "00:00 put j param x; overlap allow; needs max_running 2; needs max_running 1 same_args; retry 2
             job r1
@@ -148,7 +148,7 @@ fn limits_how_many_run() {
 }
 
 #[test]
-fn skips_duplicates() {
+fn skip_duplicate_skips_a_second_run_with_equal_args() {
     play(
         "00:00 put j param x; overlap queue; needs skip_duplicate
             job r1
@@ -180,7 +180,7 @@ fn skips_duplicates() {
 }
 
 #[test]
-fn waits_for_a_window() {
+fn window_delays_the_start_until_it_opens() {
     play(
         "00:00 put j overlap allow; needs window 22:00 06:00 Europe/Berlin
             job r1
@@ -196,7 +196,7 @@ fn waits_for_a_window() {
 }
 
 #[test]
-fn gives_up_after_a_time() {
+fn condition_timeout_fails_the_run() {
     play(
         "00:00 put j overlap allow; needs after j timeout=45s
             job r1
@@ -220,7 +220,7 @@ fn gives_up_after_a_time() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error() {
+fn unsupported_condition_fails_the_run() {
     play(
         "00:00 put j overlap allow; needs file /ready
             job r1
@@ -240,7 +240,7 @@ fn what_cannot_be_asked_is_an_error() {
 
 /// `w` is a window that is closed, `o` one that is open, `f` cannot be asked, `d` finds a duplicate.
 #[test]
-fn conditions_are_put_together() {
+fn all_any_and_not_combine_conditions() {
     for (conditions, expected) in [
         ("needs all o | o", "starting"),
         ("needs all o | w", "waiting"),

@@ -1,11 +1,11 @@
-//! The condition `window`: local time of day lies between two times. The window may reach over midnight.
+//! The condition `window`: the local time of day lies between two times. A window may span midnight.
 
 use cronhold_schedule::{Fold, Gap, Instant, Local, TimeOfDay, Zone};
 
-/// Days that are looked at for the next opening. Two would do but for a zone that skips a whole day.
+/// How many days are searched for the next opening. Two are enough, except in a zone that skips a whole day.
 const DAYS: i32 = 4;
 
-/// When the window opens next; nothing, when it is open.
+/// When the window opens next; `None` if it is open.
 pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone) -> Option<Instant> {
     let is_open = |at: Instant| {
         let time = zone.local(at.secs()).second_of_day();
@@ -24,7 +24,7 @@ pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone
     });
     // Where the clock jumps over its beginning, a window opens late or not at all.
     let next = openings.map(Instant::from_secs).find(|at| *at > now && is_open(*at));
-    // No zone is without an opening for days; looking again tomorrow is safe in any case.
+    // Every zone has an opening within that time; checking again tomorrow is a safe fallback.
     Some(next.unwrap_or_else(|| now.plus(cronhold_schedule::Span::from_secs(86_400))))
 }
 

@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_occurrence_has_exactly_one(steps in prop::collection::vec(step(), 1..60)) {
+    fn every_occurrence_has_exactly_one_outcome(steps in prop::collection::vec(step(), 1..60)) {
         play(&steps);
     }
 }

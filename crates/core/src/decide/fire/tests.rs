@@ -3,7 +3,7 @@
 use crate::decide::testing::play;
 
 #[test]
-fn on_time() {
+fn due_occurrence_starts_and_advances_the_cursor() {
     play(
         "
         00:00 put j @every 10m; overlap allow
@@ -26,7 +26,7 @@ fn on_time() {
 
 /// Several may be due at once within the minute that counts as on time.
 #[test]
-fn one_after_the_other() {
+fn successive_occurrences_start_in_order() {
     play(
         "
         00:00 put j @every 20s; overlap allow
@@ -40,7 +40,7 @@ fn one_after_the_other() {
 }
 
 #[test]
-fn overlap() {
+fn overlap_policies_skip_queue_replace_or_allow() {
     play(
         "
         00:00 put j @every 10m
@@ -68,7 +68,7 @@ fn overlap() {
 }
 
 #[test]
-fn a_lock_that_is_held() {
+fn held_lock_skips_or_queues_by_overlap_policy() {
     play(
         "
         00:00 put a @every 10m; lock db; overlap allow
@@ -119,7 +119,7 @@ fn occurrence_that_a_foreign_node_has_run_is_skipped() {
 
 /// The first twenty are records of their own, the rest is one. Anything else in between begins a new row.
 #[test]
-fn many_skips_in_a_row_are_one_record() {
+fn many_skips_in_a_row_become_one_span() {
     let mut script = String::from(
         "
         00:00 put j @every 1m
@@ -150,7 +150,7 @@ fn many_skips_in_a_row_are_one_record() {
 }
 
 #[test]
-fn late() {
+fn late_occurrences_are_missed_or_backlogged_by_policy() {
     play(
         "
         00:00 put none @every 10m; catch_up none
@@ -173,7 +173,7 @@ fn late() {
 
 /// What is on time is claimed in the commit that decides about what is late.
 #[test]
-fn late_and_on_time_together() {
+fn late_occurrences_do_not_delay_the_one_on_time() {
     play(
         "
         00:00 put last @every 10m; catch_up last
@@ -189,7 +189,7 @@ fn late_and_on_time_together() {
 
 /// A job that nobody was there for again and again has one record for that in the end.
 #[test]
-fn missed_again_is_the_same_span() {
+fn second_outage_extends_the_missed_span() {
     play(
         "
         00:00 put j @every 10m; catch_up none
@@ -208,7 +208,7 @@ fn missed_again_is_the_same_span() {
 
 /// An occurrence with jitter is due when its jitter has passed, and late a minute after that.
 #[test]
-fn jitter() {
+fn jitter_delays_the_due_time_and_not_the_nominal_time() {
     play(
         "
         00:00 put j @every 1h; jitter 30m; overlap allow
@@ -227,7 +227,7 @@ fn jitter() {
 
 /// The schedule as it is now has an occurrence before the one that was due, and its jitter makes that one due after it.
 #[test]
-fn what_lay_before_the_first_is_not_caught_up() {
+fn occurrences_before_the_cursor_are_not_caught_up() {
     play(
         "
         00:00 put j a: @every 1h; catch_up all
@@ -243,7 +243,7 @@ fn what_lay_before_the_first_is_not_caught_up() {
 }
 
 #[test]
-fn after_the_previous_run() {
+fn schedule_after_previous_run_counts_from_its_end() {
     play(
         "
         00:00 put j with 10m interval; retry 2
@@ -272,7 +272,7 @@ fn after_the_previous_run() {
 
 /// There is only one that can have been missed. It runs when it is wanted, else the next is counted from now.
 #[test]
-fn late_after_the_previous_run() {
+fn late_occurrence_after_previous_run_starts_late() {
     play(
         "
         00:00 put wanted with 10m interval
@@ -287,7 +287,7 @@ fn late_after_the_previous_run() {
 }
 
 #[test]
-fn late_after_the_previous_run_on_a_node_that_may_not_run_it() {
+fn late_occurrence_after_previous_run_waits_for_an_eligible_node() {
     play(
         "
         00:00 put j with 10m interval; nodes gpu
@@ -309,7 +309,7 @@ fn late_after_the_previous_run_on_a_node_that_may_not_run_it() {
 }
 
 #[test]
-fn at_start() {
+fn reboot_schedule_runs_once_per_node_start() {
     play(
         "
         00:00 put j @reboot; overlap allow
@@ -336,7 +336,7 @@ fn at_start() {
 
 /// Other nodes have a minute; then whoever is there records it.
 #[test]
-fn no_eligible_node() {
+fn occurrence_without_eligible_node_is_skipped() {
     play(
         "
         00:00 put j @every 10m; nodes gpu
@@ -367,7 +367,7 @@ fn no_eligible_node() {
 
 /// One that is on time waits for a node that may run it, also when others were late.
 #[test]
-fn late_on_a_node_that_may_not_run_it() {
+fn ineligible_node_records_late_occurrences_and_starts_none() {
     play(
         "
         00:00 put j @every 10m; nodes gpu
@@ -383,7 +383,7 @@ fn late_on_a_node_that_may_not_run_it() {
 }
 
 #[test]
-fn older_zone_data_may_not_claim() {
+fn node_with_older_zone_data_does_not_claim() {
     play(
         "
         00:00 zones 2026b
@@ -403,7 +403,7 @@ fn older_zone_data_may_not_claim() {
 
 /// What does not fit is an outcome too, and does not stop the schedule.
 #[test]
-fn args_that_do_not_fit() {
+fn invalid_args_end_the_run_in_error() {
     play(
         "
         00:00 put j @every 10m; param region
@@ -420,7 +420,7 @@ fn args_that_do_not_fit() {
 
 /// A name keeps the place of a schedule whose timing is another now, and an occurrence that is due its outcome.
 #[test]
-fn a_named_schedule_that_changes_while_it_is_due() {
+fn due_occurrence_survives_a_change_of_its_named_schedule() {
     play(
         "
         00:00 put j a: @every 10m; catch_up none

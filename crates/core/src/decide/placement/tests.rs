@@ -37,7 +37,7 @@ fn an_occurrence_has_a_run_on_each_node() {
 
 /// Nobody else is known: the node itself is all there is.
 #[test]
-fn alone_it_is_one_run() {
+fn nodes_each_with_one_node_creates_one_run() {
     play(
         "00:00 put j @every 10m; each; catch_up all
             next 00:10, job r1
@@ -53,7 +53,7 @@ fn alone_it_is_one_run() {
 }
 
 #[test]
-fn without_a_node_that_may_it_is_skipped() {
+fn nodes_each_without_eligible_node_is_skipped() {
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; each gpu
@@ -77,7 +77,7 @@ fn without_a_node_that_may_it_is_skipped() {
 
 /// A node that goes away for a moment keeps its run; one that stays away does not hold it for ever.
 #[test]
-fn a_run_ends_with_its_node() {
+fn waiting_run_is_skipped_when_its_target_is_gone() {
     play(
         "00:00 there 1 2 3
         00:00 put j @every 10m; each; overlap queue
@@ -102,7 +102,7 @@ fn a_run_ends_with_its_node() {
 }
 
 #[test]
-fn one_that_lost_its_labels_gives_its_run_up() {
+fn target_that_lost_its_labels_skips_its_run() {
     play(
         "00:00 there 1:gpu 2:gpu
         00:00 put j @every 10m; each gpu
@@ -120,7 +120,7 @@ fn one_that_lost_its_labels_gives_its_run_up() {
 
 /// What is so for all nodes is one record, as for any other job.
 #[test]
-fn an_occurrence_that_none_runs_is_skipped_as_a_whole() {
+fn occurrence_skipped_on_all_nodes_is_one_skip() {
     let mut bench = play(
         "00:00 there 1 2
         00:00 put j @every 10m; each; overlap skip
@@ -150,7 +150,7 @@ fn an_occurrence_that_none_runs_is_skipped_as_a_whole() {
 
 /// A claim stays one small unit, however many nodes there are.
 #[test]
-fn more_nodes_than_can_be_are_left_out() {
+fn nodes_above_the_maximum_get_no_run() {
     let mut bench = DecisionBench::new();
     let names: Vec<String> = (1..=NODES_MAX + 9).map(|number| number.to_string()).collect();
     bench.happens(&format!("there {}", names.join(" ")));
@@ -166,7 +166,7 @@ fn more_nodes_than_can_be_are_left_out() {
 
 /// Each node has a row of its own, whatever the others do.
 #[test]
-fn rows_are_apart() {
+fn overlap_applies_per_node() {
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; each; overlap queue 1
@@ -208,7 +208,7 @@ fn rows_are_apart() {
 }
 
 #[test]
-fn locks_and_limits_are_for_all_nodes() {
+fn locks_and_limits_apply_across_nodes() {
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; each; overlap skip; lock
@@ -251,7 +251,7 @@ fn locks_and_limits_are_for_all_nodes() {
 }
 
 #[test]
-fn retries_and_reruns_stay_on_their_node() {
+fn retries_and_reruns_keep_their_target() {
     play(
         "00:00 there 1 2
         00:00 put j @every 1h; each; overlap skip; retry 2
@@ -288,7 +288,7 @@ fn retries_and_reruns_stay_on_their_node() {
 }
 
 #[test]
-fn what_a_person_asks_for_is_on_the_node_that_was_asked() {
+fn manual_run_targets_the_node_that_received_it() {
     play(
         "00:00 there 1:gpu 2:gpu 3
         00:00 put j each gpu; overlap skip
@@ -314,7 +314,7 @@ fn what_a_person_asks_for_is_on_the_node_that_was_asked() {
 }
 
 #[test]
-fn a_job_that_changes_leaves_nothing_behind() {
+fn change_from_each_to_any_node_leaves_no_waiting_run() {
     play(
         "00:00 there 1 2
         00:00 put j @every 1h; each; overlap queue
@@ -351,7 +351,7 @@ fn a_job_that_changes_leaves_nothing_behind() {
 
 /// A start of a node is an occurrence on that node alone; one that counts from the previous run counts from its own.
 #[test]
-fn other_kinds_of_schedules() {
+fn nodes_each_works_with_reboot_and_after_previous() {
     play(
         "00:00 there 1 2
         00:00 put j with 10m interval; each; overlap skip
@@ -379,7 +379,7 @@ fn other_kinds_of_schedules() {
 
 /// Nodes keep step: nobody has a row of what was missed.
 #[test]
-fn a_backlog_goes_on_when_all_nodes_can() {
+fn backlog_of_nodes_each_waits_for_all_nodes() {
     play(
         "00:00 there 1 2
         00:00 put j @every 10m; each; catch_up all; overlap allow

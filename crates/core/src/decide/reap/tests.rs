@@ -158,7 +158,7 @@ fn a_program_that_comes_back_late_is_stopped() {
 }
 
 #[test]
-fn a_lock_that_was_lost_ends_its_program() {
+fn lost_lock_stops_its_program() {
     play(
         "00:00 there 1 2
         00:00 put j overlap allow; lock l; ttl 8s
@@ -201,7 +201,7 @@ fn lock_of(bench: &DecisionBench) -> Option<&LockState> {
 }
 
 #[test]
-fn leases_are_for_stores_that_nodes_share() {
+fn leases_exist_only_on_shared_stores() {
     let ttl = Span::from_secs(8);
     for (world, items, lease) in [
         ("label none", "overlap skip; lock l; ttl 8s", None),
@@ -231,7 +231,7 @@ fn leases_are_for_stores_that_nodes_share() {
 
 /// A run that was made when nobody else was there is repeated where others are.
 #[test]
-fn a_rerun_has_a_lease_when_others_came() {
+fn rerun_gets_a_lease_once_the_store_is_shared() {
     let mut bench = DecisionBench::new();
     for what in ["put j overlap allow; lock", "run j", "ended #1 yes", "shared", "rerun #1"] {
         bench.happens(what);
@@ -241,7 +241,7 @@ fn a_rerun_has_a_lease_when_others_came() {
 }
 
 #[test]
-fn a_node_holds_a_lock_without_a_run() {
+fn node_acquires_and_releases_a_lock_of_its_own() {
     let mut bench = DecisionBench::new();
     bench.happens("hold files a");
     assert_eq!(lock_of(&bench).map(|lock| lock.until), Some(None));

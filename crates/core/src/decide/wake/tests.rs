@@ -3,7 +3,7 @@
 use crate::decide::testing::play;
 
 #[test]
-fn a_queue_keeps_its_order_and_its_bound() {
+fn queue_starts_in_order_and_skips_when_full() {
     play(
         "00:00 put j overlap queue 2
             job r1
@@ -37,7 +37,7 @@ fn a_queue_keeps_its_order_and_its_bound() {
 }
 
 #[test]
-fn looking_often_writes_nothing() {
+fn repeated_wakes_write_nothing() {
     play(
         "00:00 put j overlap queue
             job r1
@@ -71,7 +71,7 @@ fn looking_often_writes_nothing() {
 }
 
 #[test]
-fn a_lock_is_handed_on() {
+fn released_lock_starts_the_next_waiting_run() {
     play(
         "00:00 put a overlap queue; lock shared
             job r1
@@ -99,7 +99,7 @@ fn a_lock_is_handed_on() {
 }
 
 #[test]
-fn a_newer_run_takes_the_place_of_all() {
+fn replace_stops_and_skips_all_older_runs() {
     play(
         "00:00 put j overlap replace; retry 3; param x
             job r1
@@ -127,7 +127,7 @@ fn a_newer_run_takes_the_place_of_all() {
 }
 
 #[test]
-fn what_takes_too_long_is_stopped_and_killed() {
+fn timeout_stops_then_kills() {
     play(
         "00:00 put j timeout 10m; grace 30s
             job r1
@@ -151,7 +151,7 @@ fn what_takes_too_long_is_stopped_and_killed() {
 }
 
 #[test]
-fn a_stop_time_ends_what_its_schedule_made() {
+fn stop_time_ends_scheduled_runs_only() {
     play(
         "00:00 put j @every 10m; stop_after 5m; timeout 8m; retry 2
             next 00:10, job r1
@@ -171,7 +171,7 @@ fn a_stop_time_ends_what_its_schedule_made() {
 /// One that waited until after its stop time has as long as one that starts in time: stopped at once it would be a start
 /// for nothing, and without a stop it would be in the way of all that follow.
 #[test]
-fn a_stop_time_that_passed_meanwhile_counts_from_the_start() {
+fn stop_time_that_has_passed_counts_from_the_start() {
     play(
         "00:00 put j 0 1 * * *; stop_after 5m; overlap queue; lock l
             next 01:00, job r1
@@ -195,7 +195,7 @@ fn a_stop_time_that_passed_meanwhile_counts_from_the_start() {
 }
 
 #[test]
-fn a_launch_that_nobody_heard_of_is_asked_for_and_not_repeated() {
+fn unreported_launch_is_adopted_and_not_repeated() {
     let mut bench = play(
         "00:01 put j overlap skip
             job r1
@@ -216,7 +216,7 @@ fn a_launch_that_nobody_heard_of_is_asked_for_and_not_repeated() {
 }
 
 #[test]
-fn a_pause_holds_what_nobody_asked_for() {
+fn pause_holds_runs_without_operator() {
     play(
         "00:00 put j overlap queue; retry 3
             job r1
@@ -242,7 +242,7 @@ fn a_pause_holds_what_nobody_asked_for() {
 }
 
 #[test]
-fn a_retry_goes_before_those_that_waited_for_it() {
+fn retry_starts_before_queued_runs() {
     play(
         "00:00 put j overlap queue; retry 3; lock
             job r1
@@ -296,7 +296,7 @@ fn two_retries_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_removed_job_starts_nothing() {
+fn waiting_run_of_a_removed_job_is_skipped() {
     play(
         "00:00 put j overlap queue; retry 2
             job r1

@@ -14,8 +14,8 @@ use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
 use crate::job::{Job, Nodes, Overlap, Program, Schedule};
 use crate::policy::catch_up::Stretch;
 use crate::record::{
-    Active, Actor, Backlog, Cursor, ForeignRun, JobRecord, JobState, LockName, LockState, Node, Owner, Pause, Pauses,
-    Queued, Run, Source, Terms, Transition, TransitionKind,
+    ActiveRun, Actor, Backlog, Cursor, ForeignRun, JobRecord, JobState, LockName, LockState, Node, Owner, Pause,
+    Pauses, Queued, Run, Source, Terms, Transition, TransitionKind,
 };
 use crate::run::{Reason, State};
 use crate::world::World;
@@ -100,7 +100,7 @@ pub(crate) fn scene(text: &str) -> Known {
                         .map(|one: &str| run_id(one.parse().expect(one)))
                 };
                 let target = |run| known.runs.iter().find(|known| known.id == run).and_then(|run| run.target);
-                state.active = numbers("active").map(|run| Active { run, args: 0, target: target(run) }).collect();
+                state.active = numbers("active").map(|run| ActiveRun { run, args: 0, target: target(run) }).collect();
                 state.queue = numbers("queue").map(|run| Queued { run, target: target(run) }).collect();
                 state.next_number += words.number("gone").unwrap_or(0);
                 state.kept.success = u32::try_from(words.number("success").unwrap_or(0)).expect("small");

@@ -2,16 +2,16 @@
 
 use cronhold_schedule::Instant;
 
-use super::super::fact::{Outcome, Place};
+use super::super::fact::{OccurrenceOutcome, TimePosition};
 use super::super::reasons::{because, by};
-use super::{Teller, counted, doctor, name};
+use super::{ExplanationWriter, counted, doctor, name};
 use crate::record::{Pauses, Run, ScheduleId};
 use crate::run::Reason;
 
 /// More runs of one occurrence than this are told by their number: there may be one on each of many nodes.
 const RUNS_TOLD: usize = 20;
 
-impl Teller<'_> {
+impl ExplanationWriter<'_> {
     pub(super) fn no_occurrence(&mut self, at: Instant) {
         let at = self.at(at);
         let job = &self.why.job;
@@ -22,10 +22,10 @@ impl Teller<'_> {
         &mut self,
         schedule: Option<&ScheduleId>,
         nominal: Instant,
-        place: Place,
-        outcome: &Outcome,
+        place: TimePosition,
+        outcome: &OccurrenceOutcome,
     ) {
-        if let Outcome::Runs(runs) = outcome {
+        if let OccurrenceOutcome::Runs(runs) = outcome {
             for run in &runs[..runs.len().min(RUNS_TOLD)] {
                 self.became(schedule, nominal, place, run);
             }
@@ -37,45 +37,45 @@ impl Teller<'_> {
         }
         let which = self.which(schedule, nominal, place);
         match outcome {
-            Outcome::Runs(_) => {}
-            Outcome::Span(run) => self.span(&which, nominal, run),
-            Outcome::Backlog { ahead, .. } => {
+            OccurrenceOutcome::Runs(_) => {}
+            OccurrenceOutcome::Span(run) => self.span(&which, nominal, run),
+            OccurrenceOutcome::Backlog { ahead, .. } => {
                 let ahead = counted(*ahead, "occurrence");
                 self.say(format!("{which} was missed and is to be caught up: {ahead} are before it."));
             }
-            Outcome::Coming { paused } => {
+            OccurrenceOutcome::Coming { paused } => {
                 let held = if *paused { ", unless the pause holds until then" } else { "" };
                 self.say(format!("{which} is still to come, in {}{held}.", self.ahead(nominal)));
             }
-            Outcome::Resting => {
+            OccurrenceOutcome::Resting => {
                 self.say(format!("{which} was not started: the job or everything is paused."));
                 self.advise("its outcome is recorded when the pause ends, as `catch_up` says".to_owned());
             }
-            Outcome::Due => {
+            OccurrenceOutcome::Due => {
                 self.say(format!("{which} is due, and no node has claimed it yet."));
                 self.advise("`cronhold nodes` shows whether a node is there".to_owned());
             }
-            Outcome::Disabled => {
+            OccurrenceOutcome::Disabled => {
                 self.say(format!("{which} does not run: its schedule is disabled."));
                 self.advise("`enabled: true` in the job makes it count".to_owned());
             }
-            Outcome::BeforeSchedule(since) => {
+            OccurrenceOutcome::BeforeSchedule(since) => {
                 let since = self.wall(schedule).at(*since);
                 self.say(format!(
                     "{which} has no record: its schedule has counted only since {since}, when it was made, enabled or changed."
                 ));
             }
-            Outcome::NotKept(from) => {
+            OccurrenceOutcome::NotKept(from) => {
                 let from = self.wall(schedule).at(*from);
                 self.say(format!("{which} has no record any more: not all runs before {from} are kept."));
                 self.advise("`retain` in the job says how many are kept".to_owned());
             }
-            Outcome::NoCursor => {
+            OccurrenceOutcome::NoCursor => {
                 if let Some(schedule) = schedule {
                     self.no_cursor(schedule);
                 }
             }
-            Outcome::Hole => {
+            OccurrenceOutcome::Hole => {
                 self.say(format!(
                     "{which} has no record: no run, no skip, and it is not waited for. That must never be: it is a \
                      defect of Cronhold, not of the job."
@@ -86,18 +86,18 @@ impl Teller<'_> {
     }
 
     /// An occurrence as the beginning of a sentence.
-    fn which(&self, schedule: Option<&ScheduleId>, nominal: Instant, place: Place) -> String {
+    fn which(&self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition) -> String {
         let at = self.wall(schedule).at(nominal);
         let of = schedule.and_then(|id| self.label(id)).map(|label| format!(" of `{label}`")).unwrap_or_default();
         match place {
-            Place::Exact => format!("The occurrence{of} at {at}"),
-            Place::Before => format!("The occurrence{of} before it, at {at},"),
-            Place::After => format!("The occurrence{of} after it, at {at},"),
+            TimePosition::Exact => format!("The occurrence{of} at {at}"),
+            TimePosition::Before => format!("The occurrence{of} before it, at {at},"),
+            TimePosition::After => format!("The occurrence{of} after it, at {at},"),
         }
     }
 
     /// One attempt of an occurrence, or a run that someone asked for.
-    fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: Place, run: &Run) {
+    fn became(&mut self, schedule: Option<&ScheduleId>, nominal: Instant, place: TimePosition, run: &Run) {
         let (name, fate) = (name(run), self.fate(run));
         let again = run.rerun_of.map(|first| format!(", a rerun of `{}`", self.run_name(first))).unwrap_or_default();
         let on = run.target.map(|node| format!(" on {}", self.node_name(node))).unwrap_or_default();

@@ -6,14 +6,14 @@ use cronhold_schedule::text::shortened;
 use super::super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::super::reasons::{by, condition};
 use super::super::wall::rough;
-use super::{Teller, counted, name};
+use super::{ExplanationWriter, counted, name};
 use crate::record::{Pause, Run, ScheduleId};
 use crate::run::State;
 
 /// What `pause` and `resume` call everything.
 const EVERYTHING: &str = "all";
 
-impl Teller<'_> {
+impl ExplanationWriter<'_> {
     pub(super) fn present(&mut self, fact: &Fact) {
         let job = &self.why.job;
         match fact {

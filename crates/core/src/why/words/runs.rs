@@ -2,7 +2,7 @@
 
 use super::super::reasons::{because, by};
 use super::super::wall::rough;
-use super::{Teller, name};
+use super::{ExplanationWriter, name};
 use crate::policy::lease::stale_after;
 use crate::record::{Run, ScheduleId};
 use crate::run::{Reason, State};
@@ -10,7 +10,7 @@ use crate::run::{Reason, State};
 /// So many of the latest entries of a log are told.
 const LOG_TOLD: usize = 50;
 
-impl Teller<'_> {
+impl ExplanationWriter<'_> {
     /// What became of a run: the sentence that its name begins.
     pub(super) fn fate(&self, run: &Run) -> String {
         let wall = self.wall(run.schedule.as_ref());
