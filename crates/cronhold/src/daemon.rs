@@ -24,7 +24,7 @@ use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, Weight};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
-use crate::peers::Peers;
+use crate::peers::CronkenThread;
 use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
@@ -167,7 +167,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     let (this, shelf) = (options.node, files.shelf());
     let (requests, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
-    let peers = Peers::new(&files, &store, &node, this, reconciling, log);
+    let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
     let face = front.map(|front| {
         let known =
             Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
@@ -254,7 +254,7 @@ fn told_end(ended: Option<Result<(), EngineError>>, log: &Log) -> Result<Exit, F
 /// Asks for what the job files and other programs say, tells when the node has taken up everything, and follows the files from then on.
 async fn get_ready(
     mut files: JobFiles,
-    peers: Peers,
+    peers: CronkenThread,
     node: &Handle,
     store: Arc<dyn Store>,
     clock: &dyn Clock,
