@@ -25,7 +25,7 @@ use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, LogOptions};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
-use crate::peers::Peers;
+use crate::peers::CronkenThread;
 use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
@@ -180,7 +180,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     let (this, shelf) = (options.node, files.shelf());
     let (requests, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
-    let peers = Peers::new(&files, &store, &node, this, reconciling, log);
+    let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
     let face = front.map(|front| {
         let known =
             Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
@@ -266,7 +266,7 @@ fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<Exit, Failure> {
 /// Asks for what the job files and other programs say, tells when the node has taken up everything, and follows the files from then on.
 async fn get_ready(
     mut files: JobFiles,
-    peers: Peers,
+    peers: CronkenThread,
     node: &Handle,
     store: Arc<dyn Store>,
     clock: &dyn Clock,

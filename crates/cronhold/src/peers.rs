@@ -24,7 +24,7 @@ const SHARED_JOBS: &str = "shared jobs";
 
 /// The follower, before its thread is started.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub(crate) struct CronkenThread {
     follower: CronkenFollower,
     log: Log,
 }
@@ -36,7 +36,7 @@ struct DaemonObserver {
     shelf: Arc<Shelf>,
 }
 
-impl Peers {
+impl CronkenThread {
     /// The follower of a node.
     pub(crate) fn new(
         files: &JobFiles,

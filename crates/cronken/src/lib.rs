@@ -6,8 +6,8 @@
 //!
 //! In reading order: [`definition`] reads and writes Cronken's form of a job; [`event`] parses its events; `plan` decides
 //! what one job needs so that its definition and its record agree; `snapshot` loads definitions and records; `reconciler`
-//! carries out the plans of all jobs; `requests` collects what the reconciler has to do; `event_handler` acts on events;
-//! `follower` runs all of it; `report` is what the follower tells the daemon.
+//! carries out the plans of all jobs; `report_history` remembers what it has reported; `requests` collects what it has to
+//! do; `event_handler` acts on events; `follower` runs all of it; `report` is what the follower reports to the daemon.
 
 pub mod definition;
 pub mod event;
@@ -16,6 +16,7 @@ mod follower;
 mod plan;
 mod reconciler;
 mod report;
+mod report_history;
 mod requests;
 mod snapshot;
 #[cfg(test)]

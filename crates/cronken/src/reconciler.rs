@@ -2,7 +2,6 @@
 //! definitions and notifies Cronken's nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use cronhold_core::command::{Command, Provided};
@@ -10,7 +9,7 @@ use cronhold_core::decision::Rejection;
 use cronhold_core::record::{Actor, Key, Source};
 use cronhold_core::{JobId, JobUid};
 use cronhold_engine::{Handle, Refused};
-use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
+use cronhold_jobfile::foreign::Form;
 use cronhold_schedule::Zones;
 use cronhold_store::{Fault, Settle, Shared, Standing, Store};
 use tokio::task::{JoinSet, yield_now};
@@ -20,6 +19,7 @@ use crate::event::outgoing_event;
 use crate::new_job_uid;
 use crate::plan::{JobPlan, LocalJob, PeerNotification, plan_job, rules};
 use crate::report::{InvalidDefinition, SharedJobReport, mistakes_text};
+use crate::report_history::{ReportHistory, digest};
 use crate::snapshot::{JobScope, ReconcileSnapshot, removed_holder, removed_lock};
 
 /// Jobs whose commands the node handles at the same time.
@@ -37,10 +37,8 @@ pub(crate) struct Reconciler {
     zones: Arc<Zones>,
     /// Jobs that agreed with their definitions, by what was compared.
     agreed: BTreeMap<JobId, ComparedVersions>,
-    /// The present mistakes in definitions.
-    mistakes: BTreeMap<JobId, Vec<FieldMistake>>,
-    /// Digests of what was reported, so that it is reported once.
-    reported: BTreeMap<ReportKey, u64>,
+    /// What was reported about definitions.
+    history: ReportHistory,
     /// Whether all jobs were gone the last time.
     had_lost_all_jobs: bool,
     /// Whether it runs in a daemon, which has a log and reconciles again. A command reconciles once.
@@ -56,15 +54,6 @@ struct ComparedVersions {
     uid: JobUid,
     revision: u32,
     is_paused: bool,
-}
-
-/// What a report is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum ReportKey {
-    Name(String),
-    Mistakes(JobId),
-    Notes(JobId),
-    Refusal(JobId),
 }
 
 /// Changes that Cronken's nodes know already, so that they are not notified.
@@ -97,8 +86,7 @@ impl Reconciler {
             node,
             zones,
             agreed: BTreeMap::new(),
-            mistakes: BTreeMap::new(),
-            reported: BTreeMap::new(),
+            history: ReportHistory::default(),
             had_lost_all_jobs: false,
             is_in_daemon: true,
             had_foreign_nodes: false,
@@ -123,9 +111,9 @@ impl Reconciler {
         let Some(shared) = store.shared() else { return Ok(ReconcileResult::default()) };
         let mut result = ReconcileResult::default();
         let mut snapshot = ReconcileSnapshot::load(&*store, shared, scope).await?;
-        self.report_invalid_names(&snapshot, &mut result);
+        self.history.report_invalid_names(&snapshot.invalid_names, &mut result.reports);
         if *scope == JobScope::All {
-            self.mistakes.retain(|id, _| snapshot.definitions.contains_key(id));
+            self.history.retain_mistakes(|id| snapshot.definitions.contains_key(id));
             self.guard_against_loss(&mut snapshot, &mut result);
         }
         let restored = if restore_removed { snapshot.restore_removed() } else { BTreeSet::new() };
@@ -174,8 +162,7 @@ impl Reconciler {
 
     /// The present mistakes in definitions.
     pub(crate) fn invalid_definitions(&self) -> Vec<InvalidDefinition> {
-        let all = self.mistakes.iter().flat_map(|(id, mistakes)| mistakes.iter().map(move |mistake| (id, mistake)));
-        all.map(|(id, mistake)| InvalidDefinition { job: id.clone(), mistake: mistake.clone() }).collect()
+        self.history.invalid_definitions()
     }
 
     /// Notes mistakes in the invalid ones among these definitions, or among all, as Cronken's validation does. Returns how
@@ -258,7 +245,8 @@ impl Reconciler {
             // The definition is updated, and the job keeps its times until a daemon reads the definition again.
             plan = plan_job(id, shared, local, was_removed, uid, &options.with_other_dialect());
         }
-        self.report_plan(id, shared.text.as_deref().unwrap_or_default(), record.is_some(), &plan, result);
+        let text = shared.text.as_deref().unwrap_or_default();
+        self.history.report_plan(id, text, record.is_some(), &plan, &mut result.reports);
         match compared.filter(|_| plan.is_empty()) {
             Some(compared) => drop(self.agreed.insert(id.clone(), compared)),
             None => drop(self.agreed.remove(id)),
@@ -304,7 +292,7 @@ impl Reconciler {
                     result.add_change(&id, &plan);
                     done.push((id, plan));
                 }
-                Some(Ok((id, plan, Err(refused)))) => self.report_refusal(&id, &plan, &refused, result),
+                Some(Ok((id, plan, Err(refused)))) => self.handle_refusal(&id, &plan, &refused, result),
                 // These tasks are never aborted, and the panic hook has reported a panic.
                 Some(Err(_)) => {}
                 None => return done,
@@ -357,45 +345,8 @@ impl Reconciler {
         self.node.ask(Actor::ForeignDefinition, command).await.map(drop)
     }
 
-    fn report_invalid_names(&mut self, snapshot: &ReconcileSnapshot, result: &mut ReconcileResult) {
-        for (name, reason) in &snapshot.invalid_names {
-            let (name, reason) = (name.clone(), reason.clone());
-            let (key, content) = (ReportKey::Name(name.clone()), digest(&reason));
-            self.report_once(key, content, SharedJobReport::InvalidName { name, reason }, result);
-        }
-    }
-
-    fn report_plan(&mut self, id: &JobId, text: &str, has_job: bool, plan: &JobPlan, result: &mut ReconcileResult) {
-        self.mistakes.remove(id);
-        if !plan.mistakes.is_empty() {
-            let (job, mistakes) = (id.clone(), plan.mistakes.clone());
-            self.mistakes.insert(job.clone(), mistakes.clone());
-            let report = SharedJobReport::DefinitionInvalid { job, mistakes, has_job };
-            self.report_once(ReportKey::Mistakes(id.clone()), digest(text), report, result);
-        } else if self.reported.remove(&ReportKey::Mistakes(id.clone())).is_some() {
-            result.reports.push(SharedJobReport::DefinitionFixed { job: id.clone() });
-        }
-        self.report_notes(id, &plan.notes, result);
-        if plan.is_overruled {
-            result.reports.push(SharedJobReport::Overruled { job: id.clone() });
-        }
-    }
-
-    /// Reports the notes on a definition, unless they are the same as before.
-    fn report_notes(&mut self, id: &JobId, notes: &[Note], result: &mut ReconcileResult) {
-        let texts: Vec<String> = notes.iter().map(ToString::to_string).collect();
-        let (key, now) = (ReportKey::Notes(id.clone()), (!texts.is_empty()).then(|| digest(&texts.join("\n"))));
-        let before = match now {
-            Some(now) => self.reported.insert(key, now),
-            None => self.reported.remove(&key),
-        };
-        if before != now {
-            let reports = notes.iter().map(|note| (id.clone(), note.clone()));
-            result.reports.extend(reports.map(|(job, note)| SharedJobReport::DefinitionNote { job, note }));
-        }
-    }
-
-    fn report_refusal(&mut self, id: &JobId, plan: &JobPlan, refused: &Refused, result: &mut ReconcileResult) {
+    /// Tries again soon if the refusal is temporary, and reports it otherwise.
+    fn handle_refusal(&mut self, id: &JobId, plan: &JobPlan, refused: &Refused, result: &mut ReconcileResult) {
         match refused {
             Refused::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. })
             | Refused::Busy
@@ -406,16 +357,8 @@ impl Reconciler {
             Refused::Failed(fault) if fault.is_passing() => result.retry_soon = true,
             Refused::Rejected(_) | Refused::Failed(_) => {
                 let text = plan.settle.as_ref().and_then(|settle| settle.found.as_deref()).unwrap_or_default();
-                let report = SharedJobReport::JobRefused { job: id.clone(), reason: refused.to_string() };
-                self.report_once(ReportKey::Refusal(id.clone()), digest(text), report, result);
+                self.history.report_refusal(id, text, refused, &mut result.reports);
             }
-        }
-    }
-
-    /// Reports something, unless it was reported with the same content.
-    fn report_once(&mut self, key: ReportKey, content: u64, report: SharedJobReport, result: &mut ReconcileResult) {
-        if self.reported.insert(key, content) != Some(content) {
-            result.reports.push(report);
         }
     }
 }
@@ -503,11 +446,4 @@ async fn notify_peers(shared: &dyn Shared, all: Vec<(JobId, PeerNotification)>) 
         shared.send(&outgoing_event("reload", "")).await?;
     }
     Ok(())
-}
-
-/// A digest of a text. Two texts with the same digest are taken to be equal.
-fn digest(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

@@ -53,6 +53,22 @@ fn event_takes_effect_once_on_two_nodes() {
     });
 }
 
+/// An event counts as a request by name, like one of an operator.
+#[test]
+fn trigger_event_starts_a_run_of_a_paused_job() {
+    in_executor(async || {
+        let shared = SharedTestStore::new(false);
+        let node = TestNode::start(1, &shared).await;
+        node.follow().await;
+        node.put("a", shell("true"), Source::Api).await;
+        node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
+        shared.send("trigger", &json!("a"));
+        node.until(async || !shared.runs().await.is_empty()).await;
+        let run = shared.runs().await.remove(0);
+        assert_eq!((run.state, run.creator()), (State::Starting, Some(&Actor::ForeignEvent)));
+    });
+}
+
 async fn is_draining(node: &TestNode, number: u128) -> bool {
     let nodes = cronhold_store::all_nodes(&*node.store).await.expect("the store works");
     nodes.iter().any(|node| node.id == NodeId::from_bits(number) && node.draining)
