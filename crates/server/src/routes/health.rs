@@ -34,31 +34,10 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Heal
 async fn look(app: &App) -> Health {
     // What exactly is wrong is for those who have the token: it may name paths.
     let is_well = app.store.health().await.trouble.is_none();
-    let trouble = trouble(is_well, app.node.counters().unreadable).map(str::to_owned);
+    let trouble = (!is_well).then(|| "the store has trouble; the log says more".to_owned());
     Health { ok: is_well, ready: app.is_ready(), trouble, version: app.version.to_owned() }
 }
 
 fn status(is_well: bool) -> StatusCode {
     if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
-}
-
-/// What is wrong. Unreadable records do not make the daemon unhealthy, because everything else works.
-fn trouble(is_well: bool, unreadable: u64) -> Option<&'static str> {
-    match (is_well, unreadable) {
-        (false, _) => Some("the store has trouble; the log says more"),
-        (true, 1..) => Some("some stored records cannot be read; the log names them"),
-        (true, 0) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unreadable_records_are_shown_unless_the_store_fails() {
-        assert_eq!(trouble(true, 0), None);
-        let (unreadable, failing) = (trouble(true, 2), trouble(false, 2));
-        assert!(unreadable.is_some() && failing.is_some() && unreadable != failing);
-    }
 }
