@@ -147,7 +147,8 @@ impl AtStore {
         let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
         let ZoneRules { zones, version, .. } = &self.zone_rules;
         let world = World::new(Arc::clone(zones), Arc::clone(version), greeting.zone);
-        let (clerk, handle) = CommandExecutor::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
+        let (clerk, handle) =
+            CommandExecutor::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
         let (door, token) = Door::private(entropy);
         let feed = Arc::new(Feed::default());
         let app = App {
