@@ -10,12 +10,12 @@ use cronhold_core::{JobId, RunId, State, When};
 use cronhold_schedule::{Instant, Span};
 
 use crate::paused_occurrences::PausedOccurrences;
-use crate::plan::{DueItem, Plan, PlanItem};
+use crate::plan::{DueItem, NodePlan, PlanItem};
 
 /// Everything that a node intends to do later.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    plan: Plan,
+    plan: NodePlan,
     /// Occurrences whose time came while their job was paused.
     paused: PausedOccurrences,
     /// Schedules that have an occurrence at each start of a node.
@@ -137,12 +137,12 @@ impl Agenda {
         }
     }
 
-    /// Takes out what is due; see [`Plan::take_due`].
+    /// Takes out what is due; see [`NodePlan::take_due`].
     pub(crate) fn take_due(&mut self, now: Instant, most: usize, most_late: usize) -> Vec<DueItem> {
         self.plan.take_due(now, most, most_late)
     }
 
-    /// Takes out claims of an instant; see [`Plan::take_claims`].
+    /// Takes out claims of an instant; see [`NodePlan::take_claims`].
     pub(crate) fn take_claims(&mut self, at: Instant, most: usize) -> Vec<DueItem> {
         self.plan.take_claims(at, most)
     }
@@ -224,5 +224,66 @@ impl CatchUpBudget {
         }
         self.used += 1;
         self.used <= rate.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cronhold_core::{JobUid, RunNumber};
+
+    use super::*;
+
+    const NOW: Instant = Instant::from_secs(1_000);
+
+    fn job() -> JobId {
+        JobId::parse("j").expect("an id")
+    }
+
+    fn schedule() -> ScheduleId {
+        ScheduleId::parse("s").expect("an id")
+    }
+
+    fn run_with_lock(number: u8, state: State) -> Change {
+        let id = RunId::from_random(NOW, [number; 10]);
+        let run = Run::blank(id, RunNumber(1), job(), JobUid::from_bits(1), NOW);
+        Change::Put(Record::Run(Arc::new(Run { state, lock: LockName::parse("l").ok(), ..run })))
+    }
+
+    #[test]
+    fn released_lock_wakes_the_first_run_that_waits_for_it() {
+        let mut agenda = Agenda::default();
+        let lock = LockName::parse("l").expect("a name");
+        for number in [1, 2] {
+            agenda.record_change(&run_with_lock(number, State::Waiting), NOW);
+        }
+        agenda.record_change(&run_with_lock(1, State::Starting), NOW);
+        agenda.wake_lock_waiter(&lock);
+        assert_eq!(agenda.next_in(NOW), Some(Span::ZERO));
+        let woken: Vec<PlanItem> = agenda.take_due(NOW, 9, 9).into_iter().map(|due| due.item).collect();
+        assert_eq!(woken, [PlanItem::Wake(RunId::from_random(NOW, [2; 10]))]);
+    }
+
+    #[test]
+    fn paused_occurrence_leaves_the_plan_until_its_job_is_resumed() {
+        let mut agenda = Agenda::default();
+        agenda.put_next(job(), schedule(), Some((NOW, NOW)));
+        agenda.pause(job(), schedule(), NOW);
+        assert!(agenda.len() == 0 && agenda.has_paused(&job()) && agenda.is_paused(&job(), &schedule()));
+        let later = NOW.plus(Span::from_secs(60));
+        agenda.resume(Some(&job()), later);
+        let item = PlanItem::Fire(job(), schedule());
+        assert_eq!(agenda.due(&item), Some((When::At(later), Some(NOW))));
+        agenda.put_next(job(), schedule(), None);
+        assert!(!agenda.has(&item) && !agenda.has_paused(&job()));
+    }
+
+    #[test]
+    fn catch_up_beyond_the_rate_waits_for_the_next_second() {
+        let mut agenda = Agenda::default();
+        let mut take = |millis| agenda.take_catch_up(Span::from_millis(millis), 2);
+        assert_eq!((take(100), take(200), take(300)), (Ok(()), Ok(()), Err(Span::from_millis(700))));
+        assert_eq!(take(1_000), Ok(()));
     }
 }

@@ -9,7 +9,7 @@ use cronhold_core::{NodeId, World};
 use cronhold_schedule::Instant;
 use cronhold_store::{CommandOutcome, Fault, StampedCommand, Store, WriterSession, all_nodes, has_foreign_nodes};
 
-use crate::intake::{Handle, Input, Refused, Reply};
+use crate::intake::{Handle, NodeInput, Refused, RequestReply};
 use crate::ports::{Clock, Entropy};
 
 /// Commands that are carried out together.
@@ -33,7 +33,7 @@ pub struct CommandExecutor {
 struct WaitingRequest {
     actor: Actor,
     command: Command,
-    reply: Reply,
+    reply: RequestReply,
 }
 
 impl CommandExecutor {
@@ -60,13 +60,13 @@ impl CommandExecutor {
             let mut is_stopping = false;
             for input in self.handle.inputs.take(BATCH_MAX) {
                 match input {
-                    Input::Request { actor, command, reply, .. } => {
+                    NodeInput::Request { actor, command, reply, .. } => {
                         waiting.push(WaitingRequest { actor, command, reply });
                     }
-                    Input::Calendars(calendars) => self.world.calendars = calendars,
-                    Input::Stop => is_stopping = true,
+                    NodeInput::Calendars(calendars) => self.world.calendars = calendars,
+                    NodeInput::Stop => is_stopping = true,
                     // It has no programs, and its start is not the start of a node.
-                    Input::Report { .. } | Input::Start => {}
+                    NodeInput::Report { .. } | NodeInput::Start => {}
                 }
             }
             if !waiting.is_empty() {
@@ -85,7 +85,7 @@ impl CommandExecutor {
                 let stamped = |WaitingRequest { actor, command, reply }| {
                     (StampedCommand { stamp: Stamp { at, actor, owner }, command }, reply)
                 };
-                waiting.into_iter().map(stamped).unzip::<_, _, Vec<StampedCommand>, Vec<Reply>>()
+                waiting.into_iter().map(stamped).unzip::<_, _, Vec<StampedCommand>, Vec<RequestReply>>()
             }
             Err(fault) => {
                 return waiting.iter().for_each(|waiting| waiting.reply.send(Err(fault.clone().into())));
@@ -117,7 +117,7 @@ impl CommandExecutor {
     /// Refuses all requests that still wait.
     fn refuse_requests(&self) {
         for input in self.handle.inputs.take(usize::MAX) {
-            if let Input::Request { reply, .. } = input {
+            if let NodeInput::Request { reply, .. } = input {
                 reply.send(Err(Refused::Stopping));
             }
         }

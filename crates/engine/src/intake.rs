@@ -22,9 +22,9 @@ const REQUESTS_MAX: usize = 12 * 1024;
 
 /// An input of a node.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum NodeInput {
     /// A command, and the uptime by which it has to be decided, if it has a deadline.
-    Request { actor: Actor, command: Command, deadline: Option<Span>, reply: Reply },
+    Request { actor: Actor, command: Command, deadline: Option<Span>, reply: RequestReply },
     /// The report of a program.
     Report { run: RunId, report: Report },
     /// Schedules that fire at the start of a node fire now.
@@ -58,7 +58,7 @@ pub enum Refused {
 /// Sends requests and reports to a node. Clones share the queue.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    pub(crate) inputs: Queue<Input>,
+    pub(crate) inputs: Queue<NodeInput>,
     pub(crate) counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
     clock: Arc<dyn Clock>,
@@ -67,7 +67,7 @@ pub struct Handle {
 
 /// Where the reply to a request goes.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply(Queue<Result<Answer, Refused>>);
+pub(crate) struct RequestReply(Queue<Result<Answer, Refused>>);
 
 impl Handle {
     pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
@@ -85,8 +85,8 @@ impl Handle {
     }
 
     async fn request(&self, actor: Actor, command: Command, deadline: Option<Span>) -> Result<Answer, Refused> {
-        let reply = Reply::new();
-        let input = Input::Request { actor, command, deadline, reply: reply.clone() };
+        let reply = RequestReply::new();
+        let input = NodeInput::Request { actor, command, deadline, reply: reply.clone() };
         if self.inputs.len() >= REQUESTS_MAX {
             return Err(Refused::Busy);
         }
@@ -96,25 +96,25 @@ impl Handle {
 
     /// Sends the report of a program. Waits while the queue is full.
     pub async fn report(&self, run: RunId, report: Report) {
-        self.inputs.send(Input::Report { run, report }).await;
+        self.inputs.send(NodeInput::Report { run, report }).await;
     }
 
     /// Lets schedules fire that fire at the start of a node. The caller first applies all changes of jobs, because such a
     /// job may be about to be changed or removed.
     pub async fn begin(&self) {
-        self.inputs.send(Input::Start).await;
+        self.inputs.send(NodeInput::Start).await;
     }
 
     /// Replaces the calendars that schedules can name. Later commands are decided with them. The caller has to request
     /// that the next occurrences of jobs that name them are computed again.
     pub async fn renew_calendars(&self, calendars: Arc<Calendars>) {
-        self.inputs.send(Input::Calendars(calendars)).await;
+        self.inputs.send(NodeInput::Calendars(calendars)).await;
     }
 
     /// Stops the node. Its programs keep running.
     pub async fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
-        self.inputs.send(Input::Stop).await;
+        self.inputs.send(NodeInput::Stop).await;
     }
 
     /// Whether [`Self::stop`] was called.
@@ -136,7 +136,7 @@ impl Handle {
     }
 }
 
-impl Reply {
+impl RequestReply {
     fn new() -> Self {
         Self(Queue::new(1))
     }

@@ -13,11 +13,11 @@ pub(crate) const GONE_AFTER: Span = Span::from_secs(6);
 
 /// The nodes of a store, as this node has observed them.
 #[derive(Debug, Default)]
-pub(crate) struct Members(BTreeMap<NodeId, Member>);
+pub(crate) struct ObservedNodes(BTreeMap<NodeId, ObservedNode>);
 
 /// A node, and since when its heartbeat has not changed.
 #[derive(Debug)]
-struct Member {
+struct ObservedNode {
     node: Arc<Node>,
     /// The uptime at which its current heartbeat was first received.
     since: Span,
@@ -38,17 +38,17 @@ pub(crate) struct SilentNode {
     pub(crate) unchanged: Span,
 }
 
-impl Members {
+impl ObservedNodes {
     /// Records all nodes, from a list that was requested and received at two uptimes.
     pub(crate) fn record(&mut self, nodes: Vec<Arc<Node>>, requested: Span, received: Span, now: Instant) {
         let mut seen = BTreeMap::new();
         for node in nodes {
             let before = self.0.remove(&node.id);
-            let is_same = |old: &Member| old.node.beat == node.beat && old.node.incarnation == node.incarnation;
+            let is_same = |old: &ObservedNode| old.node.beat == node.beat && old.node.incarnation == node.incarnation;
             let member = match before {
-                Some(old) if is_same(&old) => Member { node, until: requested, ..old },
-                Some(_) => Member { node, since: received, until: requested, was_gone: false },
-                None => Member { was_gone: !node.is_there(now), node, since: received, until: requested },
+                Some(old) if is_same(&old) => ObservedNode { node, until: requested, ..old },
+                Some(_) => ObservedNode { node, since: received, until: requested, was_gone: false },
+                None => ObservedNode { was_gone: !node.is_there(now), node, since: received, until: requested },
             };
             seen.insert(member.node.id, member);
         }
@@ -70,7 +70,7 @@ impl Members {
     }
 }
 
-impl Member {
+impl ObservedNode {
     fn is_live(&self, uptime: Span) -> bool {
         let has_left = self.node.gone <= self.node.beat;
         !self.was_gone && !has_left && uptime.minus(self.since) < GONE_AFTER
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn node_is_alive_while_its_heartbeat_changes() {
-        let mut members = Members::default();
+        let mut members = ObservedNodes::default();
         let now = Instant::from_secs(105);
         // The record of the second node says that it is gone, so a new observer need not wait.
         members.record(vec![node(1, 101), node(2, 50)], up(10), up(11), now);
-        let live = |members: &Members, at| members.live(up(at)).map(|node| node.id.bits()).collect::<Vec<_>>();
+        let live = |members: &ObservedNodes, at| members.live(up(at)).map(|node| node.id.bits()).collect::<Vec<_>>();
         assert_eq!(live(&members, 12), [1]);
         members.record(vec![node(1, 101), node(2, 50)], up(14), up(15), now);
         assert_eq!((live(&members, 16), live(&members, 17)), (vec![1], vec![]));

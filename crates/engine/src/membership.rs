@@ -12,7 +12,7 @@ use cronhold_store::{Fault, Query, Store, all_nodes};
 
 use crate::claim_order::ClaimOrder;
 use crate::heartbeater::{HeartbeatResult, Heartbeater};
-use crate::members::{GONE_AFTER, Members, SilentNode};
+use crate::members::{GONE_AFTER, ObservedNodes, SilentNode};
 use crate::plan::PlanItem;
 use crate::ports::{News, Ports};
 use crate::skew::{Skew, SkewWatch};
@@ -27,7 +27,7 @@ const NAME_CHECK_EVERY: Span = Span::from_millis(500);
 pub(crate) struct Membership {
     me: Owner,
     heartbeater: Heartbeater,
-    members: Members,
+    members: ObservedNodes,
     /// Nodes that are gone and own no runs, with their last heartbeat.
     reaped: BTreeMap<NodeId, Instant>,
     skew: SkewWatch,
@@ -49,7 +49,7 @@ pub(crate) enum OwnRecord {
 
 impl Membership {
     pub(crate) fn new(me: Owner, heartbeater: Heartbeater) -> Self {
-        let (members, reaped, skew) = (Members::default(), BTreeMap::new(), SkewWatch::default());
+        let (members, reaped, skew) = (ObservedNodes::default(), BTreeMap::new(), SkewWatch::default());
         Self { me, heartbeater, members, reaped, skew, drain_read_at: Span::ZERO }
     }
 

@@ -7,7 +7,7 @@ use cronhold_core::RunId;
 use cronhold_core::command::{Command, Report};
 use cronhold_core::record::Actor;
 
-use crate::intake::{Refused, Reply};
+use crate::intake::{Refused, RequestReply};
 use crate::plan::DueItem;
 
 /// Commands that go into the next batch.
@@ -31,7 +31,7 @@ pub(crate) struct PendingCommand {
 #[derive(Debug)]
 pub(crate) enum CommandOrigin {
     /// A request that waits for a reply.
-    Request(Reply),
+    Request(RequestReply),
     /// The report of a program. It is kept until the store accepts it.
     Report(RunId, Report),
     /// An item of the plan.

@@ -44,7 +44,7 @@ pub struct DueItem {
 
 /// The plan of a node.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct NodePlan {
     /// Claims of occurrences, ordered by time.
     claims: BTreeSet<(When, PlanItem)>,
     /// All other items, ordered by time.
@@ -63,7 +63,7 @@ struct PlannedTime {
     nominal: Option<Instant>,
 }
 
-impl Plan {
+impl NodePlan {
     /// Plans an item, and replaces its earlier time. `Never` removes it. An occurrence is planned with
     /// [`Self::put_occurrence`].
     pub fn put(&mut self, item: PlanItem, at: impl Into<When>) {
@@ -236,7 +236,7 @@ mod tests {
         Instant::from_secs(secs)
     }
 
-    fn put(plan: &mut Plan, job: &str, at: i64, nominal: i64) {
+    fn put(plan: &mut NodePlan, job: &str, at: i64, nominal: i64) {
         let (job, schedule) = ids(job);
         plan.put_occurrence(job, schedule, second(at), second(nominal));
     }
@@ -245,13 +245,13 @@ mod tests {
         DueItem { item: fire(job), due: When::At(second(due)), nominal: Some(second(nominal)) }
     }
 
-    fn taken(plan: &mut Plan, now: i64, most: usize, most_late: usize) -> Vec<PlanItem> {
+    fn taken(plan: &mut NodePlan, now: i64, most: usize, most_late: usize) -> Vec<PlanItem> {
         plan.take_due(second(now), most, most_late).into_iter().map(|due| due.item).collect()
     }
 
     #[test]
     fn items_are_taken_in_order_of_time() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         put(&mut plan, "late", 30, 29);
         put(&mut plan, "early", 10, 10);
         put(&mut plan, "moved", 5, 5);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn deferred_item_keeps_its_due_time_and_a_rescheduled_one_does_not() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         let at = |secs| Some(When::At(second(secs)));
         plan.defer(due_claim("a", 10, 9), second(12));
         assert_eq!((plan.at(&fire("a")), plan.due(&fire("a"))), (at(12), at(10).map(|due| (due, Some(second(9))))));
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn item_that_is_never_due_is_removed() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         plan.put(PlanItem::Reap, When::Now);
         plan.put(PlanItem::Reap, When::Never);
         assert!(plan.is_empty() && plan.first().is_none());
@@ -290,7 +290,7 @@ mod tests {
     /// Only claims can be late: a check that was due long ago is made at once.
     #[test]
     fn late_claims_come_after_what_is_on_time() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         put(&mut plan, "older", 5, 4);
         put(&mut plan, "old", 39, 39);
         put(&mut plan, "edge", 40, 40);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn late_claims_and_current_items_each_have_a_share_of_a_batch() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         for number in 0..4 {
             put(&mut plan, &format!("late{number}"), number, number);
             put(&mut plan, &format!("live{number}"), 100 + number, 100 + number);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn claims_of_one_instant_make_it_crowded() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         for job in ["a", "b", "c"] {
             put(&mut plan, job, 10, 10);
         }
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn wake_all_moves_checks_of_runs_and_nothing_else() {
-        let mut plan = Plan::default();
+        let mut plan = NodePlan::default();
         let run = RunId::from_random(second(1), [9; 10]);
         plan.put(PlanItem::Wake(run), second(60));
         put(&mut plan, "a", 60, 60);

@@ -1,4 +1,4 @@
-//! A node on a store that others share, in a time that the test moves: what it renews, and what it says of its clock.
+//! A node on a shared store, with a clock that the test moves.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Answer;
 use cronhold_core::job::{Job, Program};
-use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source};
+use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source, Stored};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_engine::{
     Clock, CommandExecutor, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task,
@@ -20,25 +20,25 @@ use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Uni
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 const NODE: NodeId = NodeId::from_bits(7);
-/// Time moves in such steps.
+/// The test moves the time in these steps.
 const STEP: Span = Span::from_millis(50);
-/// What did not come within so many steps never comes.
+/// A test that waits for more steps than this is stuck.
 const STEPS_MAX: usize = 2_000;
 
-/// The time since the test began, and how far the clock on the wall is off.
+/// The time since the test began, and how far the system clock is off.
 #[derive(Debug, Default)]
-struct Time {
+struct TestClock {
     passed: AtomicU64,
     ahead: AtomicI64,
 }
 
-impl Time {
+impl TestClock {
     fn passed(&self) -> Span {
         Span::from_micros(self.passed.load(Ordering::Relaxed))
     }
 }
 
-impl Clock for Time {
+impl Clock for TestClock {
     fn now(&self) -> Instant {
         Instant::from_micros(START.plus(self.passed()).micros() + self.ahead.load(Ordering::Relaxed))
     }
@@ -53,51 +53,63 @@ impl Clock for Time {
     }
 }
 
-/// Chance that is none, nobody who runs programs, and someone who writes down what is said of the clock.
+/// Predictable entropy, a program runner that does nothing, and a list of the events that the tests check.
 #[derive(Debug, Default)]
-struct Around {
+struct TestPorts {
     drawn: AtomicU64,
-    said: Mutex<Vec<String>>,
+    events: Mutex<Vec<String>>,
 }
 
-impl Entropy for Around {
+impl Entropy for TestPorts {
     fn bits(&self) -> u128 {
         u128::from(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-impl Outside for Around {
+impl Outside for TestPorts {
     fn perform(&self, _: Task) -> Pending<'_, ()> {
         Box::pin(async {})
     }
 }
 
-impl Feed for Around {
+impl Feed for TestPorts {
     fn tell(&self, news: &News<'_>) {
-        if let News::Skew { is_off, is_ahead, by } = news {
-            let way = if *is_ahead { "ahead" } else { "behind" };
-            let said = if *is_off { format!("{by} {way}") } else { "right".to_owned() };
-            self.said.lock().expect("no panic").push(said);
-        }
+        let event = match news {
+            News::Skew { is_off: false, .. } => "right".to_owned(),
+            News::Skew { is_ahead, by, .. } => format!("{by} {}", if *is_ahead { "ahead" } else { "behind" }),
+            News::RecordUnreadable { key: Some(key), .. } => format!("unreadable {key}"),
+            News::CommandDropped { .. } => "dropped".to_owned(),
+            _ => return,
+        };
+        self.events.lock().expect("no panic").push(event);
     }
 }
 
-/// A store that has no room for a while.
+/// A store that can be full, and that can have a record which cannot be read.
 #[derive(Debug)]
-struct Full {
+struct FailingStore {
     store: MemoryStore,
     is_full: Arc<AtomicBool>,
+    unreadable: Arc<Mutex<Option<Key>>>,
 }
 
-impl Full {
+impl FailingStore {
     fn fault(&self) -> Option<Fault> {
         self.is_full.load(Ordering::Relaxed).then(|| Fault::ReadOnly("no room".to_owned()))
     }
 }
 
-impl Wrapper for Full {
+impl Wrapper for FailingStore {
     fn inside(&self) -> &dyn Store {
         &self.store
+    }
+
+    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+        let unreadable = self.unreadable.lock().expect("no panic").clone();
+        match unreadable.filter(|key| keys.contains(key)) {
+            Some(key) => Box::pin(async move { Err(Fault::Broken(format!("{key} is damaged"))) }),
+            None => self.store.load(keys),
+        }
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
@@ -119,62 +131,67 @@ fn world() -> World {
     World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
 }
 
-/// A node, and what it lives in.
-struct Rig {
-    time: Arc<Time>,
-    around: Arc<Around>,
+/// A node and its ports.
+struct TestNode {
+    time: Arc<TestClock>,
+    ports_under_test: Arc<TestPorts>,
     store: MemoryStore,
     is_full: Arc<AtomicBool>,
+    unreadable: Arc<Mutex<Option<Key>>>,
     handle: Handle,
     engine: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-impl Rig {
+impl TestNode {
     fn new(ahead: i64) -> Self {
-        let time = Arc::new(Time::default());
+        let time = Arc::new(TestClock::default());
         time.ahead.store(ahead, Ordering::Relaxed);
         let of_store = Arc::clone(&time);
         let store = MemoryStore::new(Arc::new(move || START.plus(of_store.passed())));
-        let around = Arc::new(Around::default());
-        let is_full = Arc::new(AtomicBool::new(false));
+        let ports_under_test = Arc::new(TestPorts::default());
+        let (is_full, unreadable) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let ports = Ports {
             clock: Arc::clone(&time) as _,
-            entropy: Arc::clone(&around) as _,
-            store: Arc::new(Full { store: store.clone(), is_full: Arc::clone(&is_full) }),
-            outside: Arc::clone(&around) as _,
-            feed: Arc::clone(&around) as _,
+            entropy: Arc::clone(&ports_under_test) as _,
+            store: Arc::new(FailingStore {
+                store: store.clone(),
+                is_full: Arc::clone(&is_full),
+                unreadable: Arc::clone(&unreadable),
+            }),
+            outside: Arc::clone(&ports_under_test) as _,
+            feed: Arc::clone(&ports_under_test) as _,
         };
         let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());
         let engine = Box::pin(async move { engine.run().await.expect("the store works") });
-        Self { time, around, store, is_full, handle, engine }
+        Self { time, ports_under_test, store, is_full, unreadable, handle, engine }
     }
 
-    /// Lets time pass until something is there.
-    fn until<T>(&mut self, mut look: impl FnMut(&Self, &mut Context<'_>) -> Option<T>) -> T {
+    /// Moves the time until `check` returns something.
+    fn until<T>(&mut self, mut check: impl FnMut(&Self, &mut Context<'_>) -> Option<T>) -> T {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..STEPS_MAX {
-            assert!(self.engine.as_mut().poll(&mut context).is_pending(), "nobody has stopped it");
-            if let Some(found) = look(self, &mut context) {
+            assert!(self.engine.as_mut().poll(&mut context).is_pending(), "the node does not stop");
+            if let Some(found) = check(self, &mut context) {
                 return found;
             }
             self.time.passed.fetch_add(STEP.micros(), Ordering::Relaxed);
         }
-        panic!("nothing came")
+        panic!("the test is stuck")
     }
 
     fn pass(&mut self, span: Span) {
         let end = self.time.passed().plus(span);
-        self.until(|rig, _| (rig.time.passed() >= end).then_some(()));
+        self.until(|node, _| (node.time.passed() >= end).then_some(()));
     }
 
-    fn ask(&mut self, command: Command) -> Answer {
-        self.try_to_ask(command).expect("it can be done")
+    fn request(&mut self, command: Command) -> Answer {
+        self.try_request(command).expect("accepted")
     }
 
-    fn try_to_ask(&mut self, command: Command) -> Result<Answer, Refused> {
+    fn try_request(&mut self, command: Command) -> Result<Answer, Refused> {
         let handle = self.handle.clone();
-        let mut asking = pin!(handle.ask(Actor::Operator("anna".to_owned()), command));
-        self.until(|_, context| match asking.as_mut().poll(context) {
+        let mut reply = pin!(handle.ask(Actor::Operator("anna".to_owned()), command));
+        self.until(|_, context| match reply.as_mut().poll(context) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         })
@@ -185,93 +202,108 @@ impl Rig {
         let mut loading = self.store.load(&keys);
         match loading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(found) => found.expect("the store works").remove(0).map(|stored| stored.record),
-            Poll::Pending => panic!("memory answers at once"),
+            Poll::Pending => panic!("the memory store answers at once"),
         }
     }
 
-    fn said(&self) -> Vec<String> {
-        self.around.said.lock().expect("no panic").clone()
+    fn events(&self) -> Vec<String> {
+        self.ports_under_test.events.lock().expect("no panic").clone()
     }
 }
 
-/// What a node holds is renewed for as long as it is there; the lock of an event runs out, so that the same event can come
-/// again.
+/// A node renews the locks that it holds. The lock of an event expires, so that the same event can come again.
 #[test]
 fn locks_of_events_are_not_renewed() {
-    let mut rig = Rig::new(0);
+    let mut node = TestNode::new(0);
     let holder = RunId::from_key(START, "seven");
     let held = LockName::parse("#cronhold/loader/").expect("a name");
     let once = LockName::of_event("e1").expect("a name");
-    rig.ask(Command::Hold { lock: held.clone(), holder, ttl: Span::from_millis(600) });
+    node.request(Command::Hold { lock: held.clone(), holder, ttl: Span::from_millis(600) });
     let pause = Box::new(Command::Pause { job: None, why: String::new() });
-    assert_eq!(rig.ask(Command::Event { once: once.clone(), holder, command: pause }), Answer::Done);
-    assert!(rig.record(Key::Lock(once.clone())).is_some(), "others see that it is done");
-    rig.pass(Span::from_secs(3));
-    assert!(rig.record(Key::Lock(held)).is_some());
-    assert_eq!(rig.record(Key::Lock(once)), None);
+    assert_eq!(node.request(Command::Event { once: once.clone(), holder, command: pause }), Answer::Done);
+    assert!(node.record(Key::Lock(once.clone())).is_some(), "other nodes see that the event was handled");
+    node.pass(Span::from_secs(3));
+    assert!(node.record(Key::Lock(held)).is_some());
+    assert_eq!(node.record(Key::Lock(once)), None);
 }
 
 #[test]
-fn says_when_its_clock_is_off_and_when_it_is_not() {
-    let mut rig = Rig::new(-1_500_000);
-    let skew = |rig: &Rig| match rig.record(Key::Node(NODE)) {
+fn wrong_system_clock_is_reported_once_and_when_it_is_right_again() {
+    let mut node = TestNode::new(-1_500_000);
+    let skew = |node: &TestNode| match node.record(Key::Node(NODE)) {
         Some(Record::Node(node)) => node.skew,
         other => panic!("{other:?}"),
     };
-    rig.pass(Span::from_secs(10));
-    assert_eq!((rig.said(), skew(&rig)), (vec!["1s500ms behind".to_owned()], Some(-1_500_000)));
-    rig.time.ahead.store(20_000, Ordering::Relaxed);
-    rig.pass(Span::from_secs(10));
-    assert_eq!((rig.said().last().map(String::as_str), skew(&rig)), (Some("right"), Some(20_000)));
-    assert_eq!(rig.said().len(), 2, "each is said once");
+    node.pass(Span::from_secs(10));
+    assert_eq!((node.events(), skew(&node)), (vec!["1s500ms behind".to_owned()], Some(-1_500_000)));
+    node.time.ahead.store(20_000, Ordering::Relaxed);
+    node.pass(Span::from_secs(10));
+    assert_eq!((node.events().last().map(String::as_str), skew(&node)), (Some("right"), Some(20_000)));
+    assert_eq!(node.events().len(), 2, "each change is reported once");
 }
 
-/// What a clerk makes is started when the node hears of it. The run itself says only when it is looked at again, which is
-/// a minute later.
+/// The node is notified of the run. The run itself is due for a check only a minute later.
 #[test]
-fn what_a_clerk_makes_is_started_at_once() {
-    let mut rig = Rig::new(0);
-    rig.pass(Span::from_secs(1));
-    let (store, clock, entropy) = (Arc::new(rig.store.clone()), Arc::clone(&rig.time), Arc::clone(&rig.around));
-    let (clerk, handle) = CommandExecutor::new(store, clock, entropy, world());
+fn run_created_without_a_node_is_started_within_seconds() {
+    let mut node = TestNode::new(0);
+    node.pass(Span::from_secs(1));
+    let (store, clock, entropy) =
+        (Arc::new(node.store.clone()), Arc::clone(&node.time), Arc::clone(&node.ports_under_test));
+    let (executor, handle) = CommandExecutor::new(store, clock, entropy, world());
     let job = JobId::parse("j").expect("an id");
-    let id = RunId::from_key(START, "asked for");
-    let asking = async {
+    let id = RunId::from_key(START, "by command");
+    let requests = async {
         let anna = || Actor::Operator("anna".to_owned());
         let definition = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
         let (source, uid, provided) = (Source::Api, JobUid::from_bits(1), Provided::Any);
         let put = Command::PutJob { id: job.clone(), job: definition, source, uid, provided };
-        handle.ask(anna(), put).await.expect("it is put");
+        handle.ask(anna(), put).await.expect("accepted");
         let run = Command::Run { job: job.clone(), args: BTreeMap::new(), id, at: None };
-        handle.ask(anna(), run).await.expect("it is made");
+        handle.ask(anna(), run).await.expect("accepted");
     };
-    let (mut working, mut asking) = (pin!(clerk.run()), pin!(asking));
-    rig.until(|_, context| {
+    let (mut working, mut requests) = (pin!(executor.run()), pin!(requests));
+    node.until(|_, context| {
         let _ = working.as_mut().poll(context);
-        matches!(asking.as_mut().poll(context), Poll::Ready(())).then_some(())
+        matches!(requests.as_mut().poll(context), Poll::Ready(())).then_some(())
     });
-    let made = rig.time.passed();
-    rig.until(|rig, _| match rig.record(Key::Run(id)) {
+    let made = node.time.passed();
+    node.until(|node, _| match node.record(Key::Run(id)) {
         Some(Record::Run(run)) => (run.state == State::Starting).then_some(()),
         other => panic!("{other:?}"),
     });
-    let late = Span::from_micros(rig.time.passed().micros() - made.micros());
+    let late = Span::from_micros(node.time.passed().micros() - made.micros());
     assert!(late < Span::from_secs(5), "{late}");
 }
 
-/// Beats fail more often than anything else is tried. Whoever asks is told all the same, and within seconds.
+/// Heartbeats fail more often than commands are tried. They must not put off the reply.
 #[test]
-fn who_asks_while_nothing_can_be_written_is_told() {
-    let mut rig = Rig::new(0);
+fn request_on_a_full_store_fails_within_seconds() {
+    let mut node = TestNode::new(0);
     let pause = || Command::Pause { job: None, why: String::new() };
-    rig.pass(Span::from_secs(5));
-    rig.is_full.store(true, Ordering::Relaxed);
-    rig.pass(Span::from_secs(60));
+    node.pass(Span::from_secs(5));
+    node.is_full.store(true, Ordering::Relaxed);
+    node.pass(Span::from_secs(60));
     for _ in 0..3 {
-        let asked = rig.time.passed();
-        assert_eq!(rig.try_to_ask(pause()), Err(Refused::Failed(Fault::ReadOnly("no room".to_owned()))));
-        assert!(rig.time.passed().minus(asked) <= Span::from_secs(6), "it waited {}", rig.time.passed().minus(asked));
+        let sent = node.time.passed();
+        assert_eq!(node.try_request(pause()), Err(Refused::Failed(Fault::ReadOnly("no room".to_owned()))));
+        assert!(
+            node.time.passed().minus(sent) <= Span::from_secs(6),
+            "the reply took {}",
+            node.time.passed().minus(sent)
+        );
     }
-    rig.is_full.store(false, Ordering::Relaxed);
-    assert_eq!(rig.ask(pause()), Answer::Done);
+    node.is_full.store(false, Ordering::Relaxed);
+    assert_eq!(node.request(pause()), Answer::Done);
+}
+
+#[test]
+fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
+    let mut node = TestNode::new(0);
+    node.pass(Span::from_secs(1));
+    let key = Key::Job(JobId::parse("j").expect("an id"));
+    *node.unreadable.lock().expect("no panic") = Some(key.clone());
+    let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
+    assert!(matches!(node.try_request(run), Err(Refused::Failed(Fault::Broken(_)))));
+    assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), Answer::Done);
+    assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
 }

@@ -1,4 +1,4 @@
-//! A clerk on a store in memory, beside what a node would do there.
+//! Commands on a memory store without a node, and what a node then does with their results.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -40,9 +40,9 @@ impl Clock for WrongClock {
 }
 
 #[derive(Debug, Default)]
-struct Count(AtomicU64);
+struct CountingEntropy(AtomicU64);
 
-impl Entropy for Count {
+impl Entropy for CountingEntropy {
     fn bits(&self) -> u128 {
         u128::from(self.0.fetch_add(1, Ordering::Relaxed) + 1) << 64
     }
@@ -50,18 +50,18 @@ impl Entropy for Count {
 
 /// A store that can be unreachable.
 #[derive(Debug)]
-struct Remote {
+struct UnreachableStore {
     store: MemoryStore,
-    is_away: Arc<AtomicBool>,
+    is_unreachable: Arc<AtomicBool>,
 }
 
-impl Wrapper for Remote {
+impl Wrapper for UnreachableStore {
     fn inside(&self) -> &dyn Store {
         &self.store
     }
 
     fn enroll(&self) -> Pending<'_, Result<cronhold_store::Writer, Fault>> {
-        match self.is_away.load(Ordering::Relaxed) {
+        match self.is_unreachable.load(Ordering::Relaxed) {
             true => Box::pin(async { Err(Fault::Away("no answer".to_owned())) }),
             false => self.store.enroll(),
         }
@@ -73,7 +73,8 @@ fn world() -> World {
 }
 
 fn with_executor(store: Arc<dyn Store>, test: impl AsyncFnOnce(&Handle)) {
-    let (executor, handle) = CommandExecutor::new(store, Arc::new(WrongClock), Arc::new(Count::default()), world());
+    let (executor, handle) =
+        CommandExecutor::new(store, Arc::new(WrongClock), Arc::new(CountingEntropy::default()), world());
     let asking = async {
         test(&handle).await;
         handle.stop().await;
@@ -167,7 +168,7 @@ fn only_live_nodes_are_considered() {
     let there = Node { gone: STORE_TIME.plus(Span::from_secs(6)), ..node.clone() };
     let gone = Node { id: NodeId::from_bits(6), ..node };
     let (mut executor, _) =
-        CommandExecutor::new(Arc::new(store), Arc::new(WrongClock), Arc::new(Count::default()), world());
+        CommandExecutor::new(Arc::new(store), Arc::new(WrongClock), Arc::new(CountingEntropy::default()), world());
     let mut looking = pin!(async {
         others.beat(&there, &[]).await.expect("the store works");
         others.beat(&gone, &[]).await.expect("the store works");
@@ -179,12 +180,12 @@ fn only_live_nodes_are_considered() {
 
 #[test]
 fn unreachable_store_fails_a_request_and_the_next_one_retries() {
-    let is_away = Arc::new(AtomicBool::new(true));
-    let remote = Remote { store: memory(), is_away: Arc::clone(&is_away) };
-    with_executor(Arc::new(remote), async |handle| {
+    let is_unreachable = Arc::new(AtomicBool::new(true));
+    let unreachable = UnreachableStore { store: memory(), is_unreachable: Arc::clone(&is_unreachable) };
+    with_executor(Arc::new(unreachable), async |handle| {
         let failed = handle.ask(anna(), put(job())).await;
         assert_eq!(failed, Err(Refused::Failed(Fault::Away("no answer".to_owned()))));
-        is_away.store(false, Ordering::Relaxed);
+        is_unreachable.store(false, Ordering::Relaxed);
         assert_eq!(handle.ask(anna(), put(job())).await, Ok(Answer::Done));
     });
 }

@@ -6,8 +6,8 @@ use cronhold_core::record::Actor;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{CommandOutcome, PreparedTurn, StampedCommand};
 
-use super::Node;
-use crate::intake::{Input, Refused};
+use super::NodeLoop;
+use crate::intake::{NodeInput, Refused};
 use crate::pending_commands::{CommandOrigin, PendingCommand};
 use crate::plan::{DueItem, PlanItem};
 
@@ -54,7 +54,7 @@ impl InputShare {
     }
 }
 
-impl Node {
+impl NodeLoop {
     /// The commands of the next batch. Due items that are not commands go to `chores`.
     pub(super) fn next_commands(&mut self, now: Instant, chores: &mut Vec<PlanItem>) -> Vec<PendingCommand> {
         let uptime = self.context.uptime();
@@ -74,16 +74,16 @@ impl Node {
         let share = self.input_share.next(due.len());
         for input in self.context.handle.inputs.take(share) {
             match input {
-                Input::Request { deadline: Some(deadline), reply, .. } if deadline < uptime => {
+                NodeInput::Request { deadline: Some(deadline), reply, .. } if deadline < uptime => {
                     reply.send(Err(Refused::Late));
                 }
-                Input::Request { actor, command, reply, .. } => {
+                NodeInput::Request { actor, command, reply, .. } => {
                     batch.push(PendingCommand::new(actor, command, CommandOrigin::Request(reply)));
                 }
-                Input::Report { run, report } => batch.push(PendingCommand::report(run, report)),
-                Input::Start => self.agenda.request_start(),
-                Input::Calendars(calendars) => self.world.calendars = calendars,
-                Input::Stop => self.is_stopping = true,
+                NodeInput::Report { run, report } => batch.push(PendingCommand::report(run, report)),
+                NodeInput::Start => self.agenda.request_start(),
+                NodeInput::Calendars(calendars) => self.world.calendars = calendars,
+                NodeInput::Stop => self.is_stopping = true,
             }
         }
         batch.extend(due);

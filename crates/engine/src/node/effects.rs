@@ -11,7 +11,7 @@ use cronhold_core::record::{Actor, Key, LockName, Record, Run};
 use cronhold_core::{RunId, State, When};
 use cronhold_schedule::{Instant, Span};
 
-use super::Node;
+use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
 use crate::ports::{News, Task};
@@ -24,16 +24,16 @@ const ADOPT_WAIT: Span = Span::from_secs(5);
 
 /// The commit that caused effects.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CommitInfo<'a> {
+pub(super) struct CommitReceipt<'a> {
     /// The uptime before which the commit was not sent.
     pub(super) sent: Span,
     /// The fences of the locks that it took.
     pub(super) fences: &'a [(LockName, u64)],
 }
 
-impl Node {
+impl NodeLoop {
     /// Follows a commit of this node, and performs what it owes.
-    pub(super) async fn apply_commit(&mut self, stamp: &Stamp, done: Done, commit: CommitInfo<'_>) {
+    pub(super) async fn apply_commit(&mut self, stamp: &Stamp, done: Done, commit: CommitReceipt<'_>) {
         if !done.changes.is_empty() {
             self.context.emit(&News::Committed { stamp, done: &done });
         }
@@ -106,7 +106,7 @@ impl Node {
         }
     }
 
-    async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitInfo<'_>>, now: Instant) {
+    async fn perform_all(&mut self, effects: Vec<Effect>, commit: Option<CommitReceipt<'_>>, now: Instant) {
         // A wake that is due now goes last, so that a later time for the same run does not replace it.
         let (immediate, other): (Vec<Effect>, Vec<Effect>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::Wake { at: When::Now, .. }));
@@ -115,7 +115,7 @@ impl Node {
         }
     }
 
-    async fn perform(&mut self, effect: Effect, commit: Option<CommitInfo<'_>>, now: Instant) {
+    async fn perform(&mut self, effect: Effect, commit: Option<CommitReceipt<'_>>, now: Instant) {
         match effect {
             Effect::Plan { job, schedule, next } => self.agenda.put_next(job, schedule, next),
             Effect::Rest { job, schedule, nominal } => self.agenda.pause(job, schedule, nominal),
@@ -137,7 +137,7 @@ impl Node {
     }
 
     /// Starts the program of a run, unless that was requested before.
-    async fn launch(&mut self, run: Arc<Run>, commit: Option<CommitInfo<'_>>, now: Instant) {
+    async fn launch(&mut self, run: Arc<Run>, commit: Option<CommitReceipt<'_>>, now: Instant) {
         if self.programs.contains(run.id) {
             return;
         }
@@ -151,7 +151,7 @@ impl Node {
         let has_expired = kill_at.is_some_and(|kill_at| kill_at <= uptime);
         let launch_by = sent.plus(LAUNCH_WITHIN);
         if has_expired || launch_by < uptime {
-            let report = Report::NotLaunched("its node was held up for too long".to_owned());
+            let report = Report::NotLaunched("the node was delayed for too long".to_owned());
             self.commands.push_own(Actor::Program, Command::Report { run: run.id, report });
             return;
         }
@@ -172,7 +172,7 @@ impl Node {
     }
 
     /// The fence of a lock that a run holds. If it is not known from the commit, the store is asked.
-    async fn fence(&self, lock: &LockName, run: RunId, commit: Option<CommitInfo<'_>>) -> Option<u64> {
+    async fn fence(&self, lock: &LockName, run: RunId, commit: Option<CommitReceipt<'_>>) -> Option<u64> {
         let known = commit.and_then(|commit| commit.fences.iter().find(|(name, _)| name == lock));
         if let Some((_, fence)) = known {
             return Some(*fence);

@@ -5,13 +5,13 @@ use cronhold_core::command::{Command, Report};
 use cronhold_core::record::Actor;
 use cronhold_store::has_foreign_nodes;
 
-use super::Node;
+use super::NodeLoop;
 use crate::heartbeater::HeartbeatResult;
 use crate::membership::OwnRecord;
 use crate::plan::PlanItem;
 use crate::ports::News;
 
-impl Node {
+impl NodeLoop {
     /// Applies the results of heartbeats that have come since the last call.
     pub(super) fn apply_heartbeats(&mut self) {
         let Some(HeartbeatResult { time, nodes, skew, lost, fault }) = self.membership.take_results() else { return };

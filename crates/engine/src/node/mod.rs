@@ -1,8 +1,8 @@
 //! A node: its start, and the loop that builds batches of commands, takes turns on the store, and performs the effects.
 //!
-//! The node is a few parts with private state, each in a file of its own: [`Agenda`] is what it will do, [`LocalPrograms`]
-//! and [`Membership`] what it runs and who else is alive, [`PendingCommands`] and [`PendingHints`] what waits to be
-//! handled, [`StoreHealth`] and [`NodeClock`] whether it may act. The files below this one connect these parts.
+//! The node is a few parts with private state, each in a file of its own: `Agenda` is what it will do, `LocalPrograms`
+//! and `Membership` what it runs and who else is alive, `PendingCommands` and `PendingHints` what waits to be
+//! handled, `StoreHealth` and `NodeClock` whether it may act. The files below this one connect these parts.
 
 mod batch;
 mod effects;
@@ -27,7 +27,7 @@ use crate::agenda::Agenda;
 use crate::claim_order::ClaimOrder;
 use crate::counters::Counters;
 use crate::heartbeater::Heartbeater;
-use crate::intake::{Handle, Input, Refused};
+use crate::intake::{Handle, NodeInput, Refused};
 use crate::local_programs::LocalPrograms;
 use crate::membership::{Membership, wait_for_name};
 use crate::node_clock::NodeClock;
@@ -114,7 +114,7 @@ struct NodeContext {
 
 /// A running node.
 #[derive(Debug)]
-struct Node {
+struct NodeLoop {
     context: NodeContext,
     world: World,
     session: WriterSession,
@@ -147,7 +147,7 @@ impl Engine {
         let Self { ports, options, world, handle } = self;
         let mut backoff = RetryBackoff::default();
         let mut node = loop {
-            match Node::start(&ports, &options, &world, &handle).await {
+            match NodeLoop::start(&ports, &options, &world, &handle).await {
                 Ok(node) => break node,
                 Err(EngineError::Store(fault)) if fault.is_passing() => {
                     ports.feed.tell(&News::StoreAway(&fault));
@@ -185,7 +185,7 @@ impl NodeContext {
     }
 }
 
-impl Node {
+impl NodeLoop {
     async fn start(ports: &Ports, options: &Options, world: &World, handle: &Handle) -> Result<Self, EngineError> {
         let session = WriterSession::new(ports.store.clone(), options.cache_max).await?;
         // Every start is a new writer, so the writer's number tells the processes of a node apart.
@@ -281,7 +281,7 @@ impl Node {
     /// Refuses all requests that still wait, because the node stops.
     fn refuse_requests(&mut self) {
         for input in self.context.handle.inputs.take(usize::MAX) {
-            if let Input::Request { reply, .. } = input {
+            if let NodeInput::Request { reply, .. } = input {
                 reply.send(Err(Refused::Stopping));
             }
         }

@@ -5,9 +5,9 @@ use cronhold_core::command::Report;
 use cronhold_schedule::Span;
 use cronhold_store::{CommandOutcome, Fault, StampedCommand, WriterSession};
 
-use super::Node;
+use super::NodeLoop;
 use super::batch::CommandBatch;
-use super::effects::CommitInfo;
+use super::effects::CommitReceipt;
 use crate::counters::Counters;
 use crate::pending_commands::{CommandOrigin, PendingCommand};
 use crate::plan::{DueItem, PlanItem};
@@ -18,7 +18,7 @@ const LATE: Span = Span::from_secs(1);
 /// An item that needs an unreadable record is tried again after this time.
 const UNREADABLE_WAIT: Span = Span::from_secs(60);
 
-impl Node {
+impl NodeLoop {
     /// Handles the outcomes of a batch.
     pub(super) async fn apply_outcomes(&mut self, outcomes: Vec<Option<CommandOutcome>>, batch: CommandBatch) {
         let CommandBatch { begin, commands, origins } = batch;
@@ -39,7 +39,7 @@ impl Node {
                 CommandOutcome::Done { done, fences } => {
                     self.observe_done(&command, &origin, done.changes.is_empty());
                     let answer = done.answer.clone();
-                    self.apply_commit(&command.stamp, *done, CommitInfo { sent: begin, fences: &fences }).await;
+                    self.apply_commit(&command.stamp, *done, CommitReceipt { sent: begin, fences: &fences }).await;
                     if let CommandOrigin::Request(reply) = origin {
                         reply.send(Ok(answer));
                     }

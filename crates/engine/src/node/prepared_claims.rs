@@ -11,7 +11,7 @@ use cronhold_core::World;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::PreparedTurn;
 
-use super::Node;
+use super::NodeLoop;
 use super::batch::CommandBatch;
 use crate::pending_commands::CommandOrigin;
 
@@ -47,7 +47,7 @@ impl PreparedClaims {
     }
 }
 
-impl Node {
+impl NodeLoop {
     /// Decides the claims that are due in a moment, if there are enough of them.
     pub(super) async fn prepare_ahead(&mut self, now: Instant) -> Option<PreparedClaims> {
         let at = self.next_crowded_instant(now).filter(|at| *at <= now.plus(AHEAD))?;

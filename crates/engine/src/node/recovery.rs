@@ -7,7 +7,7 @@ use cronhold_core::{State, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query};
 
-use super::Node;
+use super::NodeLoop;
 use crate::plan::PlanItem;
 use crate::ports::News;
 
@@ -16,7 +16,7 @@ const PAGE: usize = 2_000;
 /// A cursor that is further ahead than this was moved by a wrong clock.
 const AHEAD_MAX: Span = Span::from_secs(60);
 
-impl Node {
+impl NodeLoop {
     /// Recovers everything that is stored.
     pub(super) async fn recover(&mut self) -> Result<(), Fault> {
         let before = self.context.uptime();

@@ -11,10 +11,10 @@ use cronhold_core::record::{Key, Kind, Stored};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Hint};
 
-use super::Node;
+use super::NodeLoop;
 use crate::plan::PlanItem;
 
-impl Node {
+impl NodeLoop {
     /// Takes the change notifications that have arrived, without waiting.
     pub(super) async fn receive_hints(&mut self) {
         if !self.world.is_shared {

@@ -9,7 +9,7 @@ use cronhold_core::record::{Actor, Key, Record, Run};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Hint, Obligation, Query};
 
-use super::Node;
+use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
 use crate::ports::{News, Task};
@@ -21,7 +21,7 @@ const LATE: Span = Span::from_secs(5);
 /// Repairs in one pass. The next pass makes the others.
 const REPAIRS_MAX: usize = 5_000;
 
-impl Node {
+impl NodeLoop {
     /// The time between two passes.
     pub(super) const WATCHDOG_EVERY: Span = Span::from_secs(60);
 

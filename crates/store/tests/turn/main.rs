@@ -1,7 +1,7 @@
 //! The turn on a store that loses answers, is changed by other writers in between, and refuses commits: each command takes
 //! effect once, on the current records.
 
-mod moody;
+mod faulty_store;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{CommandOutcome, Fault, MemoryStore, StampedCommand, Store, WriterSession};
 
-use crate::moody::{Mood, Moody};
+use crate::faulty_store::{FaultMode, FaultyStore};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 
@@ -139,10 +139,10 @@ fn lock_released_earlier_in_a_turn_or_in_flight_can_be_taken() {
 #[test]
 fn unreadable_record_fails_only_the_commands_that_need_it() {
     let store = memory();
-    let moody = Moody::new(store.clone());
+    let faulty = FaultyStore::new(store.clone());
     now(session(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
-    moody.set(Mood::HasBadJob);
-    let outcomes = now(session(moody).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
+    faulty.set(FaultMode::UnreadableJob);
+    let outcomes = now(session(faulty).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
     let unreadable = format!("unreadable {}", Key::Job(id("bad")));
     assert_eq!(numbers(&outcomes), [&unreadable, "#1", &unreadable]);
     assert_eq!(state_of(&store, 2), Some(State::Starting));
@@ -151,16 +151,16 @@ fn unreadable_record_fails_only_the_commands_that_need_it() {
 #[test]
 fn unit_on_top_of_a_failed_unit_is_decided_again() {
     let store = memory();
-    let moody = Moody::new(store.clone());
-    let mut session = session(moody.clone());
+    let faulty = FaultyStore::new(store.clone());
+    let mut session = session(faulty.clone());
     let world = world();
     now(session.turn(&world, &[put("a", |_| {})]));
-    moody.set(Mood::Refuses);
+    faulty.set(FaultMode::ReadOnly);
     let first = now(session.prepare(&world, &[&run("a", 1)])).expect("prepared");
     let first = now(session.submit(first));
     let second = now(session.prepare(&world, &[&run("a", 2)])).expect("prepared");
     assert!(matches!(now(session.complete(first))[..], [Some(CommandOutcome::Failed(Fault::ReadOnly(_)))]));
-    moody.set(Mood::Calm);
+    faulty.set(FaultMode::None);
     let second = now(session.submit(second));
     assert_eq!(now(session.complete(second)), [None], "it has to be decided again");
     now(session.turn(&world, &[run("a", 2)]));
@@ -188,30 +188,30 @@ fn command_that_loses_a_conflict_is_decided_again() {
 #[test]
 fn a_lost_answer_is_found_again() {
     let store = memory();
-    let moody = Moody::new(store.clone());
-    let mut session = session(moody.clone());
+    let faulty = FaultyStore::new(store.clone());
+    let mut session = session(faulty.clone());
     let world = world();
     let lock = |job: &mut Job| job.lock = Lock::Job;
     now(session.turn(&world, &[put("a", lock)]));
-    for (number, mood) in [(1, Mood::DoesAndForgets), (2, Mood::ForgetsAndDoesNot)] {
-        moody.set(mood);
+    for (number, mode) in [(1, FaultMode::CommitsWithoutAnswer), (2, FaultMode::LosesCommit)] {
+        faulty.set(mode);
         let outcomes = now(session.turn(&world, &[run("a", number)]));
-        let [CommandOutcome::Done { fences, .. }] = &outcomes[..] else { panic!("{mood:?}: {outcomes:?}") };
-        assert_eq!(fences.len(), 1, "{mood:?}: the fence of the lock is known");
-        assert_eq!(state_of(&store, number), Some(State::Starting), "{mood:?}");
+        let [CommandOutcome::Done { fences, .. }] = &outcomes[..] else { panic!("{mode:?}: {outcomes:?}") };
+        assert_eq!(fences.len(), 1, "{mode:?}: the fence of the lock is known");
+        assert_eq!(state_of(&store, number), Some(State::Starting), "{mode:?}");
         let report = Command::Report { run: run_id(number), report: Report::Ended(Verdict::SUCCESS) };
         now(session.turn(&world, &[stamped(report)]));
     }
-    moody.set(Mood::NeverAnswers);
+    faulty.set(FaultMode::LosesEveryCommit);
     let outcomes = now(session.turn(&world, &[run("a", 3)]));
     assert!(matches!(outcomes[..], [CommandOutcome::Failed(Fault::Unknown(_))]), "{outcomes:?}");
 }
 
 #[test]
 fn a_store_that_cannot_be_read_fails_every_command() {
-    let moody = Moody::new(memory());
-    let mut session = session(moody.clone());
-    moody.set(Mood::Away);
+    let faulty = FaultyStore::new(memory());
+    let mut session = session(faulty.clone());
+    faulty.set(FaultMode::Unreachable);
     let outcomes = now(session.turn(&world(), &[put("a", |_| {}), run("a", 1)]));
     assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Failed(Fault::Away(_)))), "{outcomes:?}");
 }
