@@ -52,6 +52,9 @@ pub struct Health {
     pub ready: bool,
     /// What is wrong.
     pub trouble: Option<String>,
+    /// Stored records that could not be read since the daemon started; of more than 1,000 it is that number.
+    #[serde(default)]
+    pub unreadable_records: u64,
     /// Its version.
     pub version: String,
 }

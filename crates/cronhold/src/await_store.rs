@@ -5,10 +5,10 @@ use cronhold_cli::Failure;
 use cronhold_engine::Clock;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
+use tracing::warn;
 
 use crate::clock::SystemClock;
 use crate::daemon::no_executor;
-use crate::log::{Log, Weight};
 
 /// How soon a store that is away is asked again, at first.
 const WAIT_MIN: Span = Span::from_millis(100);
@@ -26,7 +26,7 @@ pub(crate) fn unusable(fault: &Fault) -> Failure {
 
 /// Waits until a store that others share answers; it is told once why it does not. One that is broken is not waited for.
 /// Must be called inside the executor.
-pub(crate) async fn await_store(store: &dyn Store, log: &Log) -> Result<(), Failure> {
+pub(crate) async fn await_store(store: &dyn Store) -> Result<(), Failure> {
     if !store.is_shared() {
         return Ok(());
     }
@@ -39,14 +39,14 @@ pub(crate) async fn await_store(store: &dyn Store, log: &Log) -> Result<(), Fail
             Ok(_) => break,
         };
         if told.as_ref() != Some(&fault) {
-            log.say(Weight::Trouble, format!("{fault}; it is waited for"));
+            warn!(event = "store_unavailable", "{fault}; waiting for it");
             told = Some(fault);
         }
         clock.sleep(wait).await;
         wait = wait.plus(wait).min(WAIT_MAX);
     }
     if told.is_some() {
-        log.say(Weight::Trouble, "the store is there");
+        warn!(event = "store_available", "the store is available");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use cronhold_wiring::Around;
+use tracing::{Level, debug, info, warn};
 
 use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
@@ -20,7 +21,7 @@ use crate::clock::{self, SystemClock};
 use crate::front::{self, Face, Front, Known};
 use crate::home::{Home, Places};
 use crate::job_files::{self, JobFiles, Loaders};
-use crate::log::{Log, Weight};
+use crate::log::{Log, LogOptions};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
 use crate::peers::{Bell, Peers};
@@ -41,6 +42,10 @@ pub struct Setting {
     pub env: Vec<(String, String)>,
     /// The program that this is.
     pub program: PathBuf,
+    /// `CRONHOLD_LOG`: what is logged, unless the command line says it.
+    pub log_filter: Option<String>,
+    /// Whether the log goes to a terminal that shows colours.
+    pub colours: bool,
 }
 
 /// Everything that a node is made of.
@@ -70,21 +75,28 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let roots = job_files::roots(&up.jobs)?;
     let listen = front::listen(up)?;
     let labels = up.labels()?;
+    let log_options = LogOptions::choose(&up.log, short_form(up), setting.log_filter.as_deref())?;
+    let log_options = log_options.with_colours(setting.colours);
+    let keeper_log = log_options.to_args();
     home.make()?;
     // Held until the daemon ends.
     let _occupied = url.is_shared().then(|| home.occupy()).transpose()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let memory = url.is_shared().then(|| home.store_memory(&url));
     let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
+    // Before the store is opened, so that what it logs is seen.
+    let log = Log::new(log_options, io::stderr());
+    log.install();
     let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
-    let log = Log::new(weight(up), io::stderr());
     let version = Arc::clone(&setting.zone_rules.version);
     let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
     let name = up.name.clone().unwrap_or_else(host_name);
     let options = Options { force: up.force, ..Options::new(node, name) };
-    log.say(Weight::Usual, format!("node {} ({node}), store {url}", options.name));
+    info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
+        "node {} ({node}), store {url}", options.name);
     let rules = &setting.zone_rules;
-    log.say(Weight::Detail, format!("zone data {} from {}", rules.version, rules.origin));
+    debug!(event = "zone_data_loaded", version = %rules.version, origin = %rules.origin,
+        "zone data {} from {}", rules.version, rules.origin);
 
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let executor = executor.map_err(|error| no_executor(&error))?;
@@ -94,16 +106,16 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
         tokio::select! {
             biased;
             signal = signals.next_stop() => {
-                log.say(Weight::Usual, format!("{signal}: stopped"));
+                info!(event = "stopped", signal, "received {signal}; stopped before the store was available");
                 return Ok(Exit::Done);
             }
-            there = await_store(&*store, &log) => there?,
+            there = await_store(&*store) => there?,
         }
         // A store that is in use says more of another daemon than an address that is.
         let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
         let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| gave_up(&fault))?;
-        let parts = assemble(store, options, files, front, setting, &home, &log)?;
+        let parts = assemble(store, options, files, front, setting, keeper_log, &home, &log)?;
         live(parts, signals, &home, &log).await
     });
     log.end();
@@ -117,6 +129,7 @@ fn assemble(
     files: JobFiles,
     front: Option<Front>,
     setting: &Setting,
+    keeper_log: Vec<String>,
     home: &Home,
     log: &Log,
 ) -> Result<Parts, Failure> {
@@ -128,7 +141,7 @@ fn assemble(
     let data = home.path().canonicalize().map_err(|error| no_executor(&error))?;
     let outputs = Outputs::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), log.clone());
     let outputs = outputs.map_err(|error| no_executor(&error))?;
-    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned() };
+    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: keeper_log };
     let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| no_executor(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
@@ -174,7 +187,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     });
     let face = face.transpose()?;
     if let Some(face) = &face {
-        log.say(Weight::Usual, format!("listening on {}", face.url()));
+        info!(event = "listening", url = face.url(), "listening on {}", face.url());
     }
     let mut running = std::pin::pin!(engine.run());
     let company = async {
@@ -191,8 +204,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
             asked = signals.next() => match asked {
                 Asked::Reload => requests.reload_for_signal(log),
                 Asked::Stop(signal) => {
-                    let words = format!("{signal}: stopping; runs that are not over go on at the next start");
-                    log.say(Weight::Usual, words);
+                    info!(event = "stopping", signal, "received {signal}; stopping, unfinished runs continue at the next start");
                     break;
                 }
             },
@@ -206,7 +218,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     drop(outputs);
     let left = programs.running();
     if left > 0 {
-        log.say(Weight::Usual, format!("{} left running with the keeper", counted(left, "program")));
+        info!(event = "programs_left", count = left, "{} left running with the keeper", counted(left, "program"));
     }
     let asked = give_up(&loaders, &node);
     let stop = async {
@@ -219,7 +231,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     let ended = tokio::select! {
         biased;
         signal = signals.next_stop() => {
-            log.say(Weight::Usual, format!("{signal} again: ended at once"));
+            info!(event = "aborted", signal, "received {signal} again; stopped at once");
             face.iter().for_each(Face::abandon);
             return Ok(Exit::Refused);
         }
@@ -227,7 +239,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         () = clock.sleep(STOP_WAIT) => None,
     };
     face.iter().for_each(Face::stop);
-    told_end(ended, log)
+    exit_of(ended)
 }
 
 /// Asks the node to stop. The directories are given up with its last turn, so that others need not wait for them.
@@ -236,15 +248,15 @@ async fn give_up(loaders: &Loaders, node: &Handle) -> Infallible {
     std::future::pending().await
 }
 
-/// Says how it stopped. Where nothing is known of the end, it was not waited for any longer.
-fn told_end(ended: Option<Result<(), EngineError>>, log: &Log) -> Result<Exit, Failure> {
+/// Logs how the node stopped, and returns the exit code. `None` means that it did not stop in time.
+fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<Exit, Failure> {
     match ended {
         Some(ended) => {
-            log.say(Weight::Usual, "stopped");
+            info!(event = "stopped", "stopped");
             ended.map(|()| Exit::Done).map_err(halted)
         }
         None => {
-            log.say(Weight::Trouble, format!("stopped without waiting longer than {STOP_WAIT} for the store"));
+            warn!(event = "stop_timed_out", "stopped without waiting longer than {STOP_WAIT} for the store");
             Ok(Exit::Done)
         }
     }
@@ -266,30 +278,38 @@ async fn get_ready(
         let (unchanged, kept) = (plan.unchanged, plan.kept);
         let applied = files.apply(plan, node, clock).await;
         files.tell_all();
-        let weight = if applied.has_jobs(unchanged) { Weight::Usual } else { Weight::Trouble };
-        log.say(weight, format!("{}: {}", files.shown(), applied.words(unchanged, kept)));
+        let (shown, summary) = (files.shown(), applied.words(unchanged, kept));
+        if applied.has_jobs(unchanged) {
+            let (put, removed) = applied.counts();
+            info!(event = "job_files_loaded", directories = shown, put, removed, unchanged, kept, "{shown}: {summary}");
+        } else {
+            warn!(event = "job_files_empty", directories = shown, kept, "{shown}: {summary}");
+        }
     }
     peers.begin().await;
     node.begin().await;
     log.ready().await;
     face.into_iter().for_each(Face::set_ready);
-    store.health().await.warnings.into_iter().for_each(|warning| log.say(Weight::Trouble, warning));
-    log.say(Weight::Usual, "ready");
+    let warnings = store.health().await.warnings;
+    warnings.iter().for_each(|warning| warn!(event = "store_warning", "{warning}"));
+    info!(event = "ready", "ready");
     if let Some(link) = face.and_then(Face::link) {
-        log.say(Weight::Trouble, format!("open the page with this link, which works once: {link}"));
+        // A warning, so that `--quiet` does not hide what was asked for.
+        warn!(event = "page_link", link, "open the page with this link, which works once: {link}");
     }
     if files.has_any()
         && let Err(error) = files.follow(node.clone(), store)
     {
-        log.say(Weight::Trouble, format!("changes of job files are not seen before the next start: {error}"));
+        warn!(event = "job_files_unwatched", "changes of job files are not seen before the next start: {error}");
     }
 }
 
-fn weight(up: &Up) -> Weight {
+/// The level that a short form of `--log` stands for.
+fn short_form(up: &Up) -> Option<Level> {
     match (up.quiet, up.verbose) {
-        (true, _) => Weight::Trouble,
-        (_, true) => Weight::Detail,
-        _ => Weight::Usual,
+        (true, _) => Some(Level::WARN),
+        (_, true) => Some(Level::DEBUG),
+        _ => None,
     }
 }
 

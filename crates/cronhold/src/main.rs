@@ -14,6 +14,7 @@ use cronhold_cli::{Cli, Failure, Keeper, Place, Session, StoreVerb, Surroundings
 use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::{Home, Places};
+use cronhold_daemon::log::{self, LogOptions};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
@@ -61,9 +62,14 @@ fn main() -> ExitCode {
         }
         Verb::Up(up) => {
             let (zone_rules, env) = (zone_rules(), variables());
-            daemon::up(up, &Setting { places: places(), zone_rules, env, program: program() })
+            let colours = is_terminal && colours_wanted();
+            let log_filter = text(log::VARIABLE);
+            daemon::up(up, &Setting { places: places(), zone_rules, env, program: program(), log_filter, colours })
         }
-        Verb::Keeper(keeper) => return keep(keeper),
+        Verb::Keeper(keeper) => match LogOptions::choose(&keeper.log, None, text(log::VARIABLE).as_deref()) {
+            Ok(log_options) => return keep(keeper, log_options),
+            Err(failure) => Err(failure),
+        },
         Verb::Store(store) => match &store.verb {
             StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
         },
@@ -99,13 +105,14 @@ fn surroundings() -> Surroundings {
     }
 }
 
-/// The keeper needs nothing that a daemon needs, and its log is whatever standard error is.
-fn keep(keeper: &Keeper) -> ExitCode {
+/// Runs the keeper, which logs to standard error. It has one thread, so it writes its few lines itself.
+fn keep(keeper: &Keeper, log_options: LogOptions) -> ExitCode {
+    log::install_unbuffered(log_options, io::stderr());
     let options = cronhold_keeper::Options::new(keeper.data.clone(), env!("CARGO_PKG_VERSION"));
     match cronhold_keeper::run(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // On a disk that is full nobody hears it, and the exit code still says that it failed.
+            // The daemon quotes this line. On a full disk it is lost, and the exit code still reports the failure.
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::FAILURE
         }

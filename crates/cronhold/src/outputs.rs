@@ -20,7 +20,7 @@ use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
 
 use crate::clock::SystemClock;
-use crate::log::{Log, Weight};
+use crate::log::Log;
 use crate::outside::Programs;
 
 /// Files of running programs are looked at this often.
@@ -206,7 +206,7 @@ impl Carrier {
 
     /// The end of a run is worth more than its output.
     fn give_up(&mut self, run: RunId, total: Option<u64>, why: &str) {
-        self.log.say(Weight::Trouble, format!("the output of run {run} is not complete: {why}"));
+        self.log.scope(|| tracing::warn!(event = "output_incomplete", run = %run, "the output of run {run} is not complete: {why}"));
         self.finish(run, total);
     }
 

@@ -280,9 +280,11 @@ impl Party for Programs {
                 } else {
                     String::new()
                 };
-                self.log.say(Weight::Usual, format!("keeper {version}, pid {pid}{plan}"));
+                self.log.scope(|| {
+                    tracing::info!(event = "keeper_connected", version, pid, "keeper {version}, pid {pid}{plan}")
+                });
                 for warning in warnings {
-                    self.log.say(Weight::Usual, format!("keeper: {warning}"));
+                    self.log.emit(Weight::Usual, "keeper_warning", format!("keeper: {warning}"));
                 }
             }
             Heard::Said(said) => {
@@ -295,7 +297,7 @@ impl Party for Programs {
             }
             Heard::Away(why) => {
                 if self.processes().away(&why) {
-                    self.log.say(Weight::Trouble, format!("the keeper {why}"));
+                    self.log.emit(Weight::Trouble, "keeper_unavailable", format!("the keeper {why}"));
                 }
             }
         }
@@ -309,7 +311,7 @@ impl Programs {
     fn say_words(&self) {
         let words = self.processes().take_words();
         for (is_trouble, text) in words {
-            self.log.say(if is_trouble { Weight::Trouble } else { Weight::Usual }, text);
+            self.log.emit(if is_trouble { Weight::Trouble } else { Weight::Usual }, "programs_found", text);
         }
     }
 }

@@ -1,8 +1,6 @@
-//! What the keeper says to its operator: lines on its standard error, which whoever starts it puts into a file.
+//! The log of the keeper. The process that runs it decides where events go; see `log` in the binary.
 
-use std::io::Write;
-
-/// Writes a line. A log that cannot be written is no reason to leave programs alone.
+/// Logs a warning. Whether it can be written makes no difference to the keeper.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stderr(), "keeper: {text}");
+    tracing::warn!(event = "keeper_notice", "{text}");
 }

@@ -66,6 +66,7 @@ impl Surroundings {
         }
         let env = self.environment(run, process, fence)?;
         check(&argv, &env, process)?;
+        tracing::debug!(event = "program_launched", job = %run.job, run = %run.id, "launching {}#{}", run.job, run.number.0);
         Ok(Launch {
             run: RunKey(run.id.bits()),
             argv,

@@ -11,6 +11,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::Fault;
 
 use crate::find_run::latest_run;
+use crate::load_readable::load_readable;
 use crate::node_names::NodeNames;
 use crate::{App, yaml};
 
@@ -30,6 +31,8 @@ pub(crate) struct Around {
     pub(crate) pause: Option<Pause>,
     states: BTreeMap<JobId, Arc<JobState>>,
     cursors: BTreeMap<JobId, Vec<Arc<Cursor>>>,
+    /// Why records that belong to them cannot be read.
+    pub(crate) unreadable: Vec<String>,
     now: Instant,
 }
 
@@ -59,8 +62,10 @@ impl Around {
             keys.push(Key::JobState(job.id.clone()));
             keys.extend(job.schedules().map(|(schedule, _)| Key::Cursor(job.id.clone(), schedule.clone())));
         }
-        let mut around = Self { pause: None, states: BTreeMap::new(), cursors: BTreeMap::new(), now: app.clock.now() };
-        for stored in app.store.load(&keys).await?.into_iter().flatten() {
+        let (found, unreadable) = load_readable(&*app.store, &keys).await?;
+        let (states, cursors) = (BTreeMap::new(), BTreeMap::new());
+        let mut around = Self { pause: None, states, cursors, unreadable, now: app.clock.now() };
+        for stored in found {
             match stored.record {
                 Record::Pause(pauses) => around.pause = told_pause(&pauses, true),
                 Record::JobState(state) => drop(around.states.insert(state.job.clone(), state)),

@@ -4,7 +4,7 @@
 //!
 //! What is kept are the records themselves, which are shared: words are made of them only where somebody reads.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::command::Stamp;
@@ -13,11 +13,15 @@ use cronhold_core::record::{Key, Pause, Pauses, Record, Run};
 use cronhold_core::{JobId, RunId};
 use cronhold_engine::News;
 use tokio::sync::watch;
+use tracing::info;
 
 /// Events that are kept for readers who come back.
 const KEPT_MAX: usize = 4_096;
 /// Events that a reader gets at once.
 const BATCH_MAX: usize = 256;
+
+/// Unreadable records that are told apart; more count as that many.
+const UNREADABLE_MAX: usize = 1_000;
 
 /// What happens, for whoever wants to be told.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub struct Feed {
     ring: Mutex<Ring>,
     /// The number of the next event; readers wait for it to change.
     bell: watch::Sender<u64>,
+    /// Records that the node could not read since its start, each once.
+    unreadable: Mutex<BTreeSet<String>>,
 }
 
 /// The latest events.
@@ -79,7 +85,7 @@ pub(crate) struct Reader {
 
 impl Default for Feed {
     fn default() -> Self {
-        Self { ring: Mutex::default(), bell: watch::Sender::new(0) }
+        Self { ring: Mutex::default(), bell: watch::Sender::new(0), unreadable: Mutex::default() }
     }
 }
 
@@ -108,7 +114,8 @@ impl cronhold_engine::Feed for Feed {
                 let what = if *on { "it drains" } else { "it drains no more" };
                 self.push_all(None, [Event::Node(what.to_owned())]);
             }
-            News::Repaired { .. } | News::OlderZones { .. } | News::Dropped(_) | News::Replaced | News::Known(_) => {}
+            News::Dropped(what) => self.note_unreadable(what),
+            News::Repaired { .. } | News::OlderZones { .. } | News::Replaced | News::Known(_) => {}
         }
     }
 }
@@ -120,6 +127,18 @@ impl Feed {
         let latest = self.lock().latest();
         let EventId { epoch, number } = after.unwrap_or(latest);
         Reader { feed: Arc::clone(self), bell, at: EventId { epoch, number: number.saturating_add(1) } }
+    }
+
+    /// How many records the node could not read since its start, at most [`UNREADABLE_MAX`].
+    pub(crate) fn unreadable_records(&self) -> u64 {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
+    fn note_unreadable(&self, record: &str) {
+        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        if unreadable.len() < UNREADABLE_MAX {
+            unreadable.insert(record.to_owned());
+        }
     }
 
     fn push_all(&self, stamp: Option<&Stamp>, events: impl IntoIterator<Item = Event>) {
@@ -183,7 +202,15 @@ impl Reader {
             self.bell.borrow_and_update();
             let read = self.feed.lock().read(self.at);
             let last = match &read {
-                Read::Gap(latest) => Some(*latest),
+                Read::Gap(latest) => {
+                    info!(
+                        event = "feed_reader_lagged",
+                        wanted = self.at.number,
+                        latest = latest.number,
+                        "a reader of the feed is too slow, or returns too late; it is told to start over"
+                    );
+                    Some(*latest)
+                }
                 Read::Events(events) => events.last().map(|(id, _)| *id),
             };
             if let Some(EventId { epoch, number }) = last {

@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cronhold_api::Code;
 use cronhold_core::record::Actor;
+use tracing::{debug, warn};
 
 use crate::App;
 use crate::caller::Caller;
@@ -82,8 +83,13 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
 
 /// Lets a request in, or says why not.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    let received = guard.app.clock.uptime();
+    // Without its parameters, because a link to the page has its code there.
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut actor = None;
     let mut response = match guard.check(&request) {
         Ok(caller) => {
+            actor = caller.as_ref().map(|caller| caller.0.to_string());
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
@@ -100,6 +106,11 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
+    let (status, took) = (response.status().as_u16(), guard.app.clock.uptime().minus(received));
+    debug!(
+        event = "request", %method, path, status, took_us = took.micros(), actor,
+        "{method} {path}: {status} in {took}"
+    );
     response
 }
 
@@ -146,6 +157,7 @@ impl Guard {
                 scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
             });
             if !token.is_some_and(|token| self.app.door.is_token(token)) {
+                warn!(event = "sign_in_refused", "a request with a wrong token was refused");
                 return Err(Denied::new(Code::Unauthorized, "the token is not the right one")
                     .hint("it stands in the file `token` in the daemon's data directory"));
             }

@@ -19,6 +19,7 @@ mod guard;
 mod keys;
 mod known;
 mod listen;
+mod load_readable;
 mod node_names;
 mod openapi;
 mod page;

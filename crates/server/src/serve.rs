@@ -14,6 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
+use tracing::debug;
 
 use crate::guard::Hosts;
 use crate::listen::Listening;
@@ -93,7 +94,10 @@ async fn accept(socket: TcpListener, routes: Router, stopping: watch::Receiver<b
             match socket.accept().await {
                 Ok((stream, _)) => return (stream, permit),
                 // Either this connection is gone already, or there are no descriptors left for a while.
-                Err(_) => sleep(ACCEPT_WAIT).await,
+                Err(error) => {
+                    debug!(event = "accept_failed", "cannot accept a connection: {error}");
+                    sleep(ACCEPT_WAIT).await;
+                }
             }
         }
     };

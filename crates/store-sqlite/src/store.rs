@@ -49,6 +49,7 @@ impl SqliteStore {
             path = path.canonicalize().map_err(|error| OpenError::Io { path, error })?;
         }
         let opened = open_first(&path, &options)?;
+        tracing::debug!(event = "sqlite_opened", path = %path.display(), "opened {}", path.display());
         let hints = Arc::new(Hints::default());
         let writer = WriterThread::start(path.clone(), options.clone(), Arc::clone(&hints), opened);
         let writer = writer.map_err(|error| OpenError::Io { path: path.clone(), error })?;

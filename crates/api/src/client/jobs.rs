@@ -45,6 +45,7 @@ impl Client {
                 return Err(CallError::Broken(format!("the page of jobs after `{after}` is followed by itself")));
             }
             all.jobs.extend(page.jobs);
+            all.unreadable.extend(page.unreadable);
             all.next = page.next;
         }
         Ok(all)

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use cronhold_api::{FileMistake, Job, JobList, Pause};
 
+use super::run::printable;
 use super::{Cell, Colour, Table, Wall, counted};
 
 /// The longest schedule that is shown in a table; `show` has all of it.
@@ -46,6 +47,12 @@ pub(crate) fn table(
         writeln!(err, "{}", Colour::Red.paint(&self::mistake(mistake), colours))?;
     }
     Ok(())
+}
+
+/// Warns about stored records of jobs that cannot be read.
+pub(crate) fn unreadable(records: &[String], err: &mut dyn Write) -> io::Result<()> {
+    let mut warn = |record: &String| writeln!(err, "warning: a stored record cannot be read: {}", printable(record));
+    records.iter().try_for_each(&mut warn)
 }
 
 /// A pause in words.

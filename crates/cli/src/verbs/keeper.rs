@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::LogArgs;
+
 /// Own running programs, so that they outlive the daemon; started by `cronhold up`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -13,4 +15,7 @@ pub struct Keeper {
     /// Directory of the daemon's own files; the keeper's are in `keeper` below it
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
+    /// What is logged, and in which form.
+    #[command(flatten)]
+    pub log: LogArgs,
 }

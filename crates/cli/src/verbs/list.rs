@@ -36,6 +36,7 @@ impl List {
             Some(encoding) => encoding.write(&list.jobs, out)?,
             None => render::jobs::table(&list, self.is_filtered(), &wall, remote.session.colours, out, err)?,
         }
+        render::jobs::unreadable(&list.unreadable, err)?;
         Ok(Exit::Done)
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cronhold_schedule::text::shortened;
 
-use crate::Failure;
+use crate::{Failure, LogArgs};
 
 /// Labels that a node can have. Every node reads those of all others.
 const LABELS_MAX: usize = 32;
@@ -27,6 +27,7 @@ Examples:
   cronhold up --jobs ops=/etc/ops/jobs --jobs web=/srv/web/jobs --listen 127.0.0.1:8080
   cronhold up --jobs jobs/ --label gpu --label rack-7
   cronhold up --store sqlite:/var/lib/cronhold/cronhold.db --quiet
+  cronhold up --jobs jobs/ --log-format json --log info,cronhold_server=debug
   cronhold up --store redis://127.0.0.1 --jobs jobs/
 
 A URL with a password is better given in CRONHOLD_STORE than on the command line, which others on
@@ -74,12 +75,15 @@ pub struct Up {
     /// Zone of schedules that name none
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub timezone: String,
-    /// Tell of trouble only: failures, errors, and what is wrong with jobs or the store
-    #[arg(short, long, conflicts_with = "verbose")]
+    /// Log only warnings and errors; short for --log warn
+    #[arg(short, long, conflicts_with_all = ["verbose", "log"])]
     pub quiet: bool,
-    /// Tell of everything that changes: each state of each run, each job
-    #[arg(short, long)]
+    /// Log each state of each run, each change of a job, and each request; short for --log debug
+    #[arg(short, long, conflicts_with = "log")]
     pub verbose: bool,
+    /// What is logged, and in which form.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 impl Up {

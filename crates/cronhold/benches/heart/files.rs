@@ -54,7 +54,7 @@ fn edited(daemon: &mut Daemon, clock: &dyn Clock, jobs: &Path, edit: usize) -> f
     let number = edit * 17;
     let begin = clock.uptime();
     fs::write(jobs.join(format!("{}.yaml", id(number))), job(number, 90 + edit)).expect("written");
-    daemon.wait_for(&format!("1 new or changed ({})", id(number)));
+    daemon.wait_for(&format!(" jobs_put={}", id(number)));
     seconds(clock.uptime().minus(begin))
 }
 

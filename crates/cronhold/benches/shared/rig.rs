@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use cronhold_cli::LogFormat;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Change;
 use cronhold_core::record::{Actor, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
-use cronhold_daemon::log::{Log, Weight};
+use cronhold_daemon::log::{Log, LogOptions};
 use cronhold_daemon::outputs::Outputs;
 use cronhold_daemon::outside::Programs;
 use cronhold_engine::queue::Queue;
@@ -23,6 +24,7 @@ use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Store, find_job};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
+use tracing::Level;
 
 /// Runs that have ended and were not looked at yet.
 const ENDED_MAX: usize = 100_000;
@@ -105,14 +107,14 @@ impl Rig {
         let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
         let surroundings = Surroundings::new([]);
-        let log = Log::new(Weight::Trouble, std::io::sink());
+        let log = Log::new(LogOptions::new(LogFormat::Text, Level::WARN), std::io::sink());
         let programs = Arc::new(Programs::new(Arc::clone(&clock), surroundings, log.clone()).expect("a bell"));
         let notes = Arc::new(Notes::new());
         let company = has_keeper.then(|| {
             notes.programs.set(Arc::clone(&programs)).expect("it is set once");
             let outputs = Outputs::start(dir.to_owned(), Arc::clone(&store), Arc::clone(&programs), log);
             let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
-            let setup = Setup { data: dir.to_owned(), program, version: "bench".to_owned() };
+            let setup = Setup { data: dir.to_owned(), program, version: "bench".to_owned(), log_args: Vec::new() };
             let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
             (client.expect("a thread"), outputs.expect("a thread"))
         });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cronhold_api::Reloaded;
+use cronhold_core::JobId;
 use cronhold_engine::{Clock, Handle};
 use cronhold_jobfile::directory::Watch;
 use cronhold_schedule::Span;
@@ -13,7 +14,7 @@ use cronhold_store::Store;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
-use super::plan::{Applied, Plan};
+use super::plan::{self, Applied, Plan};
 use super::shelf::Request;
 use super::{JobFiles, Shelf};
 use crate::clock::{self, SystemClock};
@@ -62,7 +63,8 @@ impl JobFiles {
                 io::Result::Ok(())
             });
             if let Err(error) = followed {
-                log.say(Weight::Trouble, format!("changes of job files are not seen before the next start: {error}"));
+                let words = format!("changes of job files are not seen before the next start: {error}");
+                log.emit(Weight::Trouble, "job_files_unwatched", words);
             }
         })?;
         Ok(())
@@ -102,7 +104,7 @@ impl Follower {
                 "not all job files can be watched ({trouble}): changes of some are seen after {LOOK_EVERY} only; \
                  see fs.inotify in `man 7 inotify`"
             );
-            self.files.log.say(Weight::Trouble, line);
+            self.files.log.emit(Weight::Trouble, "job_files_polled", line);
         }
     }
 
@@ -205,17 +207,23 @@ impl Follower {
         // Jobs that came from elsewhere meanwhile can name calendars too.
         let known = self.files.look_up(&*self.store).await;
         if let Err(fault) = known {
-            self.files.log.say(Weight::Trouble, format!("jobs that name calendars are not all known: {fault}"));
+            let words = format!("jobs that name calendars are not all known: {fault}");
+            self.files.log.emit(Weight::Trouble, "job_files_unknown", words);
         }
         self.files.replan(&mut plan);
-        self.files.log.say(Weight::Usual, format!("{}: calendars have changed", self.files.shown()));
+        let words = format!("{}: calendars have changed", self.files.shown());
+        self.files.log.emit(Weight::Usual, "calendars_changed", words);
         plan
     }
 
     async fn apply(&mut self, plan: Plan) -> Applied {
         let applied = self.files.apply(plan, &self.node, &self.clock).await;
         if let Some(changes) = applied.changes() {
-            self.files.log.say(Weight::Usual, format!("{}: {changes}", self.files.shown()));
+            let ids = |ids: &[JobId]| (!ids.is_empty()).then(|| plan::shown(ids));
+            let (jobs_put, jobs_removed, shown) = (ids(&applied.put), ids(&applied.removed), self.files.shown());
+            self.files.log.scope(|| {
+                tracing::info!(event = "job_files_applied", jobs_removed, jobs_put, "{shown}: {changes}");
+            });
         }
         applied
     }

@@ -96,7 +96,8 @@ impl JobFiles {
             return false;
         }
         if is_shared && let Err(fault) = self.look_up(store).await {
-            self.log.say(Weight::Trouble, format!("{}: what is stored is not known: {fault}", self.shown()));
+            let words = format!("{}: what is stored is not known: {fault}", self.shown());
+            self.log.emit(Weight::Trouble, "job_files_unknown", words);
             // As if nothing had been asked for, so that it is looked at the next time.
             self.standings = before;
             return false;
@@ -142,16 +143,22 @@ impl JobFiles {
         let was_said = self.standings[index].was_said;
         let (fence, is_said, words) = match asked {
             Asked::Held(fence) => {
-                let words = was_said.then(|| format!("{jobs} are loaded by this node from now on"));
-                (Some(fence), false, words)
+                let words = format!("{jobs} are loaded by this node from now on");
+                (Some(fence), false, was_said.then_some(("loader_taken_over", words)))
             }
-            Asked::Other(_) => (None, true, (!was_said).then(|| format!("{jobs} are loaded by another node"))),
-            Asked::Failed(why) => (None, true, (!was_said).then(|| format!("it is not known who loads {jobs}: {why}"))),
+            Asked::Other(_) => {
+                let words = format!("{jobs} are loaded by another node");
+                (None, true, (!was_said).then_some(("loader_elsewhere", words)))
+            }
+            Asked::Failed(why) => {
+                let words = format!("it is not known who loads {jobs}: {why}");
+                (None, true, (!was_said).then_some(("loader_unknown", words)))
+            }
             Asked::Stopping => (None, was_said, None),
         };
         self.standings[index] = Standing { fence, was_said: is_said };
-        if let Some(words) = words {
-            self.log.say(Weight::Usual, words);
+        if let Some((event, words)) = words {
+            self.log.emit(Weight::Usual, event, words);
         }
     }
 }

@@ -96,7 +96,7 @@ impl JobFiles {
         files.live = Live::new([]);
         files.look_up(store).await?;
         files.live = reading.join().expect("reading files does not panic");
-        files.stored.orphans().for_each(|line| log.say(Weight::Trouble, line));
+        files.stored.orphans().for_each(|line| log.emit(Weight::Trouble, "job_files_orphaned", line));
         files.check(now);
         files.share();
         files.world.calendars = Arc::new(files.directory.calendars.clone());
@@ -257,7 +257,7 @@ impl JobFiles {
             }
             (Command::RemoveJob { id, .. }, Err(refused)) => {
                 applied.refused += 1;
-                self.log.say(Weight::Trouble, format!("job {id}: {refused}"));
+                self.log.scope(|| tracing::warn!(event = "job_refused", job = %id, "job {id}: {refused}"));
             }
             // A job whose next occurrences were to be computed again may be gone meanwhile.
             (_, _) => {}

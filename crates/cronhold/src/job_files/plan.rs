@@ -139,6 +139,11 @@ impl Applied {
         if notes.is_empty() { format!("{jobs}, all as stored") } else { format!("{jobs}, {notes}") }
     }
 
+    /// How many jobs were put, and how many removed.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.put.len(), self.removed.len())
+    }
+
     /// What has changed, with names; nothing, when nothing has.
     pub fn changes(&self) -> Option<String> {
         let parts = [("new or changed", &self.put), ("removed", &self.removed)];
@@ -148,7 +153,7 @@ impl Applied {
     }
 }
 
-fn shown(ids: &[JobId]) -> String {
+pub(super) fn shown(ids: &[JobId]) -> String {
     let mut parts: Vec<String> = ids.iter().take(SHOWN_MAX).map(JobId::to_string).collect();
     if ids.len() > SHOWN_MAX {
         parts.push(format!("{} more", ids.len() - SHOWN_MAX));

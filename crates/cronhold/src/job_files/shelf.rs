@@ -93,9 +93,10 @@ impl Shelf {
     /// Has all files read again, because a signal asked for it.
     pub fn reload_for_signal(&self, log: &Log) {
         if self.roots.is_empty() {
-            return log.say(Weight::Usual, "SIGHUP: there is no directory of job files to be read again");
+            let words = "received SIGHUP; there is no directory of job files to reload";
+            return log.emit(Weight::Usual, "reload_ignored", words);
         }
-        log.say(Weight::Usual, "SIGHUP: job files are read again");
+        log.emit(Weight::Usual, "reload_requested", "received SIGHUP; reloading job files");
         // What comes of it is told as always; nobody waits for the answer.
         let _ = self.requests.offer(Request::Reload(oneshot::channel().0));
     }

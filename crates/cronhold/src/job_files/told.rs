@@ -10,7 +10,6 @@ use cronhold_jobfile::{Mistake, line_column, render_line};
 use cronhold_server::MistakeAt;
 
 use super::JobFiles;
-use crate::log::Weight;
 
 /// Mistakes that were told: their lines, with the files that they are in.
 #[derive(Debug, Default)]
@@ -42,17 +41,20 @@ impl JobFiles {
     pub(super) fn tell(&mut self, only: Option<&BTreeSet<String>>) {
         let mut mistakes = self.all_mistakes();
         mistakes.retain(|(line, _)| self.told.0.contains_key(line) || only.is_none_or(|only| only.contains(line)));
+        let is_new = |(line, _): &&(String, MistakeAt)| !self.told.0.contains_key(line);
+        let new: BTreeMap<String, FileMistake> =
+            mistakes.iter().filter(is_new).map(|(line, at)| (line.clone(), at.mistake.clone())).collect();
         let lines: BTreeMap<String, String> =
             mistakes.iter().map(|(line, at)| (line.clone(), at.mistake.file.clone())).collect();
         // Whoever reads the line may ask for it at once.
         self.shelf.set_mistakes(mistakes.into_iter().map(|(_, at)| at).collect());
-        for line in lines.keys().filter(|line| !self.told.0.contains_key(*line)) {
-            self.log.say(Weight::Trouble, format!("mistake: {line}"));
+        for (shown, FileMistake { file, line, column, .. }) in &new {
+            self.log.scope(|| tracing::warn!(event = "job_file_invalid", file, line, column, "{shown}"));
         }
         let wrong: BTreeSet<&String> = lines.values().collect();
         let mended: BTreeSet<&String> = self.told.0.values().filter(|file| !wrong.contains(file)).collect();
         for file in mended.into_iter().filter(|file| Path::new(file).exists()) {
-            self.log.say(Weight::Usual, format!("{file}: nothing is wrong with it any more"));
+            self.log.scope(|| tracing::info!(event = "job_file_valid", file, "{file} is valid again"));
         }
         self.told.0 = lines;
     }

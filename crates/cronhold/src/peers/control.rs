@@ -219,7 +219,7 @@ impl Control {
 
     fn say(&self, weight: Weight, text: &str, words: &str) {
         let shown = shortened(text).replace(|sign: char| sign.is_control(), " ");
-        self.log.say(weight, format!("event {shown}: {words}"));
+        self.log.emit(weight, "foreign_event", format!("event {shown}: {words}"));
     }
 }
 

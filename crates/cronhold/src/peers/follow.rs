@@ -78,7 +78,9 @@ impl Peers {
             Ok(None) => {}
             // Whoever looks has ended when nothing is answered, and has said why.
             Ok(Some(looked)) => drop(looked.await),
-            Err(error) => log.say(Weight::Trouble, format!("other programs are not heard: {error}")),
+            Err(error) => {
+                log.emit(Weight::Trouble, "foreign_unheard", format!("other programs are not heard: {error}"))
+            }
         }
     }
 
@@ -94,7 +96,11 @@ impl Peers {
             executor.block_on(async {
                 match SystemClock::new() {
                     Ok(clock) => self.live(&clock, ready).await,
-                    Err(error) => self.log.say(Weight::Trouble, format!("other programs are not heard: {error}")),
+                    Err(error) => self.log.emit(
+                        Weight::Trouble,
+                        "foreign_unheard",
+                        format!("other programs are not heard: {error}"),
+                    ),
                 }
             });
         })?;
@@ -161,7 +167,7 @@ impl Peers {
     fn tell_company(&self, had_company: &mut bool) {
         let has_company = self.has_company();
         if has_company != *had_company {
-            self.log.say(Weight::Trouble, if has_company { COMPANY } else { ALONE });
+            self.log.emit(Weight::Trouble, "foreign_nodes_changed", if has_company { COMPANY } else { ALONE });
             *had_company = has_company;
         }
     }
@@ -211,12 +217,20 @@ impl Peers {
         let holder = self.node.random_run_id();
         let hold = Command::Hold { lock: lock.clone(), holder, ttl: VALIDATION_TTL };
         if let Err(refused) = self.node.ask(actor(), hold).await {
-            self.log.say(Weight::Usual, format!("shared jobs are not validated: {refused}"));
+            self.log.emit(
+                Weight::Usual,
+                "foreign_jobs_unvalidated",
+                format!("shared jobs are not validated: {refused}"),
+            );
             return Ok(());
         }
         let noted = looker.validate(names).await;
         let _ = self.node.ask(actor(), Command::LetGo { lock, holder }).await;
-        self.log.say(Weight::Usual, format!("shared jobs are validated: {} of them newly found wrong", noted?));
+        self.log.emit(
+            Weight::Usual,
+            "foreign_jobs_validated",
+            format!("shared jobs are validated: {} of them newly found wrong", noted?),
+        );
         Ok(())
     }
 
@@ -236,13 +250,20 @@ impl Peers {
     fn tell(&self, looked: Result<Looked, Fault>) -> Span {
         match looked {
             Ok(looked) => {
-                looked.lines.into_iter().for_each(|(weight, words)| self.log.say(weight, words));
-                looked.notes.into_iter().for_each(|note| self.log.say(Weight::Usual, note));
+                looked
+                    .lines
+                    .into_iter()
+                    .for_each(|(weight, words)| self.log.emit(weight, "foreign_job_reconciled", words));
+                looked.notes.into_iter().for_each(|note| self.log.emit(Weight::Usual, "foreign_job_note", note));
                 if looked.again { AGAIN } else { LOOK_EVERY }
             }
             Err(fault) if fault.is_passing() => AGAIN,
             Err(fault) => {
-                self.log.say(Weight::Trouble, format!("jobs shared with other programs cannot be read: {fault}"));
+                self.log.emit(
+                    Weight::Trouble,
+                    "foreign_jobs_unreadable",
+                    format!("jobs shared with other programs cannot be read: {fault}"),
+                );
                 LOOK_EVERY
             }
         }

@@ -5,6 +5,8 @@
 
 #![cfg(debug_assertions)]
 
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
 mod names;
 mod outcome;
 mod place;

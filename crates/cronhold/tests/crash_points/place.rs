@@ -13,6 +13,7 @@ use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::log_lines::find_event;
 use super::processes::{end_keeper_of, eventually};
 
 /// The directory. What runs in it is ended with it.
@@ -48,7 +49,17 @@ impl Place {
 
     /// Starts a daemon. The first that comes to the point dies there, if one is given.
     pub(crate) fn start(&self, point: Option<&str>) -> Daemon {
-        let mut command = self.command(&["up", "--name", "test", "--jobs", "jobs", "--listen", "127.0.0.1:0"]);
+        let mut command = self.command(&[
+            "up",
+            "--name",
+            "test",
+            "--jobs",
+            "jobs",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+        ]);
         if let Some(point) = point {
             command.env(VARIABLE, format!("{point}:{}", self.died().display()));
         }
@@ -60,7 +71,8 @@ impl Place {
     /// Waits until a daemon is ready.
     pub(crate) fn wait_until_ready(&self, daemon: &Daemon) {
         let said = usize::try_from(daemon.said).expect("a short log");
-        eventually("the daemon is ready", || self.log()[said..].lines().any(|line| line.ends_with("  ready")));
+        let is_ready = |line: &str| find_event(line, "ready", &[]).is_some();
+        eventually("the daemon is ready", || self.log()[said..].lines().any(is_ready));
     }
 
     /// All that daemons have said here.

@@ -41,6 +41,6 @@ fn a_copy_while_it_runs() {
     fs::create_dir(place.path("home")).expect("gone");
     fs::rename(place.path("copy.db"), place.path("home/cronhold.db")).expect("there");
     let mut daemon = place.up();
-    daemon.wait_for("success");
+    daemon.wait_for_event("run_state", &[("state", "success")]);
     daemon.kill();
 }

@@ -17,8 +17,8 @@ fn killed_twenty_times() {
     let mut interrupted = 0;
     for round in 0..ROUNDS {
         let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-        let found = daemon.wait_for("took up what is stored");
-        interrupted += usize::from(!found.ends_with(" 0 unfinished runs"));
+        let found = daemon.wait_for("recovered");
+        interrupted += usize::from(found["unfinished"] != 0);
         daemon.wait_for("ready");
         // Not at the same point of each second, and not only between two of them.
         daemon.wait_for_lines(1 + round * 37 % (JOBS * 3 / 2));

@@ -1,4 +1,4 @@
-//! A real daemon in a directory of its own. Tests wait for lines of its log and for records of its store, never for
+//! A real daemon in a directory of its own. Tests wait for events in its log and for records of its store, never for
 //! time to pass.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,9 @@ use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
 
+use super::log_lines::find_event;
 use super::processes::{NEVER, end_keeper_of, eventually, keeper_of, parent};
 
 /// Seconds after which a line among others never comes.
@@ -63,10 +65,11 @@ impl Place {
         command
     }
 
-    /// The same without an address to listen on.
+    /// The same without an address to listen on. Its log is JSON, which `wait_for_event` reads.
     pub(crate) fn bare_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cronhold"));
-        command.env_clear().current_dir(&self.0).args(["up", "--data", "home", "--name", "test"]).args(args);
+        command.env_clear().current_dir(&self.0).args(["up", "--data", "home", "--name", "test"]);
+        command.args(["--log-format", "json"]).args(args);
         command
     }
 
@@ -128,6 +131,12 @@ pub(crate) struct Daemon {
     seen: Vec<String>,
 }
 
+/// The fields of a run, such as `backup#42`, that enters a state.
+fn run_fields<'a>(run: &'a str, state: &'a str) -> [(&'static str, &'a str); 3] {
+    let (job, number) = run.rsplit_once('#').expect("a job and a number");
+    [("job", job), ("number", number), ("state", state)]
+}
+
 /// Seconds of a clock that nobody sets.
 fn seconds() -> i64 {
     clock_gettime(ClockId::Monotonic).tv_sec
@@ -148,23 +157,36 @@ impl Daemon {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits for a line of the log that has this in it. Other lines do not make the wait longer.
-    pub(crate) fn wait_for(&mut self, part: &str) -> String {
-        let begin = seconds();
-        while seconds() - begin < WAIT_SECONDS_MAX {
-            let line = self.next_line();
-            if line.contains(part) {
-                return line;
-            }
-        }
-        panic!("no line with `{part}` came; there were:\n{}", self.seen.join("\n"))
+    /// Waits for an event to be logged, and returns it. Other lines do not make the wait longer.
+    pub(crate) fn wait_for(&mut self, event: &str) -> Value {
+        self.wait_for_event(event, &[])
     }
 
-    /// Waits until a line has been there that has this in it.
-    pub(crate) fn wait_until_said(&mut self, part: &str) {
-        if !self.seen.iter().any(|line| line.contains(part)) {
-            self.wait_for(part);
+    /// Waits for an event with these fields to be logged, and returns it.
+    pub(crate) fn wait_for_event(&mut self, event: &str, fields: &[(&str, &str)]) -> Value {
+        let begin = seconds();
+        while seconds() - begin < WAIT_SECONDS_MAX {
+            if let Some(found) = find_event(&self.next_line(), event, fields) {
+                return found;
+            }
         }
+        panic!("there was no {event} with {fields:?} among these lines:\n{}", self.seen.join("\n"))
+    }
+
+    /// The first event with these fields; waits for it if it was not logged yet.
+    pub(crate) fn wait_until_logged(&mut self, event: &str, fields: &[(&str, &str)]) -> Value {
+        let found = self.seen.iter().find_map(|line| find_event(line, event, fields));
+        found.unwrap_or_else(|| self.wait_for_event(event, fields))
+    }
+
+    /// Waits for a run, such as `backup#42`, to enter a state.
+    pub(crate) fn wait_for_run(&mut self, run: &str, state: &str) -> Value {
+        self.wait_for_event("run_state", &run_fields(run, state))
+    }
+
+    /// The line of a run that enters a state; waits for it if it was not logged yet.
+    pub(crate) fn wait_until_run(&mut self, run: &str, state: &str) -> Value {
+        self.wait_until_logged("run_state", &run_fields(run, state))
     }
 
     /// Waits for so many more lines.

@@ -170,11 +170,10 @@ fn the_keeper_fails() {
         let place = place(point, is_held);
         let died = place.path("died");
         let mut daemon = armed(&place, &format!("{point}:{}", died.display()));
-        let pid = |line: String| line.split_once(", pid ").map(|(_, pid)| pid.to_owned());
-        let first = pid(daemon.wait_for(", pid "));
+        let first = daemon.wait_for("keeper_connected");
         eventually("the keeper is dead", || died.exists());
-        let second = pid(daemon.wait_for(", pid "));
-        assert_ne!(first, second, "{point}: it is another keeper");
+        let second = daemon.wait_for("keeper_connected");
+        assert_ne!(first["pid"], second["pid"], "{point}: it is another keeper");
         wait_until_over(&place, 1);
         daemon.kill();
         let daemon = place.up();
@@ -190,7 +189,7 @@ fn the_keeper_fails_and_the_daemon_is_lost() {
         let place = place(&format!("{point}-both"), is_held);
         let mut daemon = armed(&place, point);
         // It says so when the line breaks, in one way or another.
-        daemon.wait_for("the keeper ");
+        daemon.wait_for("keeper_unavailable");
         daemon.kill();
         // One that the daemon has started meanwhile would fail as well.
         eventually("no keeper is left", || {

@@ -18,28 +18,34 @@ fn stored_jobs_follow_the_files() {
     let place = Place::new("follow");
     place.put_job("a", TICK);
     place.put_job("b/c", TICK);
-    let up = |expected: &str, stored: &str| {
+    // What is logged: how many jobs are new or changed, removed, as they were, and kept although their file is bad.
+    let up = |[put, removed, unchanged, kept]: [&str; 4], stored: &str| {
         let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-        daemon.wait_for(&format!("jobs: {expected}"));
+        let counts = [("put", put), ("removed", removed), ("unchanged", unchanged), ("kept", kept)];
+        daemon.wait_for_event("job_files_loaded", &counts);
         daemon.wait_for("ready");
-        assert_eq!(jobs(&place), stored, "{expected}");
+        assert_eq!(jobs(&place), stored);
         daemon.kill();
     };
-    up("2 jobs, 2 new or changed", "a 1, b/c 1");
-    up("2 jobs, all as stored", "a 1, b/c 1");
+    up(["2", "0", "0", "0"], "a 1, b/c 1");
+    up(["0", "0", "2", "0"], "a 1, b/c 1");
     place.put_job("a", &TICK.replace("1s", "2s"));
-    up("2 jobs, 1 new or changed", "a 2, b/c 1");
+    up(["1", "0", "1", "0"], "a 2, b/c 1");
     fs::remove_file(place.job_file("b/c")).expect("there");
-    up("1 job, 1 removed", "a 2");
+    up(["0", "1", "1", "0"], "a 2");
     place.put_job("b/c", TICK);
-    up("2 jobs, 1 new or changed", "a 2, b/c 1");
+    up(["1", "0", "1", "0"], "a 2, b/c 1");
     // A mistake takes nothing away.
     place.put_job("b/c", "progam: nothing\n");
-    up("1 job, 1 left as stored", "a 2, b/c 1");
+    up(["0", "0", "1", "1"], "a 2, b/c 1");
     // An empty directory is more likely one that was not mounted.
     fs::remove_dir_all(place.path("jobs")).expect("there");
     fs::create_dir(place.path("jobs")).expect("gone");
-    up("there is no good job file; 2 jobs left as stored", "a 2, b/c 1");
+    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
+    daemon.wait_for_event("job_files_empty", &[("kept", "2")]);
+    daemon.wait_for("ready");
+    assert_eq!(jobs(&place), "a 2, b/c 1");
+    daemon.kill();
 }
 
 /// A bad file is told with its place, its last good form goes on, and the others do not notice.
@@ -50,15 +56,14 @@ fn one_bad_file_harms_no_other() {
     place.put_job("turns-bad", TICK);
     place.put_job("bad", "program: {noop: true}\nschedule: {every: 1 fortnight}\n");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    let mistake = daemon.wait_for("mistake: jobs/bad.yaml:2:21: ");
-    assert!(mistake.contains("fortnight"), "{mistake}");
-    daemon.wait_for("turns-bad#1 success");
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/bad.yaml"), ("line", "2"), ("column", "21")]);
+    daemon.wait_for_run("turns-bad#1", "success");
     daemon.kill();
     place.put_job("turns-bad", "program: {noop: true}\nschedule: 61 * * * *\n");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_for("mistake: jobs/turns-bad.yaml:2:11: ");
-    daemon.wait_for("turns-bad#2 success");
-    daemon.wait_for("good#");
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/turns-bad.yaml"), ("line", "2"), ("column", "11")]);
+    daemon.wait_for_run("turns-bad#2", "success");
+    daemon.wait_for_event("run_state", &[("job", "good")]);
     assert_eq!(jobs(&place), "good 1, turns-bad 1");
     daemon.kill();
 }
@@ -70,6 +75,6 @@ fn files_are_not_needed_again() {
     place.put_job("tick", TICK);
     place.up().kill();
     let mut daemon = Daemon::start(&mut place.command(&[]));
-    daemon.wait_for("success");
+    daemon.wait_for_event("run_state", &[("state", "success")]);
     daemon.kill();
 }

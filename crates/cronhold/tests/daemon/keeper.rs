@@ -8,9 +8,12 @@ use std::path::Path;
 
 use cronhold_core::State;
 use cronhold_core::record::Exit;
+use cronhold_core::run::Reason;
 use rustix::process::{Signal, kill_process};
+use serde_json::Value;
 
 use super::daemon::{Daemon, Place};
+use super::log_lines::find_event;
 use super::processes::eventually;
 
 const PROGRAMS: usize = 60;
@@ -32,6 +35,11 @@ fn expected(number: usize) -> String {
     lines("before").chain(lines("after")).collect()
 }
 
+/// Asserts that a run ended because its keeper was lost.
+fn assert_keeper_lost(line: &Value) {
+    assert_eq!(line["reason"], Reason::KeeperLost.to_string(), "{line}");
+}
+
 #[test]
 fn a_killed_daemon_finds_its_programs() {
     let place = Place::new("take-up");
@@ -42,7 +50,7 @@ fn a_killed_daemon_finds_its_programs() {
     }
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     for number in 0..PROGRAMS {
-        daemon.wait_until_said(&format!("many/{number}#1 running"));
+        daemon.wait_until_run(&format!("many/{number}#1"), "running");
     }
     let keeper = place.keeper().expect("a keeper");
     daemon.kill();
@@ -52,7 +60,7 @@ fn a_killed_daemon_finds_its_programs() {
     assert_eq!(place.keeper(), Some(keeper), "the keeper outlives the daemon");
     // One more life that is cut short, and another.
     let mut daemon = place.up();
-    daemon.wait_until_said("many/0#1 success");
+    daemon.wait_until_run("many/0#1", "success");
     daemon.kill();
     let mut daemon = place.up();
     fs::write(place.path("go-late"), "").expect("written");
@@ -85,14 +93,15 @@ fn a_stopped_daemon_leaves_programs_running() {
     let yaml = format!("program: 'until [ -e {} ]; do sleep 0.02; done'\nschedule: '@reboot'\n", go.display());
     place.put_job("wait", &yaml);
     let mut daemon = place.up();
-    daemon.wait_until_said("wait#1 running");
+    daemon.wait_until_run("wait#1", "running");
     let (status, log) = daemon.stop();
     assert_eq!(status.code(), Some(0));
-    assert!(log.contains("1 program left running with the keeper"), "{log}");
+    let is_left = |line| find_event(line, "programs_left", &[("count", "1")]).is_some();
+    assert!(log.lines().any(is_left), "{log}");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_for("programs of the keeper: 1 running, 0 ended meanwhile");
+    daemon.wait_for("programs_found");
     fs::write(go, "").expect("written");
-    daemon.wait_until_said("wait#1 success");
+    daemon.wait_until_run("wait#1", "success");
     daemon.kill();
 }
 
@@ -109,17 +118,17 @@ fn a_lost_keeper() {
     place.put_job("sleep", &format!("program: '{program}'\nschedule: '@reboot'\n"));
     place.put_job("tick", "program: 'true'\nschedule: {every: 1s}\n");
     let mut daemon = place.up();
-    daemon.wait_until_said("sleep#1 running");
+    daemon.wait_until_run("sleep#1", "running");
     let is_written = |file: &Path| fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n'));
     eventually("both are there", || is_written(&pid) && is_written(&escaped));
     let keeper = place.keeper().expect("a keeper");
     kill_process(keeper, Signal::KILL).expect("it runs");
-    daemon.wait_until_said("sleep#1 error: keeper lost");
+    assert_keeper_lost(&daemon.wait_until_run("sleep#1", "error"));
     place.wait_for_death(&pid);
     place.wait_for_death(&escaped);
     assert_ne!(place.keeper(), Some(keeper));
     // A new one works.
-    daemon.wait_for(" success");
+    daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
@@ -131,17 +140,17 @@ fn both_lost() {
     let program = format!("echo $$ > {}; sleep 55", pid.display());
     place.put_job("sleep", &format!("program: '{program}'\nlock: true\nschedule: '@reboot'\n"));
     let mut daemon = place.up();
-    daemon.wait_until_said("sleep#1 running");
+    daemon.wait_until_run("sleep#1", "running");
     eventually("it is there", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
     kill_process(place.keeper().expect("a keeper"), Signal::KILL).expect("it runs");
     daemon.kill();
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_until_said("sleep#1 error: keeper lost");
+    assert_keeper_lost(&daemon.wait_until_run("sleep#1", "error"));
     place.wait_for_death(&pid);
     // Nothing is in the way of the next.
     daemon.kill();
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_until_said(" running");
+    daemon.wait_until_logged("run_state", &[("state", "running")]);
     daemon.kill();
 }
 
@@ -156,7 +165,7 @@ fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
         let program = format!("echo seen; {wait}; seq 1 100000; printf unseen; touch {}; sleep 55", done.display());
         place.put_job("talk", &format!("program: '{program}'\nschedule: '@reboot'\n"));
         let mut daemon = place.up();
-        daemon.wait_until_said("talk#1 running");
+        daemon.wait_until_run("talk#1", "running");
         let run = place.stored().run("talk", 1).clone();
         eventually("the beginning is there", || place.output(&run) == b"seen\n");
         let keeper = place.keeper().expect("a keeper");
@@ -172,7 +181,7 @@ fn what_was_written_without_a_daemon_outlives_a_lost_keeper() {
             kill_process(keeper, Signal::KILL).expect("it runs");
         }
         let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-        daemon.wait_until_said("talk#1 error: keeper lost");
+        assert_keeper_lost(&daemon.wait_until_run("talk#1", "error"));
         let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
         assert!(place.output(&run) == format!("seen\n{numbers}unseen").into_bytes());
         daemon.kill();

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::daemon::{Daemon, Place, told};
 use super::http::{Api, request};
+use super::log_lines::find_event;
 
 #[test]
 fn leaves_word_where_it_listens() {
     let place = Place::new("listens");
     let mut daemon = place.up();
-    let link = daemon.wait_for("open the page with this link, which works once: ");
-    let link = link.split_once("once: ").expect("a link").1.to_owned();
+    let link = daemon.wait_for("page_link")["link"].as_str().expect("a link").to_owned();
     for file in ["home/token", "home/address"] {
         let mode = fs::metadata(place.path(file)).expect(file).permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
@@ -28,12 +28,12 @@ fn leaves_word_where_it_listens() {
     // Once is enough, unless it is asked for.
     let mut daemon = place.up();
     let (_, log) = {
-        daemon.wait_until_said("ready");
+        daemon.wait_until_logged("ready", &[]);
         daemon.stop()
     };
     assert!(!log.contains("/enter?once="), "{log}");
     let mut daemon = Daemon::start(&mut place.command(&["--link"]));
-    daemon.wait_for("/enter?once=");
+    daemon.wait_for("page_link");
     daemon.kill();
 }
 
@@ -56,6 +56,6 @@ fn listens_nowhere() {
     let mut daemon = Daemon::start(&mut place.bare_command(&["--no-listen"]));
     daemon.wait_for("ready");
     let (_, log) = daemon.stop();
-    assert!(!log.contains("listening"), "{log}");
+    assert!(!log.lines().any(|line| find_event(line, "listening", &[]).is_some()), "{log}");
     assert!(!place.path("home/token").exists() && !place.path("home/address").exists());
 }

@@ -31,9 +31,9 @@ fn a_hangup_reads_the_files_again() {
     let mut daemon = Daemon::start(command.stdin(Stdio::null()));
     daemon.wait_for("ready");
     daemon.send(Signal::HUP);
-    daemon.wait_for("SIGHUP: job files are read again");
+    daemon.wait_for("reload_requested");
     place.put_job("a", &never("edited"));
-    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     let (status, _) = daemon.stop();
     assert!(status.success());
 }
@@ -44,29 +44,29 @@ fn jobs_follow_their_files() {
     place.put_job("a", &never("first"));
     let mut daemon = place.up();
     place.put_job("a", &never("edited"));
-    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "edited");
 
     // Editors write beside a file and put the result in its place.
     fs::write(place.path("jobs/.a.yaml.swp"), never("replaced")).expect("written");
     fs::rename(place.path("jobs/.a.yaml.swp"), place.job_file("a")).expect("renamed");
-    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "replaced");
 
     // Folders that are new are watched too.
     place.put_job("new/deep/b", &never("first"));
-    daemon.wait_for("jobs: 1 new or changed (new/deep/b)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "new/deep/b")]);
     place.put_job("new/deep/b", &never("edited"));
-    daemon.wait_for("jobs: 1 new or changed (new/deep/b)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "new/deep/b")]);
     fs::rename(place.path("jobs/new"), place.path("jobs/other")).expect("renamed");
-    daemon.wait_for("jobs: 1 new or changed (other/deep/b)");
-    daemon.wait_for("jobs: 1 removed (new/deep/b)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "other/deep/b")]);
+    daemon.wait_for_event("job_files_applied", &[("jobs_removed", "new/deep/b")]);
     place.put_job("other/deep/b", &never("once more"));
-    daemon.wait_for("jobs: 1 new or changed (other/deep/b)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "other/deep/b")]);
     assert_eq!(jobs(&place), "a 3, other/deep/b 2");
 
     fs::remove_file(place.job_file("a")).expect("there");
-    daemon.wait_for("jobs: 1 removed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_removed", "a")]);
     assert_eq!(jobs(&place), "other/deep/b 2");
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
@@ -79,15 +79,15 @@ fn a_file_that_turns_bad_and_good_again() {
     place.put_job("turns", TICK);
     let mut daemon = place.up();
     place.put_job("turns", "program: {noop: true}\nschedule: 61 * * * *\n");
-    daemon.wait_for("mistake: jobs/turns.yaml:2:11: ");
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/turns.yaml"), ("line", "2"), ("column", "11")]);
     let api = Api::of(&place);
     let shown = api.get("/api/v1/jobs/turns");
     assert!(shown.contains("\"line\":2,\"column\":11,"), "{shown}");
-    daemon.wait_for("turns#");
-    daemon.wait_for("good#");
+    daemon.wait_for_event("run_state", &[("job", "turns")]);
+    daemon.wait_for_event("run_state", &[("job", "good")]);
     assert_eq!(jobs(&place), "good 1, turns 1");
     place.put_job("turns", &TICK.replace("1s", "2s"));
-    daemon.wait_for("jobs/turns.yaml: nothing is wrong with it any more");
+    daemon.wait_for_event("job_file_valid", &[("file", "jobs/turns.yaml")]);
     assert_eq!(jobs(&place), "good 1, turns 2");
     let shown = api.get("/api/v1/jobs/turns");
     assert!(shown.contains("\"errors\":[]"), "{shown}");
@@ -110,7 +110,7 @@ fn folders_behind_links_are_swapped() {
     version("..two");
     symlink("..two", place.path("jobs/..new")).expect("a link");
     fs::rename(place.path("jobs/..new"), place.path("jobs/..data")).expect("renamed");
-    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(description(&place, "a"), "..two");
     daemon.kill();
 }
@@ -126,18 +126,18 @@ fn the_directory_vanishes_and_returns() {
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "link"]));
     daemon.wait_for("ready");
     fs::remove_file(place.path("link")).expect("there");
-    daemon.wait_for("mistake: link:1:1: it cannot be read: No such file or directory");
+    daemon.wait_for_event("job_file_invalid", &[("file", "link")]);
     assert_eq!(jobs(&place), "a 1");
     symlink("next", place.path("link")).expect("a link");
-    daemon.wait_for("link: 1 new or changed (a)");
-    daemon.wait_until_said("link: nothing is wrong with it any more");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
+    daemon.wait_until_logged("job_file_valid", &[("file", "link")]);
     assert_eq!(description(&place, "a"), "next");
 
     fs::remove_file(place.path("next/a.yaml")).expect("there");
-    daemon.wait_for("mistake: link:1:1: there is no job file in it any more");
+    daemon.wait_for_event("job_file_invalid", &[("file", "link")]);
     assert_eq!(jobs(&place), "a 2");
     fs::write(place.path("next/a.yaml"), never("back")).expect("written");
-    daemon.wait_for("link: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(jobs(&place), "a 3");
     daemon.kill();
 }
@@ -153,12 +153,12 @@ fn calendars_change() {
     let next = || place.stored().cursors[0].next.map(|next| next.to_string()).unwrap_or_default();
     assert_eq!(next(), "2090-01-02T12:00:00Z");
     calendar("2090-01-05\n");
-    daemon.wait_for("jobs: calendars have changed");
+    daemon.wait_for("calendars_changed");
     eventually("the job is due on another day", || next() == "2090-01-05T12:00:00Z");
     calendar("2090-99-99\n");
-    daemon.wait_for("mistake: jobs/open.cal:1:1: ");
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/open.cal"), ("line", "1"), ("column", "1")]);
     place.put_job("a", "program: {noop: true}\nschedule: {daily: '13:00', calendar: open}\n");
-    daemon.wait_for("jobs: 1 new or changed (a)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "a")]);
     assert_eq!(next(), "2090-01-05T13:00:00Z");
     daemon.kill();
 }

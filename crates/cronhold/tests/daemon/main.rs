@@ -12,6 +12,8 @@ mod keeper;
 mod listening;
 mod live_files;
 mod loader;
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
 #[path = "../processes/mod.rs"]
 mod processes;
 mod programs;

@@ -4,6 +4,7 @@ use std::fs;
 
 use cronhold_core::State;
 use cronhold_core::record::Exit;
+use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_programs::output::EMPTIED;
 
@@ -46,19 +47,24 @@ fn shell_and_exec() {
             ("secret", "program: 'true'\nenv: {KEY: {file: /no/such/file}}"),
         ],
     );
-    for end in [
-        "environment#1 success",
-        "words#1 success",
-        "order#1 success",
-        "refuses#1 failure: exit code 7",
-        "shot#1 failure: signal SIGSEGV",
-        "unheard#1 failure: exit code 127",
-        "missing#1 error: not launched: ",
-        "secret#1 error: not launched: the variable KEY is to be read from /no/such/file: No such file",
+    for (run, state) in [
+        ("environment#1", "success"),
+        ("words#1", "success"),
+        ("order#1", "success"),
+        ("refuses#1", "failure"),
+        ("shot#1", "failure"),
+        ("unheard#1", "failure"),
+        ("missing#1", "error"),
+        ("secret#1", "error"),
     ] {
-        daemon.wait_until_said(end);
+        daemon.wait_until_run(run, state);
     }
     let stored = place.stored();
+    let reason = |job: &str| stored.run(job, 1).reason.clone();
+    assert_eq!(stored.run("unheard", 1).exit, Some(Exit::Code(127)));
+    assert!(matches!(reason("missing"), Some(Reason::NotLaunched(_))), "{:?}", reason("missing"));
+    let is_named = |why: &str| why.contains("KEY") && why.contains("/no/such/file");
+    assert!(matches!(reason("secret"), Some(Reason::NotLaunched(why)) if is_named(&why)), "{:?}", reason("secret"));
     let output = |job: &str| String::from_utf8(place.output(stored.run(job, 1))).expect("text");
     let run = stored.run("environment", 1);
     let expected = [
@@ -90,11 +96,11 @@ fn output_while_it_runs() {
     let go = place.path("go");
     let program = format!("echo begins; until [ -e {} ]; do sleep 0.02; done; printf end", go.display());
     let mut daemon = started(&place, &[("talk", &format!("program: '{program}'"))]);
-    daemon.wait_until_said("talk#1 running");
+    daemon.wait_until_run("talk#1", "running");
     let run = place.stored().run("talk", 1).clone();
     eventually("the beginning is there", || place.output(&run) == b"begins\n");
     fs::write(go, "").expect("written");
-    daemon.wait_until_said("talk#1 success");
+    daemon.wait_until_run("talk#1", "success");
     assert_eq!(place.output(&run), b"begins\nend");
     daemon.kill();
 }
@@ -112,7 +118,7 @@ fn a_program_that_empties_its_output() {
         step("c")
     );
     let mut daemon = started(&place, &[("empty", &format!("program: '{program}'"))]);
-    daemon.wait_until_said("empty#1 running");
+    daemon.wait_until_run("empty#1", "running");
     let run = place.stored().run("empty", 1).clone();
     let go = |name: &str| fs::write(place.path(name), "").expect("written");
     let has = |text: &str| {
@@ -127,7 +133,7 @@ fn a_program_that_empties_its_output() {
     let mut daemon = place.up();
     has("one\n|two\nthree\n");
     go("c");
-    daemon.wait_until_said("empty#1 failure: exit code 3");
+    daemon.wait_until_run("empty#1", "failure");
     // The file has both streams, and what does not append writes over what is there.
     has("one\n|two\nthree\n|four\nfive\n");
     let written = place.stored().run("empty", 1).written.clone().expect("it wrote something");
@@ -141,7 +147,7 @@ fn a_program_that_empties_its_output() {
 fn too_much_output() {
     let place = Place::new("much");
     let mut daemon = started(&place, &[("much", "program: 'seq 1 4000000'")]);
-    daemon.wait_until_said("much#1 success");
+    daemon.wait_until_run("much#1", "success");
     let stored = place.stored();
     let run = stored.run("much", 1);
     let whole: String = (1..=4_000_000).map(|number| format!("{number}\n")).collect();
@@ -174,9 +180,12 @@ fn timeouts() {
             ("polite", &format!("program: 'trap \"exit 0\" TERM; while true; do sleep 0.05; done'\n{rest}")),
         ],
     );
-    daemon.wait_until_said("deaf#1 failure: timeout");
-    daemon.wait_until_said("polite#1 success: timeout");
+    daemon.wait_until_run("deaf#1", "failure");
+    daemon.wait_until_run("polite#1", "success");
     let stored = place.stored();
+    for job in ["deaf", "polite"] {
+        assert_eq!(stored.run(job, 1).reason, Some(Reason::Timeout), "{job}");
+    }
     assert_eq!(stored.run("deaf", 1).exit, Some(Exit::Signal(Signal::KILL)));
     assert_eq!(stored.run("polite", 1).state, State::Success);
     for file in [deaf, child] {

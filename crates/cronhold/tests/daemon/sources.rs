@@ -26,19 +26,18 @@ fn each_directory_has_its_own_jobs() {
     put(&place, "team/x.yaml");
     let both = ["--jobs", "jobs", "--jobs", "team=team"];
     let mut daemon = Daemon::start(&mut place.command(&both));
-    daemon.wait_for("jobs, team=team: 2 jobs, 2 new or changed");
+    daemon.wait_for_event("job_files_loaded", &[("directories", "jobs, team=team"), ("put", "2")]);
     daemon.wait_for("ready");
     assert_eq!(jobs(&place), "a directory:, team/x directory:team");
     put(&place, "team/y.yaml");
-    daemon.wait_for("1 new or changed (team/y)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "team/y")]);
     fs::remove_file(place.path("team/x.yaml")).expect("there");
-    daemon.wait_for("1 removed (team/x)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_removed", "team/x")]);
     daemon.kill();
     // One that is not given any more keeps its jobs, until somebody removes them; a file speaks for its own.
     let mut daemon = place.up();
-    let said = "1 job such as team/y came from a directory that is not given now, and stay";
-    daemon.wait_until_said(said);
-    daemon.wait_until_said("ready");
+    daemon.wait_until_logged("job_files_orphaned", &[]);
+    daemon.wait_until_logged("ready", &[]);
     assert_eq!(jobs(&place), "a directory:, team/y directory:team");
     let api = Api::of(&place);
     api.delete("/api/v1/jobs/team%2Fy");
@@ -56,12 +55,12 @@ fn two_directories_have_the_same_job() {
     put(&place, "jobs/team/x.yaml");
     put(&place, "team/x.yaml");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--jobs", "team=team"]));
-    daemon.wait_for("mistake: team/x.yaml:1:1: the job `team/x` is in jobs/team/x.yaml already");
+    daemon.wait_for_event("job_file_invalid", &[("file", "team/x.yaml")]);
     daemon.wait_for("ready");
     assert_eq!(jobs(&place), "stays directory:, team/x directory:");
     fs::remove_file(place.path("jobs/team/x.yaml")).expect("there");
-    daemon.wait_for("1 new or changed (team/x), 1 removed (team/x)");
-    daemon.wait_for("team/x.yaml: nothing is wrong with it any more");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "team/x"), ("jobs_removed", "team/x")]);
+    daemon.wait_for_event("job_file_valid", &[("file", "team/x.yaml")]);
     assert_eq!(jobs(&place), "stays directory:, team/x directory:team");
     daemon.kill();
 }
@@ -76,13 +75,13 @@ fn a_job_of_somebody_else_is_left_alone() {
     api.put("/api/v1/jobs/x", "{\"program\": {\"noop\": true}}");
     // Files may name it as they name each other.
     fs::write(place.path("jobs/after.yaml"), "program: {noop: true}\nconditions: [{after: x}]\n").expect("written");
-    daemon.wait_for("1 new or changed (after)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "after")]);
     put(&place, "jobs/x.yaml");
-    daemon.wait_for("mistake: jobs/x.yaml:1:1: the job `x` was made by the command line or the API");
+    daemon.wait_for_event("job_file_invalid", &[("file", "jobs/x.yaml")]);
     assert!(api.get("/api/v1/jobs/x").contains("was made by the command line"));
     assert_eq!(jobs(&place), "after directory:, stays directory:, x api");
     api.delete("/api/v1/jobs/x");
-    daemon.wait_for("1 new or changed (x)");
+    daemon.wait_for_event("job_files_applied", &[("jobs_put", "x")]);
     assert_eq!(jobs(&place), "after directory:, stays directory:, x directory:");
     daemon.kill();
 }

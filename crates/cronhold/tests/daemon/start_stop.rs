@@ -6,6 +6,7 @@ use cronhold_core::{RunNumber, State};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::daemon::{Daemon, Place, Stored, told};
+use super::log_lines::find_event;
 
 #[test]
 fn stops_when_it_is_asked() {
@@ -13,11 +14,12 @@ fn stops_when_it_is_asked() {
         let place = Place::new("stop");
         place.put_job("tick", "program: {noop: true}\nschedule: {every: 1s}\n");
         let mut daemon = place.up();
-        daemon.wait_for("tick#1 success");
+        daemon.wait_for_run("tick#1", "success");
         daemon.send(signal);
         let (status, log) = daemon.end();
         assert_eq!(status.code(), Some(0), "{log}");
-        assert!(log.ends_with("stopped"), "{log}");
+        let last = log.lines().last().expect("a log");
+        assert!(find_event(last, "stopped", &[]).is_some(), "{log}");
     }
 }
 
@@ -29,11 +31,12 @@ fn programs_outlive_it() {
     // A job that is new when the daemon has started runs at its next start.
     place.up().kill();
     let mut daemon = place.up();
-    daemon.wait_for("nap#1 running");
+    daemon.wait_for_run("nap#1", "running");
     assert_eq!(daemon.stop().0.code(), Some(0));
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_for("1 unfinished run");
-    daemon.wait_for("nap#1 success (took 2s");
+    daemon.wait_for_event("recovered", &[("unfinished", "1")]);
+    let ended = daemon.wait_for_run("nap#1", "success");
+    assert!(ended["took_ms"].as_u64().is_some_and(|took| took >= 2_000), "{ended}");
     daemon.kill();
     let stored = place.stored();
     let first = stored.runs.iter().find(|run| run.number == RunNumber(1)).expect("it was there");
@@ -76,19 +79,19 @@ fn says_as_much_as_is_wanted() {
     place.put_job("tick", "program: {noop: true}\nschedule: '@reboot'\n");
     place.put_job("fetch", "program: {http: {url: 'http://localhost/'}}\nschedule: '@reboot'\n");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
-    daemon.wait_for("job tick is put (job files), revision 1");
+    daemon.wait_for_event("job_put", &[("job", "tick"), ("revision", "1")]);
     daemon.wait_for("ready");
     daemon.kill();
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
     for state in ["waiting", "starting", "success"] {
-        daemon.wait_for(&format!("tick#1 {state}"));
+        daemon.wait_for_run("tick#1", state);
     }
     let (_, log) = daemon.stop();
-    let not_launched = "error: not launched: this version cannot run programs of its kind (http)";
-    assert!(log.contains(&format!("fetch#1 {not_launched}")), "{log}");
+    let is_refused = |line| find_event(line, "run_state", &[("job", "fetch"), ("number", "1"), ("state", "error")]);
+    assert!(log.lines().any(|line| is_refused(line).is_some()), "{log}");
 
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--quiet"]));
-    daemon.wait_for(&format!("fetch#2 {not_launched}"));
+    daemon.wait_for_run("fetch#2", "error");
     let (_, log) = daemon.stop();
     assert_eq!(log.lines().count(), 1, "{log}");
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
+use cronhold_core::record::Exit;
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 
 use super::daemon::{Daemon, Place};
@@ -24,7 +25,7 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
     daemon.wait_for("ready");
     daemon.wait_for_lines(JOBS);
     set_limit(&daemon, Some(limit(&place)));
-    daemon.wait_for("nothing starts until it works again");
+    daemon.wait_for("store_unavailable");
     let before = place.stored();
     // Longer than the time between two tries, and many occurrences.
     let silence = daemon.is_silent_for(Duration::from_secs(4));
@@ -32,7 +33,7 @@ fn without_room(name: &str, limit: impl FnOnce(&Place) -> u64) {
     assert_eq!(place.stored().runs.len(), before.runs.len(), "the disk took something after all");
 
     set_limit(&daemon, None);
-    daemon.wait_for("the store works again");
+    daemon.wait_for("store_available");
     daemon.wait_for_lines(5 * JOBS);
     let reached = place.stored().reached();
     daemon.wait_until_complete(&place, &reached, JOBS);
@@ -62,7 +63,7 @@ fn stops_without_room() {
     let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
     daemon.wait_for("ready");
     set_limit(&daemon, Some(0));
-    daemon.wait_for("nothing starts until it works again");
+    daemon.wait_for("store_unavailable");
     daemon.send(Signal::TERM);
     let (status, log) = daemon.end();
     assert_eq!(status.code(), Some(0), "{log}");
@@ -79,16 +80,17 @@ fn output_without_room() {
     place.put_job("talk", &yaml);
     place.put_job("busy", "program: {noop: true}\nschedule: {every: 1s}\n");
     let mut daemon = Daemon::start(&mut without_signal(&place.command(&["--jobs", "jobs"])));
-    daemon.wait_until_said("talk#1 running");
+    daemon.wait_until_run("talk#1", "running");
     set_limit(&daemon, Some(0));
-    daemon.wait_for("nothing starts until it works again");
+    daemon.wait_for("store_unavailable");
     fs::write(go, "").expect("written");
     eventually("the program has ended", || done.exists());
     let silence = daemon.is_silent_for(Duration::from_secs(1));
     assert_eq!(silence, Ok(()), "something happened without a record");
     set_limit(&daemon, None);
-    daemon.wait_until_said("talk#1 failure: exit code 3");
+    daemon.wait_until_run("talk#1", "failure");
     let stored = place.stored();
+    assert_eq!(stored.run("talk", 1).exit, Some(Exit::Code(3)));
     let whole: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
     let output = String::from_utf8(place.output(stored.run("talk", 1))).expect("text");
     assert_eq!(output, format!("before\n{whole}"));

@@ -6,6 +6,8 @@ mod backfill;
 mod daemon;
 mod every_verb;
 mod jobs;
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
 mod logs;
 mod operations;
 mod pauses;

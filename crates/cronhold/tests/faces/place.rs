@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::log_lines::find_event;
 use super::processes::{end_keeper_of, eventually};
 use super::redact::redacted;
 
@@ -43,11 +44,11 @@ impl Place {
     /// The same with more options.
     pub(crate) fn start_with(&self, options: &[&str]) {
         let mut command = self.command(&["up", "--name", "test", "--jobs", "jobs", "--listen", "127.0.0.1:0"]);
-        command.args(options);
+        command.args(["--log-format", "json"]).args(options);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
         let mut seen = Vec::new();
-        while !seen.last().is_some_and(|line: &String| line.ends_with("  ready")) {
+        while !seen.last().is_some_and(|line: &String| find_event(line, "ready", &[]).is_some()) {
             let line = log.next();
             seen.push(line.unwrap_or_else(|| panic!("it has ended: {}", seen.join("\n"))));
         }

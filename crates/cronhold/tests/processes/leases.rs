@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cronhold_cli::LogFormat;
 use cronhold_core::record::{CommandLine, Process, Run, Work};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_daemon::clock::{SystemClock, now};
-use cronhold_daemon::log::{Log, Weight};
+use cronhold_daemon::log::{Log, LogOptions};
 use cronhold_daemon::outside::Programs;
 use cronhold_engine::{Clock, Outside, Task};
 use cronhold_keeper::client::{Client, Setup};
 use cronhold_programs::launch::Surroundings;
 use cronhold_schedule::{Instant, Span};
+use tracing::Level;
 
 use super::processes::{end_keeper_of, eventually, keeper_of, parent};
 
@@ -71,11 +73,16 @@ impl Place {
             let _inside = executor.enter();
             Arc::new(SystemClock::new().expect("a timer"))
         };
-        let log = Log::new(Weight::Trouble, std::io::sink());
+        let log = Log::new(LogOptions::new(LogFormat::Text, Level::WARN), std::io::sink());
         let programs = Programs::new(Arc::clone(&clock), Surroundings::new([]), log).expect("a bell");
         let programs = Arc::new(programs);
         let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
-        let setup = Setup { data: self.0.clone(), program, version: env!("CARGO_PKG_VERSION").to_owned() };
+        let setup = Setup {
+            data: self.0.clone(),
+            program,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            log_args: Vec::new(),
+        };
         let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _).expect("a thread");
         eventually("there is a keeper", || keeper_of(&self.0).is_some());
         Daemon { programs, clock, _client: client, _executor: executor }

@@ -11,9 +11,9 @@ fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
     let site = Site::new("company");
     let first = site.start_at(&site.server.url_with("peers=cronken"), "one", &[]);
     first.wait_until_ready();
-    assert!(!first.said().contains("nodes of Cronken"), "{}", first.said());
+    assert_eq!(first.logged("foreign_nodes_changed").len(), 0, "{}", first.said());
     let second = site.up("two", &[]);
-    second.wait_until_it_says("although the URL does not say it");
+    second.wait_until_message("store_warning", "peers=cronken");
     let told = site.at_store(&["add", "hello", "triggered", "true"]).exits(0);
     assert!(told.err.contains("note: nodes of Cronken run the same jobs"), "{told:?}");
     // Who only looks is not bothered, and who says it knows it.
@@ -46,8 +46,8 @@ fn a_node_that_runs_takes_them_over_without_a_restart() {
     eventually("what ran there is skipped here", || {
         count(&|run| run["state"] == "skipped" && run["reason"] == "ran on cronken draco") > 1
     });
-    node.wait_until_it_says("run the same jobs from now on");
-    assert_eq!(node.said().matches("run the same jobs from now on").count(), 1, "{}", node.said());
+    node.wait_until_logged("foreign_nodes_changed", &[]);
+    assert_eq!(node.logged("foreign_nodes_changed").len(), 1, "{}", node.said());
 
     let url = site.server.url_with("peers=none");
     site.give(&["--store", &url, "del", "hello"]).exits(0);
@@ -71,20 +71,26 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
         }
     };
     let node = site.up("one", &[]);
-    node.wait_until_it_says("note: shared job wk: cron_args.cronstring: weekday 0 is Sunday here");
+    node.wait_until_message("foreign_job_note", "shared job wk: ");
     site.done(&["add", "--shell", "ours", "0 3 * * 1", "true"]);
 
     let [with, without] = ["peers=cronken", "peers=none"].map(|peers| site.server.url_with(peers));
     site.give(&["--store", &with, "add", "hello", "triggered", "true"]).exits(0);
     assert_kept();
     for name in ["wk", "both"] {
-        node.wait_until_it_says(&format!("shared job {name} is read as Cronken's nodes read it from now on"));
+        node.wait_until_message(
+            "foreign_job_reconciled",
+            &format!("shared job {name} is read as Cronken's nodes read it from now on"),
+        );
     }
-    node.wait_until_it_says("means another time: At 00:00 on Monday");
+    node.wait_until_message("foreign_job_reconciled", "means another time: At 00:00 on Monday");
     assert_kept();
     site.give(&["--store", &without, "del", "hello"]).exits(0);
     for name in ["wk", "both"] {
-        node.wait_until_it_says(&format!("shared job {name} is read as cron does from now on"));
+        node.wait_until_message(
+            "foreign_job_reconciled",
+            &format!("shared job {name} is read as cron does from now on"),
+        );
     }
     assert_kept();
     assert_eq!(node.said().matches("is read as").count(), 4, "{}", node.said());
@@ -94,7 +100,10 @@ fn definitions_of_others_keep_their_text_and_are_read_as_python_nodes_do() {
     let later = site.start_at(&with, "two", &[]);
     later.wait_until_ready();
     for name in ["wk", "both"] {
-        later.wait_until_it_says(&format!("shared job {name} is read as Cronken's nodes read it"));
+        later.wait_until_message(
+            "foreign_job_reconciled",
+            &format!("shared job {name} is read as Cronken's nodes read it"),
+        );
     }
     assert_kept();
     assert_eq!(site.defined("ours").expect("there")["cron_args"]["cronstring"], "0 3 * * mon");

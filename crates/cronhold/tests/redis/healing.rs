@@ -12,19 +12,18 @@ fn a_store_that_is_healed_is_told_of_once() {
     let node = site.up("one", &[]);
     // What the node has written itself is brought back by it.
     site.give(&["--data", "one", "add", "often", "@every 1s", "true"]).exits(0);
-    node.wait_until_it_says("often#1 success");
+    node.wait_until_logged("run_state", &[("job", "often"), ("number", "1"), ("state", "success")]);
     site.server.cli(&["FLUSHALL"]);
-    node.wait_until_it_says("the store has come back with less than was known");
+    node.wait_until_logged("store_rolled_back", &[]);
     // The node beats meanwhile, and tries to commit.
     let beats = || site.server.cli(&["HGET", "{cronken}:cronhold:meta", "beats"]).parse::<u64>().unwrap_or(0);
     eventually("it has been alive for some beats", || beats() >= 4);
     site.server.cli(&["DEL", "{cronken}:cronhold:healing"]);
-    node.wait_until_it_says("the store is healed");
-    let said = node.said();
-    let count = |words: &str| said.matches(words).count();
-    assert_eq!((count("less than was known"), count("is healed")), (1, 1), "{said}");
-    assert!(said.contains("for 45s500ms at most"), "{said}");
-    assert_eq!((count("works again"), count("is away")), (0, 0), "{said}");
+    node.wait_until_logged("store_recovered", &[]);
+    let count = |event: &str| node.logged(event).len();
+    assert_eq!((count("store_rolled_back"), count("store_recovered")), (1, 1), "{}", node.said());
+    node.wait_until_message("store_rolled_back", "45s500ms");
+    assert_eq!((count("store_available"), count("store_unavailable")), (0, 0), "{}", node.said());
     node.stop();
 }
 
@@ -40,9 +39,9 @@ fn a_job_that_was_removed_by_an_event_keeps_nobody_waiting() {
     site.event("remove", &json!("r1"));
     eventually("it is removed", || !site.has_job("r1"));
     site.server.cli(&["FLUSHALL"]);
-    node.wait_until_it_says("the store has come back with less than was known");
-    assert!(node.said().contains("for 45s500ms at most"), "{}", node.said());
+    node.wait_until_logged("store_rolled_back", &[]);
+    node.wait_until_message("store_rolled_back", "45s500ms");
     site.server.cli(&["DEL", "{cronken}:cronhold:healing"]);
-    node.wait_until_it_says("the store is healed");
+    node.wait_until_logged("store_recovered", &[]);
     node.stop();
 }

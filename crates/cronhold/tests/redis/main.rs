@@ -5,6 +5,8 @@ mod company;
 mod cronken;
 mod healing;
 mod import;
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
 mod peers;
 #[path = "../processes/mod.rs"]
 mod processes;

@@ -61,8 +61,12 @@ fn definitions_become_jobs_and_back() {
     site.define("wrong", r#"{"cron_args": {}}"#);
     site.event("reload", &json!({}));
     eventually("the new definition is a job", || site.has_job("late"));
-    let is_told = |node: &Node| node.said().contains("mistake: shared job wrong: ");
-    eventually("the mistake is told", || is_told(&one) || is_told(&two));
+    let is_logged = |node: &Node| {
+        let is_about =
+            |line: &Value| line["message"].as_str().is_some_and(|message| message.contains("shared job wrong: "));
+        node.logged("foreign_job_reconciled").iter().any(is_about)
+    };
+    eventually("the mistake is logged", || is_logged(&one) || is_logged(&two));
 
     site.done(&["add", "ours", "@daily", "true"]);
     eventually("our job is defined", || site.defined("ours").is_some());
@@ -147,5 +151,5 @@ fn pauses_survive() {
     assert!(site.is_paused("a") && site.is_paused("b"));
     site.event("resume", &json!("all"));
     eventually("all go on", || !site.is_paused("a") && !site.is_paused("b"));
-    node.wait_until_it_says("  ready");
+    node.wait_until_ready();
 }

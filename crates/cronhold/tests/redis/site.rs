@@ -9,6 +9,7 @@ use cronhold_store_redis::testing::{Server, ServerOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::log_lines::find_event;
 use crate::processes::{end_keeper_of, eventually};
 
 /// A directory with a Redis server. What runs in it is ended with it.
@@ -89,7 +90,7 @@ impl Site {
 
     /// The same with another URL.
     pub(crate) fn start_at(&self, url: &str, name: &str, options: &[&str]) -> Node {
-        let up = ["up", "--name", name, "--data", name, "--listen", "127.0.0.1:0"];
+        let up = ["up", "--name", name, "--data", name, "--listen", "127.0.0.1:0", "--log-format", "json"];
         let words: Vec<String> = up.iter().chain(options).map(|word| (*word).to_owned()).collect();
         let log = self.path(&format!("{name}.log"));
         let (dir, url, home) = (self.dir.clone(), url.to_owned(), self.path(name));
@@ -174,13 +175,27 @@ impl Node {
 
     #[track_caller]
     pub(crate) fn wait_until_ready(&self) {
-        self.wait_until_it_says("  ready");
+        self.wait_until_logged("ready", &[]);
     }
 
-    /// Waits until a line of its log has this.
+    /// Waits until an event with these fields is in its log.
     #[track_caller]
-    pub(crate) fn wait_until_it_says(&self, text: &str) {
-        eventually(&format!("{} says `{text}`", self.log.display()), || self.said().contains(text));
+    pub(crate) fn wait_until_logged(&self, event: &str, fields: &[(&str, &str)]) {
+        let what = format!("{event} {fields:?} is in {}", self.log.display());
+        eventually(&what, || self.said().lines().any(|line| find_event(line, event, fields).is_some()));
+    }
+
+    /// Waits until the message of such an event has a part.
+    #[track_caller]
+    pub(crate) fn wait_until_message(&self, event: &str, part: &str) {
+        let has_part = |line: &Value| line["message"].as_str().is_some_and(|message| message.contains(part));
+        let what = format!("{event} with `{part}` is in {}", self.log.display());
+        eventually(&what, || self.logged(event).iter().any(has_part));
+    }
+
+    /// All events with a name that it has logged, in all of its lives.
+    pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
+        self.said().lines().filter_map(|line| find_event(line, event, &[])).collect()
     }
 
     /// Sends a signal to the daemon. Its keeper goes on.

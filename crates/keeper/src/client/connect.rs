@@ -94,6 +94,7 @@ impl Connector {
         let log_start = log.metadata()?.len();
         let mut command = Command::new(&self.setup.program);
         command.arg("keeper").arg("--data").arg(&self.setup.data);
+        command.args(&self.setup.log_args);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let mut child = command.spawn()?;
         let (sender, end) = channel();

@@ -37,6 +37,8 @@ pub struct Setup {
     pub program: PathBuf,
     /// The daemon's version, for people.
     pub version: String,
+    /// Further arguments with which a keeper is started, so that it logs as the daemon does.
+    pub log_args: Vec<String>,
 }
 
 /// Who talks to the keeper. Its methods are called from the client's thread, one at a time, and must not wait long.

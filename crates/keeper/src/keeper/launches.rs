@@ -115,6 +115,7 @@ impl Keeper {
     fn began(&mut self, launch: &Launch, spawned: Spawned) {
         let run = launch.run;
         let Spawned { pid, start, .. } = spawned;
+        tracing::debug!(event = "program_started", run = %run, pid, "started process {pid} for run {run}");
         fail::point("keeper-after-spawn");
         self.journal.add(&Entry::Spawned { run, pid, start });
         match &spawned.report {

@@ -47,6 +47,7 @@ impl Keeper {
         // A second stage that failed has said so before it ended, and was no program.
         self.hear_stage(pid);
         let now = clock::now();
+        tracing::debug!(event = "program_ended", run = %run, pid, "process {pid} of run {run} ended: {exit:?}");
         self.table.release(pid);
         let Some(living) = self.table.living_mut(run) else { return };
         if living.ending.ended(exit, now) {

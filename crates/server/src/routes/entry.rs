@@ -9,6 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use cronhold_api::{Code, Link, Problem, Token};
 use serde::Deserialize;
+use tracing::{info, warn};
 
 use super::pauses::Nothing;
 use crate::App;
@@ -50,9 +51,11 @@ pub(crate) async fn enter(
     Asked(Carried { once }): Asked<Carried>,
 ) -> Result<Response, Denied> {
     let session = app.door.enter(&once, app.clock.now()).ok_or_else(|| {
+        warn!(event = "sign_in_refused", "a link that was used before, or has expired, was refused");
         Denied::new(Code::Unauthorized, "this link was used before, or is too old")
             .hint("`cronhold token link` prints a new one")
     })?;
+    info!(event = "signed_in", "a browser has signed in with a link");
     let lasts = session.lasts.secs();
     let cookie = format!("{COOKIE}={}; Max-Age={lasts}; Path=/; HttpOnly; SameSite=Strict", session.text);
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response())
@@ -66,5 +69,6 @@ pub(crate) async fn token(State(app): State<Arc<App>>, Body(Nothing {}): Body<No
         Denied::new(Code::Unavailable, format!("the new token cannot be written: {error}"))
             .hint("the old one is still good; look at the daemon's data directory")
     })?;
+    warn!(event = "token_renewed", "the admin token was renewed; the old one and all sessions are invalid");
     Ok(Json(Token { token: renewed }))
 }

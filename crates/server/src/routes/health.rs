@@ -34,8 +34,15 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Heal
 async fn look(app: &App) -> Health {
     // What exactly is wrong is for those who have the token: it may name paths.
     let is_well = app.store.health().await.trouble.is_none();
-    let trouble = (!is_well).then(|| "the store has trouble; the log says more".to_owned());
-    Health { ok: is_well, ready: app.is_ready(), trouble, version: app.version.to_owned() }
+    let unreadable_records = app.feed.unreadable_records();
+    let trouble = match (is_well, unreadable_records) {
+        (false, _) => Some("the store has trouble; the log says more".to_owned()),
+        // A restart would not help, so this does not make the daemon unhealthy.
+        (true, 1..) => Some(format!("{unreadable_records} stored records cannot be read; the log names them")),
+        (true, 0) => None,
+    };
+    let (ready, version) = (app.is_ready(), app.version.to_owned());
+    Health { ok: is_well, ready, trouble, unreadable_records, version }
 }
 
 fn status(is_well: bool) -> StatusCode {

@@ -56,8 +56,9 @@ pub(crate) struct Which {
 pub(crate) async fn list(State(app): State<Arc<App>>, Asked(which): Asked<Which>) -> Result<Json<JobList>, Denied> {
     let limit = limit(which.limit)?;
     let mistakes = Mistakes::now(&app);
-    let Gathered { records, looked_until, unreadable } = gather(&app, &which, limit).await?;
+    let Gathered { records, looked_until, mut unreadable } = gather(&app, &which, limit).await?;
     let around = Around::load(&app, &records).await?;
+    unreadable.extend(around.unreadable.iter().cloned());
     let mut jobs = Vec::with_capacity(records.len());
     for record in &records {
         jobs.push(describe::job(&app, record, &around, &mistakes).await?);

@@ -14,6 +14,7 @@ use cronhold_schedule::Span;
 use cronhold_store::{Fault, Query};
 
 use crate::App;
+use crate::load_readable::load_readable;
 use crate::problem::Denied;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -35,6 +36,8 @@ pub(crate) struct Counted(Mutex<Option<(Span, Counts)>>);
 struct Counts {
     jobs: u64,
     paused: u64,
+    /// Records of jobs that cannot be read.
+    unreadable: u64,
 }
 
 /// Everything that is counted.
@@ -57,6 +60,8 @@ pub(crate) async fn metrics(
     tell("jobs", "gauge", "Jobs.", counts.jobs);
     tell("jobs_paused", "gauge", "Jobs that are paused by themselves.", counts.paused);
     tell("job_file_mistakes", "gauge", "Mistakes in job files and calendars.", mistakes);
+    let unreadable = counts.unreadable.max(app.feed.unreadable_records());
+    tell("unreadable_records", "gauge", "Stored records that cannot be read; the log names them.", unreadable);
     tell("turns_total", "counter", "Turns taken.", reading.turns);
     tell("commands_total", "counter", "Commands carried out.", reading.commands);
     tell("programs_launched_total", "counter", "Programs that were asked to be started.", reading.launched);
@@ -104,8 +109,9 @@ impl Counts {
             });
             let states: Vec<Key> = ids.collect();
             counts.jobs += states.len() as u64;
-            let states = app.store.load(&states).await?.into_iter().flatten();
-            let paused = states.filter(|stored| match &stored.record {
+            let (states, unreadable) = load_readable(&*app.store, &states).await?;
+            counts.unreadable += (page.unreadable.len() + unreadable.len()) as u64;
+            let paused = states.iter().filter(|stored| match &stored.record {
                 Record::JobState(state) => state.pauses.is_paused(),
                 _ => false,
             });

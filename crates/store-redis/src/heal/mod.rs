@@ -145,6 +145,13 @@ impl Inner {
         let Some(standing) = self.begin().await? else { return Ok(()) };
         let lost = self.heal.memory().lost_since(standing.has);
         let count = lost.records.len();
+        tracing::warn!(
+            event = "redis_rolled_back",
+            seq = standing.seq,
+            has = standing.has,
+            records = count,
+            "Redis has lost commits; restoring {count} records"
+        );
         let mut records = lost.records.chunks(RECORDS_A_CALL);
         // At least one call, because the store has to learn how far this process had come.
         loop {
@@ -164,6 +171,7 @@ impl Inner {
         self.known.set(standing.epoch, standing.seq);
         self.note();
         self.heal.note(count);
+        tracing::info!(event = "redis_records_restored", records = count, "restored {count} records");
         Ok(())
     }
 

@@ -57,6 +57,7 @@ async fn listen(url: RedisUrl, channels: Vec<String>, sender: Sender<Heard>) {
     loop {
         if let Ok(channel) = subscribe(&url, attempt, &channels).await {
             follow(channel, &sender, url.settings.timeout).await;
+            tracing::warn!(event = "redis_subscription_lost", "the subscription to Redis broke; subscribing again");
         }
         attempt = attempt.wrapping_add(1);
         sleep(PAUSE).await;

@@ -122,6 +122,7 @@ impl Link {
             Ok(line) => line,
             Err(fault) => return Called::failed(calls.len(), &fault),
         };
+        tracing::trace!(event = "redis_batch", calls = calls.len(), behind = behind.len(), "sending a batch of calls");
         let tells = !line.knows(script);
         let mut commands = Vec::with_capacity(calls.len() + behind.len() + 1);
         commands.extend(tells.then(|| script.load()));
@@ -237,8 +238,11 @@ impl Link {
                 sleep_until(not_before).await;
             }
             let attempt = inner.attempts.fetch_add(1, Ordering::Relaxed);
-            let state = match find::open(&inner.url, attempt).await {
+            let opened = find::open(&inner.url, attempt).await;
+            let opened = opened.inspect_err(|fault| tracing::debug!(event = "redis_connect_failed", attempt, "{fault}"));
+            let state = match opened {
                 Ok(line) => {
+                    tracing::info!(event = "redis_connected", server = %line.server, attempt, "connected to {}", line.server);
                     inner.has_answered.store(true, Ordering::Relaxed);
                     let line = Arc::new(line);
                     if matches!(inner.url.way, Way::Sentinel { .. }) {
@@ -284,7 +288,10 @@ async fn guard(url: RedisUrl, line: Weak<Line>) {
         match find::locate(&url, attempt).await {
             Ok(server) if server == line.server => unanswered = 0,
             Err(_) if unanswered + 1 < UNANSWERED_MAX => unanswered += 1,
-            _ => line.close(),
+            _ => {
+                tracing::warn!(event = "redis_failover", server = %line.server, "leaving {}: it is not the master any more", line.server);
+                line.close();
+            }
         }
     }
 }

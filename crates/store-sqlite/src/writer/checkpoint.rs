@@ -139,5 +139,6 @@ impl Wish {
 
 /// Copies what nobody reads from the log any longer, without waiting for anyone.
 fn copy(connection: &Connection) -> rusqlite::Result<()> {
-    connection.prepare_cached(PASSIVE)?.query_row([], |_| Ok(()))
+    let copied = connection.prepare_cached(PASSIVE)?.query_row([], |_| Ok(()));
+    copied.inspect_err(|error| tracing::debug!(event = "sqlite_checkpoint_failed", "{error}"))
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use cronhold_core::record::Key;
+use cronhold_schedule::Span;
 use cronhold_store::Fault;
 use rusqlite::Connection;
 
@@ -31,6 +32,9 @@ use crate::faults::{self, Moment, fault};
 use crate::hints::{HandleId, Hints};
 use crate::lock_file::{Footprint, LockFile};
 use crate::open::{Options, open_again};
+
+/// A commit that takes this long is logged.
+const SLOW_COMMIT: Span = Span::from_millis(100);
 
 /// The writer as its callers see it.
 #[derive(Debug)]
@@ -146,8 +150,13 @@ impl Scribe {
         };
         let mut next = Some(first);
         while let Some(mut batch) = next {
+            let began = (self.options.clock)();
             match self.commit(connection, &mut statements, &mut batch) {
                 Ok(()) => {
+                    let took = (self.options.clock)().since(began);
+                    if took >= SLOW_COMMIT {
+                        tracing::debug!(event = "sqlite_commit_slow", took_ms = took.millis(), "a commit took {took}");
+                    }
                     self.settle(batch);
                     tend();
                 }
@@ -218,6 +227,7 @@ impl Scribe {
     }
 
     fn fail(&self, batch: Vec<Request>, fault: &Fault) {
+        tracing::debug!(event = "sqlite_commit_failed", requests = batch.len(), "{fault}");
         self.tally.set_trouble(Some(fault.to_string()));
         batch.into_iter().for_each(|request| request.fail(fault));
     }

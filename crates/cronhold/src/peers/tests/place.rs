@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cronhold_cli::LogFormat;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{Actor, JobRecord, Key, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, World};
@@ -16,6 +17,7 @@ use cronhold_store::{
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tracing::Level;
 
 use super::super::bell::Bell;
 use super::super::follow::Peers;
@@ -23,7 +25,7 @@ use super::super::look::Looker;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::job_files::Shelf;
-use crate::log::{Log, Weight};
+use crate::log::{Log, LogOptions};
 
 /// A test gives up after this.
 const DEADLINE: Span = Span::from_secs(30);
@@ -259,7 +261,7 @@ impl Member {
         let door = Door { inside: place.store.clone(), board: Arc::clone(&place.board), inbox };
         let store: Arc<dyn Store> = Arc::new(door);
         let paper = Paper::default();
-        let log = Log::new(Weight::Usual, paper.clone());
+        let log = Log::new(LogOptions::new(LogFormat::Text, Level::INFO), paper.clone());
         let (bell, zones) = (Arc::<Bell>::default(), Arc::new(Zones::bundled()));
         let ports = Ports {
             clock: Arc::new(SystemClock::new().expect("a clock")),

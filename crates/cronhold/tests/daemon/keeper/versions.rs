@@ -22,7 +22,7 @@ fn left_behind(name: &str, role: &str) -> (Place, Pid) {
         format!("echo begins; until [ -e {} ]; do sleep 0.02; done; echo ends; exit 5", place.path("go").display());
     place.put_job("old", &format!("program: '{program}'\nshell: /bin/sh\nschedule: '@reboot'\n"));
     let mut daemon = Daemon::start(place.command(&["--jobs", "jobs"]).env(VARIABLE, role));
-    daemon.wait_until_said("old#1 running");
+    daemon.wait_until_run("old#1", "running");
     daemon.kill();
     place.put_job("tick", TICK);
     let keeper = place.keeper().expect("it goes on");
@@ -47,20 +47,21 @@ fn assert_whole(place: &Place) {
 fn no_protocol_in_common() {
     let (place, keeper) = left_behind("protocol", NEXT_PROTOCOL);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    let (pid, next) = (keeper.as_raw_nonzero(), PROTOCOL + 1);
-    let words = format!("(version {VERSION}, pid {pid}) speaks protocol {next} to {next}, and this daemon speaks ");
-    let line = daemon.wait_for(&words);
-    assert!(line.contains("the keeper that runs here") && line.contains("its programs go on"), "{line}");
-    // Whoever looks at a run is told the same.
-    let line = daemon.wait_for("tick#1 error: not launched: ");
-    assert!(line.contains(&words), "{line}");
+    let line = daemon.wait_for("keeper_unavailable");
+    let message = line["message"].as_str().expect("text");
+    let (pid, next) = (format!("pid {}", keeper.as_raw_nonzero()), format!("protocol {}", PROTOCOL + 1));
+    assert!(message.contains(&pid) && message.contains(&next), "{message}");
+    // The run says the same.
+    let line = daemon.wait_for_run("tick#1", "error");
+    let reason = line["reason"].as_str().expect("text");
+    assert!(reason.contains(&pid) && reason.contains(&next), "{reason}");
     assert_eq!(place.keeper(), Some(keeper), "it goes on");
     assert_eq!(place.stored().run("old", 1).state, State::Running);
     let_go(&place);
-    daemon.wait_until_said("old#1 failure: exit code 5");
+    daemon.wait_until_run("old#1", "failure");
     assert_ne!(place.keeper(), Some(keeper), "it had nothing more to do, and made room");
     assert_whole(&place);
-    daemon.wait_for(" success");
+    daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
@@ -71,15 +72,16 @@ fn another_version() {
     let (place, keeper) = left_behind("version", OTHER_VERSION);
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     let pid = keeper.as_raw_nonzero();
-    daemon.wait_for(&format!("keeper {VERSION}-other, pid {pid}; it makes room for {VERSION} when no program runs"));
-    daemon.wait_for("tick#1 success");
+    let (version, pid) = (format!("{VERSION}-other"), pid.to_string());
+    daemon.wait_for_event("keeper_connected", &[("version", &version), ("pid", &pid)]);
+    daemon.wait_for_run("tick#1", "success");
     assert_eq!(place.keeper(), Some(keeper), "it starts programs while it has some");
     let_go(&place);
-    daemon.wait_until_said("old#1 failure: exit code 5");
+    daemon.wait_until_run("old#1", "failure");
     assert_whole(&place);
-    let line = daemon.wait_for(&format!("keeper {VERSION}, pid "));
-    assert!(!line.contains(&format!("pid {pid}")), "{line}");
-    daemon.wait_for(" success");
+    let line = daemon.wait_for_event("keeper_connected", &[("version", VERSION)]);
+    assert_ne!(line["pid"].to_string(), pid);
+    daemon.wait_for_event("run_state", &[("state", "success")]);
     assert_ne!(place.keeper(), Some(keeper));
     assert_eq!(daemon.stop().0.code(), Some(0));
 }

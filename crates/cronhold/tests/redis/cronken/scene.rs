@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 use super::python::{PythonClient, PythonNode};
+use crate::log_lines::find_event;
 use crate::processes::{end_keeper_of, eventually};
 
 /// Seconds between two heartbeats of a Python node that nobody reaps within a test.
@@ -53,10 +54,10 @@ impl Scene {
         let url = format!("{}{more}", self.url());
         let (home, log) = (self.path(name), self.path(&format!("{name}.log")));
         let mut command = bare(&home);
-        command.args(["up", "--listen", "127.0.0.1:0", "--name", name, "--store", &url]);
+        command.args(["up", "--listen", "127.0.0.1:0", "--name", name, "--store", &url, "--log-format", "json"]);
         let child = command.stderr(File::create(&log).expect("a file")).spawn().expect("the binary starts");
         let node = Node { child, home, log };
-        eventually("our node is ready", || node.said().lines().any(|line| line.ends_with("  ready")));
+        eventually("our node is ready", || node.has_logged("ready"));
         node
     }
 
@@ -98,8 +99,13 @@ pub(super) struct Node {
 
 impl Node {
     /// All that it has said.
-    pub(super) fn said(&self) -> String {
+    fn said(&self) -> String {
         fs::read_to_string(&self.log).expect("a log")
+    }
+
+    /// Whether an event is in its log.
+    pub(super) fn has_logged(&self, event: &str) -> bool {
+        self.said().lines().any(|line| find_event(line, event, &[]).is_some())
     }
 
     /// Sends a signal to it.

@@ -1,0 +1,269 @@
+//! Maps the events of the node to `tracing`. `core` and `engine` do not log, so this is the one place where their events
+//! get a level, a stable name, fields and words.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use cronhold_cli::counted;
+use cronhold_core::State;
+use cronhold_core::command::Stamp;
+use cronhold_core::decision::{Change, Done};
+use cronhold_core::record::{Key, Record, Run, Transition};
+use cronhold_engine::News;
+use cronhold_schedule::{Instant, Span};
+use tracing::{Level, debug, info, warn};
+
+/// The target of the node's own events.
+const ENGINE: &str = "cronhold_engine";
+/// The target of changes of runs, so that a filter can leave them out.
+const RUNS: &str = "cronhold_engine::runs";
+/// The target of changes of jobs.
+const JOBS: &str = "cronhold_engine::jobs";
+/// A run that starts at least this long after its nominal time is logged with its delay.
+const LATE: Span = Span::from_secs(1);
+
+/// Logs an event of the node. What it says of the store is logged by `store_state.rs`.
+pub(super) fn log(news: &News<'_>) {
+    match news {
+        News::StoreAway(_) | News::StoreBack => {}
+        News::Committed { stamp, done } => log_commit(stamp, done),
+        News::Ready { planned, unfinished, took } => info!(
+            target: ENGINE, event = "recovered", planned, unfinished, took_ms = took.millis(),
+            "recovered in {}: {}, {}",
+            in_millis(*took), counted(*planned, "scheduled item"), counted(*unfinished, "unfinished run")
+        ),
+        News::ClockStep { forward, by } => warn!(
+            target: ENGINE, event = "clock_stepped", forward, by_ms = by.millis(),
+            "the system clock was set {} by {}; nothing starts for some seconds",
+            if *forward { "forward" } else { "back" }, in_millis(*by)
+        ),
+        News::Skew { is_off: true, is_ahead, by } => warn!(
+            target: ENGINE, event = "clock_skewed", ahead = is_ahead, by_ms = by.millis(),
+            "the clock of this machine is {} {} the store's time; jobs start by the store's time",
+            in_millis(*by), if *is_ahead { "ahead of" } else { "behind" }
+        ),
+        News::Skew { is_off: false, .. } => warn!(
+            target: ENGINE, event = "clock_agrees", "the clock of this machine agrees with the store's time again"
+        ),
+        News::Repaired { key, late } => warn!(
+            target: ENGINE, event = "watchdog_repaired", key = %key, late_ms = late.millis(),
+            "the watchdog found {key}, {} late, and repaired it", in_millis(*late)
+        ),
+        News::OlderZones { ours, theirs, is_alone } => warn!(
+            target: ENGINE, event = "zone_data_older", ours, theirs,
+            "schedules were computed with zone data {theirs}, which is newer than {ours}: {}",
+            if *is_alone { "they are computed again" } else { "they are left to nodes that have it" }
+        ),
+        News::NodeCame(name) => info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined"),
+        News::NodeGone(name) => warn!(
+            target: ENGINE, event = "node_lost", node = name, "node {name} has sent no heartbeat for some seconds"
+        ),
+        News::Draining(true) => {
+            warn!(target: ENGINE, event = "drain_started", "this node is draining: it starts no runs")
+        }
+        News::Draining(false) => warn!(target: ENGINE, event = "drain_ended", "this node starts runs again"),
+        News::Replaced => warn!(
+            target: ENGINE, event = "node_replaced",
+            "another daemon has started with the identity of this node; this one stops"
+        ),
+        News::Known(run) => debug!(
+            target: RUNS, event = "report_ignored", run = %run, "the end of run {run} is recorded already"
+        ),
+        News::Dropped(what) => warn!(target: ENGINE, event = "record_unreadable", "{what}"),
+    }
+}
+
+fn log_commit(stamp: &Stamp, done: &Done) {
+    for change in &done.changes {
+        match change {
+            Change::Put(Record::Run(run)) => log_run(run, stamp.at),
+            Change::Put(Record::Job(job)) => debug!(
+                target: JOBS, event = "job_put", job = %job.id, revision = job.revision, actor = %stamp.actor,
+                "job {} has revision {} ({})", job.id, job.revision, stamp.actor
+            ),
+            Change::Delete(Key::Job(job)) => debug!(
+                target: JOBS, event = "job_removed", job = %job, actor = %stamp.actor,
+                "job {job} is removed ({})", stamp.actor
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// Logs each state that a run entered with the commit.
+fn log_run(run: &Arc<Run>, at: Instant) {
+    let first = run.log.iter().rposition(|transition| transition.at != at).map_or(0, |before| before + 1);
+    for transition in run.log.iter().skip(first) {
+        // The level of a call site is fixed, so there is one for each.
+        macro_rules! log_at {
+            ($level:expr) => {{
+                if tracing::enabled!(target: RUNS, $level) {
+                    let line = RunLine::new(run, transition);
+                    tracing::event!(
+                        target: RUNS, $level, event = "run_state", job = %run.job, number = run.number.0,
+                        run = %run.id, state = %transition.state, reason = line.reason(), attempt = run.attempt,
+                        took_ms = line.took.map(Span::millis), late_ms = line.late.map(Span::millis),
+                        "{line}"
+                    );
+                }
+            }};
+        }
+        match transition.state {
+            State::Error => log_at!(Level::ERROR),
+            State::Failure => log_at!(Level::WARN),
+            State::Running | State::Success | State::Skipped => log_at!(Level::INFO),
+            State::Scheduled | State::Waiting | State::Starting | State::Stopping => log_at!(Level::DEBUG),
+        }
+    }
+}
+
+/// A change of a run in words: `backup#42 failure: exit code 3 (took 6ms)`.
+struct RunLine<'a> {
+    run: &'a Run,
+    transition: &'a Transition,
+    /// From its start, if it is finished.
+    took: Option<Span>,
+    /// Between its nominal time and its creation, if that is long.
+    late: Option<Span>,
+}
+
+impl<'a> RunLine<'a> {
+    fn new(run: &'a Run, transition: &'a Transition) -> Self {
+        let started = run.entered(State::Starting).filter(|_| transition.state.is_finished());
+        let took = started.map(|started| in_millis(transition.at.since(started))).filter(|took| !took.is_zero());
+        let late = run.log.first().map(|first| in_millis(first.at.since(run.nominal)));
+        let late = late.filter(|late| run.schedule.is_some() && run.span.is_none() && *late >= LATE);
+        Self { run, transition, took, late }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        Some(self.transition.message.as_str()).filter(|reason| !reason.is_empty())
+    }
+}
+
+impl Display for RunLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { run, transition, .. } = self;
+        write!(f, "{}#{} {}", run.job, run.number.0, transition.state)?;
+        if let Some(stretch) = run.span.as_ref().filter(|_| transition.state == State::Skipped) {
+            write!(f, " {}", counted(usize::try_from(stretch.count).unwrap_or(usize::MAX), "occurrence"))?;
+        }
+        if let Some(reason) = self.reason() {
+            write!(f, ": {reason}")?;
+        }
+        let took = self.took.map(|took| format!("took {took}"));
+        let late = self.late.map(|late| format!("{late} late"));
+        let attempt = (run.attempt > 1).then(|| format!("attempt {}", run.attempt));
+        let notes: Vec<String> = [took, late, attempt].into_iter().flatten().collect();
+        if notes.is_empty() { Ok(()) } else { write!(f, " ({})", notes.join(", ")) }
+    }
+}
+
+fn in_millis(span: Span) -> Span {
+    Span::from_millis(span.millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::record::{Actor, Owner, ScheduleId};
+    use cronhold_core::run::Reason;
+    use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
+
+    use super::super::tests::logged;
+    use super::*;
+
+    fn at(millis: i64) -> Instant {
+        Instant::from_millis(1_767_225_600_000 + millis)
+    }
+
+    fn run(log: &[(State, i64, &str)]) -> Arc<Run> {
+        let transition = |(state, millis, message): &(State, i64, &str)| Transition {
+            at: at(*millis),
+            state: *state,
+            actor: Actor::Schedule,
+            message: (*message).to_owned(),
+        };
+        let (id, job) = (RunId::from_random(at(0), [7; 10]), JobId::parse("backup").expect("an id"));
+        Arc::new(Run {
+            schedule: Some(ScheduleId::parse("nightly").expect("an id")),
+            state: log.last().expect("a state").0,
+            log: log.iter().map(transition).collect(),
+            ..Run::blank(id, RunNumber(42), job, JobUid::from_bits(1), at(0))
+        })
+    }
+
+    /// Levels and messages of what is logged for a commit of this run.
+    fn lines(log: &[(State, i64, &str)], level: Level) -> String {
+        let now = at(log.last().expect("a state").1);
+        let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
+        let stamp = Stamp { at: now, actor: Actor::Schedule, owner };
+        let done = Done { changes: vec![Change::Put(Record::Run(run(log)))], ..Done::default() };
+        let lines = logged(level, || super::log(&News::Committed { stamp: &stamp, done: &done }));
+        let line = |line: &serde_json::Value| {
+            assert_eq!(
+                (&line["event"], &line["job"], &line["number"]),
+                (&"run_state".into(), &"backup".into(), &42.into())
+            );
+            format!("{} {}\n", line["level"].as_str().expect("text"), line["message"].as_str().expect("text"))
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn run_states_have_levels_and_messages() {
+        use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
+        let code = Reason::ExitCode(3).to_string();
+        for (log, level, expected) in [
+            (&[(Starting, 3, ""), (Running, 4, "")][..], Level::INFO, "info backup#42 running\n"),
+            (&[(Starting, 3, ""), (Success, 5_010, "")], Level::INFO, "info backup#42 success (took 5s7ms)\n"),
+            (
+                &[(Starting, 3, ""), (Failure, 9, &code)],
+                Level::WARN,
+                "warn backup#42 failure: exit code 3 (took 6ms)\n",
+            ),
+            (&[(Starting, 3, ""), (Success, 9, "")], Level::WARN, ""),
+            (&[(Waiting, 3, "")], Level::INFO, ""),
+            (
+                &[(Waiting, 3, ""), (Starting, 3, "")],
+                Level::DEBUG,
+                "debug backup#42 waiting\ndebug backup#42 starting\n",
+            ),
+            (&[(Skipped, 2, "overlap")], Level::INFO, "info backup#42 skipped: overlap\n"),
+            (
+                &[(Waiting, 12_000, ""), (Skipped, 12_000, "lock")],
+                Level::INFO,
+                "info backup#42 skipped: lock (12s late)\n",
+            ),
+            (&[(Error, 1, "not bound: a")], Level::INFO, "error backup#42 error: not bound: a\n"),
+        ] {
+            assert_eq!(lines(log, level), expected, "{log:?}");
+        }
+    }
+
+    #[test]
+    fn node_events_have_names_fields_and_messages() {
+        for (news, expected) in [
+            (
+                News::Ready { planned: 1, unfinished: 2, took: Span::from_micros(12_345) },
+                "info recovered: recovered in 12ms: 1 scheduled item, 2 unfinished runs",
+            ),
+            (
+                News::ClockStep { forward: false, by: Span::from_secs(61) },
+                "warn clock_stepped: the system clock was set back by 1m1s; nothing starts for some seconds",
+            ),
+            (
+                News::Skew { is_off: true, is_ahead: false, by: Span::from_millis(1_250) },
+                "warn clock_skewed: the clock of this machine is 1s250ms behind the store's time; \
+                 jobs start by the store's time",
+            ),
+            (News::NodeGone("b"), "warn node_lost: node b has sent no heartbeat for some seconds"),
+            (News::Dropped("job_state b: no JSON"), "warn record_unreadable: job_state b: no JSON"),
+        ] {
+            let lines = logged(Level::DEBUG, || log(&news));
+            let [line] = &lines[..] else { panic!("one line: {lines:?}") };
+            let text = |name: &str| line[name].as_str().expect("text").to_owned();
+            assert_eq!(format!("{} {}: {}", text("level"), text("event"), text("message")), expected);
+            assert_eq!(text("target"), ENGINE);
+        }
+    }
+}

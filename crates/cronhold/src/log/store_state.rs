@@ -1,0 +1,127 @@
+//! The state of the store as the log last reported it, so that each change is logged once. A store that recovers from a
+//! rollback answers heartbeats and refuses commits, so the node reports it available and unavailable in turns; the log
+//! says when that began and when it ended.
+
+use cronhold_engine::News;
+use cronhold_store::Fault;
+use tracing::warn;
+
+/// The target of events about the store, whichever it is.
+const STORE: &str = "cronhold_store";
+
+/// The state of the store as it was last logged.
+#[derive(Debug, Default)]
+pub(super) enum StoreState {
+    /// It works.
+    #[default]
+    Available,
+    /// It does not work, for this reason.
+    Unavailable(String),
+    /// It was rolled back, and nodes restore what they know.
+    Recovering,
+}
+
+/// A change of the store's state that is to be logged.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StoreNotice {
+    /// It does not work, for this reason.
+    Unavailable(String),
+    /// It works again.
+    Available,
+    /// It was rolled back; with details.
+    Recovering(String),
+    /// It accepts commits again after a rollback.
+    Recovered,
+}
+
+impl StoreState {
+    /// What there is to be logged of the store after an event of the node.
+    pub(super) fn on_event(&mut self, news: &News<'_>) -> Option<StoreNotice> {
+        match (news, &*self) {
+            (News::StoreAway(fault), Self::Recovering) if fault.is_healing() => None,
+            (News::StoreAway(fault @ Fault::Away(why)), _) if fault.is_healing() => {
+                *self = Self::Recovering;
+                Some(StoreNotice::Recovering(why.clone()))
+            }
+            (News::StoreAway(fault), before) => {
+                let why = fault.to_string();
+                let is_logged = matches!(before, Self::Unavailable(logged) if *logged == why);
+                let notice = (!is_logged).then(|| StoreNotice::Unavailable(why.clone()));
+                *self = Self::Unavailable(why);
+                notice
+            }
+            (News::StoreBack, Self::Unavailable(_)) => {
+                *self = Self::Available;
+                Some(StoreNotice::Available)
+            }
+            (News::Committed { .. } | News::Ready { .. }, _) => self.on_commit(),
+            _ => None,
+        }
+    }
+
+    /// What there is to be logged after a commit: a store accepts one only when it has recovered.
+    pub(super) fn on_commit(&mut self) -> Option<StoreNotice> {
+        let has_recovered = matches!(self, Self::Recovering);
+        has_recovered.then(|| {
+            *self = Self::Available;
+            StoreNotice::Recovered
+        })
+    }
+}
+
+impl StoreNotice {
+    /// Logs it. The end of trouble has the level of its beginning, so that whoever saw the one sees the other.
+    pub(super) fn log(&self) {
+        match self {
+            Self::Unavailable(why) => {
+                warn!(target: STORE, event = "store_unavailable", "{why}; nothing starts until it is available again");
+            }
+            Self::Available => warn!(target: STORE, event = "store_available", "the store is available again"),
+            Self::Recovering(why) => warn!(target: STORE, event = "store_rolled_back", "{why}"),
+            Self::Recovered => {
+                warn!(target: STORE, event = "store_recovered", "the store has recovered and accepts commits again");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::NodeId;
+    use cronhold_core::command::Stamp;
+    use cronhold_core::decision::Done;
+    use cronhold_core::record::{Actor, Owner};
+    use cronhold_schedule::Instant;
+
+    use super::*;
+
+    #[test]
+    fn each_change_of_the_store_is_logged_once() {
+        let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
+        let stamp = Stamp { at: Instant::EPOCH, actor: Actor::Schedule, owner };
+        let done = Done::default();
+        let committed = || News::Committed { stamp: &stamp, done: &done };
+        let [one, two] = ["46s", "45s"].map(|rest| Fault::Away(format!("h:1: {}; {rest}", Fault::HEALING)));
+        let [gone, full] = [Fault::Away("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
+        let unavailable = |fault: &Fault| Some(StoreNotice::Unavailable(fault.to_string()));
+        let recovering = || Some(StoreNotice::Recovering(format!("h:1: {}; 46s", Fault::HEALING)));
+        let mut state = StoreState::default();
+        for (news, expected) in [
+            (committed(), None),
+            (News::StoreAway(&gone), unavailable(&gone)),
+            (News::StoreAway(&gone), None),
+            (News::StoreAway(&full), unavailable(&full)),
+            (News::StoreBack, Some(StoreNotice::Available)),
+            (News::StoreAway(&one), recovering()),
+            (News::StoreBack, None),
+            (News::StoreAway(&two), None),
+            (News::StoreBack, None),
+            (committed(), Some(StoreNotice::Recovered)),
+            (committed(), None),
+            (News::StoreAway(&one), recovering()),
+            (News::StoreAway(&gone), unavailable(&gone)),
+        ] {
+            assert_eq!(state.on_event(&news), expected, "{news:?}");
+        }
+    }
+}
