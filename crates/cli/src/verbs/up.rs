@@ -1,4 +1,4 @@
-//! `cronhold up`: what the daemon is told. The binary starts it, because only the binary puts everything together.
+//! `cronhold up`: the options of the daemon. The binary starts it, because only the binary has all parts of it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use cronhold_schedule::text::shortened;
 
 use crate::{Failure, LogArgs};
 
-/// Labels that a node can have. Every node reads those of all others.
+/// Most labels of a node. Every node loads the labels of all others.
 const LABELS_MAX: usize = 32;
 /// Longest label in bytes.
 const LABEL_MAX: usize = 64;
@@ -16,8 +16,9 @@ const LABEL_MAX: usize = 64;
 /// Start the daemon: run jobs when they are due
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The daemon runs until it gets SIGTERM or SIGINT (Ctrl-C); a second one ends it at once. Either way
-nothing is lost: programs go on, and at its next start it takes up what was not over.
+The daemon runs until it receives SIGTERM or SIGINT (Ctrl-C); a second one ends it at once. Either
+way nothing is lost: programs continue, and the next start takes over unfinished runs. SIGHUP
+reloads the job files.
 
 This version runs programs of the kinds shell, exec and noop; a run with any other ends in error.
 
@@ -30,49 +31,49 @@ Examples:
   cronhold up --jobs jobs/ --log-format json --log info,cronhold_server=debug
   cronhold up --store redis://127.0.0.1 --jobs jobs/
 
-A URL with a password is better given in CRONHOLD_STORE than on the command line, which others on
-the machine can read.")]
+Put a URL with a password into CRONHOLD_STORE, because other users of the machine can read the
+command line.")]
 pub struct Up {
-    /// Directory of the daemon's own files; made if it is not there [default: $CRONHOLD_DATA,
+    /// Data directory of the daemon; created if it does not exist [default: $CRONHOLD_DATA,
     /// $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Directory of job files, which is watched: a job follows its file, and goes with it. With a prefix, all that is in
-    /// it has `PREFIX/` before its name. May be given several times; without it, the daemon runs the jobs that are stored
+    /// Directory of job files. The daemon watches it: jobs are added, changed and removed with their files. With a prefix,
+    /// the names of all its jobs begin with `PREFIX/`. Can be repeated; without it, the daemon runs the stored jobs
     #[arg(long, value_name = "[PREFIX=]DIR")]
     pub jobs: Vec<String>,
-    /// Address for the API and the page
+    /// Address of the API and the page
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:2766")]
     pub listen: String,
-    /// Allow an address of --listen that other machines can reach; what is said there is not encrypted
+    /// Allow --listen with an address that other machines can reach, although HTTP is not encrypted
     #[arg(long)]
     pub insecure_listen: bool,
-    /// Name by which browsers may ask for the page, such as that of a proxy; may be given several times
+    /// Additional host name under which browsers reach the page, such as that of a proxy; can be repeated
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,
-    /// Listen nowhere: no API, no page, and no command that talks to the daemon
+    /// Do not listen: no API, no page, and no commands that need the daemon
     #[arg(long, conflicts_with_all = ["listen", "insecure_listen", "host", "link"])]
     pub no_listen: bool,
-    /// Print a link that opens the page once; the first start always does
+    /// Log a link that opens the page once; the first start always does
     #[arg(long)]
     pub link: bool,
-    /// Where jobs and runs are kept, such as redis://127.0.0.1, which nodes can share [default: $CRONHOLD_STORE, or
-    /// sqlite:DIR/cronhold.db in the directory of --data]
+    /// Store of jobs and runs, such as redis://127.0.0.1, which several nodes can share [default: $CRONHOLD_STORE, or
+    /// sqlite:DIR/cronhold.db in the data directory]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// Start also on a store that is set up to throw away what it should keep
+    /// Accept a store that is configured to discard data
     #[arg(long)]
     pub accept_loss: bool,
-    /// What people call this node [default: the host's name]
+    /// Name of this node [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Label of this node, which jobs can ask for with `nodes`; may be given several times
+    /// Label of this node, which jobs can require with `nodes`; can be repeated
     #[arg(long, value_name = "LABEL")]
     pub label: Vec<String>,
-    /// Start even when another node that is there has the name of this one
+    /// Start even if another live node has the same name
     #[arg(long)]
     pub force: bool,
-    /// Zone of schedules that name none
+    /// Time zone of schedules that do not name one
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub timezone: String,
     /// Log only warnings and errors; short for --log warn
@@ -91,9 +92,8 @@ impl Up {
     pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
         if labels.len() > LABELS_MAX {
-            let message =
-                format!("--label: a node can have at most {LABELS_MAX} labels, and these are {}", labels.len());
-            return Err(Failure::usage(message, "leave out those that no job asks for"));
+            let message = format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
+            return Err(Failure::usage(message, "remove labels that no job requires"));
         }
         let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));
         match wrong {
