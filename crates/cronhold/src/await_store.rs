@@ -1,5 +1,5 @@
-//! A daemon that is started before its store waits for it. Nothing is read or listened on meanwhile, so that whoever asks
-//! is told at once that there is no daemon yet.
+//! A daemon that starts before its store waits for it. It does not listen meanwhile, so that commands report at once that
+//! there is no daemon yet.
 
 use cronhold_cli::Failure;
 use cronhold_engine::Clock;
@@ -8,29 +8,29 @@ use cronhold_store::{Fault, Store};
 use tracing::warn;
 
 use crate::clock::SystemClock;
-use crate::daemon::no_executor;
+use crate::daemon::cannot_start;
 
-/// How soon a store that is away is asked again, at first.
+/// The first wait between two attempts.
 const WAIT_MIN: Span = Span::from_millis(100);
-/// How soon it is asked again in the long run.
+/// The longest wait between two attempts.
 const WAIT_MAX: Span = Span::from_secs(2);
 
-/// A store that does not let us work on it, now or later.
+/// The failure for a store that cannot be used, now or later.
 pub(crate) fn unusable(fault: &Fault) -> Failure {
     let why = match fault {
-        Fault::Broken(why) => format!("the store cannot be used: {why}"),
+        Fault::Broken(why) => format!("cannot use the store: {why}"),
         other => other.to_string(),
     };
-    Failure::refused(why, "look at the store and at its URL: `--store` or CRONHOLD_STORE")
+    Failure::refused(why, "check the store and its URL: `--store` or CRONHOLD_STORE")
 }
 
-/// Waits until a store that others share answers; it is told once why it does not. One that is broken is not waited for.
-/// Must be called inside the executor.
+/// Waits until a shared store is available, and logs each reason once. Fails if the store cannot become available. Must
+/// be called inside the executor.
 pub(crate) async fn await_store(store: &dyn Store) -> Result<(), Failure> {
     if !store.is_shared() {
         return Ok(());
     }
-    let clock = SystemClock::new().map_err(|error| no_executor(&error))?;
+    let clock = SystemClock::new().map_err(|error| cannot_start(&error))?;
     let (mut wait, mut told) = (WAIT_MIN, None);
     loop {
         let fault = match store.time().await {

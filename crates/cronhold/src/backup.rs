@@ -4,7 +4,7 @@ use std::io::Write;
 
 use cronhold_cli::{BackupArgs, Exit, Failure};
 
-use crate::home::{Home, Places};
+use crate::state_dir::{EnvPaths, StateDir};
 
 /// Cells of the progress bar.
 const BAR: u64 = 40;
@@ -12,7 +12,7 @@ const BAR: u64 = 40;
 /// Copies a store. Progress is shown where there is someone to see it.
 pub fn backup(
     backup: &BackupArgs,
-    places: &Places,
+    places: &EnvPaths,
     is_terminal: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -21,7 +21,7 @@ pub fn backup(
     let named = if backup.data.is_none() { places.named_store(backup.store.as_deref())? } else { None };
     let url = match named {
         Some(url) => url,
-        None => Home::choose(backup.data.as_deref(), places)?.store_url(),
+        None => StateDir::choose(backup.data.as_deref(), places)?.store_url(),
     };
     let mut shown = None;
     let mut progress = |done: u64, all: u64| {

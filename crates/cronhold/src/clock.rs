@@ -1,5 +1,5 @@
-//! The machine's clocks. Waiting is done with timers of the kernel that count suspended time and know microseconds; the
-//! timers of the executor count in milliseconds and are late by one on average.
+//! The clocks of the machine. Waits use timers of the kernel, which count suspended time and have a resolution of
+//! microseconds. The timers of the executor count in milliseconds, and are one late on average.
 
 use std::fmt;
 use std::io;
@@ -17,16 +17,16 @@ use tokio::io::unix::AsyncFd;
 
 type Timer = AsyncFd<OwnedFd>;
 
-/// The machine's clocks. It waits on the executor in which it was made.
+/// The clocks of the machine. Waits on the executor in which it was created.
 pub struct SystemClock {
-    /// Timers that nobody waits for. As many are made as were ever needed at once, which is a handful.
+    /// Timers that are not in use. There are as many as were ever needed at once, which is a handful.
     idle: Mutex<Vec<Timer>>,
 }
 
 impl SystemClock {
-    /// The clocks of this machine; must be made inside the executor.
+    /// Must be called inside the executor.
     pub fn new() -> io::Result<Self> {
-        // Made now, so that it shows now when there cannot be any.
+        // One is created now, so that a failure is reported at the start.
         Ok(Self { idle: Mutex::new(vec![timer()?]) })
     }
 
@@ -36,12 +36,12 @@ impl SystemClock {
 
     async fn wait(&self, span: Span) -> io::Result<()> {
         let taken = self.idle().pop();
-        let armed = Armed { timer: Some(taken.map_or_else(timer, Ok)?), clock: self };
-        let timer = armed.timer.as_ref().expect("it is given back only at the end");
+        let armed = ArmedTimer { timer: Some(taken.map_or_else(timer, Ok)?), clock: self };
+        let timer = armed.timer.as_ref().expect("it is returned only on drop");
         let once = Itimerspec { it_interval: timespec(Span::ZERO), it_value: timespec(span) };
         timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         loop {
-            // What an earlier wait has left behind shows as a timer that is ready and has nothing to say.
+            // After an earlier wait that was dropped, the timer can be readable without having expired.
             let mut ready = timer.readable().await?;
             let expired = ready.try_io(|timer| Ok(rustix::io::read(timer.get_ref(), &mut [0; 8])?));
             if let Ok(expired) = expired {
@@ -63,28 +63,28 @@ impl Clock for SystemClock {
 
     fn sleep(&self, span: Span) -> Pending<'_, ()> {
         Box::pin(async move {
-            // A timer that is set to nothing never expires.
+            // A timer that is set to zero never expires.
             if !span.is_zero() && self.wait(span).await.is_err() {
-                // No timer can be had, so the wait ends early: whoever waits looks at the time anyway.
+                // Without a timer the wait ends early. Callers check the time anyway.
                 tokio::task::yield_now().await;
             }
         })
     }
 }
 
-/// A timer that someone waits for. When they stop waiting, whether it expired or not, the next one can have it.
-struct Armed<'a> {
+/// A timer in use. It returns to the idle ones when it is dropped, whether or not it has expired.
+struct ArmedTimer<'a> {
     timer: Option<Timer>,
     clock: &'a SystemClock,
 }
 
-impl Drop for Armed<'_> {
+impl Drop for ArmedTimer<'_> {
     fn drop(&mut self) {
         self.clock.idle().extend(self.timer.take());
     }
 }
 
-/// Time of day.
+/// The current time of day.
 #[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
 pub fn now() -> Instant {
     Instant::from_micros(jiff::Timestamp::now().as_microsecond())
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_at_least_as_long_as_asked() {
+    fn sleep_waits_at_least_as_long_as_requested() {
         in_executor(async |clock| {
             for micros in [0, 1, 300, 2_500] {
                 let (span, before) = (Span::from_micros(micros), clock.uptime());
@@ -131,9 +131,8 @@ mod tests {
         });
     }
 
-    /// A wait that was given up must not end the next one early.
     #[test]
-    fn timers_are_used_again() {
+    fn dropped_wait_does_not_end_the_next_wait_early() {
         in_executor(async |clock| {
             for _ in 0..100 {
                 {

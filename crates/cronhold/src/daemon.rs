@@ -1,4 +1,4 @@
-//! The daemon: everything is put together, runs until it is asked to stop, and stops.
+//! The daemon: connects all parts, runs the node until a signal arrives, and stops in order.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,29 +19,29 @@ use tracing::{Level, debug, info, warn};
 use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
-use crate::front::{self, Face, Front, Known};
-use crate::home::{Home, Places};
+use crate::http::{self, BoundServer, RunningServer, ServerParts};
 use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, LogOptions};
 use crate::outputs::Outputs;
 use crate::outside::{Programs, VERSION};
 use crate::peers::CronkenThread;
-use crate::signals::{Asked, Signals};
+use crate::signals::{SignalListener, SignalRequest};
+use crate::state_dir::{EnvPaths, StateDir};
 use crate::zone_rules::ZoneRules;
 
-/// A node that was asked to stop has so long for what it is about; then it is left, which loses nothing.
+/// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
-/// What the daemon takes from the process that it runs in.
+/// What the daemon takes from its process.
 #[derive(Debug)]
-pub struct Setting {
-    /// Where users keep what programs write for them.
-    pub places: Places,
+pub struct DaemonEnv {
+    /// Directories and URLs that the environment names.
+    pub places: EnvPaths,
     /// Zone data.
     pub zone_rules: ZoneRules,
-    /// The environment.
+    /// The environment variables.
     pub env: Vec<(String, String)>,
-    /// The program that this is.
+    /// The path of this program, which is also the keeper.
     pub program: PathBuf,
     /// `CRONHOLD_LOG`: what is logged, unless the command line says it.
     pub log_filter: Option<String>,
@@ -49,41 +49,40 @@ pub struct Setting {
     pub colours: bool,
 }
 
-/// Everything that a node is made of.
-struct Parts {
+/// All parts of a running node.
+struct NodeParts {
     ports: Ports,
     options: Options,
     programs: Arc<Programs>,
-    /// The thread that stores what programs write; it ends with this.
+    /// The thread that stores the output of programs; it ends when this is dropped.
     outputs: Outputs,
-    /// The line to the keeper; it ends with this.
+    /// The connection to the keeper; it ends when this is dropped.
     client: Client,
-    /// The job files, and zones and calendars with them.
+    /// The job files, with zones and calendars.
     files: JobFiles,
-    /// The way in for everybody else, and what they are told.
-    front: Option<Front>,
+    /// The HTTP server, if there is one, and the events that it streams.
+    front: Option<BoundServer>,
     feed: Arc<cronhold_server::Feed>,
     /// Requests to reconcile jobs with the definitions shared with Cronken.
     reconciling: Arc<ReconcileRequests>,
 }
 
-/// Runs the daemon until it is asked to stop.
-pub fn up(up: &UpArgs, setting: &Setting) -> Result<Exit, Failure> {
+/// Runs the daemon until a signal stops it.
+pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
     let zones = &setting.zone_rules.zones;
     let zone = zones.get(&up.timezone).map_err(|error| Failure::flag("--timezone", error))?;
-    let home = Home::choose(up.data.as_deref(), &setting.places)?;
+    let home = StateDir::choose(up.data.as_deref(), &setting.places)?;
     let url = setting.places.named_store(up.store.as_deref())?.unwrap_or_else(|| home.store_url());
     let roots = job_files::roots(&up.jobs)?;
-    let listen = front::listen(up)?;
+    let listen = http::listen(up)?;
     let labels = up.labels()?;
     let log_options = LogOptions::choose(&up.log, short_form(up), setting.log_filter.as_deref())?;
     let log_options = log_options.with_colours(setting.colours);
-    let keeper_log = log_options.to_args();
-    home.make()?;
-    // Held until the daemon ends.
-    let _occupied = url.is_shared().then(|| home.occupy()).transpose()?;
+    home.create()?;
+    // Held until the daemon exits.
+    let _lock = url.is_shared().then(|| home.lock()).transpose()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
-    let memory = url.is_shared().then(|| home.store_memory(&url));
+    let memory = url.is_shared().then(|| home.store_state_file(&url));
     let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
     // Before the store is opened, so that what it logs is seen.
     let log = Log::new(log_options, io::stderr());
@@ -100,10 +99,10 @@ pub fn up(up: &UpArgs, setting: &Setting) -> Result<Exit, Failure> {
         "zone data {} from {}", rules.version, rules.origin);
 
     let executor = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    let executor = executor.map_err(|error| no_executor(&error))?;
+    let executor = executor.map_err(|error| cannot_start(&error))?;
     let outcome = executor.block_on(async {
-        // Whoever asks before everything is there is heard when it is.
-        let mut signals = Signals::new().map_err(|error| no_executor(&error))?;
+        // From here on a signal waits until the daemon can handle it.
+        let mut signals = SignalListener::new().map_err(|error| cannot_start(&error))?;
         tokio::select! {
             biased;
             signal = signals.next_stop() => {
@@ -112,39 +111,38 @@ pub fn up(up: &UpArgs, setting: &Setting) -> Result<Exit, Failure> {
             }
             there = await_store(&*store) => there?,
         }
-        // A store that is in use says more of another daemon than an address that is.
-        let front = listen.map(|listen| Front::open(&listen, up.link, &home)).transpose()?;
+        // After the store: that it is in use tells more of another daemon than an address in use.
+        let front = listen.map(|listen| BoundServer::bind(&listen, up.link, &home)).transpose()?;
         let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await;
-        let files = files.map_err(|fault| gave_up(&fault))?;
-        let parts = assemble(store, options, files, front, setting, keeper_log, &home, &log)?;
+        let files = files.map_err(|fault| store_failure(&fault))?;
+        let parts = assemble(store, options, files, front, setting, &home, &log)?;
         live(parts, signals, &home, &log).await
     });
     log.end();
     outcome
 }
 
-/// Puts the parts of the node together.
+/// Connects the parts of the node.
 fn assemble(
     store: Arc<dyn Store>,
     options: Options,
     files: JobFiles,
-    front: Option<Front>,
-    setting: &Setting,
-    keeper_log: Vec<String>,
-    home: &Home,
+    front: Option<BoundServer>,
+    setting: &DaemonEnv,
+    home: &StateDir,
     log: &Log,
-) -> Result<Parts, Failure> {
-    let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| no_executor(&error))?);
+) -> Result<NodeParts, Failure> {
+    let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
     let surroundings = Surroundings::new(setting.env.iter().cloned());
     let programs = Programs::new(Arc::clone(&system_clock), surroundings, log.clone());
-    let programs = Arc::new(programs.map_err(|error| no_executor(&error))?);
+    let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
     // The keeper outlives the directory in which the daemon was started.
-    let data = home.path().canonicalize().map_err(|error| no_executor(&error))?;
+    let data = home.path().canonicalize().map_err(|error| cannot_start(&error))?;
     let outputs = Outputs::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), log.clone());
-    let outputs = outputs.map_err(|error| no_executor(&error))?;
-    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: keeper_log };
+    let outputs = outputs.map_err(|error| cannot_start(&error))?;
+    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: log.to_args() };
     let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
-    let client = client.map_err(|error| no_executor(&error))?;
+    let client = client.map_err(|error| cannot_start(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
     let reconciling = Arc::new(ReconcileRequests::default());
     let mut everyone: Vec<Arc<dyn Feed>> =
@@ -152,39 +150,39 @@ fn assemble(
     if store.shared().is_some() {
         everyone.push(Arc::clone(&reconciling) as _);
     }
-    let everyone = Everyone(everyone);
+    let everyone = ObserverList(everyone);
     let outside = Arc::clone(&programs) as _;
     let ports =
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::around(ports, &setting.env);
-    Ok(Parts { ports, options, programs, outputs, client, files, front, feed, reconciling })
+    Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling })
 }
 
-/// Who is told what happens: the log; programs, which need not be remembered when it is stored what became of them; the
-/// job files, which may wait for a job to come or go; whoever listens at the API; and, where other programs share the
-/// store, who tells them.
+/// All receivers of the node's events: the log; programs, which are forgotten when their end is stored; the job files,
+/// which may wait for a job to be stored; readers of the feed; and, where other programs share the store, the part that
+/// notifies them.
 #[derive(Debug)]
-struct Everyone(Vec<Arc<dyn Feed>>);
+struct ObserverList(Vec<Arc<dyn Feed>>);
 
-impl Feed for Everyone {
+impl Feed for ObserverList {
     fn tell(&self, news: &News<'_>) {
         self.0.iter().for_each(|one| one.tell(news));
     }
 }
 
-/// Runs the node until a signal asks it to stop, or the store is broken.
-async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Result<Exit, Failure> {
-    let Parts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
+/// Runs the node until a signal stops it, or the store fails for good.
+async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, log: &Log) -> Result<Exit, Failure> {
+    let NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
     let (requests, loaders) = (files.shelf(), files.loaders());
     let (engine, node) = Engine::new(ports, options, files.world().clone());
     let peers = CronkenThread::new(&files, &store, &node, this, reconciling, log);
     let face = front.map(|front| {
-        let known =
-            Known { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
-        front.answer(known, home)
+        let parts =
+            ServerParts { node: node.clone(), store: Arc::clone(&store), clock: Arc::clone(&clock), shelf, feed, this };
+        front.start(parts, home)
     });
     let face = face.transpose()?;
     if let Some(face) = &face {
@@ -192,9 +190,9 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     }
     let mut running = std::pin::pin!(engine.run());
     let company = async {
-        // What the files and other programs say is asked for before the node begins, so that a job that was changed or
-        // removed meanwhile is not run as it was.
-        get_ready(files, peers, &node, store, &*clock, face.as_ref(), log).await;
+        // Job files and jobs of other programs are applied before the node starts, so that it does not run a job that
+        // was changed or removed while the daemon was down.
+        prepare(files, peers, &node, store, &*clock, face.as_ref(), log).await;
         std::future::pending::<()>().await;
     };
     let mut company = std::pin::pin!(company);
@@ -203,25 +201,25 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         tokio::select! {
             biased;
             asked = signals.next() => match asked {
-                Asked::Reload => requests.reload_for_signal(log),
-                Asked::Stop(signal) => {
+                SignalRequest::Reload => requests.reload_for_signal(log),
+                SignalRequest::Stop(signal) => {
                     info!(event = "stopping", signal, "received {signal}; stopping, unfinished runs continue at the next start");
                     break;
                 }
             },
             () = &mut company => {}
             () = &mut carrying => {}
-            ended = &mut running => return ended.map(|()| Exit::Done).map_err(halted),
+            ended = &mut running => return ended.map(|()| Exit::Done).map_err(engine_failure),
         }
     }
-    // Nothing new is begun or heard of; what is left is taken up at the next start.
+    // No program is started or reported from here on; the next start continues with what is left.
     drop(client);
     drop(outputs);
     let left = programs.running();
     if left > 0 {
         info!(event = "programs_left", count = left, "{} left running with the keeper", counted(left, "program"));
     }
-    let asked = give_up(&loaders, &node);
+    let asked = stop_node(&loaders, &node);
     let stop = async {
         tokio::select! {
             biased;
@@ -233,18 +231,18 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         biased;
         signal = signals.next_stop() => {
             info!(event = "aborted", signal, "received {signal} again; stopped at once");
-            face.iter().for_each(Face::abandon);
+            face.iter().for_each(RunningServer::abandon);
             return Ok(Exit::Refused);
         }
         ended = stop => Some(ended),
         () = clock.sleep(STOP_WAIT) => None,
     };
-    face.iter().for_each(Face::stop);
+    face.iter().for_each(RunningServer::stop);
     exit_of(ended)
 }
 
-/// Asks the node to stop. The directories are given up with its last turn, so that others need not wait for them.
-async fn give_up(loaders: &Loaders, node: &Handle) -> Infallible {
+/// Stops the node. It releases the loader locks with its last commit, so that other nodes need not wait for them.
+async fn stop_node(loaders: &Loaders, node: &Handle) -> Infallible {
     tokio::join!(loaders.let_go(node), node.stop());
     std::future::pending().await
 }
@@ -254,7 +252,7 @@ fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<Exit, Failure> {
     match ended {
         Some(ended) => {
             info!(event = "stopped", "stopped");
-            ended.map(|()| Exit::Done).map_err(halted)
+            ended.map(|()| Exit::Done).map_err(engine_failure)
         }
         None => {
             warn!(event = "stop_timed_out", "stopped without waiting longer than {STOP_WAIT} for the store");
@@ -263,14 +261,14 @@ fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<Exit, Failure> {
     }
 }
 
-/// Asks for what the job files and other programs say, tells when the node has taken up everything, and follows the files from then on.
-async fn get_ready(
+/// Applies the job files and the jobs of other programs, waits until the node has recovered, and watches the files.
+async fn prepare(
     mut files: JobFiles,
     peers: CronkenThread,
     node: &Handle,
     store: Arc<dyn Store>,
     clock: &dyn Clock,
-    face: Option<&Face>,
+    face: Option<&RunningServer>,
     log: &Log,
 ) {
     if files.has_any() {
@@ -290,11 +288,11 @@ async fn get_ready(
     peers.begin().await;
     node.begin().await;
     log.ready().await;
-    face.into_iter().for_each(Face::set_ready);
+    face.into_iter().for_each(RunningServer::set_ready);
     let warnings = store.health().await.warnings;
     warnings.iter().for_each(|warning| warn!(event = "store_warning", "{warning}"));
     info!(event = "ready", "ready");
-    if let Some(link) = face.and_then(Face::link) {
+    if let Some(link) = face.and_then(RunningServer::link) {
         // A warning, so that `--quiet` does not hide what was asked for.
         warn!(event = "page_link", link, "open the page with this link, which works once: {link}");
     }
@@ -318,21 +316,21 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-pub(crate) fn no_executor(error: &io::Error) -> Failure {
-    let message = format!("the system does not give what the daemon needs to wait for things: {error}");
-    Failure::refused(message, "look at the limit of open files (`ulimit -n`)")
+pub(crate) fn cannot_start(error: &io::Error) -> Failure {
+    let message = format!("cannot create timers or threads: {error}");
+    Failure::refused(message, "check the limit of open files (`ulimit -n`)")
 }
 
-fn halted(error: EngineError) -> Failure {
+fn engine_failure(error: EngineError) -> Failure {
     match error {
-        EngineError::Store(fault) => gave_up(&fault),
+        EngineError::Store(fault) => store_failure(&fault),
         EngineError::NameTaken { .. } => Failure::refused(
             error.to_string(),
-            "give this node another name: `--name`, or take its name over: `--force`",
+            "give this node another name with `--name`, or take over the name with `--force`",
         ),
     }
 }
 
-pub(crate) fn gave_up(fault: &Fault) -> Failure {
+pub(crate) fn store_failure(fault: &Fault) -> Failure {
     Failure::Refused { message: fault.to_string(), hint: None }
 }

@@ -1,5 +1,5 @@
-//! What the binary is made of: the machine that it runs on as the ports of a node, its own directory, the job files,
-//! the log, and the daemon that puts them together with a store.
+//! The parts of the binary: clock, entropy, signals, the data directory, job files, the log, the HTTP server, and the
+//! daemon that connects them with a store and runs a node.
 
 mod await_store;
 pub mod backup;
@@ -9,8 +9,7 @@ pub mod clock;
 pub mod daemon;
 #[cfg(debug_assertions)]
 mod fail_ports;
-mod front;
-pub mod home;
+mod http;
 mod import;
 pub mod job_files;
 pub mod log;
@@ -18,8 +17,9 @@ pub mod outputs;
 pub mod outside;
 mod peers;
 mod signals;
+pub mod state_dir;
 pub mod zone_rules;
 
-/// Records are made and freed by the hundred thousand a second, many on another thread than they were made on.
+/// A busy node allocates and frees hundreds of thousands of records a second, many of them on different threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,5 +1,5 @@
-//! The binary: reads the clock, the terminal, the environment and the command line, and hands them to the rooms that do
-//! the work.
+//! The binary: reads the clock, the terminal, the environment and the command line, and passes them to the crates that
+//! do the work.
 
 mod pipe;
 
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use clap::Parser;
 use cronhold_cli::{Cli, CliEnv, DaemonFlags, Failure, KeeperArgs, Session, StoreVerb, Verb};
 use cronhold_daemon::clerk::AtStore;
-use cronhold_daemon::daemon::{self, Setting};
-use cronhold_daemon::home::{Home, Places};
+use cronhold_daemon::daemon::{self, DaemonEnv};
 use cronhold_daemon::log::{self, LogOptions};
+use cronhold_daemon::state_dir::{EnvPaths, StateDir};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
@@ -23,11 +23,11 @@ use cronhold_wiring::StoreUrl;
 
 use crate::pipe::Pipe;
 
-/// How the keeper calls this program for the second stage of a launch.
+/// The verb with which the keeper starts this program for the second stage of a launch.
 const STAGE_VERB: &str = "keeper-launch";
 
 fn main() -> ExitCode {
-    // The keeper starts itself anew for some programs, and then only one thing is to be done, quickly.
+    // The keeper starts itself again for some programs. That has to be quick, so nothing else is set up.
     if std::env::args_os().nth(1).is_some_and(|verb| verb == STAGE_VERB) {
         return cronhold_keeper::launch_stage();
     }
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
             let (zone_rules, env) = (zone_rules(), variables());
             let colours = is_terminal && colours_wanted();
             let log_filter = text(log::VARIABLE);
-            daemon::up(up, &Setting { places: places(), zone_rules, env, program: program(), log_filter, colours })
+            daemon::up(up, &DaemonEnv { places: places(), zone_rules, env, program: program(), log_filter, colours })
         }
         Verb::Keeper(keeper) => match LogOptions::choose(&keeper.log, None, text(log::VARIABLE).as_deref()) {
             Ok(log_options) => return keep(keeper, log_options),
@@ -92,15 +92,15 @@ fn session<'a>(
     Session { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
 }
 
-/// What the environment says of daemons, and who asks.
+/// What the environment says about the daemon to use, and about the user.
 fn surroundings() -> CliEnv {
-    // What stands there for daemons that are started may be a store that only they can work on.
+    // The variable may name a store for daemons that commands cannot use themselves.
     let is_for_daemons = |url: &str| StoreUrl::parse(url).is_ok_and(|url| !url.is_shared());
     CliEnv {
         url: text("CRONHOLD_URL"),
         store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
         token: text("CRONHOLD_TOKEN"),
-        data: Home::choose(None, &places()).ok().map(|home| home.path().to_owned()),
+        data: StateDir::choose(None, &places()).ok().map(|home| home.path().to_owned()),
         user: text("USER").or_else(|| text("LOGNAME")),
     }
 }
@@ -119,7 +119,7 @@ fn keep(keeper: &KeeperArgs, log_options: LogOptions) -> ExitCode {
     }
 }
 
-/// The program that this is. When it was replaced meanwhile, the system still knows it.
+/// The path of this program. If the file was replaced since the start, /proc still refers to the old one.
 fn program() -> PathBuf {
     std::env::current_exe().ok().filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
@@ -130,8 +130,8 @@ fn variables() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(texts).collect()
 }
 
-fn places() -> Places {
-    Places {
+fn places() -> EnvPaths {
+    EnvPaths {
         own: variable("CRONHOLD_DATA"),
         xdg: variable("XDG_DATA_HOME"),
         user: variable("HOME"),
@@ -139,7 +139,7 @@ fn places() -> Places {
     }
 }
 
-/// A variable that has to be text.
+/// A variable that is valid UTF-8.
 fn text(name: &str) -> Option<String> {
     variable(name).and_then(|value| value.into_os_string().into_string().ok())
 }

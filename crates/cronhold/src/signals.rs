@@ -1,30 +1,30 @@
-//! What the daemon is asked by signals: the first SIGTERM or SIGINT asks it to stop, the second insists. SIGHUP means
-//! that job files are to be read again, or, where someone had started the daemon from a terminal, that this is gone.
+//! Signals of the daemon. The first SIGTERM or SIGINT stops it in order, the second at once. SIGHUP reloads the job files;
+//! a daemon that was started from a terminal takes it as a request to stop, because the terminal is gone.
 
 use std::io::{self, IsTerminal};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that the daemon listens to.
+/// Receives the signals of the process.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct SignalListener {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
     has_terminal: bool,
 }
 
-/// What a signal asks for.
+/// What a signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// The daemon is to stop; by which signal.
+pub(crate) enum SignalRequest {
+    /// Stop the daemon; with the name of the signal.
     Stop(&'static str),
-    /// Job files are to be read again.
+    /// Reload the job files.
     Reload,
 }
 
-impl Signals {
-    /// Takes them over from now on; must be called inside the executor.
+impl SignalListener {
+    /// Replaces the default handlers. Must be called inside the executor.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -34,19 +34,19 @@ impl Signals {
         })
     }
 
-    /// Waits for one.
-    pub(crate) async fn next(&mut self) -> Asked {
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::Stop("SIGINT"),
-            _ = self.hangup.recv() => if self.has_terminal { Asked::Stop("SIGHUP") } else { Asked::Reload },
+            _ = self.terminate.recv() => SignalRequest::Stop("SIGTERM"),
+            _ = self.interrupt.recv() => SignalRequest::Stop("SIGINT"),
+            _ = self.hangup.recv() => if self.has_terminal { SignalRequest::Stop("SIGHUP") } else { SignalRequest::Reload },
         }
     }
 
-    /// Waits for one that asks to stop, and answers with its name.
+    /// Waits for a request to stop, and returns the name of the signal. Other requests are dropped.
     pub(crate) async fn next_stop(&mut self) -> &'static str {
         loop {
-            if let Asked::Stop(name) = self.next().await {
+            if let SignalRequest::Stop(name) = self.next().await {
                 return name;
             }
         }

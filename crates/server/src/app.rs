@@ -1,4 +1,4 @@
-//! What every route knows: the node, the store, the clock, and what the binary has put together for them.
+//! The state that all routes share: the node, the store, the clock, and what the binary provides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use cronhold_store::{Pending, Store};
 use crate::Feed;
 use crate::door::Door;
 
-/// What decisions may look at beside records, as it is now: calendars can change while the node runs.
+/// Returns the current zones and calendars, which can change while the node runs.
 pub type WorldNow = Arc<dyn Fn() -> World + Send + Sync>;
 
-/// What every route knows.
+/// The state that all routes share.
 pub struct App {
-    /// The way to change anything.
+    /// Accepts commands.
     pub node: Handle,
-    /// The way to look at anything.
+    /// Answers queries.
     pub store: Arc<dyn Store>,
-    /// Time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Zones and calendars.
     pub world: WorldNow,
     /// The directory of job files.
     pub files: Arc<dyn JobFiles>,
-    /// What happens, for whoever wants to be told.
+    /// The event feed.
     pub feed: Arc<Feed>,
-    /// Who may come in.
+    /// Checks tokens and sessions.
     pub door: Door,
-    /// The node that answers.
+    /// The id of this node.
     pub this: NodeId,
-    /// Whether the node has taken up everything that was stored and starts what is due.
+    /// Whether the node has recovered and starts what is due.
     pub is_ready: Arc<AtomicBool>,
     /// The version of the program.
     pub version: &'static str,

@@ -1,4 +1,4 @@
-//! Who asks. The guard puts it into the request when it lets it in; routes that change something take it out.
+//! The identity of the caller. The guard adds it to the request; routes that change something extract it.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -7,7 +7,7 @@ use cronhold_core::record::Actor;
 
 use crate::problem::Denied;
 
-/// Who asks.
+/// The identity of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller(pub(crate) Actor);
 
@@ -16,6 +16,6 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Denied> {
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(Code::Unauthorized, "nobody has said who asks").into())
+        caller.ok_or_else(|| Problem::new(Code::Unauthorized, "the request has no identity").into())
     }
 }

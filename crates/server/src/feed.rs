@@ -1,8 +1,7 @@
-//! What happens, for whoever wants to be told. The node pushes what it has committed into a ring and goes on; readers
-//! are woken and take it from there, each at its own pace. A reader that falls behind the ring is told so, and costs
-//! the node nothing.
+//! The event feed. The node appends what it has committed to a ring buffer; readers are notified and read at their own
+//! pace. A reader that is too slow gets a gap instead of the events that were overwritten. The node never waits.
 //!
-//! What is kept are the records themselves, which are shared: words are made of them only where somebody reads.
+//! The ring holds shared records. They are serialised only when a reader wants them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,71 +14,71 @@ use cronhold_engine::News;
 use tokio::sync::watch;
 use tracing::info;
 
-/// Events that are kept for readers who come back.
+/// Events that are kept for readers that reconnect.
 const KEPT_MAX: usize = 4_096;
-/// Events that a reader gets at once.
+/// Events that a reader gets in one batch.
 const BATCH_MAX: usize = 256;
 
 /// Unreadable records that are told apart; more count as that many.
 const UNREADABLE_MAX: usize = 1_000;
 
-/// What happens, for whoever wants to be told.
+/// The event feed.
 #[derive(Debug)]
 pub struct Feed {
     ring: Mutex<Ring>,
-    /// The number of the next event; readers wait for it to change.
+    /// The number of the latest event; readers wait for it to change.
     bell: watch::Sender<u64>,
     /// Records that the node could not read since its start, each once.
     unreadable: Mutex<BTreeSet<String>>,
 }
 
-/// The latest events.
+/// The ring buffer of the latest events.
 #[derive(Debug, Default)]
 struct Ring {
-    /// Tells the lives of a node apart, whose events are all counted from the beginning.
+    /// Identifies one start of the node. The numbers of events begin anew with each start.
     epoch: u64,
     /// The number of the next event.
     next: u64,
     events: VecDeque<Event>,
 }
 
-/// Something that happened. Cheap to clone.
+/// An event. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
-    /// A run is this now.
+    /// A run was created or changed.
     Run(Arc<Run>),
-    /// A job has this revision now; none, when it is gone.
+    /// A job has a new revision; `None` if it was removed.
     Job(JobId, Option<u32>),
-    /// A job, or everything, is paused or goes on.
+    /// A job, or everything for `None`, was paused or resumed.
     Pause(Option<JobId>, Option<Pause>),
-    /// A node has something to say.
+    /// A message about a node.
     Node(String),
-    /// The store fails, or works again.
+    /// The store is unavailable, with the reason, or available again.
     Store(Option<String>),
 }
 
-/// The name of an event: which life of the node, and which event in it.
+/// The id of an event: the start of the node, and the number of the event since then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventId {
     pub(crate) epoch: u64,
     pub(crate) number: u64,
 }
 
-/// What a reader gets.
+/// What a reader gets next.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Read {
-    /// Events in their order.
+    /// Events in order.
     Events(Vec<(EventId, Event)>),
-    /// Some are gone that it has not seen. It goes on after this one.
+    /// Events were overwritten before they were read. The reader continues after this one.
     Gap(EventId),
 }
 
-/// Someone who reads.
+/// A reader of the feed.
 #[derive(Debug)]
 pub(crate) struct Reader {
     feed: Arc<Feed>,
     bell: watch::Receiver<u64>,
-    /// The event that it wants next.
+    /// The event to read next.
     at: EventId,
 }
 

@@ -1,5 +1,6 @@
-//! What every request has to pass before a route sees it. A page that a browser of ours happens to show must not be
-//! able to ask in our name, neither from its own origin nor with a host name of its own that points at us.
+//! The checks that every request passes before a route handles it: path, host, origin, body and authentication. A web
+//! page of another site must not be able to send requests with our session, neither from its own origin nor by a host
+//! name that resolves to our address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,24 +22,24 @@ use crate::problem::Denied;
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
 /// Longest path with its parameters.
 const URI_MAX: usize = 8 * 1024;
-/// Longest name of someone who asks.
+/// Longest name of a user in bytes.
 const NAME_MAX: usize = 64;
 /// The cookie of a session.
 pub(crate) const COOKIE: &str = "cronhold_session";
-/// Who asks, if they have the token.
+/// The name of the user, for requests with the token.
 const USER: HeaderName = HeaderName::from_static("x-cronhold-user");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Kinds of bodies that are read here. None of them can be sent by a form.
+/// Accepted content types. An HTML form cannot send any of them.
 const KINDS: [&str; 5] = ["application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"];
 
-/// Names under which we can be asked for.
+/// Host names that requests may use.
 #[derive(Debug, Clone)]
 pub struct Hosts {
     address: SocketAddr,
     names: Vec<String>,
 }
 
-/// What the guard knows.
+/// The state of the middleware.
 #[derive(Debug)]
 pub(crate) struct Guard {
     pub(crate) app: Arc<App>,
@@ -46,17 +47,17 @@ pub(crate) struct Guard {
 }
 
 impl Hosts {
-    /// The address that is listened on, and other names that lead to it.
+    /// The listening address, and other accepted names.
     pub fn new(address: SocketAddr, names: &[String]) -> Self {
         Self { address, names: names.iter().map(|name| name.to_ascii_lowercase()).collect() }
     }
 
-    /// Whether a `Host` header means us.
+    /// Whether a `Host` header names this daemon.
     fn is_ours(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let (name, port) = split_port(&host);
         if self.names.iter().any(|known| *known == host || known == name) {
-            // A proxy in front of us may have any port.
+            // A proxy may listen on any port.
             return true;
         }
         if port.unwrap_or(80) != self.address.port() {
@@ -72,7 +73,7 @@ impl Hosts {
     }
 }
 
-/// The name of a host and its port.
+/// Splits a host into its name and its port.
 fn split_port(host: &str) -> (&str, Option<u16>) {
     match host.rsplit_once(':') {
         // A colon may be part of an address in brackets.
@@ -81,7 +82,7 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Lets a request in, or says why not.
+/// Checks a request, passes it to its route or rejects it, and logs it.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
     let received = guard.app.clock.uptime();
     // Without its parameters, because a link to the page has its code there.
@@ -115,7 +116,7 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
 }
 
 impl Guard {
-    /// Who asks; nobody, where everybody may ask.
+    /// The identity of the caller; `None` for paths that need no authentication.
     fn check(&self, request: &Request) -> Result<Option<Caller>, Denied> {
         let (headers, uri) = (request.headers(), request.uri());
         check_uri(uri)?;
@@ -180,12 +181,12 @@ impl Guard {
     }
 }
 
-/// Paths that need neither token nor session: how the daemon is doing, the page without what it shows, and the way in.
+/// Paths that need no authentication: health, the files of the page, and the sign-in link.
 fn is_open(path: &str) -> bool {
     matches!(path, "/" | "/health" | "/ready" | "/enter" | "/favicon.ico") || path.starts_with("/page/")
 }
 
-/// A path must be plain: nothing in it may mean something else to whoever looks at it next.
+/// Rejects paths that a proxy or a route could interpret differently.
 fn check_uri(uri: &Uri) -> Result<(), Denied> {
     let bad = |detail: &str| Err(Denied::new(Code::BadRequest, format!("the path {detail}")));
     if uri.path().len() + uri.query().map_or(0, str::len) > URI_MAX {
@@ -206,7 +207,7 @@ fn check_uri(uri: &Uri) -> Result<(), Denied> {
     Ok(())
 }
 
-/// A segment without its percent signs; nothing, when it is not the encoding of a text.
+/// Decodes a percent-encoded segment; `None` if it is not valid UTF-8.
 fn decode(segment: &str) -> Option<String> {
     let mut bytes = segment.bytes();
     let mut decoded = Vec::with_capacity(segment.len());
@@ -222,7 +223,7 @@ fn decode(segment: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// A browser says which page a request comes from. Only ours may ask.
+/// Rejects requests that a page of another origin has sent.
 fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Denied> {
     let is_ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();
@@ -249,14 +250,14 @@ fn check_body(headers: &HeaderMap) -> Result<(), Denied> {
     Ok(())
 }
 
-/// The sessions that a browser sends.
+/// The session cookies of a request.
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
     let pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
     pairs.filter(|(name, _)| *name == COOKIE).map(|(_, value)| value)
 }
 
-/// What someone with the token calls themselves.
+/// The name that a caller with the token gives itself, `api` by default.
 fn name(headers: &HeaderMap) -> Result<String, Denied> {
     let Some(name) = headers.get(USER) else { return Ok("api".to_owned()) };
     let name = std::str::from_utf8(name.as_bytes()).unwrap_or_default().trim();

@@ -1,4 +1,5 @@
-//! Where to listen. Beyond the own machine only for whoever says that they mean it, because nothing is encrypted.
+//! The address to listen on. Addresses that other machines can reach need an explicit option, because HTTP is not
+//! encrypted.
 
 use std::fmt;
 use std::io;
@@ -8,18 +9,18 @@ use cronhold_api::PORT;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-/// Where to listen.
+/// The address to listen on, and who may use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
-    /// The address. Port 0 stands for one that is free.
+    /// The address. Port 0 selects a free port.
     pub address: SocketAddr,
-    /// Whether it may be one that other machines can reach.
+    /// Whether other machines may reach it.
     pub is_open: bool,
-    /// Names that lead here, beside the address itself.
+    /// Host names of requests that are accepted beside the address itself.
     pub hosts: Vec<String>,
 }
 
-/// A socket that listens and is not served yet.
+/// A bound socket that is not served yet.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) socket: TcpListener,
@@ -27,14 +28,14 @@ pub struct Listening {
     pub(crate) hosts: Vec<String>,
 }
 
-/// Why nobody listens.
+/// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Others could reach it.
-    #[error("{0} can be reached from other machines, and what is said there is not encrypted")]
+    #[error("{0} can be reached from other machines, and HTTP is not encrypted")]
     Open(SocketAddr),
     /// The system says no.
-    #[error("nobody can listen on {0}: {1}")]
+    #[error("cannot listen on {0}: {1}")]
     Refused(SocketAddr, io::Error),
 }
 

@@ -1,5 +1,5 @@
-//! Every answer that is not what was asked for, as `application/problem+json`. The one place that knows which refusal
-//! of the core, the store or the node is which status.
+//! Error replies, as `application/problem+json`. The one place that maps rejections of the core, faults of the store and
+//! refusals of the node to HTTP status codes.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,24 +9,24 @@ use cronhold_engine::Refused;
 use cronhold_schedule::TextError;
 use cronhold_store::Fault;
 
-/// Something was not done. What routes fail with.
+/// The error of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Denied(pub(crate) Box<Problem>);
 
 impl Denied {
-    /// A denial without a hint.
+    /// An error without a hint.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Problem::new(code, detail).into()
     }
 
-    /// The same with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// A denial for a text that cannot be read, such as a job's id in a path.
+    /// An error for an invalid text, such as a job's id in a path.
     pub(crate) fn unreadable(code: Code, error: TextError) -> Self {
         let denied = Self::new(code, error.message);
         match error.hint {

@@ -1,5 +1,5 @@
-//! The thread that answers. It has an executor of its own, so that whoever asks too much waits for it alone, and never
-//! the node.
+//! The thread that serves HTTP. It has an executor of its own, so that many requests delay each other but never the
+//! node.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,12 +28,12 @@ const HEAD_WAIT: Duration = Duration::from_secs(60);
 const HEAD_MAX: usize = 64 * 1024;
 /// Most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// When the system has no more connections to give, it is asked again after this.
+/// How long to wait after a connection could not be accepted.
 const ACCEPT_WAIT: Duration = Duration::from_millis(50);
-/// Who is being answered when the server stops has so long; feeds and followed outputs have no end of their own.
+/// How long requests in progress may take when the server stops. Feeds and followed outputs would never end.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
-/// A server that answers. It stops when this goes.
+/// A running server. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to answer.
+    /// Starts to serve requests.
     pub fn start(listening: Listening, app: Arc<App>) -> io::Result<Self> {
         let Listening { socket, address, hosts } = listening;
         let (stop, stopping) = watch::channel(false);
@@ -54,18 +54,18 @@ impl Server {
         };
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
             executor.block_on(accept(socket, routes, stopping));
-            // Whatever still waits for a store is left.
+            // Requests that still wait for a store are dropped.
             executor.shutdown_background();
         })?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// What it listens on.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers who was heard already, and stops.
+    /// Finishes requests in progress, and stops.
     pub fn stop(mut self) {
         self.end();
     }
@@ -73,7 +73,7 @@ impl Server {
     fn end(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // A panic in there has been told on the standard error already.
+            // A panic of the thread was printed to standard error already.
             let _ = thread.join();
         }
     }
@@ -89,11 +89,11 @@ impl Drop for Server {
 async fn accept(socket: TcpListener, routes: Router, stopping: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let next = async || {
-        let permit = Arc::clone(&room).acquire_owned().await.expect("nobody closes it");
+        let permit = Arc::clone(&room).acquire_owned().await.expect("the semaphore is never closed");
         loop {
             match socket.accept().await {
                 Ok((stream, _)) => return (stream, permit),
-                // Either this connection is gone already, or there are no descriptors left for a while.
+                // The connection is gone already, or there are no file descriptors left.
                 Err(error) => {
                     debug!(event = "accept_failed", "cannot accept a connection: {error}");
                     sleep(ACCEPT_WAIT).await;
@@ -122,13 +122,13 @@ async fn converse(
     mut stopping: watch::Receiver<bool>,
     permit: OwnedSemaphorePermit,
 ) {
-    // Answers are small and written whole.
+    // Replies are small and written at once.
     let _ = stream.set_nodelay(true);
     let mut settings = http1::Builder::new();
     settings.timer(TokioTimer::new()).header_read_timeout(HEAD_WAIT).max_buf_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let connection = settings.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
     let mut connection = std::pin::pin!(connection);
-    // Whatever a connection ends with is the other side's doing, and there is nobody left to tell.
+    // A connection ends with an error only if the client breaks it off.
     let is_over = tokio::select! {
         biased;
         _ = connection.as_mut() => true,
@@ -172,7 +172,7 @@ mod tests {
 
     /// Time passes by itself here as soon as everybody waits.
     #[test]
-    fn whoever_takes_too_long_is_cut_off() {
+    fn slow_client_is_disconnected() {
         let executor = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         executor.expect("an executor").block_on(async {
             let socket = TcpListener::bind("127.0.0.1:0").await.expect("bound");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_until_it_stops() {
+    fn server_serves_requests_until_it_stops() {
         with_rig("serve", async |rig| {
             let listen = Listen { address: "127.0.0.1:0".parse().expect("an address"), ..Listen::default() };
             let listening = listen.bind().expect("bound");

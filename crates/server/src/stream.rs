@@ -1,4 +1,4 @@
-//! Answers without a known end: someone writes them bit by bit, and stops when nobody reads any more.
+//! Replies without a known length: a task writes them in parts, and stops when the client is gone.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,38 +8,38 @@ use axum::body::{Body, Bytes};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
-/// Bits that may wait for whoever reads; then the writer waits.
+/// Parts that may be buffered. When the buffer is full, the writer waits.
 const WAITING_MAX: usize = 4;
 
-/// The writing end of an answer.
+/// The writing end of a reply.
 #[derive(Debug)]
 pub(crate) struct Writer(mpsc::Sender<Bytes>);
 
-/// The reader is gone: there is nobody to write for.
+/// The client is gone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gone;
 
-/// The reading end.
+/// The reading end of a reply.
 struct Reader(mpsc::Receiver<Bytes>);
 
-/// An answer that a task writes.
+/// A reply body that a task writes.
 pub(crate) fn body<F: Future<Output = Result<(), Gone>> + Send + 'static>(write: impl FnOnce(Writer) -> F) -> Body {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let work = write(Writer(sender));
     tokio::spawn(async move {
-        // Whoever is gone needs no answer.
+        // If the client is gone, there is nothing to report.
         let _ = work.await;
     });
     Body::from_stream(Reader(receiver))
 }
 
 impl Writer {
-    /// Writes, as soon as there is room.
+    /// Writes a part, and waits while the buffer is full.
     pub(crate) async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
         self.0.send(bytes.into()).await.map_err(|_| Gone)
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until the client is gone.
     pub(crate) async fn gone(&self) {
         self.0.closed().await;
     }

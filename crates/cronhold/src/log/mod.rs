@@ -42,6 +42,8 @@ pub struct Log(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// The arguments that make another process log the same.
+    args: Vec<String>,
     dispatch: Dispatch,
     writer: LogWriter,
     /// What was last logged about the store.
@@ -53,9 +55,10 @@ struct Shared {
 impl Log {
     /// Starts the thread that writes to `to`.
     pub fn new(options: LogOptions, to: impl Write + Send + 'static) -> Self {
+        let args = options.to_args();
         let writer = LogWriter::start(options.line_format(), to);
         let dispatch = Dispatch::new(LogSubscriber::new(options, writer.clone()));
-        Self(Arc::new(Shared { dispatch, writer, store_state: Mutex::default(), ready: Queue::new(1) }))
+        Self(Arc::new(Shared { args, dispatch, writer, store_state: Mutex::default(), ready: Queue::new(1) }))
     }
 
     /// Makes this the log of the whole process, so that it receives the events of all threads and crates. Has no effect
@@ -92,6 +95,11 @@ impl Log {
 
     fn store_state(&self) -> MutexGuard<'_, StoreState> {
         self.0.store_state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arguments of `cronhold keeper` that make a keeper log as this process does.
+    pub fn to_args(&self) -> Vec<String> {
+        self.0.args.clone()
     }
 
     /// Waits until the node has recovered what is stored.

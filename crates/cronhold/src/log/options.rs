@@ -65,6 +65,10 @@ impl LogOptions {
             return Err(format!("`{}` is neither LEVEL nor TARGET=LEVEL, where LEVEL is {levels}", part.trim()));
         }
         let parts: Vec<&str> = filter.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() {
+            // The library takes an empty filter for `error`.
+            return Ok(Self::new(format, Level::INFO));
+        }
         let filter: Targets = parts.join(",").parse().map_err(|error| format!("invalid filter: {error}"))?;
         let filter = if filter.default_level().is_some() { filter } else { filter.with_default(Level::INFO) };
         Ok(Self { format, colours: false, filter })
@@ -77,7 +81,7 @@ impl LogOptions {
     /// Whether events of a call site are logged.
     pub(super) fn enables(&self, metadata: &Metadata<'_>) -> bool {
         // Nothing here uses spans.
-        metadata.is_event() && self.filter.would_enable(metadata.target(), metadata.level())
+        !metadata.is_span() && self.filter.would_enable(metadata.target(), metadata.level())
     }
 
     /// The least severe level that any target is logged with.

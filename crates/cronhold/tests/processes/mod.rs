@@ -45,7 +45,7 @@ pub(crate) fn keeper_of(data: &Path) -> Option<Pid> {
     let wanted = format!("keeper\0--data\0{}\0", data.display());
     let is_ours = |pid: &i32| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&words).ends_with(&wanted)
+        String::from_utf8_lossy(&words).contains(&wanted)
     };
     processes().find(is_ours).and_then(Pid::from_raw)
 }

@@ -1,8 +1,8 @@
-//! `cronhold up` that does not even begin. What it does when it does is in the tests of the daemon.
+//! Command lines with which `cronhold up` does not start. The tests of the daemon show what it does when it starts.
 
 use super::Folder;
 
-/// More labels than a node can have.
+/// A command line with more labels than a node can have.
 fn many_labels() -> Vec<&'static str> {
     let labels: Vec<&str> = "abcdefghijklmnopqrstuvwxyzABCDEFG".split("").filter(|label| !label.is_empty()).collect();
     ["up", "--data", "new"].into_iter().chain(labels.into_iter().flat_map(|label| ["--label", label])).collect()
@@ -19,6 +19,7 @@ fn refusals() {
         &["up", "--data", "new", "--timezone", "Berlin"],
         &["up", "--data", "new", "--jobs", "nowhere"],
         &["up", "--data", "new", "--quiet", "--verbose"],
+        &["up", "--data", "new", "--log", "dbug"],
         &["up", "--data", "new", "--label", ""],
         &["up", "--data", "new", "--label", "gpu", "--label", "rack 7"],
         &["up", "--data", "new", "--label", &"x".repeat(65)],

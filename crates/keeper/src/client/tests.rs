@@ -118,7 +118,12 @@ fn carries_messages_both_ways_and_calls_again() {
     stage.start("/bin/false");
     for round in 0..3 {
         let (mut stream, _) = keeper.accept().expect("a call");
-        let greeting = ToKeeper::Hello { protocol: PROTOCOL, oldest: PROTOCOL_OLDEST, version: "2.0".to_owned() };
+        let greeting = ToKeeper::Hello {
+            protocol: PROTOCOL,
+            oldest: PROTOCOL_OLDEST,
+            version: "2.0".to_owned(),
+            log_args: Vec::new(),
+        };
         assert_eq!(read(&mut stream), greeting);
         say(&mut stream, &hello(PROTOCOL_OLDEST, PROTOCOL + 5));
         assert_eq!(stage.heard(), connected());

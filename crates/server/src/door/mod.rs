@@ -1,5 +1,5 @@
-//! Who may come in: whoever has the admin token, and a browser that was let in by a link that works once. A browser's
-//! session is signed with the token, so that it outlives a restart and ends when the token is renewed.
+//! Authentication: by the admin token, or by the session of a browser that signed in with a one-time link. A session is
+//! signed with the token, so it survives a restart of the daemon and ends when the token is renewed.
 
 mod codes;
 mod sign;
@@ -15,14 +15,14 @@ use cronhold_schedule::{Instant, Span};
 
 use codes::Codes;
 
-/// How long a browser stays in.
+/// How long a session is valid.
 const SESSION: Span = Span::from_secs(30 * 24 * 60 * 60);
-/// What is signed is more than a time, so that no other signature can be taken for one of a session.
+/// Prefix of the signed text, so that no other signature can be used as a session.
 const SESSION_PURPOSE: &str = "session until ";
 
-/// Who may come in.
+/// Checks tokens and sessions.
 pub struct Door {
-    /// The file of the token; none, when it is kept here only.
+    /// The file of the token; `None` if the token is only in memory.
     path: Option<PathBuf>,
     entropy: Arc<dyn Entropy>,
     keys: Mutex<Keys>,
@@ -34,33 +34,33 @@ struct Keys {
 }
 
 impl Door {
-    /// The door with the token of a data directory. One is made, if there is none.
+    /// Loads the token of a data directory, and creates one if there is none.
     pub fn open(folder: &Path, entropy: Arc<dyn Entropy>) -> io::Result<Self> {
         let path = folder.join(cronhold_api::Token::FILE);
         let token = token::kept_or_new(&path, &*entropy)?;
         Ok(Self { path: Some(path), entropy, keys: Mutex::new(Keys { token, codes: Codes::default() }) })
     }
 
-    /// A door for whoever opens it, with a token that nobody else ever knows and that ends with it.
+    /// Creates a token that is only in memory, and returns it.
     pub fn private(entropy: Arc<dyn Entropy>) -> (Self, String) {
         let token = token::make(&*entropy);
         let keys = Mutex::new(Keys { token: token.clone(), codes: Codes::default() });
         (Self { path: None, entropy, keys }, token)
     }
 
-    /// A code that lets a browser in, once and soon.
+    /// Creates a code with which a browser can sign in once, for a short time.
     pub fn code(&self, now: Instant) -> String {
         let code = format!("{:032x}", self.entropy.bits());
         self.keys().codes.add(code.clone(), now);
         code
     }
 
-    /// Whether a text is the token.
+    /// Whether a text is the token. Takes the same time for all texts of one length.
     pub(crate) fn is_token(&self, given: &str) -> bool {
         sign::is_same(given.as_bytes(), self.keys().token.as_bytes())
     }
 
-    /// Takes a code, and gives a session for it.
+    /// Uses up a code and returns a session; `None` if the code is invalid.
     pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<Session> {
         let mut keys = self.keys();
         if !keys.codes.take(code, now) {
@@ -70,17 +70,17 @@ impl Door {
         Some(Session { text: format!("{until}.{}", signature(&keys.token, until)), lasts: SESSION })
     }
 
-    /// Whether a text is a session that has not ended.
+    /// Whether a text is a valid session that has not expired.
     pub(crate) fn is_session(&self, given: &str, now: Instant) -> bool {
         let Some((until, signed)) = given.split_once('.') else { return false };
         let Ok(until) = until.parse::<i64>() else { return false };
         now.secs() < until && sign::is_same(signed.as_bytes(), signature(&self.keys().token, until).as_bytes())
     }
 
-    /// Makes a new token. The old one, all sessions and all codes are worth nothing from now on.
+    /// Replaces the token. The old one, all sessions and all codes become invalid.
     pub(crate) fn renew(&self) -> io::Result<String> {
         let token = token::make(&*self.entropy);
-        // Held until both are done: of two renewals at once, the file has that of the later.
+        // Locked until the file is written, so that the file has the token of the later of two renewals.
         let mut keys = self.keys();
         if let Some(path) = &self.path {
             token::write(path, &token)?;
@@ -94,12 +94,12 @@ impl Door {
     }
 }
 
-/// A session that begins.
+/// A new session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// What the browser keeps.
+    /// The value of the cookie.
     pub(crate) text: String,
-    /// For how long.
+    /// How long it is valid.
     pub(crate) lasts: Span,
 }
 

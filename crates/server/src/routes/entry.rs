@@ -1,4 +1,4 @@
-//! The way in: links that let a browser in once, what becomes of them, and a new token.
+//! Sign-in: links that sign a browser in once, and a new admin token.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new().route("/enter", get(enter)).route("/api/v1/link", post(link)).route("/api/v1/token", post(token))
 }
 
-/// What a link carries.
+/// The parameters of a sign-in link.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Carried {
     once: String,
 }
 
-/// Makes a link that opens the page once.
+/// Creates a link that opens the page once.
 #[utoipa::path(post, path = "/api/v1/link", tag = "entry",
     responses((status = 200, body = Link), (status = "4XX", body = Problem)))]
 pub(crate) async fn link(
@@ -42,7 +42,7 @@ pub(crate) async fn link(
     Ok(Json(Link { url: format!("http://{host}/enter?once={}", app.door.code(app.clock.now())) }))
 }
 
-/// Lets a browser in and shows it the page.
+/// Signs a browser in and redirects it to the page.
 #[utoipa::path(get, path = "/enter", tag = "entry",
     params(("once" = String, Query, description = "The code of a link")),
     responses((status = 303, description = "To the page, with a session"), (status = "4XX", body = Problem)))]
@@ -61,7 +61,7 @@ pub(crate) async fn enter(
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response())
 }
 
-/// Makes a new admin token. The old one and all sessions are worth nothing from now on.
+/// Creates a new admin token. The old one and all sessions become invalid.
 #[utoipa::path(post, path = "/api/v1/token", tag = "entry",
     responses((status = 200, body = Token), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn token(State(app): State<Arc<App>>, Body(Nothing {}): Body<Nothing>) -> Result<Json<Token>, Denied> {

@@ -1,4 +1,4 @@
-//! How the daemon is doing, for whoever watches over it. Open to all, so that it says little.
+//! Health checks. They need no authentication, so they disclose little.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new().route("/health", get(health)).route("/ready", get(ready))
 }
 
-/// Whether all is well.
+/// Whether the daemon works.
 #[utoipa::path(get, path = "/health", tag = "health", security(()),
     responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub(crate) async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Health>) {
@@ -32,7 +32,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Heal
 }
 
 async fn look(app: &App) -> Health {
-    // What exactly is wrong is for those who have the token: it may name paths.
+    // The reason may contain paths, so it is only in the log.
     let is_well = app.store.health().await.trouble.is_none();
     let unreadable_records = app.feed.unreadable_records();
     let trouble = match (is_well, unreadable_records) {

@@ -1,4 +1,4 @@
-//! Counters and levels in the text form that Prometheus reads.
+//! Metrics in the text format of Prometheus.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +18,9 @@ use crate::load_readable::load_readable;
 use crate::problem::Denied;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Jobs that are read at once.
+/// Jobs per page when they are counted.
 const PAGE: usize = 1_000;
-/// Counting jobs means reading them all, so that it is not done at every look.
+/// How long a count of jobs is reused, because counting reads all of them.
 const COUNT_LASTS: Span = Span::from_secs(30);
 
 /// The routes.
@@ -28,7 +28,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
     Router::new().route("/metrics", get(metrics)).layer(Extension(Arc::new(Counted::default())))
 }
 
-/// How many jobs there were when they were counted last.
+/// The last count of jobs, and when it was made.
 #[derive(Debug, Default)]
 pub(crate) struct Counted(Mutex<Option<(Span, Counts)>>);
 
@@ -40,7 +40,7 @@ struct Counts {
     unreadable: u64,
 }
 
-/// Everything that is counted.
+/// All metrics.
 #[utoipa::path(get, path = "/metrics", tag = "health",
     responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = Problem),
         (status = 503, body = Problem)))]
@@ -54,7 +54,7 @@ pub(crate) async fn metrics(
     let mut text = String::new();
     let mut tell = |name: &str, kind: &str, help: &str, value: u64| {
         writeln!(text, "# HELP cronhold_{name} {help}\n# TYPE cronhold_{name} {kind}\ncronhold_{name} {value}")
-            .expect("a text takes everything");
+            .expect("writing to a string does not fail");
     };
     tell("ready", "gauge", "Whether the node has taken up everything and starts what is due.", app.is_ready().into());
     tell("jobs", "gauge", "Jobs.", counts.jobs);
@@ -81,7 +81,7 @@ pub(crate) async fn metrics(
         "# HELP cronhold_build_info What this is.\n# TYPE cronhold_build_info gauge\n\
          cronhold_build_info{{version=\"{version}\"}} 1"
     )
-    .expect("a text takes everything");
+    .expect("writing to a string does not fail");
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cronhold_core::NodeId;
 use cronhold_core::record::Node;
-use cronhold_engine::Task;
+use cronhold_engine::{Feed, News, Task};
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
@@ -18,10 +18,17 @@ fn nodes_and_health() {
         assert_eq!(nodes[0]["is_this"], true);
         let reloaded = rig.ask("POST /api/v1/reload", "").await.json();
         assert_eq!(reloaded, json!({"summary": "no job, 1 mistake", "mistakes": 1}));
-        let well = json!({"ok": true, "ready": true, "trouble": null, "version": "1.2.3"});
+        let well = json!({"ok": true, "ready": true, "trouble": null, "unreadable_records": 0, "version": "1.2.3"});
         for path in ["GET /health", "GET /ready"] {
             assert_eq!(rig.raw(path, "").await.json(), well);
         }
+        // The node reports the same record each time that it needs it.
+        for _ in 0..2 {
+            rig.app.feed.tell(&News::Dropped("job_state backup cannot be read"));
+        }
+        let health = rig.raw("GET /health", "").await.json();
+        assert_eq!((&health["ok"], &health["unreadable_records"]), (&json!(true), &json!(1)));
+        assert!(rig.ask("GET /metrics", "").await.text.contains("\ncronhold_unreadable_records 1\n"));
         rig.app.is_ready.store(false, std::sync::atomic::Ordering::Release);
         assert_eq!((rig.raw("GET /health", "").await.status, rig.raw("GET /ready", "").await.status), (200, 503));
         assert_eq!(rig.ask("GET /api/v1/jobs", "").await.problem(), (503, "unavailable".to_owned()));

@@ -1,5 +1,5 @@
-//! The way in for everybody else: the address that is listened on, who may come in, and the server that answers. Listening
-//! comes before anything is started, so that an address that is taken costs nothing.
+//! The HTTP server of the daemon: the address, the authentication, and the thread that serves requests. The address is
+//! bound before anything else starts, so that the daemon exits before it touches any program if the address is in use.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,21 +14,21 @@ use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;
 use crate::clock;
-use crate::home::Home;
 use crate::job_files::Shelf;
 use crate::outside::VERSION;
+use crate::state_dir::StateDir;
 
-/// Somebody listens, and does not answer yet.
+/// A server whose address is bound, and which does not serve requests yet.
 #[derive(Debug)]
-pub(crate) struct Front {
+pub(crate) struct BoundServer {
     listening: Listening,
     door: Door,
-    /// Whether a link to the page is wanted.
+    /// Whether to log a link to the page.
     wants_link: bool,
 }
 
-/// What answers are made from.
-pub(crate) struct Known {
+/// What the server needs to serve requests.
+pub(crate) struct ServerParts {
     pub(crate) node: Handle,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -37,16 +37,16 @@ pub(crate) struct Known {
     pub(crate) this: NodeId,
 }
 
-/// A server that answers, and the file by which it is found.
+/// A server that serves requests, and the file by which commands find it.
 #[derive(Debug)]
-pub(crate) struct Face {
+pub(crate) struct RunningServer {
     url: String,
     link: Option<String>,
     is_ready: Arc<AtomicBool>,
-    answering: Mutex<Option<(Server, DaemonFiles)>>,
+    running: Mutex<Option<(Server, AddressFile)>>,
 }
 
-/// Where to listen; nowhere, if that is wanted.
+/// The address from the command line; `None` with `--no-listen`.
 pub(crate) fn listen(up: &UpArgs) -> Result<Option<Listen>, Failure> {
     if up.no_listen {
         return Ok(None);
@@ -59,26 +59,26 @@ pub(crate) fn listen(up: &UpArgs) -> Result<Option<Listen>, Failure> {
     Ok(Some(Listen { address, is_open: up.insecure_listen, hosts: up.host.clone() }))
 }
 
-impl Front {
-    /// Begins to listen. The first start makes the token, and then a link is wanted anyway.
-    pub(crate) fn open(listen: &Listen, wants_link: bool, home: &Home) -> Result<Self, Failure> {
+impl BoundServer {
+    /// Binds the address. The first start creates the token, and always logs a link.
+    pub(crate) fn bind(listen: &Listen, wants_link: bool, home: &StateDir) -> Result<Self, Failure> {
         let listening = listen.bind().map_err(|error| Failure::refused(error.to_string(), error.hint()))?;
         let token = home.path().join(Token::FILE);
         let is_first = !token.exists();
         let door = Door::open(home.path(), Arc::new(SystemEntropy)).map_err(|error| {
-            let message = format!("the token in {} cannot be used: {error}", token.display());
+            let message = format!("cannot use the token in {}: {error}", token.display());
             Failure::Refused { message, hint: None }
         })?;
         Ok(Self { listening, door, wants_link: wants_link || is_first })
     }
 
-    /// Begins to answer, and leaves word where.
-    pub(crate) fn answer(self, known: Known, home: &Home) -> Result<Face, Failure> {
+    /// Starts to serve requests, and writes the address file.
+    pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, Failure> {
         let Self { listening, door, wants_link } = self;
         let url = listening.url();
         let link = wants_link.then(|| format!("{url}/enter?once={}", door.code(clock::now())));
         let is_ready = Arc::new(AtomicBool::new(false));
-        let Known { node, store, clock, shelf, feed, this } = known;
+        let ServerParts { node, store, clock, shelf, feed, this } = parts;
         let worlds = Arc::clone(&shelf);
         let app = App {
             node,
@@ -93,48 +93,48 @@ impl Front {
             version: VERSION,
         };
         let cannot = |error: io::Error| {
-            let message = format!("nobody can be answered on {url}: {error}");
+            let message = format!("cannot serve requests on {url}: {error}");
             Failure::refused(message, "`--no-listen` starts the daemon without API and page")
         };
         let server = Server::start(listening, Arc::new(app)).map_err(cannot)?;
         let address = Address { url: url.clone(), pid: std::process::id(), since: clock::now() };
-        let file = DaemonFiles::write(home.path(), &address).map_err(cannot)?;
-        Ok(Face { url, link, is_ready, answering: Mutex::new(Some((server, file))) })
+        let file = AddressFile::write(home.path(), &address).map_err(cannot)?;
+        Ok(RunningServer { url, link, is_ready, running: Mutex::new(Some((server, file))) })
     }
 }
 
-impl Face {
-    /// Where it answers.
+impl RunningServer {
+    /// Its address, as a URL.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// A link that opens the page once, if one is wanted.
+    /// A link that opens the page once, if one is to be logged.
     pub(crate) fn link(&self) -> Option<&str> {
         self.link.as_deref()
     }
 
-    /// Says that the node has taken up everything.
+    /// Reports the node as ready from now on.
     pub(crate) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::Release);
     }
 
-    /// Answers who was heard already, and stops.
+    /// Finishes the requests in progress, and stops.
     pub(crate) fn stop(&self) {
         self.is_ready.store(false, Ordering::Release);
         drop(self.take());
     }
 
-    /// Stops without waiting for anybody.
+    /// Stops without waiting for requests in progress.
     pub(crate) fn abandon(&self) {
         if let Some((server, file)) = self.take() {
             drop(file);
-            // It would wait for those who are being answered; its thread ends with the process.
+            // Dropping it would wait for requests in progress; its thread ends with the process.
             std::mem::forget(server);
         }
     }
 
-    fn take(&self) -> Option<(Server, DaemonFiles)> {
-        self.answering.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn take(&self) -> Option<(Server, AddressFile)> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

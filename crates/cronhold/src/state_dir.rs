@@ -1,4 +1,4 @@
-//! The daemon's own directory: its identity, and its store unless that is elsewhere.
+//! The data directory of a daemon: its identity, its token, and its store unless `--store` names another.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -9,24 +9,24 @@ use cronhold_cli::Failure;
 use cronhold_core::NodeId;
 use cronhold_wiring::StoreUrl;
 
-/// Only the daemon's user may look in.
+/// Mode of the directory: only for the user of the daemon.
 const MODE: u32 = 0o700;
-/// Nobody but the daemon's user reads its files.
+/// Mode of files in it: only for the user of the daemon.
 const FILE_MODE: u32 = 0o600;
 /// The file that holds the node's identity.
 const NODE_ID: &str = "node-id";
-/// The file that a daemon holds while it uses the directory with a store elsewhere.
+/// The file that a daemon locks while it uses the directory with a store elsewhere.
 const OCCUPIED: &str = "daemon.lock";
-/// How the files begin that remember stores elsewhere.
+/// Prefix of the files that hold the state of stores elsewhere.
 const STORE_MEMORY: &str = "store";
 
-/// The daemon's own directory.
+/// The data directory of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home(PathBuf);
+pub struct StateDir(PathBuf);
 
-/// Where users keep what programs write for them, as their environment says.
+/// Directories and URLs that the environment names.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct EnvPaths {
     /// `CRONHOLD_DATA`.
     pub own: Option<PathBuf>,
     /// `XDG_DATA_HOME`.
@@ -37,8 +37,8 @@ pub struct Places {
     pub store: Option<String>,
 }
 
-impl Places {
-    /// The store that was asked for with `--store`, else the one that the environment names, if it does.
+impl EnvPaths {
+    /// The store of `--store`, else that of `CRONHOLD_STORE`; `None` if neither is given.
     pub fn named_store(&self, given: Option<&str>) -> Result<Option<StoreUrl>, Failure> {
         let (origin, text) = match (given, self.store.as_deref()) {
             (Some(given), _) => ("--store", given),
@@ -49,78 +49,78 @@ impl Places {
     }
 }
 
-impl Home {
-    /// The directory that was asked for, or the usual one.
-    pub fn choose(given: Option<&Path>, places: &Places) -> Result<Self, Failure> {
+impl StateDir {
+    /// The directory of `--data` or `CRONHOLD_DATA`, else the default one. Does not create it.
+    pub fn choose(given: Option<&Path>, places: &EnvPaths) -> Result<Self, Failure> {
         if let Some(given) = given.or(places.own.as_deref()) {
             return Ok(Self(given.to_owned()));
         }
-        // Relative paths there are to be ignored, says the specification of these directories.
+        // The XDG specification says to ignore relative paths.
         let absolute = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
         let usual = absolute(&places.xdg).or_else(|| Some(absolute(&places.user)?.join(".local/share")));
         usual.map(|usual| Self(usual.join("cronhold"))).ok_or_else(|| {
-            let message = "no place for the daemon's files is known: neither XDG_DATA_HOME nor HOME is set";
-            Failure::usage(message, "give a directory with --data")
+            let message = "cannot choose a data directory: neither XDG_DATA_HOME nor HOME is set";
+            Failure::usage(message, "name a directory with --data")
         })
     }
 
-    /// Makes the directory, if it is not there.
-    pub fn make(&self) -> Result<(), Failure> {
+    /// Creates the directory, unless it exists.
+    pub fn create(&self) -> Result<(), Failure> {
         DirBuilder::new().recursive(true).mode(MODE).create(&self.0).map_err(|error| {
-            let message = format!("the directory {} cannot be made: {error}", self.0.display());
-            Failure::refused(message, "give a directory that can be written with --data")
+            let message = format!("cannot create the directory {}: {error}", self.0.display());
+            Failure::refused(message, "name a writable directory with --data")
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The store that lies in it.
+    /// The default store, an SQLite database in it.
     pub fn store_url(&self) -> StoreUrl {
         StoreUrl::Sqlite(self.0.join("cronhold.db"))
     }
 
-    /// The file in which a store elsewhere is remembered. Each has its own, or a directory that is used with another one
-    /// would say that this has lost everything.
-    pub fn store_memory(&self, url: &StoreUrl) -> PathBuf {
+    /// The file that holds what a node remembers of a store elsewhere. Each store has its own: with the state of another
+    /// one, the store would look as if it had lost everything.
+    pub fn store_state_file(&self, url: &StoreUrl) -> PathBuf {
         self.0.join(format!("{STORE_MEMORY}-{:016x}", digest(&url.to_string())))
     }
 
-    /// Keeps other daemons away from the directory for as long as the file is held. A store in the directory does that by
-    /// itself; one elsewhere does not know of it.
-    pub fn occupy(&self) -> Result<File, Failure> {
+    /// Locks the directory against other daemons until the returned file is closed. Needed for a store elsewhere; one in
+    /// the directory has a lock of its own.
+    pub fn lock(&self) -> Result<File, Failure> {
         let path = self.0.join(OCCUPIED);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
         let refused = |error: &dyn std::fmt::Display| {
-            let message = format!("the directory {} cannot be used: {error}", self.0.display());
+            let message = format!("cannot use the directory {}: {error}", self.0.display());
             Failure::refused(message, "give each daemon a directory of its own with --data")
         };
         let file = file.map_err(|error| refused(&error))?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(refused(&"another daemon uses it")),
+            Err(TryLockError::WouldBlock) => Err(refused(&"another daemon is using it")),
             Err(TryLockError::Error(error)) => Err(refused(&error)),
         }
     }
 
-    /// The node's identity: the one in the directory, or a new one that stays there.
+    /// The identity of the node. The first call creates it and stores it in the directory.
     pub fn node_id(&self, new: impl FnOnce() -> NodeId) -> Result<NodeId, Failure> {
         let path = self.0.join(NODE_ID);
-        self.kept_or_new(&path, new)
+        self.load_or_create(&path, new)
             .map_err(|error| {
-                let message = format!("the identity of this node cannot be kept in {}: {error}", path.display());
-                Failure::refused(message, "give a directory that can be written with --data")
+                let message = format!("cannot store the identity of this node in {}: {error}", path.display());
+                Failure::refused(message, "name a writable directory with --data")
             })?
             .map_err(|error| {
-                let hint = "put back the right one, or remove the file to make this a new node; \
-                        a new node does not take up runs of the old one";
+                let hint = "restore the file, or remove it to make this a new node; \
+                        a new node does not continue runs of the old one";
                 Failure::refused(format!("{}: {}", path.display(), error.message), hint)
             })
     }
 
-    fn kept_or_new(
+    fn load_or_create(
         &self,
         path: &Path,
         new: impl FnOnce() -> NodeId,
@@ -130,8 +130,8 @@ impl Home {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        // Written beside it and linked into its place: the file is there as a whole or not at all, and of two daemons
-        // that start at once both get what the first has written.
+        // Written to another file and linked: the file exists completely or not at all, and of two daemons that start at
+        // once both read what the first has written.
         let draft = self.0.join(format!("{NODE_ID}.{}", std::process::id()));
         let made = self.write(&draft, new()).and_then(|()| match fs::hard_link(&draft, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -150,7 +150,7 @@ impl Home {
     }
 }
 
-/// A number for a text that is the same in all versions (FNV-1a).
+/// A hash of a text that is the same in all versions (FNV-1a).
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_place() {
+    fn data_directory_is_chosen_from_option_then_environment() {
         let path = |text: &str| Some(PathBuf::from(text)).filter(|_| !text.is_empty());
         for (given, own, xdg, user, expected) in [
             ("here", "own", "/xdg", "/usr/ada", "here"),
@@ -173,15 +173,15 @@ mod tests {
             ("", "", "", "ada", "nowhere"),
             ("", "", "", "", "nowhere"),
         ] {
-            let places = Places { own: path(own), xdg: path(xdg), user: path(user), store: None };
-            let chosen = Home::choose(path(given).as_deref(), &places);
+            let places = EnvPaths { own: path(own), xdg: path(xdg), user: path(user), store: None };
+            let chosen = StateDir::choose(path(given).as_deref(), &places);
             let shown = chosen.map_or_else(|_| "nowhere".to_owned(), |home| home.path().display().to_string());
             assert_eq!(shown, expected, "{given:?} {own:?} {xdg:?} {user:?}");
         }
     }
 
     #[test]
-    fn the_store_that_is_meant() {
+    fn store_is_chosen_from_option_then_environment() {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         for (given, named, expected) in [
             ("", "", "none"),
@@ -191,7 +191,7 @@ mod tests {
             ("b.db", "", "--store: `b.db` does not say which kind of store it is"),
             ("", "b.db", "CRONHOLD_STORE: `b.db` does not say which kind of store it is"),
         ] {
-            let places = Places { store: text(named), ..Places::default() };
+            let places = EnvPaths { store: text(named), ..EnvPaths::default() };
             let shown = match places.named_store(text(given).as_deref()) {
                 Ok(url) => url.map_or_else(|| "none".to_owned(), |url| url.to_string()),
                 Err(Failure::Usage { message, .. }) => message,
@@ -202,24 +202,24 @@ mod tests {
     }
 
     #[test]
-    fn each_store_is_remembered_by_itself() {
-        let home = Home(PathBuf::from("dir"));
-        let memory = |url| home.store_memory(&StoreUrl::parse(url).expect("a URL"));
+    fn each_store_has_its_own_state_file() {
+        let home = StateDir(PathBuf::from("dir"));
+        let memory = |url| home.store_state_file(&StoreUrl::parse(url).expect("a URL"));
         assert_eq!(memory("sqlite:a"), Path::new("dir/store-da45e1ee02dc2e04"));
         assert_ne!(memory("sqlite:a"), memory("sqlite:b"));
     }
 
-    fn scratch(name: &str) -> Home {
+    fn scratch(name: &str) -> StateDir {
         let path = std::env::temp_dir().join(format!("cronhold-home-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        Home(path)
+        StateDir(path)
     }
 
     #[test]
-    fn keeps_its_identity() {
+    fn identity_is_created_once_and_kept() {
         let home = scratch("identity");
-        home.make().expect("a directory");
-        home.make().expect("it may be there");
+        home.create().expect("a directory");
+        home.create().expect("it may be there");
         let mode = fs::metadata(home.path()).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, MODE);
         let first = home.node_id(|| NodeId::from_bits(7)).expect("new");
@@ -232,7 +232,7 @@ mod tests {
         fs::write(home.path().join(NODE_ID), "nobody\n").expect("written");
         let Err(Failure::Refused { message, hint }) = home.node_id(|| NodeId::from_bits(9)) else { panic!("taken") };
         assert!(message.contains("node-id: `nobody` is not a node's id"), "{message}");
-        assert!(hint.is_some_and(|hint| hint.contains("remove the file")));
+        assert!(hint.is_some_and(|hint| hint.contains("remove it")));
         let _ = fs::remove_dir_all(home.path());
     }
 }
