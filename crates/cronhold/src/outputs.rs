@@ -14,7 +14,7 @@ use cronhold_core::record::Written;
 use cronhold_engine::Clock;
 use cronhold_keeper::fail;
 use cronhold_programs::Finish;
-use cronhold_programs::output::{EDGE, EMPTIED, LIVE_MAX, OutputFile, PIECE_MAX, Piece, Progress, after_emptied};
+use cronhold_programs::output::{EDGE, OutputFile, PIECE_MAX, Piece, Progress, Restart, RestartLog};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tokio::task::JoinSet;
@@ -54,6 +54,8 @@ struct Carrier {
     is_over: Arc<AtomicBool>,
     /// How far each output is stored; none when only the store knows, which is asked then.
     progress: BTreeMap<RunId, Option<Progress>>,
+    /// Where files begin in what is stored, of programs that truncated theirs.
+    restarts: RestartLog,
     /// How long outputs are that are over, if somebody knows.
     finishing: BTreeMap<RunId, Option<u64>>,
     /// Runs of which a piece is on its way, or of which the store was asked.
@@ -112,6 +114,7 @@ impl Carrier {
         is_over: Arc<AtomicBool>,
     ) -> Self {
         Self {
+            restarts: RestartLog::open(&data),
             data,
             store,
             programs,
@@ -179,13 +182,12 @@ impl Carrier {
                 return;
             }
             let file = OutputFile::new(&self.data, run);
-            let Some(progress) = self.progress(run) else {
-                self.ask(run, file);
+            let Some(progress) = self.progress(run).cloned() else {
+                self.ask(run);
                 continue;
             };
-            let stored = progress.stored;
-            match file.rest(progress, total) {
-                Ok(Some(piece)) => self.send(run, stored, piece),
+            match file.rest(&progress, total) {
+                Ok(Some(piece)) => self.send(run, &progress, piece),
                 Ok(None) => self.finish(run, total),
                 Err(error) => self.give_up(run, total, &error.to_string()),
             }
@@ -214,6 +216,9 @@ impl Carrier {
     fn look(&mut self) {
         let programs = Arc::clone(&self.programs);
         self.progress.retain(|run, _| programs.has(*run));
+        if programs.has_all() {
+            self.restarts.retain(|run| programs.has(run));
+        }
         for run in programs.running_runs() {
             if self.is_full() {
                 return;
@@ -223,16 +228,16 @@ impl Carrier {
             }
             let file = OutputFile::new(&self.data, run);
             let Some(progress) = self.progress(run) else {
-                self.ask(run, file);
+                self.ask(run);
                 continue;
             };
             if !file.has_changed(progress) {
                 continue;
             }
-            let stored = progress.stored;
-            match file.grown(progress) {
+            let progress = progress.clone();
+            match file.grown(&progress) {
                 Ok(piece) if piece.bytes.is_empty() => drop(self.progress.insert(run, Some(piece.after))),
-                Ok(piece) => self.send(run, stored, piece),
+                Ok(piece) => self.send(run, &progress, piece),
                 // What cannot be read now is read once more when the program has ended, and then somebody is told.
                 Err(_) => {}
             }
@@ -247,18 +252,23 @@ impl Carrier {
     }
 
     /// Asks how far an output is stored.
-    fn ask(&mut self, run: RunId, file: OutputFile) {
-        let store = Arc::clone(&self.store);
+    fn ask(&mut self, run: RunId) {
+        let (store, restart) = (Arc::clone(&self.store), self.restarts.get(run));
         self.flying.insert(run);
         self.pieces.spawn(async move {
-            let progress = take_up(&*store, run, &file).await.map(Some);
+            let progress = take_up(&*store, run, restart).await.map(Some);
             Landed { run, bytes: 0, progress }
         });
     }
 
-    fn send(&mut self, run: RunId, from: u64, piece: Piece) {
+    fn send(&mut self, run: RunId, before: &Progress, piece: Piece) {
         let store = Arc::clone(&self.store);
         let Piece { bytes, after } = piece;
+        let from = before.stored;
+        if after.base != before.base {
+            let recorded = self.restarts.record(run, before.base, after.base);
+            self.note_unrecorded(run, recorded);
+        }
         self.flying.insert(run);
         self.bytes += bytes.len();
         self.pieces.spawn(async move {
@@ -273,6 +283,10 @@ impl Carrier {
         let Landed { run, bytes, progress } = landed;
         self.flying.remove(&run);
         self.bytes -= bytes;
+        if let Ok(Some(progress)) = &progress {
+            let confirmed = self.restarts.confirm(run, progress.base);
+            self.note_unrecorded(run, confirmed);
+        }
         // A piece may be stored though its answer is lost.
         self.progress.insert(run, progress.as_ref().ok().cloned().flatten());
         match progress {
@@ -296,43 +310,28 @@ impl Carrier {
         }
     }
 
+    /// A restart that is not recorded does not stop the output. A daemon that crashes before it is stored to the end
+    /// makes the next one store the file again from its start.
+    fn note_unrecorded(&self, run: RunId, recorded: io::Result<()>) {
+        if let Err(error) = recorded {
+            let text = format!("cannot record that the program of run {run} truncated its output: {error}");
+            self.log.say(Weight::Trouble, text);
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.pieces.len() >= PIECES_MAX || self.bytes >= BYTES_MAX
     }
 }
 
 /// How far an earlier life has stored an output, and where its file goes on.
-async fn take_up(store: &dyn Store, run: RunId, file: &OutputFile) -> Result<Progress, Fault> {
+async fn take_up(store: &dyn Store, run: RunId, restart: Restart) -> Result<Progress, Fault> {
     let length = store.read(run, 0, 0).await?.length;
-    let progress = edges(store, run, 0, length).await?;
-    if length > LIVE_MAX || file.goes_on(&progress) {
-        return Ok(progress);
-    }
-    let base = last_beginning(store, run, length).await?;
-    edges(store, run, base, length).await
-}
-
-/// How far an output is stored whose file begins here.
-async fn edges(store: &dyn Store, run: RunId, base: u64, length: u64) -> Result<Progress, Fault> {
+    let base = restart.base(length);
     let edge = EDGE.min(length - base);
     let first = read(store, run, base, edge).await?;
     let last = read(store, run, length - edge, edge).await?;
     Ok(Progress::of_earlier(length, base, first, last))
-}
-
-/// Where a file begins that was emptied, looked for from the end on, a piece at a time.
-async fn last_beginning(store: &dyn Store, run: RunId, length: u64) -> Result<u64, Fault> {
-    let mut until = length;
-    while until > 0 {
-        let from = until.saturating_sub(PIECE_MAX);
-        // The line that says so may stand on the seam of two pieces.
-        let bytes = read(store, run, from, (until + EMPTIED.len() as u64).min(length) - from).await?;
-        if let Some(at) = after_emptied(&bytes) {
-            return Ok(from + at as u64);
-        }
-        until = from;
-    }
-    Ok(0)
 }
 
 async fn read(store: &dyn Store, run: RunId, from: u64, bytes: u64) -> Result<Vec<u8>, Fault> {

@@ -113,6 +113,12 @@ impl Programs {
         self.processes().has(run)
     }
 
+    /// Whether every run whose process is not known here is over or was never started: the keeper has listed what it
+    /// has, and the node has asked for what it wants.
+    pub(crate) fn has_all(&self) -> bool {
+        self.processes().has_all()
+    }
+
     /// Whether no earlier life can have stored anything of a run's process.
     pub(crate) fn is_new(&self, run: RunId) -> bool {
         self.processes().is_new(run)

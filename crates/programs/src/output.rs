@@ -3,12 +3,13 @@
 //! [`LIVE_MAX`]; when more was written, the end comes when the program has ended, after a line that says how much is
 //! missing.
 //!
-//! Offsets in a store are those of the text that is stored. Where to go on follows from what is stored alone, so that
-//! nothing has to be remembered beside it: up to [`LIVE_MAX`] bytes are the beginning of the file, and more are the whole,
-//! because the end of a long output is appended in one piece. Only a file that its program has emptied begins later in
-//! the stored text, after a line that says so.
+//! Offsets in a store are those of the text that is stored. Where to go on follows from the length of what is stored: up
+//! to [`LIVE_MAX`] bytes are the beginning of the file, and more are the whole, because the end of a long output is
+//! appended in one piece. Only a file that its program has truncated begins later in the stored text; [`RestartLog`]
+//! records where.
 
 mod progress;
+mod restarts;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -21,7 +22,8 @@ use cronhold_core::record::Written;
 use crate::launch::OUTPUT;
 
 use progress::Seen;
-pub use progress::{EDGE, EMPTIED, Piece, Progress, after_emptied};
+pub use progress::{EDGE, EMPTIED, Piece, Progress};
+pub use restarts::{Restart, RestartLog};
 
 /// What is stored while a program runs: as much as the keeper leaves in the file.
 pub const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
@@ -368,26 +370,25 @@ mod tests {
     }
 
     #[test]
-    fn a_later_life_knows_where_an_emptied_file_goes_on() {
-        let scratch = Scratch::new("later");
-        let mut stored = Stored::default();
-        scratch.empty("one two three\n");
-        scratch.live(&mut stored);
-        scratch.empty("four\n");
-        scratch.live(&mut stored);
-        // As if the file had never been emptied, and as it is.
-        let earlier = |base: usize| {
-            let of_file = stored.text[base..].to_vec();
-            Progress::of_earlier(stored.text.len() as u64, base as u64, of_file.clone(), of_file)
-        };
-        assert!(!scratch.0.goes_on(&earlier(0)));
-        assert_eq!(after_emptied(&stored.text[..20]), None);
-        let progress = earlier(after_emptied(&stored.text).expect("the line is there"));
-        assert!(scratch.0.goes_on(&progress));
-        stored.progress = progress;
-        scratch.empty("four\nfive\n");
-        scratch.finish(&mut stored, 10);
-        assert_eq!(stored.shown(), "one two three\n|four\nfive\n");
+    fn later_daemon_continues_truncated_file_whatever_the_program_prints() {
+        // The program may print the notice itself; only the recorded offset counts.
+        for text in ["four\n".to_owned(), format!("four\n{EMPTIED}")] {
+            let scratch = Scratch::new("later");
+            let mut stored = Stored::default();
+            scratch.empty(EMPTIED);
+            scratch.live(&mut stored);
+            let before = stored.progress.base;
+            scratch.empty(&text);
+            scratch.live(&mut stored);
+            let length = stored.text.len() as u64;
+            let base = Restart { previous: before, latest: stored.progress.base }.base(length);
+            let of_file = stored.text[super::length(base)..].to_vec();
+            stored.progress = Progress::of_earlier(length, base, of_file.clone(), of_file);
+            let whole = format!("{text}five\n");
+            scratch.empty(&whole);
+            scratch.finish(&mut stored, whole.len() as u64);
+            assert_eq!(String::from_utf8_lossy(&stored.text), format!("{EMPTIED}{EMPTIED}{whole}"));
+        }
     }
 
     #[test]

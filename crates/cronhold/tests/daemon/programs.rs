@@ -136,6 +136,35 @@ fn a_program_that_empties_its_output() {
     daemon.kill();
 }
 
+/// The stored output holds the notice of a truncation several times, and only one of them is ours.
+#[test]
+fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
+    let place = Place::new("notice");
+    let notice = place.path("notice");
+    fs::write(&notice, EMPTIED).expect("written");
+    let step = |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", place.path(name).display());
+    let program = format!(
+        "cat {0}; {1}; echo two > /dev/stderr; cat {0}; {2}; echo three",
+        notice.display(),
+        step("a"),
+        step("b")
+    );
+    let mut daemon = started(&place, &[("notice", &format!("program: '{program}'"))]);
+    daemon.wait_until_said("notice#1 running");
+    let run = place.stored().run("notice", 1).clone();
+    let go = |name: &str| fs::write(place.path(name), "").expect("written");
+    let output = || String::from_utf8(place.output(&run)).expect("text").replace(EMPTIED, "|");
+    eventually("the first notice is stored", || output() == "|");
+    go("a");
+    eventually("the truncation is stored", || output() == "||two\n|");
+    daemon.kill();
+    go("b");
+    let mut daemon = place.up();
+    daemon.wait_until_said("notice#1 success");
+    assert_eq!(output(), "||two\n|three\n");
+    daemon.kill();
+}
+
 /// More than is kept: the beginning, a mark, and the end.
 #[test]
 fn too_much_output() {

@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use super::{LIVE_MAX, OUTPUT, OutputFile, length, read};
+use super::{LIVE_MAX, OUTPUT, length, read};
 
 /// The line that stands where a file was emptied. What was written before and not stored by then is gone.
 pub const EMPTIED: &str = "\n[… the program emptied or overwrote its output here; \
@@ -20,7 +20,7 @@ pub struct Progress {
     /// Bytes that are stored.
     pub stored: u64,
     /// Where in the stored text the file begins.
-    pub(super) base: u64,
+    pub base: u64,
     /// The first and the last bytes that were stored of the file.
     first: Vec<u8>,
     last: Vec<u8>,
@@ -46,7 +46,7 @@ pub struct Piece {
 
 impl Progress {
     /// Of an output that an earlier life has stored so far, by its length, where in it the file begins, and the first and
-    /// the last [`EDGE`] bytes from there on. Whether that holds [`OutputFile::goes_on`] tells.
+    /// the last [`EDGE`] bytes from there on.
     pub fn of_earlier(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
         Self { stored, base, first, last, seen: None }
     }
@@ -110,18 +110,5 @@ impl Seen {
 
     pub(super) fn length(self) -> u64 {
         self.length
-    }
-}
-
-/// Where the file begins in a part of what is stored: after the last line that says that it was emptied.
-pub fn after_emptied(stored: &[u8]) -> Option<usize> {
-    let mark = EMPTIED.as_bytes();
-    stored.windows(mark.len()).rposition(|bytes| bytes == mark).map(|at| at + mark.len())
-}
-
-impl OutputFile {
-    /// Whether the file has what was stored last where it should be. One that cannot be read has not.
-    pub fn goes_on(&self, progress: &Progress) -> bool {
-        File::open(&self.0).and_then(|file| progress.fits(&file)).unwrap_or(false)
     }
 }

@@ -16,6 +16,11 @@ impl Processes {
         self.known.contains_key(&run)
     }
 
+    /// Whether all processes are known: the keeper has listed what it has, and the node has asked for what it wants.
+    pub fn has_all(&self) -> bool {
+        self.is_ready && matches!(self.line, Line::Up)
+    }
+
     /// Whether a run has a process that was first asked for in this life.
     pub fn is_new(&self, run: RunId) -> bool {
         self.known.get(&run).is_some_and(|known| known.is_new)
