@@ -8,8 +8,10 @@ use std::sync::Arc;
 use cronhold_cli::{Exit, Failure, Up, counted};
 use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
-use cronhold_keeper::client::{Client, Setup};
-use cronhold_programs::launch::Surroundings;
+use cronhold_keeper::client::{ClientOptions, KeeperClient};
+use cronhold_programs::host_env::HostEnv;
+use cronhold_programs::output::OutputShipper;
+use cronhold_programs::{EventObserver, LocalRunner};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use cronhold_wiring::Around;
@@ -21,12 +23,12 @@ use crate::front::{self, Face, Front, Known};
 use crate::home::{Home, Places};
 use crate::job_files::{self, JobFiles, Loaders};
 use crate::log::{Log, Weight};
-use crate::outputs::Outputs;
-use crate::outside::{Programs, VERSION};
 use crate::peers::{Bell, Peers};
 use crate::signals::{Asked, Signals};
 use crate::zone_rules::ZoneRules;
 
+/// Of the daemon, and of the keepers that it starts.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A node that was asked to stop has so long for what it is about; then it is left, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
@@ -47,11 +49,11 @@ pub struct Setting {
 struct Parts {
     ports: Ports,
     options: Options,
-    programs: Arc<Programs>,
+    programs: Arc<LocalRunner>,
     /// The thread that stores what programs write; it ends with this.
-    outputs: Outputs,
-    /// The line to the keeper; it ends with this.
-    client: Client,
+    outputs: OutputShipper,
+    /// The connection to the keeper; it ends with this.
+    client: KeeperClient,
     /// The job files, and zones and calendars with them.
     files: JobFiles,
     /// The way in for everybody else, and what they are told.
@@ -121,15 +123,15 @@ fn assemble(
     log: &Log,
 ) -> Result<Parts, Failure> {
     let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| no_executor(&error))?);
-    let surroundings = Surroundings::new(setting.env.iter().cloned());
-    let programs = Programs::new(Arc::clone(&system_clock), surroundings, log.clone());
+    let host_env = HostEnv::new(setting.env.iter().cloned());
+    let programs = LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, log_events(log.clone()));
     let programs = Arc::new(programs.map_err(|error| no_executor(&error))?);
     // The keeper outlives the directory in which the daemon was started.
     let data = home.path().canonicalize().map_err(|error| no_executor(&error))?;
-    let outputs = Outputs::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), log.clone());
+    let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| no_executor(&error))?;
-    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned() };
-    let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
+    let client_options = ClientOptions { data, program: setting.program.clone(), version: VERSION.to_owned() };
+    let client = KeeperClient::start(client_options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| no_executor(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
     let bell = Arc::new(Bell::default());
@@ -145,6 +147,14 @@ fn assemble(
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::around(ports, &setting.env);
     Ok(Parts { ports, options, programs, outputs, client, files, front, feed, bell })
+}
+
+/// Logs events of programs.
+pub fn log_events(log: Log) -> EventObserver {
+    Box::new(move |event| {
+        let weight = if event.is_warning() { Weight::Trouble } else { Weight::Usual };
+        log.say(weight, event.to_string());
+    })
 }
 
 /// Who is told what happens: the log; programs, which need not be remembered when it is stored what became of them; the
@@ -184,7 +194,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
         std::future::pending::<()>().await;
     };
     let mut company = std::pin::pin!(company);
-    let mut carrying = std::pin::pin!(programs.carry(&node));
+    let mut carrying = std::pin::pin!(programs.run(&node));
     loop {
         tokio::select! {
             biased;
@@ -204,7 +214,7 @@ async fn live(parts: Parts, mut signals: Signals, home: &Home, log: &Log) -> Res
     // Nothing new is begun or heard of; what is left is taken up at the next start.
     drop(client);
     drop(outputs);
-    let left = programs.running();
+    let left = programs.running_count();
     if left > 0 {
         log.say(Weight::Usual, format!("{} left running with the keeper", counted(left, "program")));
     }

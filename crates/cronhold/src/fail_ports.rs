@@ -7,11 +7,13 @@
 
 use std::sync::Arc;
 
-use cronhold_core::State;
 use cronhold_core::decision::Change;
-use cronhold_core::record::Record;
-use cronhold_engine::{Feed, News, Outside, Ports, Task};
+use cronhold_core::record::{Record, Run};
+use cronhold_core::signal::Signal;
+use cronhold_core::{RunId, State};
+use cronhold_engine::{Feed, LaunchRequest, News, Ports, ProgramRunner};
 use cronhold_keeper::fail;
+use cronhold_schedule::Span;
 use cronhold_store::{Committed, Pending, Refusal, Store, Unit, Wrapper};
 
 /// The same ports with points around them, if the environment names any point.
@@ -109,15 +111,26 @@ impl Wrapper for Fragile<Arc<dyn Store>> {
     }
 }
 
-impl Outside for Fragile<Arc<dyn Outside>> {
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
-        let is_launch = matches!(task, Task::Launch { .. });
-        Box::pin(async move {
-            self.0.perform(task).await;
-            if is_launch {
-                fail::point("daemon-launch-handed-over");
-            }
-        })
+impl ProgramRunner for Fragile<Arc<dyn ProgramRunner>> {
+    fn launch(&self, request: LaunchRequest) {
+        self.0.launch(request);
+        fail::point("daemon-launch-handed-over");
+    }
+
+    fn adopt(&self, run: Arc<Run>) {
+        self.0.adopt(run);
+    }
+
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        self.0.extend(leases);
+    }
+
+    fn stop(&self, run: &Run) {
+        self.0.stop(run);
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) {
+        self.0.signal(run, signal);
     }
 }
 

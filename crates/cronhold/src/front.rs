@@ -14,9 +14,9 @@ use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;
 use crate::clock;
+use crate::daemon::VERSION;
 use crate::home::Home;
 use crate::job_files::Shelf;
-use crate::outside::VERSION;
 
 /// Somebody listens, and does not answer yet.
 #[derive(Debug)]

@@ -14,8 +14,6 @@ pub mod home;
 mod import;
 pub mod job_files;
 pub mod log;
-pub mod outputs;
-pub mod outside;
 pub mod peers;
 mod signals;
 pub mod zone_rules;

@@ -10,7 +10,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, all_nodes};
 
 use crate::leases::Lease;
-use crate::ports::{Ports, Task};
+use crate::ports::Ports;
 use crate::queue::Queue;
 use crate::race::{First, race};
 use crate::skew::Skew;
@@ -124,7 +124,7 @@ impl Beacon {
         let lost = ports.store.beat(&record, &locks).await?;
         let leases = self.answered(sent, &lost, &locks, ports.clock.uptime());
         if !leases.is_empty() {
-            ports.outside.perform(Task::Extend { leases }).await;
+            ports.outside.extend(&leases);
         }
         if self.is_shared {
             self.ask_time(ports).await?;

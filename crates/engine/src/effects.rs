@@ -13,7 +13,7 @@ use cronhold_schedule::{Instant, Span};
 use crate::meter::Meter;
 use crate::node::Node;
 use crate::plan::Item;
-use crate::ports::{News, Task};
+use crate::ports::{LaunchRequest, News};
 use crate::store_clock::UNSURE;
 
 /// Old runs of a job are looked at this long after there were too many.
@@ -116,10 +116,10 @@ impl Node {
                 if let Some(due) = run.due {
                     self.plan.put(Item::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
                 }
-                self.ports.outside.perform(Task::Adopt { run }).await;
+                self.ports.outside.adopt(run);
             }
-            Effect::Stop { run } => self.ports.outside.perform(Task::Stop { run }).await,
-            Effect::Signal { run, signal } => self.ports.outside.perform(Task::Signal { run, signal }).await,
+            Effect::Stop { run } => self.ports.outside.stop(&run),
+            Effect::Signal { run, signal } => self.ports.outside.signal(run, signal),
             Effect::Prune { job } => self.plan.put_by(Item::Prune(job), now.plus(PRUNE_AFTER)),
         }
     }
@@ -157,7 +157,7 @@ impl Node {
             }
         };
         Meter::add(&self.handle.meter.launched, 1);
-        self.ports.outside.perform(Task::Launch { run, fence, launch_by, kill_at }).await;
+        self.ports.outside.launch(LaunchRequest { run, fence, launch_by, kill_at });
     }
 
     /// The fence of a lock that a run holds. A commit whose answer got lost has told none, so the store is asked.

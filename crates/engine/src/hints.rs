@@ -13,7 +13,7 @@ use cronhold_store::{Fault, Hint};
 
 use crate::node::Node;
 use crate::plan::Item;
-use crate::ports::{News, Task};
+use crate::ports::News;
 
 /// Records that are looked at in one go.
 const HEARD_MAX: usize = 1_000;
@@ -107,7 +107,7 @@ impl Node {
             && run.terms.lease.is_some()
         {
             // Somebody has declared it over while its program was here. What must be alone has to end.
-            self.ports.outside.perform(Task::Stop { run: run.clone() }).await;
+            self.ports.outside.stop(run);
         }
         self.note(change, now);
         let effects = owed_by(change, self.me);

@@ -37,4 +37,4 @@ pub use clerk::Clerk;
 pub use intake::{Handle, Refused};
 pub use meter::{Meter, Reading};
 pub use node::{Engine, EngineError, Options};
-pub use ports::{Clock, Entropy, Feed, News, Outside, Ports, Task};
+pub use ports::{Clock, Entropy, Feed, LaunchRequest, News, NoPrograms, Ports, ProgramRunner};

@@ -12,7 +12,7 @@ use cronhold_store::{Fault, Hint, Obligation, Query};
 use crate::meter::Meter;
 use crate::node::Node;
 use crate::plan::Item;
-use crate::ports::{News, Task};
+use crate::ports::News;
 
 /// Obligations and runs that are looked at in one page.
 const PAGE: usize = 1_000;
@@ -62,7 +62,7 @@ impl Node {
                         self.take_up(&stored.record, now).await;
                     }
                     if run.log.last().is_none_or(|entry| now.since(entry.at) > Self::WATCH_EVERY) {
-                        self.ports.outside.perform(Task::Adopt { run: Arc::clone(run) }).await;
+                        self.ports.outside.adopt(Arc::clone(run));
                     }
                     continue;
                 }

@@ -12,7 +12,7 @@ use cronhold_core::decision::Answer;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
-use cronhold_engine::{Clerk, Clock, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task};
+use cronhold_engine::{Clerk, Clock, Engine, Entropy, Feed, Handle, News, NoPrograms, Options, Ports, Refused};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
 
@@ -61,12 +61,6 @@ struct Around {
 impl Entropy for Around {
     fn bits(&self) -> u128 {
         u128::from(self.drawn.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl Outside for Around {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(async {})
     }
 }
 
@@ -139,7 +133,7 @@ impl Rig {
             clock: Arc::clone(&time) as _,
             entropy: Arc::clone(&around) as _,
             store: Arc::new(Full { store: store.clone(), is_full: Arc::clone(&is_full) }),
-            outside: Arc::clone(&around) as _,
+            outside: Arc::new(NoPrograms),
             feed: Arc::clone(&around) as _,
         };
         let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());

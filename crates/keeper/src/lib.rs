@@ -30,6 +30,6 @@ pub use keeper::run;
 pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
 
 pub use protocol::{
-    End, Exit, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, Stage, ToKeeper,
+    End, Exit, FromKeeper, Launch, Limits, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, Stage, ToKeeper,
 };
 pub use spawn::launch_stage;

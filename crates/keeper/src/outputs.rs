@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::protocol::{OutputRule, RunKey};
+use crate::protocol::{OutputLimits, RunKey};
 use crate::sole::is_sole;
 
 /// The folder of the outputs.
@@ -46,7 +46,7 @@ pub(crate) struct Outputs {
 /// What was last seen of an output that is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Growth {
-    rule: OutputRule,
+    rule: OutputLimits,
     size: u64,
     /// Up to where the middle is gone.
     punched: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Growth {
 
 impl Growth {
     /// Of a file that is empty.
-    pub(crate) fn new(rule: OutputRule) -> Self {
+    pub(crate) fn new(rule: OutputLimits) -> Self {
         Self { rule, size: 0, punched: rule.head.div_ceil(BLOCK).saturating_mul(BLOCK) }
     }
 
@@ -234,7 +234,7 @@ mod tests {
         let scratch = Scratch::new();
         let mut outputs = Outputs::new(scratch.open(), None);
         let mut file = fs::File::from(outputs.create(RUN).unwrap());
-        let mut growth = Growth::new(OutputRule { head: 10_000, tail: 20_000 });
+        let mut growth = Growth::new(OutputLimits { head: 10_000, tail: 20_000 });
         assert!(!outputs.look(RUN, &mut growth));
         for _ in 0..300 {
             file.write_all(&[b'x'; 1_000]).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         let scratch = Scratch::new();
         let mut outputs = Outputs::new(scratch.open(), None);
         let mut file = fs::File::from(outputs.create(RUN).unwrap());
-        let mut growth = Growth::new(OutputRule { head: 10_000, tail: 20_000 });
+        let mut growth = Growth::new(OutputLimits { head: 10_000, tail: 20_000 });
         for _ in 0..2 {
             file.set_len(0).unwrap();
             outputs.look(RUN, &mut growth);
@@ -273,7 +273,7 @@ mod tests {
         fs::hard_link(&other, scratch.path().join(RUN.to_string())).unwrap();
         std::os::unix::fs::symlink(&other, scratch.path().join(RunKey(2).to_string())).unwrap();
         for run in [RUN, RunKey(2)] {
-            assert!(!outputs.look(run, &mut Growth::new(OutputRule { head: 0, tail: 0 })));
+            assert!(!outputs.look(run, &mut Growth::new(OutputLimits { head: 0, tail: 0 })));
             assert!(outputs.punch(run, 0, 8192).is_err());
             assert!(outputs.create(run).is_err());
         }

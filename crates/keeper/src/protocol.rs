@@ -143,7 +143,7 @@ pub struct Launch {
     pub limits: Limits,
     /// How much of its output is kept.
     #[serde(default)]
-    pub output: OutputRule,
+    pub output: OutputLimits,
     /// It is refused when it comes later than this.
     pub launch_by: u64,
     /// When its lease ends, if it has one: it is dead by then. It is refused when the signal before that is due already.
@@ -181,7 +181,7 @@ pub struct Limits {
 /// How much of an output is kept: what is between the first and the last bytes is punched out of the file, so that all
 /// offsets stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputRule {
+pub struct OutputLimits {
     /// Bytes at the beginning.
     pub head: u64,
     /// Bytes at the end, at least.
@@ -246,10 +246,14 @@ pub(crate) fn is_understood(oldest: u32, newest: u32) -> bool {
     oldest <= own.1 && newest >= own.0
 }
 
-impl Default for OutputRule {
+impl OutputLimits {
     /// 1 MiB at the beginning, 9 MiB at the end.
+    pub const DEFAULT: Self = Self { head: 1 << 20, tail: 9 << 20 };
+}
+
+impl Default for OutputLimits {
     fn default() -> Self {
-        Self { head: 1 << 20, tail: 9 << 20 }
+        Self::DEFAULT
     }
 }
 

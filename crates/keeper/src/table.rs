@@ -211,7 +211,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::OutputRule;
+    use crate::protocol::OutputLimits;
 
     const RUN: RunKey = RunKey(1);
 
@@ -220,7 +220,7 @@ mod tests {
         Living::new(
             spawned,
             Tree::new(RUN, Some((7, 1)), None),
-            Growth::new(OutputRule::default()),
+            Growth::new(OutputLimits::default()),
             Ending::new(15, 0, lease),
         )
     }

@@ -26,7 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::await_store::unusable;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
-use crate::outside::VERSION;
+use crate::daemon::VERSION;
 use crate::peers;
 use crate::zone_rules::ZoneRules;
 use files::NoFiles;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::support::{Daemon, Keeper, SECOND, launch, shell, until};
-use cronhold_keeper::{End, Exit, FromKeeper, Launch, OutputRule, RunKey, ToKeeper};
+use cronhold_keeper::{End, Exit, FromKeeper, Launch, OutputLimits, RunKey, ToKeeper};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -97,7 +97,7 @@ fn a_long_output_keeps_its_two_ends_and_all_offsets() {
     let mut daemon = keeper.daemon();
     let script = format!("printf begin; head -c {} /dev/zero | tr '\\0' x; printf end", SIZE - 8);
     let mut wanted = shell(&script);
-    wanted.output = OutputRule { head: MIB, tail: 2 * MIB };
+    wanted.output = OutputLimits { head: MIB, tail: 2 * MIB };
     let run = daemon.launch(&wanted);
     assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: SIZE, by_lease: false });
     let file = std::fs::File::open(keeper.output(run)).unwrap();
@@ -119,7 +119,7 @@ fn a_long_output_is_cut_while_it_is_written() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("head -c 50000000 /dev/zero; sleep 600");
-    wanted.output = OutputRule { head: MIB, tail: MIB };
+    wanted.output = OutputLimits { head: MIB, tail: MIB };
     let run = daemon.launch(&wanted);
     daemon.started(run);
     until("it is cut", || {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cronhold_keeper::frames::{Inbox, encode};
 use cronhold_keeper::{
-    End, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
+    End, FromKeeper, Launch, Limits, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
 };
 
 /// How long anything may take before a test gives up.
@@ -253,7 +253,7 @@ pub(crate) fn launch(argv: &[&str]) -> Launch {
         umask: None,
         user: None,
         limits: Limits::default(),
-        output: OutputRule::default(),
+        output: OutputLimits::default(),
         launch_by: now() + 600 * SECOND,
         kill_at: None,
         stop_signal: 15,

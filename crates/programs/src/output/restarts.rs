@@ -19,23 +19,23 @@ const PARTIAL: &str = "new";
 
 /// The recorded offsets of all runs whose programs truncated their output.
 #[derive(Debug)]
-pub struct RestartLog {
+pub(super) struct RestartLog {
     folder: PathBuf,
     restarts: BTreeMap<RunId, Restart>,
 }
 
 /// Offsets in the stored output at which the output file begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Restart {
+pub(super) struct Restart {
     /// Before the last truncation.
-    previous: u64,
+    pub(super) previous: u64,
     /// After the last truncation. It holds once the stored output is at least this long.
-    latest: u64,
+    pub(super) latest: u64,
 }
 
 impl Restart {
     /// The offset that holds for a stored output of this length.
-    pub fn base(self, stored: u64) -> u64 {
+    pub(super) fn base(self, stored: u64) -> u64 {
         [self.latest, self.previous].into_iter().find(|base| *base <= stored).unwrap_or(0)
     }
 }
@@ -43,7 +43,7 @@ impl Restart {
 impl RestartLog {
     /// Reads what earlier daemons recorded in this data directory. A file that cannot be read counts as absent: the
     /// output of its run is then stored once more from the start of its file.
-    pub fn open(data: &Path) -> Self {
+    pub(super) fn open(data: &Path) -> Self {
         let folder = data.join(FOLDER);
         let mut restarts = BTreeMap::new();
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -58,18 +58,18 @@ impl RestartLog {
     }
 
     /// What is recorded of a run.
-    pub fn get(&self, run: RunId) -> Restart {
+    pub(super) fn get(&self, run: RunId) -> Restart {
         self.restarts.get(&run).copied().unwrap_or_default()
     }
 
     /// Records that the next append moves the beginning of a run's file from one offset to another.
-    pub fn record(&mut self, run: RunId, previous: u64, latest: u64) -> io::Result<()> {
+    pub(super) fn record(&mut self, run: RunId, previous: u64, latest: u64) -> io::Result<()> {
         self.put(run, Restart { previous, latest })
     }
 
     /// The stored output shows that the file begins at `base`. An append that was recorded and did not take place is
     /// withdrawn, because the stored output may later grow past its offset.
-    pub fn confirm(&mut self, run: RunId, base: u64) -> io::Result<()> {
+    pub(super) fn confirm(&mut self, run: RunId, base: u64) -> io::Result<()> {
         if self.get(run).latest == base {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl RestartLog {
     }
 
     /// Deletes the records of runs that are not needed any more.
-    pub fn retain(&mut self, is_needed: impl Fn(RunId) -> bool) {
+    pub(super) fn retain(&mut self, is_needed: impl Fn(RunId) -> bool) {
         let folder = &self.folder;
         self.restarts.retain(|run, _| {
             let stays = is_needed(*run);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{Actor, JobRecord, Key, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Handle, Options, Outside, Ports, Task};
+use cronhold_engine::{Clock, Engine, Entropy, Handle, NoPrograms, Options, Ports};
 use cronhold_schedule::{Span, Zone, Zones};
 use cronhold_store::{
     Fault, MemoryStore, Pending, Query, Reading, RunQuery, Settle, Shared, SharedForm, SharedRun, Standing, Store,
@@ -265,7 +265,7 @@ impl Member {
             clock: Arc::new(SystemClock::new().expect("a clock")),
             entropy: Arc::new(SystemEntropy),
             store: Arc::clone(&store),
-            outside: Arc::new(Nobody),
+            outside: Arc::new(NoPrograms),
             feed: Arc::clone(&bell) as _,
         };
         let this = NodeId::from_bits(number);
@@ -330,16 +330,6 @@ impl Member {
     async fn is_there(&self) -> bool {
         let nodes = cronhold_store::all_nodes(&*self.store).await.expect("the store works");
         nodes.iter().any(|node| node.id == self.this)
-    }
-}
-
-/// Nobody who runs programs.
-#[derive(Debug)]
-struct Nobody;
-
-impl Outside for Nobody {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(async {})
     }
 }
 
