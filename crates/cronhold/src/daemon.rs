@@ -1,6 +1,7 @@
 //! The daemon: everything is put together, runs until it is asked to stop, and stops.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
 use cronhold_programs::{EventObserver, LocalRunner};
 use cronhold_schedule::Span;
-use cronhold_store::{Fault, Store};
+use cronhold_store::Store;
 use cronhold_wiring::Around;
 
 use crate::await_store::await_store;
@@ -78,7 +79,7 @@ pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let memory = url.is_shared().then(|| home.store_memory(&url));
     let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
-    let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
+    let store = cronhold_wiring::open(&url, around).map_err(|error| gave_up(&error))?;
     let log = Log::new(weight(up), io::stderr());
     let version = Arc::clone(&setting.zone_rules.version);
     let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
@@ -145,7 +146,7 @@ fn assemble(
     let ports =
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
     #[cfg(debug_assertions)]
-    let ports = crate::fail_ports::around(ports, &setting.env);
+    let ports = crate::fail_ports::wrap(ports, &setting.env);
     Ok(Parts { ports, options, programs, outputs, client, files, front, feed, bell })
 }
 
@@ -322,6 +323,6 @@ fn halted(error: EngineError) -> Failure {
     }
 }
 
-pub(crate) fn gave_up(fault: &Fault) -> Failure {
-    Failure::Refused { message: fault.to_string(), hint: None }
+pub(crate) fn gave_up(error: &impl Error) -> Failure {
+    Failure::Refused { message: error.to_string(), hint: None }
 }

@@ -21,6 +21,6 @@ pub(crate) fn definitions(named: &NamedStore<'_>, zones: &Arc<Zones>) -> Result<
     let executor = executor.map_err(|error| Failure::refused(error.to_string(), "look at the limit of open files"))?;
     let forms = executor.block_on(cronhold_wiring::read_shared(&url, around));
     let hint = Some(format!("look whether it is there: {url}"));
-    let forms = forms.map_err(|message| Failure::Unreachable { message, hint })?;
+    let forms = forms.map_err(|error| Failure::Unreachable { message: error.to_string(), hint })?;
     Ok(forms.into_iter().filter_map(|form| Some((form.name, form.text?))).collect())
 }
