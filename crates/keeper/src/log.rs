@@ -1,8 +1,8 @@
-//! What the keeper says to its operator: lines on its standard error, which whoever starts it puts into a file.
+//! The keeper's log: lines on its standard error, which the daemon that starts it redirects into a file.
 
 use std::io::Write;
 
-/// Writes a line. A log that cannot be written is no reason to leave programs alone.
+/// Writes a line. The keeper continues if the log cannot be written.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stderr(), "keeper: {text}");
 }

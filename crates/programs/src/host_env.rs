@@ -8,7 +8,7 @@ use std::string::FromUtf8Error;
 
 use cronhold_core::record::{CommandLine, EnvText, Process, Run, Terms, Work};
 use cronhold_engine::LaunchRequest;
-use cronhold_keeper::{Launch, Limits, OutputLimits, RunKey};
+use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
 
@@ -112,7 +112,7 @@ impl HostEnv {
     }
 
     /// What the keeper is asked to start for a run.
-    pub fn launch(&self, request: &LaunchRequest) -> Result<Launch, LaunchError> {
+    pub fn launch(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
         let Some(Work::Process(process)) = &run.work else { return Err(LaunchError::NoProcess) };
         let argv = match &process.command {
@@ -127,7 +127,7 @@ impl HostEnv {
         }
         let env = self.environment(run, process, *fence)?;
         check(&argv, &env, process)?;
-        Ok(Launch {
+        Ok(ProgramLaunch {
             run: RunKey(run.id.bits()),
             argv,
             env: env.into_iter().collect(),
@@ -251,11 +251,11 @@ fn check(argv: &[String], env: &BTreeMap<String, String>, process: &Process) -> 
     Ok(())
 }
 
-fn limits(process: &Process) -> Limits {
+fn limits(process: &Process) -> ProcessLimits {
     let cronhold_core::job::Limits { memory, cpu, pids, files, cpu_time, core } = process.limits;
     // Rounded up, because zero would mean no time at all.
     let seconds = |span: Span| span.secs() + u64::from(!span.is_whole_secs());
-    Limits { memory, cpu, pids, files, cpu_time: cpu_time.map(seconds), core }
+    ProcessLimits { memory, cpu, pids, files, cpu_time: cpu_time.map(seconds), core }
 }
 
 fn in_capitals(name: &str) -> String {
@@ -270,7 +270,7 @@ mod tests {
 
     use crate::testing::run;
 
-    fn launched(run: &Run, env: &[(&str, &str)]) -> Result<Launch, LaunchError> {
+    fn launched(run: &Run, env: &[(&str, &str)]) -> Result<ProgramLaunch, LaunchError> {
         let (launch_by, kill_at) = (Span::from_secs(5), Some(Span::from_secs(30)));
         let request = LaunchRequest { run: Arc::new(run.clone()), fence: Some(9), launch_by, kill_at };
         HostEnv::new(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).launch(&request)

@@ -90,7 +90,7 @@ fn a_stopped_daemon_leaves_programs_running() {
     assert_eq!(status.code(), Some(0));
     assert!(log.contains("1 program left running with the keeper"), "{log}");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_for("programs of the keeper: 1 running, 0 ended meanwhile");
+    daemon.wait_for("programs of the keeper: 1 running, 0 ended in the meantime");
     fs::write(go, "").expect("written");
     daemon.wait_until_said("wait#1 success");
     daemon.kill();

@@ -1,7 +1,7 @@
 //! How programs are brought to their end, with all that descends from them, whatever they do against it.
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, launch, read_pid};
-use cronhold_keeper::{Exit, RunKey, ToKeeper};
+use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
@@ -13,33 +13,33 @@ fn stop(daemon: &mut Daemon, run: RunKey, grace: u64) {
 }
 
 #[test]
-fn a_stop_is_the_signal_first() {
+fn stop_sends_the_signal_first() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
     keeper.wait_for(run, "ready");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(3));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(3));
     assert!(keeper.read_output(run).ends_with("asked\n"));
     let (run, _) = daemon.start("sleep 600");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(TERM));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(TERM));
 }
 
 #[test]
-fn who_ignores_the_signal_is_killed_after_the_grace() {
+fn program_that_ignores_the_signal_is_killed_after_the_grace_period() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pid) = daemon.start("trap '' TERM; echo ready; while :; do sleep 0.01; done");
     keeper.wait_for(run, "ready");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!is_alive(pid));
 }
 
 /// Whoever is asked to end is looked at, too, and nobody else has to wait for that.
 #[test]
-fn stops_of_others_do_not_put_off_a_kill() {
+fn stops_of_other_programs_do_not_delay_a_kill() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     // A look at so many takes longer than the time between two stops.
@@ -83,38 +83,38 @@ fn start_with_escapees(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (Ru
 }
 
 #[test]
-fn escapees_die_with_a_program_that_ignores_the_stop() {
+fn descendants_in_other_sessions_die_with_a_program_that_ignores_the_stop() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn escapees_die_with_a_program_that_obeys_the_stop() {
+fn descendants_in_other_sessions_die_with_a_program_that_obeys_the_stop() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, script);
     stop(&mut daemon, run, SECOND / 2);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn a_kill_is_for_the_whole_tree() {
+fn kill_reaches_the_whole_tree() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn a_program_that_forks_all_the_time_is_caught() {
+fn program_that_forks_all_the_time_is_killed() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let script = "n=0; while [ $n -lt 200 ]; do n=$((n + 1)); (setsid sleep 600 &); done; echo ready; ".to_owned()
@@ -122,7 +122,7 @@ fn a_program_that_forks_all_the_time_is_caught() {
     let (run, _) = daemon.start(&script);
     keeper.wait_for(run, "ready");
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert_eq!(marked(run), Vec::<u32>::new());
 }
 
@@ -139,7 +139,7 @@ fn marked(run: RunKey) -> Vec<u32> {
 }
 
 #[test]
-fn other_signals_reach_the_group_alone() {
+fn other_signals_reach_only_the_group() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done");
@@ -149,5 +149,5 @@ fn other_signals_reach_the_group_alone() {
     // A number that means nothing changes nothing.
     daemon.say(&ToKeeper::Signal { run, signal: 12_345 });
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
 }

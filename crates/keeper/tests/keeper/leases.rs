@@ -1,7 +1,7 @@
 //! Leases: what must not outlive its daemon dies in time, with or without one, and how it ended is told as such.
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, now, shell, until};
-use cronhold_keeper::{End, Exit, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{ProcessExit, ProgramEnd, ProgramStage, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
@@ -24,10 +24,10 @@ fn extend(daemon: &mut Daemon, run: RunKey, kill_at: u64) {
 }
 
 /// The end of a program, in the words of the keeper that has it now.
-fn listed_end(keeper: &Keeper, run: RunKey) -> End {
+fn listed_end(keeper: &Keeper, run: RunKey) -> ProgramEnd {
     until("it is listed as ended", || {
         keeper.daemon().listed.iter().find_map(|program| match program.stage {
-            Stage::Ended(end) if program.run == run => Some(end),
+            ProgramStage::Ended(end) if program.run == run => Some(end),
             _ => None,
         })
     })
@@ -35,11 +35,11 @@ fn listed_end(keeper: &Keeper, run: RunKey) -> End {
 
 fn is_running(keeper: &Keeper, run: RunKey) -> bool {
     let listed = keeper.daemon().listed;
-    listed.iter().any(|program| program.run == run && matches!(program.stage, Stage::Running { .. }))
+    listed.iter().any(|program| program.run == run && matches!(program.stage, ProgramStage::Running { .. }))
 }
 
 #[test]
-fn a_lease_warns_and_kills_even_without_a_daemon() {
+fn lease_signals_and_kills_without_a_daemon() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pid) = start(&mut daemon, STUBBORN, 4 * SECOND, SECOND);
@@ -48,14 +48,14 @@ fn a_lease_warns_and_kills_even_without_a_daemon() {
     until("it is dead", || (!is_alive(pid)).then_some(()));
     assert!(keeper.read_output(run).ends_with("warned\n"), "{}", keeper.read_output(run));
     let end = listed_end(&keeper, run);
-    assert_eq!((end.exit, end.by_lease), (Exit::Signal(KILL), true));
+    assert_eq!((end.exit, end.by_lease), (ProcessExit::Signal(KILL), true));
     // A later keeper has it from the journal.
     keeper.replace();
     assert_eq!(listed_end(&keeper, run), end);
 }
 
 #[test]
-fn a_lease_that_is_extended_does_not_end() {
+fn extended_lease_does_not_end() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = start(&mut daemon, "sleep 600", 2 * SECOND, 0);
@@ -65,12 +65,12 @@ fn a_lease_that_is_extended_does_not_end() {
     // Another one with the old lease ends: by then the first would have, too.
     let (other, _) = start(&mut daemon, "sleep 600", 2 * SECOND, 0);
     let end = daemon.ended(other);
-    assert_eq!((end.exit, end.by_lease), (Exit::Signal(KILL), true));
+    assert_eq!((end.exit, end.by_lease), (ProcessExit::Signal(KILL), true));
     assert!(is_running(&keeper, run));
 }
 
 #[test]
-fn another_daemon_extends_what_the_first_has_launched() {
+fn another_daemon_extends_the_lease_of_the_first() {
     let keeper = Keeper::start();
     let mut first = keeper.daemon();
     let (run, _) = start(&mut first, "sleep 600", 3 * SECOND, 0);
@@ -83,7 +83,7 @@ fn another_daemon_extends_what_the_first_has_launched() {
 }
 
 #[test]
-fn a_lease_that_has_ended_stays_so() {
+fn ended_lease_cannot_be_extended() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = start(&mut daemon, "sleep 600", 2 * SECOND, 0);
@@ -94,24 +94,24 @@ fn a_lease_that_has_ended_stays_so() {
     extend(&mut daemon, run, now() + LONG);
     keeper.signal(rustix::process::Signal::CONT);
     let end = daemon.ended(run);
-    assert_eq!((end.exit, end.by_lease), (Exit::Signal(KILL), true));
+    assert_eq!((end.exit, end.by_lease), (ProcessExit::Signal(KILL), true));
 }
 
 #[test]
-fn who_obeys_the_warning_has_ended_by_the_lease_and_who_was_stopped_has_not() {
+fn exit_is_by_lease_if_the_announcement_was_obeyed_and_not_if_stopped() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = start(&mut daemon, "sleep 600", 63 * SECOND, 60 * SECOND);
     let end = daemon.ended(run);
-    assert_eq!((end.exit, end.by_lease), (Exit::Signal(TERM), true));
+    assert_eq!((end.exit, end.by_lease), (ProcessExit::Signal(TERM), true));
     let (run, _) = start(&mut daemon, "sleep 600", LONG, SECOND);
     daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
     let end = daemon.ended(run);
-    assert_eq!((end.exit, end.by_lease), (Exit::Signal(TERM), false));
+    assert_eq!((end.exit, end.by_lease), (ProcessExit::Signal(TERM), false));
 }
 
 #[test]
-fn what_would_be_signalled_at_once_is_not_started() {
+fn launch_whose_lease_is_about_to_end_is_refused() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("true");

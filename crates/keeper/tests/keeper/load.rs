@@ -3,7 +3,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::support::{Daemon, Keeper, SECOND, launch, shell, until};
-use cronhold_keeper::{End, Exit, FromKeeper, Launch, OutputLimits, RunKey, ToKeeper};
+use cronhold_keeper::{FromKeeper, OutputLimits, ProcessExit, ProgramEnd, ProgramLaunch, RunKey, ToKeeper};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -19,7 +19,7 @@ fn children_of(pid: u32) -> usize {
 }
 
 /// Some leave an orphan, some take the second stage, some cannot be executed.
-fn mixed(number: usize) -> Launch {
+fn mixed(number: usize) -> ProgramLaunch {
     let mut next = match number % 50 {
         0 => shell("(sleep 0 &)"),
         1 => launch(&["/no/such/program"]),
@@ -33,7 +33,7 @@ fn mixed(number: usize) -> Launch {
 fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
     match message {
         FromKeeper::Ended { run, end } => {
-            assert_eq!(end.exit, Exit::Code(0));
+            assert_eq!(end.exit, ProcessExit::Code(0));
             daemon.say(&ToKeeper::Forget { runs: vec![*run] });
             Some(*run)
         }
@@ -46,7 +46,7 @@ fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
 }
 
 #[test]
-fn after_2000_runs_nothing_is_left() {
+fn after_2000_runs_no_files_and_processes_are_left() {
     const RUNS: usize = 2_000;
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
@@ -74,10 +74,10 @@ fn after_2000_runs_nothing_is_left() {
 }
 
 #[test]
-fn many_that_run_at_once_are_all_told() {
+fn many_programs_at_once_are_all_reported() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let launches: Vec<Launch> = (0..200).map(|_| shell("sleep 600")).collect();
+    let launches: Vec<ProgramLaunch> = (0..200).map(|_| shell("sleep 600")).collect();
     let runs: Vec<RunKey> = launches.iter().map(|launch| daemon.launch(launch)).collect();
     for run in &runs {
         daemon.started(*run);
@@ -86,12 +86,12 @@ fn many_that_run_at_once_are_all_told() {
         daemon.say(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
     }
     for run in runs {
-        assert_eq!(daemon.ended(run).exit, Exit::Signal(15));
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(15));
     }
 }
 
 #[test]
-fn a_long_output_keeps_its_two_ends_and_all_offsets() {
+fn long_output_keeps_head_tail_and_offsets() {
     const SIZE: u64 = 100 * MIB;
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
@@ -99,7 +99,7 @@ fn a_long_output_keeps_its_two_ends_and_all_offsets() {
     let mut wanted = shell(&script);
     wanted.output = OutputLimits { head: MIB, tail: 2 * MIB };
     let run = daemon.launch(&wanted);
-    assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: SIZE, by_lease: false });
+    assert_eq!(daemon.ended(run), ProgramEnd { exit: ProcessExit::Code(0), output: SIZE, by_lease: false });
     let file = std::fs::File::open(keeper.output(run)).unwrap();
     assert_eq!(file.metadata().unwrap().len(), SIZE);
     assert!(file.metadata().unwrap().blocks() * 512 < 4 * MIB, "{} blocks", file.metadata().unwrap().blocks());
@@ -115,7 +115,7 @@ fn a_long_output_keeps_its_two_ends_and_all_offsets() {
 }
 
 #[test]
-fn a_long_output_is_cut_while_it_is_written() {
+fn long_output_is_punched_out_while_it_grows() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("head -c 50000000 /dev/zero; sleep 600");
@@ -129,11 +129,11 @@ fn a_long_output_is_cut_while_it_is_written() {
 }
 
 #[test]
-fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
+fn full_journal_refuses_launches_and_records_ends() {
     // Room for a few programs, and for all of their ends.
     let mut keeper = Keeper::start_with(crate::support::PATIENCE, 4_096);
     let mut daemon = keeper.daemon();
-    let launches: Vec<Launch> = (0..20).map(|_| shell("sleep 600")).collect();
+    let launches: Vec<ProgramLaunch> = (0..20).map(|_| shell("sleep 600")).collect();
     let mut running = Vec::new();
     let mut refused = 0;
     for wanted in &launches {
@@ -153,22 +153,22 @@ fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
     assert!(running.len() >= 3 && refused >= 3, "{} run, {refused} were refused", running.len());
     for run in &running {
         daemon.say(&ToKeeper::Signal { run: *run, signal: 9 });
-        assert_eq!(daemon.ended(*run).exit, Exit::Signal(9));
+        assert_eq!(daemon.ended(*run).exit, ProcessExit::Signal(9));
     }
     // Every end was written.
     keeper.replace();
     let mut daemon = keeper.daemon();
-    let ended = |program: &cronhold_keeper::Program| {
-        matches!(program.stage, cronhold_keeper::Stage::Ended(End { exit: Exit::Signal(9), .. }))
+    let ended = |program: &cronhold_keeper::ListedProgram| {
+        matches!(program.stage, cronhold_keeper::ProgramStage::Ended(ProgramEnd { exit: ProcessExit::Signal(9), .. }))
     };
     assert_eq!(daemon.listed.iter().filter(|program| ended(program)).count(), running.len());
     daemon.say(&ToKeeper::Forget { runs: running });
     let (run, _) = daemon.start("exit 0");
-    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
 }
 
 #[test]
-fn a_journal_is_renewed_and_room_comes_back_when_runs_are_forgotten() {
+fn journal_is_rotated_and_has_room_again_after_runs_are_forgotten() {
     let keeper = Keeper::start_with(crate::support::PATIENCE, 8_192);
     let mut daemon = keeper.daemon();
     for _ in 0..200 {

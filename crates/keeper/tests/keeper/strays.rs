@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, now, read_pid, shell, until};
-use cronhold_keeper::{Exit, RunKey, ToKeeper};
+use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
@@ -33,7 +33,7 @@ fn script(folder: &Path, answer: &str) -> String {
 }
 
 /// Starts such programs one after the other, and ends each.
-fn try_often(answer: &str, lease: Option<u64>, wanted: Exit, end: impl Fn(&mut Daemon, RunKey)) {
+fn try_often(answer: &str, lease: Option<u64>, wanted: ProcessExit, end: impl Fn(&mut Daemon, RunKey)) {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     // A lease has to be waited for.
@@ -57,39 +57,41 @@ fn try_often(answer: &str, lease: Option<u64>, wanted: Exit, end: impl Fn(&mut D
 }
 
 #[test]
-fn a_kill_leaves_no_stray_without_a_mark() {
+fn kill_leaves_no_descendant_without_a_run_id() {
     for answer in [OBEYS, IGNORES] {
-        try_often(answer, None, Exit::Signal(KILL), |daemon, run| daemon.say(&ToKeeper::Signal { run, signal: KILL }));
+        try_often(answer, None, ProcessExit::Signal(KILL), |daemon, run| {
+            daemon.say(&ToKeeper::Signal { run, signal: KILL })
+        });
     }
 }
 
 #[test]
-fn a_stop_by_the_signal_that_kills_leaves_no_stray_without_a_mark() {
+fn stop_by_sigkill_leaves_no_descendant_without_a_run_id() {
     for grace in [0, LONG] {
         let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: KILL, grace });
-        try_often(OBEYS, None, Exit::Signal(KILL), end);
+        try_often(OBEYS, None, ProcessExit::Signal(KILL), end);
     }
 }
 
 #[test]
-fn a_stop_that_is_obeyed_leaves_no_stray_without_a_mark() {
+fn obeyed_stop_leaves_no_descendant_without_a_run_id() {
     let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
-    try_often(OBEYS, None, Exit::Signal(TERM), end);
+    try_often(OBEYS, None, ProcessExit::Signal(TERM), end);
 }
 
 #[test]
-fn a_stop_that_is_ignored_leaves_no_stray_without_a_mark() {
+fn ignored_stop_leaves_no_descendant_without_a_run_id() {
     let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
-    try_often(IGNORES, None, Exit::Signal(KILL), end);
+    try_often(IGNORES, None, ProcessExit::Signal(KILL), end);
 }
 
 #[test]
-fn the_end_of_a_lease_leaves_no_stray_without_a_mark() {
-    try_often(OBEYS, Some(10 * SECOND), Exit::Signal(KILL), |_, _| {});
+fn end_of_lease_leaves_no_descendant_without_a_run_id() {
+    try_often(OBEYS, Some(10 * SECOND), ProcessExit::Signal(KILL), |_, _| {});
 }
 
 #[test]
-fn a_program_that_starts_strays_without_a_mark_all_the_time_is_caught() {
+fn program_that_keeps_starting_descendants_without_a_run_id_is_killed() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     for number in 0..TRIES {
@@ -100,7 +102,7 @@ fn a_program_that_starts_strays_without_a_mark_all_the_time_is_caught() {
         keeper.wait_for(run, "ready");
         until("there are some", || (sleepers(&time).len() > 5).then_some(()));
         daemon.say(&ToKeeper::Signal { run, signal: KILL });
-        assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
         assert_eq!(sleepers(&time), Vec::<u32>::new());
     }
 }
@@ -116,18 +118,18 @@ fn sleepers(time: &str) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_program_leaves_behind_without_a_stop_goes_on() {
+fn background_process_survives_a_program_that_was_not_stopped() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let file = keeper.data.join("pid");
     let stray = format!("setsid env -i /bin/sh -c 'echo $$ > {}; exec sleep 600' &", file.display());
     let (left, _) = daemon.start(&format!("{stray}\nwhile ! [ -s {} ]; do sleep 0.01; done", file.display()));
-    assert_eq!(daemon.ended(left).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(left).exit, ProcessExit::Code(0));
     let pid = read_pid(&file);
     // Another run that is killed has nothing to do with it.
     let (run, _) = daemon.start("sleep 600");
     daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(is_alive(pid));
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

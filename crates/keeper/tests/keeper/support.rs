@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use cronhold_keeper::frames::{Inbox, encode};
 use cronhold_keeper::{
-    End, FromKeeper, Launch, Limits, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
+    FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessLimits, ProgramEnd, ProgramLaunch,
+    RunKey, ToKeeper,
 };
 
 /// How long anything may take before a test gives up.
@@ -37,7 +38,7 @@ pub(crate) struct Daemon {
     /// The warnings of its hello.
     pub(crate) warnings: Vec<String>,
     /// The list that it got.
-    pub(crate) listed: Vec<Program>,
+    pub(crate) listed: Vec<ListedProgram>,
 }
 
 /// The test keeper, built beside the tests.
@@ -161,7 +162,7 @@ impl Daemon {
         self.stream.write_all(&bytes).unwrap();
     }
 
-    pub(crate) fn launch(&mut self, launch: &Launch) -> RunKey {
+    pub(crate) fn launch(&mut self, launch: &ProgramLaunch) -> RunKey {
         self.say(&ToKeeper::Launch(Box::new(launch.clone())));
         launch.run
     }
@@ -223,7 +224,7 @@ impl Daemon {
         self.heard.iter().any(|message| matches!(message, FromKeeper::Ended { run, .. } if *run == wanted))
     }
 
-    pub(crate) fn ended(&mut self, wanted: RunKey) -> End {
+    pub(crate) fn ended(&mut self, wanted: RunKey) -> ProgramEnd {
         self.find(|message| match message {
             FromKeeper::Ended { run, end } if *run == wanted => Some(*end),
             FromKeeper::Refused { run, why } if *run == wanted => panic!("refused: {why}"),
@@ -244,15 +245,15 @@ pub(crate) fn now() -> u64 {
     u64::try_from(time.tv_sec).unwrap() * SECOND + u64::try_from(time.tv_nsec).unwrap() / 1_000
 }
 
-pub(crate) fn launch(argv: &[&str]) -> Launch {
-    Launch {
+pub(crate) fn launch(argv: &[&str]) -> ProgramLaunch {
+    ProgramLaunch {
         run: new_run(),
         argv: argv.iter().map(|&text| text.to_owned()).collect(),
         env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         cwd: None,
         umask: None,
         user: None,
-        limits: Limits::default(),
+        limits: ProcessLimits::default(),
         output: OutputLimits::default(),
         launch_by: now() + 600 * SECOND,
         kill_at: None,
@@ -261,7 +262,7 @@ pub(crate) fn launch(argv: &[&str]) -> Launch {
     }
 }
 
-pub(crate) fn shell(script: &str) -> Launch {
+pub(crate) fn shell(script: &str) -> ProgramLaunch {
     launch(&["/bin/sh", "-c", script])
 }
 

@@ -6,7 +6,7 @@ use cronhold_core::command::Report;
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
 use cronhold_engine::LaunchRequest;
-use cronhold_keeper::End;
+use cronhold_keeper::ProgramEnd;
 use cronhold_schedule::Span;
 
 /// A process that the node asked for, or that the keeper has of a run that is over.
@@ -44,7 +44,7 @@ pub(super) enum ProcessState {
     /// It runs.
     Running,
     /// It has ended, and its output is being stored.
-    Ended(End),
+    Ended(ProgramEnd),
     /// It was lost with its keeper, and the output it wrote until then is being stored.
     Lost,
     /// The last report was handed to the node.

@@ -4,17 +4,17 @@ use cronhold_core::command::{Report, Verdict};
 use cronhold_core::record::{self, Run, Work, Written};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{End, Exit};
+use cronhold_keeper::{ProcessExit, ProgramEnd};
 
 /// A signal without a name is reported as an exit code, as shells do: its number and this.
 const SIGNAL_CODE: i32 = 128;
 
 /// A process has ended. Without a run only exit code 0 is a success.
-pub(super) fn ended(run: Option<&Run>, end: End, written: Written) -> Report {
+pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: Written) -> Report {
     let by_signal = |number| Signal::from_number(number).ok_or(SIGNAL_CODE + number);
     let ended = match end.exit {
-        Exit::Code(code) => Err(code),
-        Exit::Signal(number) => by_signal(number),
+        ProcessExit::Code(code) => Err(code),
+        ProcessExit::Signal(number) => by_signal(number),
     };
     let (success, reason, exit) = match ended {
         Ok(signal) => (false, Some(Reason::Signal(signal)), record::Exit::Signal(signal)),

@@ -1,7 +1,7 @@
 //! The connection to the keeper as the process table sees it: whether messages can be sent, the list that the keeper
 //! sends first, and the replacement of a keeper of another version.
 
-use cronhold_keeper::Program;
+use cronhold_keeper::ListedProgram;
 use cronhold_keeper::client::ConnectionError;
 
 /// The connection to the keeper.
@@ -18,7 +18,7 @@ enum LinkState {
     /// There is no connection.
     Down(ConnectionError),
     /// The keeper sends the list of its programs, which came as far as this.
-    Listing(Vec<Program>),
+    Listing(Vec<ListedProgram>),
     /// Messages can be sent.
     Up,
     /// The keeper was asked to retire and does so at once.
@@ -64,7 +64,7 @@ impl KeeperLink {
     }
 
     /// Takes a part of the list, and returns the whole list with the last part.
-    pub(super) fn receive_list(&mut self, programs: Vec<Program>, is_last: bool) -> Option<Vec<Program>> {
+    pub(super) fn receive_list(&mut self, programs: Vec<ListedProgram>, is_last: bool) -> Option<Vec<ListedProgram>> {
         let LinkState::Listing(list) = &mut self.state else { return None };
         list.extend(programs);
         if !is_last {

@@ -25,7 +25,7 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_engine::LaunchRequest;
 use cronhold_keeper::client::ConnectionError;
-use cronhold_keeper::{FromKeeper, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{FromKeeper, ListedProgram, ProgramStage, RunKey, ToKeeper};
 use cronhold_schedule::Span;
 
 use self::entry::{ProcessEntry, ProcessState};
@@ -46,7 +46,7 @@ pub struct Processes {
     link: KeeperLink,
     outbox: KeeperOutbox,
     /// Programs of the keeper that no run has asked for; empty once the node is ready.
-    unclaimed: BTreeMap<RunId, Stage>,
+    unclaimed: BTreeMap<RunId, ProgramStage>,
     /// Whether the node has asked for everything that earlier daemons left.
     is_ready: bool,
     has_logged_found: bool,
@@ -203,8 +203,8 @@ impl Processes {
                     self.compare(list);
                 }
             }
-            FromKeeper::Started { run, pid } => self.update_or_adopt(run, Stage::Running { pid }),
-            FromKeeper::Ended { run, end } => self.update_or_adopt(run, Stage::Ended(end)),
+            FromKeeper::Started { run, pid } => self.update_or_adopt(run, ProgramStage::Running { pid }),
+            FromKeeper::Ended { run, end } => self.update_or_adopt(run, ProgramStage::Ended(end)),
             FromKeeper::Refused { run, why } => {
                 if let Some(run) = run_id(run) {
                     self.refused(run, why);
@@ -232,9 +232,9 @@ impl Processes {
     }
 
     /// Compares the whole list of the keeper with the table.
-    fn compare(&mut self, list: Vec<Program>) {
+    fn compare(&mut self, list: Vec<ListedProgram>) {
         let listed = list.into_iter().filter_map(|program| Some((run_id(program.run)?, program.stage)));
-        let mut listed: BTreeMap<RunId, Stage> = listed.collect();
+        let mut listed: BTreeMap<RunId, ProgramStage> = listed.collect();
         let known: Vec<RunId> = self.entries.keys().copied().collect();
         for run in known {
             let stage = listed.remove(&run);
@@ -246,7 +246,7 @@ impl Processes {
         }
     }
 
-    fn update_or_adopt(&mut self, run: RunKey, stage: Stage) {
+    fn update_or_adopt(&mut self, run: RunKey, stage: ProgramStage) {
         let Some(run) = run_id(run) else { return };
         if self.entries.contains_key(&run) {
             self.update(run, Some(stage));
@@ -259,7 +259,7 @@ impl Processes {
     }
 
     /// The keeper has a run's program at this stage; `None` if it does not know the run.
-    fn update(&mut self, run: RunId, stage: Option<Stage>) {
+    fn update(&mut self, run: RunId, stage: Option<ProgramStage>) {
         let Some(entry) = self.entries.get_mut(&run) else { return };
         let before = entry.state;
         if before.is_over() {
@@ -269,7 +269,7 @@ impl Processes {
             self.launch_deadlines.remove(&(entry.launch_by, run));
         }
         match (before, stage) {
-            (_, Some(Stage::Running { .. })) => {
+            (_, Some(ProgramStage::Running { .. })) => {
                 entry.state = ProcessState::Running;
                 // A stop that was asked for earlier, or sent on a connection that broke, is sent again.
                 if let Some(stop) = entry.stop {
@@ -283,11 +283,11 @@ impl Processes {
                     self.report(run, Report::Launched);
                 }
             }
-            (_, Some(Stage::Ended(end))) => {
+            (_, Some(ProgramStage::Ended(end))) => {
                 entry.state = ProcessState::Ended(end);
                 self.unstored.push_back(UnstoredOutput { run, length: Some(end.output) });
             }
-            (_, Some(Stage::Lost)) => {
+            (_, Some(ProgramStage::Lost)) => {
                 entry.state = ProcessState::Lost;
                 self.unstored.push_back(UnstoredOutput { run, length: None });
             }
@@ -324,8 +324,8 @@ impl Processes {
     }
 
     /// The node stops such a program if it must not run beside others, and otherwise records how it ends.
-    fn adopt_one_unclaimed(&mut self, run: RunId, stage: Stage) {
-        if let Stage::Running { pid } = stage {
+    fn adopt_one_unclaimed(&mut self, run: RunId, stage: ProgramStage) {
+        if let ProgramStage::Running { pid } = stage {
             self.events.push(ProgramEvent::UnclaimedProgram { run, pid });
         }
         self.entries.insert(run, ProcessEntry::unclaimed());

@@ -11,7 +11,7 @@ use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
 use cronhold_engine::LaunchRequest;
 use cronhold_keeper::client::ConnectionError;
-use cronhold_keeper::{End, Exit, FromKeeper, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{FromKeeper, ListedProgram, ProcessExit, ProgramEnd, ProgramStage, RunKey, ToKeeper};
 use cronhold_schedule::{Instant, Span};
 
 use super::{Processes, UnstoredOutput};
@@ -40,24 +40,24 @@ fn key(number: &str) -> RunKey {
 }
 
 /// `code=0` or `signal=9`, with `!` when the lease has ended it.
-fn end(text: &str) -> End {
+fn end(text: &str) -> ProgramEnd {
     let (text, by_lease) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
     let exit = match text.strip_prefix("signal=") {
-        Some(signal) => Exit::Signal(signal.parse().expect("a number")),
-        None => Exit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
+        Some(signal) => ProcessExit::Signal(signal.parse().expect("a number")),
+        None => ProcessExit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
     };
-    End { exit, output: 5, by_lease }
+    ProgramEnd { exit, output: 5, by_lease }
 }
 
 /// `1=running`, `1=lost`, or `1=code=0`.
-fn program(text: &str) -> Program {
+fn program(text: &str) -> ListedProgram {
     let (number, stage) = text.split_once('=').expect("a stage");
     let stage = match stage {
-        "running" => Stage::Running { pid: 7 },
-        "lost" => Stage::Lost,
-        ended => Stage::Ended(end(ended)),
+        "running" => ProgramStage::Running { pid: 7 },
+        "lost" => ProgramStage::Lost,
+        ended => ProgramStage::Ended(end(ended)),
     };
-    Program { run: key(number), stage }
+    ListedProgram { run: key(number), stage }
 }
 
 /// Does what a line says, at an uptime in seconds.
