@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(look_again(&mut tree, vec![process(10, OWN, 10, 50, None), stray]), [10, 11]);
         let orphan = ProcessStat { parent: OWN, ..stray };
         assert_eq!(look_again(&mut tree, vec![orphan, process(12, 11, 12, 52, None)]), [11, 12]);
-        // Its child has lost it meanwhile, and its number is another's; one that nobody knew is not of the run.
+        // Its child has lost its parent, whose pid was reused. A process that was not known does not belong to the run.
         let others =
             vec![process(11, OWN, 11, 90, None), process(12, OWN, 12, 52, None), process(13, OWN, 13, 53, None)];
         assert_eq!(look_again(&mut tree, others), [12]);

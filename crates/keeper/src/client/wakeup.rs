@@ -55,7 +55,7 @@ pub(super) fn clock() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Waits until one of these is ready, at most as long as said.
+/// Waits until one of these is ready, or until the time has passed.
 pub(super) fn poll_ready(fds: &mut [PollFd<'_>], most: Option<Duration>) -> io::Result<()> {
     let most = most.map(|most| Timespec {
         tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),

@@ -35,7 +35,7 @@ pub(super) struct Supervisor {
     cgroups: Cgroups,
     spawner: Spawner,
     scan: EndingScan,
-    /// What the daemon is told at the end of the turn, when the journal is on disk.
+    /// What is sent to the daemon at the end of the turn, when the journal is on disk.
     news: Vec<FromKeeper>,
     /// Whether more children may have ended than were waited for.
     has_unreaped: bool,
@@ -229,7 +229,7 @@ impl Supervisor {
 
     /// Reports that a run was not started, and remembers it.
     fn refuse(&mut self, run: RunKey, refusal: &Refusal) {
-        // A name may be as long as a message; its beginning says enough.
+        // A program's name may be as long as a message; its beginning is enough.
         let why = truncated(&refusal.to_string(), REASON_MAX).to_owned();
         self.table.refuse(run, &why);
         self.news.push(FromKeeper::Refused { run, why });

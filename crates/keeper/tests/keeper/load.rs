@@ -1,4 +1,4 @@
-//! Much at once and for long: many programs, long outputs, and a journal without room.
+//! Load: many programs, long outputs, and a full journal.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -18,7 +18,7 @@ fn children_of(pid: u32) -> usize {
     parents.filter(|parent| *parent == pid).count()
 }
 
-/// Some leave an orphan, some take the second stage, some cannot be executed.
+/// Some leave an orphan, some need the second stage, some cannot be executed.
 fn mixed(number: usize) -> ProgramLaunch {
     let mut next = match number % 50 {
         0 => shell("(sleep 0 &)"),
@@ -29,12 +29,12 @@ fn mixed(number: usize) -> ProgramLaunch {
     next
 }
 
-/// The run that is over with this message, if it is one that ends a run; it is forgotten.
+/// The run that this message ends, if it does. The keeper is told to forget it.
 fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
     match message {
         FromKeeper::Ended { run, end } => {
             assert_eq!(end.exit, ProcessExit::Code(0));
-            daemon.say(&ToKeeper::Forget { runs: vec![*run] });
+            daemon.send(&ToKeeper::Forget { runs: vec![*run] });
             Some(*run)
         }
         FromKeeper::Refused { run, why } => {
@@ -58,14 +58,14 @@ fn after_2000_runs_no_files_and_processes_are_left() {
             assert!(flying.insert(daemon.launch(&mixed(launched))));
             launched += 1;
         }
-        let message = daemon.hear().expect("the connection stays");
+        let message = daemon.receive().expect("the connection stays");
         if let Some(run) = over(&mut daemon, &message) {
             assert!(flying.remove(&run), "told twice: {message:?}");
         }
     }
     until("no child is left", || (children_of(keeper.pid()) == 0).then_some(()));
     assert_eq!(files_of(keeper.pid()), before);
-    // What is left are empty files for runs to come.
+    // Only empty files for coming runs are left.
     until("no output is left", || {
         let mut files = std::fs::read_dir(keeper.folder().join("outputs")).unwrap().flatten();
         files.all(|entry| entry.file_name().to_string_lossy().starts_with("spare-")).then_some(())
@@ -83,7 +83,7 @@ fn many_programs_at_once_are_all_reported() {
         daemon.started(*run);
     }
     for run in &runs {
-        daemon.say(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
+        daemon.send(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
     }
     for run in runs {
         assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(15));
@@ -152,17 +152,17 @@ fn full_journal_refuses_launches_and_records_ends() {
     }
     assert!(running.len() >= 3 && refused >= 3, "{} run, {refused} were refused", running.len());
     for run in &running {
-        daemon.say(&ToKeeper::Signal { run: *run, signal: 9 });
+        daemon.send(&ToKeeper::Signal { run: *run, signal: 9 });
         assert_eq!(daemon.ended(*run).exit, ProcessExit::Signal(9));
     }
-    // Every end was written.
+    // Every end was recorded.
     keeper.replace();
     let mut daemon = keeper.daemon();
     let ended = |program: &cronhold_keeper::ListedProgram| {
         matches!(program.stage, cronhold_keeper::ProgramStage::Ended(ProgramEnd { exit: ProcessExit::Signal(9), .. }))
     };
     assert_eq!(daemon.listed.iter().filter(|program| ended(program)).count(), running.len());
-    daemon.say(&ToKeeper::Forget { runs: running });
+    daemon.send(&ToKeeper::Forget { runs: running });
     let (run, _) = daemon.start("exit 0");
     assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
 }
@@ -174,7 +174,7 @@ fn journal_is_rotated_and_has_room_again_after_runs_are_forgotten() {
     for _ in 0..200 {
         let (run, _) = daemon.start("exit 0");
         daemon.ended(run);
-        daemon.say(&ToKeeper::Forget { runs: vec![run] });
+        daemon.send(&ToKeeper::Forget { runs: vec![run] });
     }
     assert!(std::fs::metadata(keeper.folder().join("journal")).unwrap().len() <= 8_192);
 }

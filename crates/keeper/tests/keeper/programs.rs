@@ -1,4 +1,4 @@
-//! What programs get and what is told of them: arguments, environment, place, output, and how they ended.
+//! What programs get and what is reported of them: arguments, environment, directory, output and exit.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -64,7 +64,7 @@ fn program_gets_exactly_its_environment_directory_mask_and_session() {
     let run = daemon.launch(&shell("pwd; umask"));
     daemon.ended(run);
     assert_eq!(keeper.read_output(run), "/\n0022\n");
-    // The three standard streams, and the folder that is being listed.
+    // The three standard streams, and the directory that is being listed.
     let run = daemon.launch(&launch(&["ls", "/proc/self/fd"]));
     daemon.ended(run);
     assert_eq!(keeper.read_output(run), "0\n1\n2\n3\n");
@@ -139,14 +139,14 @@ fn failure_in_the_second_stage_is_refused_with_the_reason() {
     let limits = ProcessLimits { files: Some(64), ..ProcessLimits::default() };
     let mut absent = launch(&["no-such-program"]);
     absent.limits = limits;
-    let mut nobody = shell("true");
-    nobody.user = Some("no-such-user".to_owned());
+    let mut unknown_user = shell("true");
+    unknown_user.user = Some("no-such-user".to_owned());
     let mut elsewhere = shell("true");
     elsewhere.limits = limits;
     elsewhere.cwd = Some("/no/such/folder".to_owned());
     for (wanted, words) in [
         (absent, "cannot find the program `no-such-program`"),
-        (nobody, "there is no user no-such-user"),
+        (unknown_user, "there is no user no-such-user"),
         (elsewhere, "cannot enter the directory /no/such/folder"),
     ] {
         let run = daemon.launch(&wanted);
@@ -183,7 +183,7 @@ fn background_process_survives_and_its_later_output_is_not_counted() {
     let run = daemon.launch(&shell(&script));
     assert_eq!(daemon.ended(run), ProgramEnd { exit: ProcessExit::Code(0), output: 3, by_lease: false });
     let pid = crate::support::read_pid(&pid_file);
-    daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    daemon.send(&ToKeeper::Forget { runs: vec![run] });
     crate::support::until("its output is removed", || (!keeper.output(run).exists()).then_some(()));
     assert!(crate::support::is_alive(pid));
     rustix::process::kill_process(

@@ -1,4 +1,4 @@
-//! Keepers that die, that are replaced and that end: what is known afterwards, and what still lives.
+//! Keepers that die, that are replaced and that end: what is known afterwards, and which processes still live.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ fn stages(listed: &[ListedProgram]) -> Vec<(RunKey, ProgramStage)> {
     listed.iter().map(|program| (program.run, program.stage)).collect()
 }
 
-/// Ended, and not by its lease.
+/// An end that the lease did not cause.
 fn ended(exit: ProcessExit, output: u64) -> ProgramStage {
     ProgramStage::Ended(ProgramEnd { exit, output, by_lease: false })
 }
 
-/// Kills what a test has kept alive on purpose.
+/// Kills what a test kept alive on purpose.
 fn kill_group(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
@@ -34,9 +34,9 @@ fn daemon_that_reconnects_gets_running_and_ended_programs() {
     });
     let mut daemon = keeper.daemon();
     assert!(stages(&daemon.listed).contains(&(runs, ProgramStage::Running { pid })));
-    daemon.say(&ToKeeper::Forget { runs: vec![over, runs] });
+    daemon.send(&ToKeeper::Forget { runs: vec![over, runs] });
     until("it is forgotten", || (!keeper.output(over).exists()).then_some(()));
-    // What runs cannot be forgotten.
+    // A running program cannot be forgotten.
     assert_eq!(stages(&keeper.daemon().listed), [(runs, ProgramStage::Running { pid })]);
 }
 
@@ -51,19 +51,19 @@ fn new_keeper_kills_programs_of_a_killed_one_and_reports_them_lost() {
     daemon.ended(over);
     let (stored, _) = daemon.start("exit 4");
     daemon.ended(stored);
-    daemon.say(&ToKeeper::Forget { runs: vec![stored] });
+    daemon.send(&ToKeeper::Forget { runs: vec![stored] });
     until("it is forgotten", || (!keeper.output(stored).exists()).then_some(()));
-    let escapee = read_pid(&file);
-    assert!(is_alive(pid) && is_alive(escapee));
+    let outsider = read_pid(&file);
+    assert!(is_alive(pid) && is_alive(outsider));
     keeper.replace();
     let mut daemon = keeper.daemon();
-    assert!(!is_alive(pid) && !is_alive(escapee));
+    assert!(!is_alive(pid) && !is_alive(outsider));
     let mut wanted = [(lost, ProgramStage::Lost), (over, ended(ProcessExit::Code(3), 0))];
     wanted.sort_by_key(|(run, _)| *run);
     assert_eq!(stages(&daemon.listed), wanted);
     let again = daemon.launch(&cronhold_keeper::ProgramLaunch { run: lost, ..shell("true") });
     assert!(daemon.refused(again).contains("known already"));
-    daemon.say(&ToKeeper::Forget { runs: vec![lost, over] });
+    daemon.send(&ToKeeper::Forget { runs: vec![lost, over] });
     until("both are forgotten", || (!keeper.output(lost).exists() && !keeper.output(over).exists()).then_some(()));
     keeper.replace();
     assert_eq!(keeper.daemon().listed, []);
@@ -95,7 +95,7 @@ fn programs_from_before_a_reboot_are_lost_and_no_process_is_killed() {
     let (lost, pid) = daemon.start("sleep 600");
     keeper.kill();
     let path = keeper.folder().join("journal");
-    // Another start of the machine is a journal without the first line of this one.
+    // After a reboot the journal has another boot id.
     let text = std::fs::read(&path).unwrap();
     let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     std::fs::write(&path, &text[first..]).unwrap();
@@ -125,7 +125,7 @@ fn keeper_ends_without_programs_and_daemon_and_stays_with_either() {
     let go = keeper.data.join("go");
     let (run, _) = daemon.start(&format!("while ! [ -e {} ]; do sleep 0.01; done; exit 6", go.display()));
     drop(daemon);
-    // The program outlasts the idle time by far, and the keeper with it.
+    // The program runs much longer than the idle time, and so does the keeper.
     let (mut daemon, _) = (keeper.daemon(), std::fs::write(&go, "").unwrap());
     assert_eq!(daemon.ended(run).exit, ProcessExit::Code(6));
     drop(daemon);
@@ -139,12 +139,12 @@ fn retired_keeper_starts_nothing_and_ends_with_its_last_program() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("sleep 600");
-    daemon.say(&ToKeeper::Retire);
+    daemon.send(&ToKeeper::Retire);
     let late = daemon.launch(&shell("true"));
     assert!(daemon.refused(late).contains("about to end"));
-    daemon.say(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
+    daemon.send(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
     assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(15));
-    assert_eq!(daemon.hear(), None);
+    assert_eq!(daemon.receive(), None);
     assert!(keeper.wait());
 }
 

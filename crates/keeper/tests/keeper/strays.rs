@@ -1,5 +1,5 @@
-//! Processes that are known by nothing but their parent: in a session of their own, and without the mark of their run.
-//! Whoever ends the parent first does not find them again, so each of these is tried several times.
+//! Processes that can be found only by their parent: in a session of their own, and without the run's id. Once the parent
+//! has ended they cannot be found any more, so each case is tried several times.
 
 use std::path::Path;
 
@@ -8,17 +8,16 @@ use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
-/// Longer than any test waits: what ends sooner did not wait for it.
+/// Longer than any test waits.
 const LONG: u64 = 600 * SECOND;
-/// How often each is tried.
+/// How often each case is tried.
 const TRIES: usize = 10;
 const LEASE_TRIES: usize = 2;
 
 const OBEYS: &str = "";
 const IGNORES: &str = "trap '' TERM";
 
-/// A program with two such processes, one the child of the other. It has answered to the signal of a stop before it is
-/// ready.
+/// A program with two such processes, one the child of the other. Its signal handler is set before it is ready.
 fn script(folder: &Path, answer: &str) -> String {
     let inner = "echo $$ > inner; exec sleep 600";
     let outer = format!("echo $$ > outer; setsid env -i /bin/sh -c \"{}\" & wait", inner.replace('$', "\\$"));
@@ -32,11 +31,11 @@ fn script(folder: &Path, answer: &str) -> String {
     lines.join("\n")
 }
 
-/// Starts such programs one after the other, and ends each.
+/// Starts such programs one after another, and ends each.
 fn try_often(answer: &str, lease: Option<u64>, wanted: ProcessExit, end: impl Fn(&mut Daemon, RunKey)) {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    // A lease has to be waited for.
+    // The end of a lease takes time.
     for number in 0..if lease.is_some() { LEASE_TRIES } else { TRIES } {
         let folder = keeper.data.join(number.to_string());
         std::fs::create_dir_all(&folder).unwrap();
@@ -60,7 +59,7 @@ fn try_often(answer: &str, lease: Option<u64>, wanted: ProcessExit, end: impl Fn
 fn kill_leaves_no_descendant_without_a_run_id() {
     for answer in [OBEYS, IGNORES] {
         try_often(answer, None, ProcessExit::Signal(KILL), |daemon, run| {
-            daemon.say(&ToKeeper::Signal { run, signal: KILL })
+            daemon.send(&ToKeeper::Signal { run, signal: KILL })
         });
     }
 }
@@ -68,20 +67,20 @@ fn kill_leaves_no_descendant_without_a_run_id() {
 #[test]
 fn stop_by_sigkill_leaves_no_descendant_without_a_run_id() {
     for grace in [0, LONG] {
-        let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: KILL, grace });
+        let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: KILL, grace });
         try_often(OBEYS, None, ProcessExit::Signal(KILL), end);
     }
 }
 
 #[test]
 fn obeyed_stop_leaves_no_descendant_without_a_run_id() {
-    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
+    let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
     try_often(OBEYS, None, ProcessExit::Signal(TERM), end);
 }
 
 #[test]
 fn ignored_stop_leaves_no_descendant_without_a_run_id() {
-    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
+    let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
     try_often(IGNORES, None, ProcessExit::Signal(KILL), end);
 }
 
@@ -95,19 +94,19 @@ fn program_that_keeps_starting_descendants_without_a_run_id_is_killed() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     for number in 0..TRIES {
-        // A time to sleep that nobody else has: how else would they be found?
+        // A unique sleep time, by which they are found.
         let time = format!("600.{}{number}", keeper.pid());
         let script = format!("echo ready; while :; do setsid env -i sleep {time} & sleep 0.002; done");
         let (run, _) = daemon.start(&script);
         keeper.wait_for(run, "ready");
         until("there are some", || (sleepers(&time).len() > 5).then_some(()));
-        daemon.say(&ToKeeper::Signal { run, signal: KILL });
+        daemon.send(&ToKeeper::Signal { run, signal: KILL });
         assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
         assert_eq!(sleepers(&time), Vec::<u32>::new());
     }
 }
 
-/// Living processes that sleep for so long.
+/// Living processes that sleep for this time.
 fn sleepers(time: &str) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -126,9 +125,9 @@ fn background_process_survives_a_program_that_was_not_stopped() {
     let (left, _) = daemon.start(&format!("{stray}\nwhile ! [ -s {} ]; do sleep 0.01; done", file.display()));
     assert_eq!(daemon.ended(left).exit, ProcessExit::Code(0));
     let pid = read_pid(&file);
-    // Another run that is killed has nothing to do with it.
+    // Killing another run does not affect it.
     let (run, _) = daemon.start("sleep 600");
-    daemon.say(&ToKeeper::Signal { run, signal: KILL });
+    daemon.send(&ToKeeper::Signal { run, signal: KILL });
     assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(is_alive(pid));
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();

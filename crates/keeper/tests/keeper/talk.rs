@@ -12,9 +12,9 @@ fn connection_without_a_common_protocol_is_answered_and_closed() {
     let mut newer = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL);
     let (run, _) = newer.start("exit 1");
     assert_eq!(newer.ended(run).exit, ProcessExit::Code(1));
-    let mut stranger = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
-    assert_eq!((stranger.hear(), stranger.listed.len()), (None, 0));
-    // The stranger did not take the word from the daemon.
+    let mut other = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
+    assert_eq!((other.receive(), other.listed.len()), (None, 0));
+    // The first daemon is still in charge.
     let (run, _) = newer.start("exit 2");
     assert_eq!(newer.ended(run).exit, ProcessExit::Code(2));
 }
@@ -24,7 +24,7 @@ fn new_daemon_takes_over_from_the_old_one() {
     let keeper = Keeper::start();
     let mut old = keeper.daemon();
     let mut new = keeper.daemon();
-    assert_eq!(old.hear(), None);
+    assert_eq!(old.receive(), None);
     let (run, _) = new.start("exit 2");
     assert_eq!(new.ended(run).exit, ProcessExit::Code(2));
 }
@@ -38,13 +38,13 @@ fn invalid_messages_end_the_connection_and_nothing_else() {
         let mut stream = keeper.connect();
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();
-        // The end of the connection may show itself as a reset.
+        // The end of the connection may appear as a reset.
         let _ = stream.read_to_end(&mut answer);
         assert_eq!(answer, b"", "{bytes:?}");
         let mut daemon = keeper.daemon();
         daemon.stream.write_all(bytes).unwrap();
         if bytes != early {
-            assert_eq!(daemon.hear(), None, "{bytes:?}");
+            assert_eq!(daemon.receive(), None, "{bytes:?}");
         }
     }
     let mut keeper = keeper;
@@ -82,10 +82,10 @@ fn known_run_is_not_launched_again_while_it_runs_after_it_ended_and_after_it_was
     std::fs::remove_file(&file).unwrap();
     daemon.ended(run);
     daemon.launch(&wanted);
-    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over");
-    daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it has ended");
+    daemon.send(&ToKeeper::Forget { runs: vec![run] });
     daemon.launch(&wanted);
-    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over and stored");
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it has ended and is stored");
     assert!(!file.exists());
 }
 
@@ -100,7 +100,7 @@ fn refusal(wanted: cronhold_keeper::RunKey) -> impl Fn(&FromKeeper) -> Option<St
 fn daemon_that_does_not_read_is_disconnected_and_delays_nothing() {
     let keeper = Keeper::start();
     let mut deaf = keeper.daemon();
-    // The same refusal again and again fills whatever lies between the two, and more than the keeper holds for it.
+    // Repeated refusals fill the socket and the keeper's buffer for this daemon.
     let mut bytes = Vec::new();
     encode(&ToKeeper::Launch(Box::new(launch(&[&format!("/no/such/{}", "x".repeat(1_000))]))), &mut bytes).unwrap();
     let mut told = 0;
