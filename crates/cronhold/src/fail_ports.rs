@@ -1,9 +1,9 @@
-//! Points at which the daemon kills itself between the steps of a turn. They wrap the node's ports, so that the engine does
-//! not contain them. Only a build with debug assertions has this file, and only a daemon with such a point in its
+//! Points at which the daemon kills itself between the steps of a turn. They wrap the node's ports, so that the engine
+//! does not contain them. Only a build with debug assertions has this file, and only a daemon with such a point in its
 //! environment uses these ports.
 //!
-//! The points depend on what a commit contains: a *claim* (a run is starting), a *start* (its program runs), or an *end*
-//! (it is final). A commit may contain several of them.
+//! The points depend on what a commit contains: a *claim* (a run is starting), a *start* (its program runs), or an
+//! *end* (it is final). A commit may contain several of them.
 
 use std::sync::Arc;
 

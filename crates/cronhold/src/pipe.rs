@@ -1,5 +1,5 @@
-//! A pipe whose reader may close it before the end, as in `cronhold check jobs | head -1`. That is not an error and must not
-//! change the exit code of the process.
+//! A pipe whose reader may close it before the end, as in `cronhold check jobs | head -1`. That is not an error and
+//! must not change the exit code of the process.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -39,8 +39,8 @@ impl<W: Write> ClosablePipe<W> {
     }
 }
 
-/// Exits with code 0 when the reader of standard output closes it. A pipe reports that only to writes, and a process that
-/// waits for something to write may wait for a long time.
+/// Exits with code 0 when the reader of standard output closes it. A pipe reports that only to writes, and a process
+/// that waits for something to write may wait for a long time.
 pub(crate) fn end_with_reader() {
     // The thread ends with the process.
     std::thread::spawn(|| {

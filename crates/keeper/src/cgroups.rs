@@ -1,5 +1,5 @@
-//! Control groups of version 2, if a subtree was delegated to the keeper. They limit memory, processor and processes of a
-//! program together with everything that descends from it. If there are none, the hello to each daemon says so.
+//! Control groups of version 2, if a subtree was delegated to the keeper. They limit memory, processor and processes of
+//! a program together with everything that descends from it. If there are none, the hello to each daemon says so.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -14,8 +14,8 @@ use crate::spawn::SpawnError;
 const ROOT: &str = "/sys/fs/cgroup";
 /// The magic number of the file system of version 2.
 const MAGIC: u64 = 0x6367_7270;
-/// The group of the keeper, and of everything that was in the subtree before: a group whose children have limits may not
-/// contain processes itself.
+/// The group of the keeper, and of everything that was in the subtree before: a group whose children have limits may
+/// not contain processes itself.
 const OWN_GROUP: &str = "keeper";
 /// The controllers that are used.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];

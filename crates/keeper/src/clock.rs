@@ -1,5 +1,5 @@
-//! The keeper's clock: microseconds since the machine started, suspended time included. It is the only one in this crate,
-//! so that no deadline is compared with another clock.
+//! The keeper's clock: microseconds since the machine started, suspended time included. It is the only one in this
+//! crate, so that no deadline is compared with another clock.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

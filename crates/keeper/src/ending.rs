@@ -1,6 +1,6 @@
 //! How a program is brought to its end: it is asked by a signal, has some time, and is then killed with everything that
-//! descends from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended. This
-//! is the state of one program; it takes the time as an argument and returns what to do next.
+//! descends from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended.
+//! This is the state of one program; it takes the time as an argument and returns what to do next.
 
 use crate::protocol::ProcessExit;
 
@@ -85,8 +85,8 @@ impl Ending {
         self.is_killing = true;
     }
 
-    /// Extends the lease. An earlier time than before changes nothing. A lease that has ended cannot be extended, even if
-    /// nothing was killed yet.
+    /// Extends the lease. An earlier time than before changes nothing. A lease that has ended cannot be extended, even
+    /// if nothing was killed yet.
     pub(crate) fn extend(&mut self, lease: u64, now: u64) {
         let is_later = self.lease.is_none_or(|before| before > now && before < lease);
         if is_later && !self.is_killing {
@@ -95,8 +95,8 @@ impl Ending {
         }
     }
 
-    /// Whether the lease caused an exit. A program that continued after its lease was extended ends for reasons of its own,
-    /// unless it ends by the signal that announced the end of the lease.
+    /// Whether the lease caused an exit. A program that continued after its lease was extended ends for reasons of its
+    /// own, unless it ends by the signal that announced the end of the lease.
     pub(crate) fn is_by_lease(&self, exit: ProcessExit) -> bool {
         self.is_lease_over || self.is_warned || (self.was_warned && exit == ProcessExit::Signal(self.signal))
     }

@@ -1,5 +1,5 @@
-//! What the loop waits for: sockets, pipes, signals and one timer, behind one epoll. The timer uses the keeper's clock, so
-//! that a machine that was suspended ends leases as soon as it wakes.
+//! What the loop waits for: sockets, pipes, signals and one timer, behind one epoll. The timer uses the keeper's clock,
+//! so that a machine that was suspended ends leases as soon as it wakes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,8 +19,8 @@ use crate::clock;
 const EVENTS_MAX: usize = 256;
 /// Tokens from here on stand for processes; those below for the single sources.
 const PROCESSES: u64 = 1 << 32;
-/// Signals that are blocked and read here. The last two are ignored: the keeper does not end because a terminal closes or a
-/// file may not grow.
+/// Signals that are blocked and read here. The last two are ignored: the keeper does not end because a terminal closes
+/// or a file may not grow.
 const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
 
 /// Where something happened.

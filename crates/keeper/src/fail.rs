@@ -1,9 +1,9 @@
-//! Points at which a process kills itself, for tests of crashes. A test sets `CRONHOLD_FAIL_AT` for a daemon, which passes it
-//! on to its keeper; programs never see it. A build without debug assertions does not contain this.
+//! Points at which a process kills itself, for tests of crashes. A test sets `CRONHOLD_FAIL_AT` for a daemon, which
+//! passes it on to its keeper; programs never see it. A build without debug assertions does not contain this.
 //!
-//! The prefix of a name says which process it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a launch.
-//! `NAME` kills every process that reaches the point. `NAME:FILE` kills only the first, which creates the file; a process
-//! that finds the file continues.
+//! The prefix of a name says which process it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a
+//! launch. `NAME` kills every process that reaches the point. `NAME:FILE` kills only the first, which creates the file;
+//! a process that finds the file continues.
 //!
 //! In the same way a process can pretend to have another version or protocol.
 

@@ -1,4 +1,5 @@
-//! Messages as bytes: the length in four bytes, little-endian, and then JSON. The keeper and its client share this file.
+//! Messages as bytes: the length in four bytes, little-endian, and then JSON. The keeper and its client share this
+//! file.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,8 +57,8 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next complete message. After an error nothing more can be decoded, because it is unknown where the next message
-    /// begins.
+    /// The next complete message. After an error nothing more can be decoded, because it is unknown where the next
+    /// message begins.
     #[expect(clippy::should_implement_trait, reason = "the type of the message is a parameter")]
     pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, FrameError> {
         let rest = &self.bytes[self.taken..];

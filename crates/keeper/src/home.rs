@@ -1,5 +1,5 @@
-//! The keeper's directory: `keeper` in the data directory, with its lock, its socket and its outputs. Everything in it is
-//! reached through the open directory, because the keeper changes its working directory to start programs.
+//! The keeper's directory: `keeper` in the data directory, with its lock, its socket and its outputs. Everything in it
+//! is reached through the open directory, because the keeper changes its working directory to start programs.
 
 use std::fs;
 use std::io;
@@ -91,8 +91,8 @@ impl Home {
         Ok(journal::read(&bytes))
     }
 
-    /// The socket for daemons. Its path is short, whatever the path of the data directory is, because the keeper binds it
-    /// from inside the directory.
+    /// The socket for daemons. Its path is short, whatever the path of the data directory is, because the keeper binds
+    /// it from inside the directory.
     pub(crate) fn listen(&self) -> Result<OwnedFd, KeeperError> {
         self.bind().map_err(KeeperError::io("listen for daemons"))
     }

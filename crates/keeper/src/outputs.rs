@@ -1,9 +1,9 @@
-//! The output files of programs: one for each run. The program appends to it directly, so no byte passes through the keeper
-//! and none is lost when the keeper dies. A file that grows too long loses its middle: the blocks are punched out, and all
-//! offsets stay as they are.
+//! The output files of programs: one for each run. The program appends to it directly, so no byte passes through the
+//! keeper and none is lost when the keeper dies. A file that grows too long loses its middle: the blocks are punched
+//! out, and all offsets stay as they are.
 //!
-//! A file that is not needed any more is reused for another run, if no process has it open. Some file systems need long to
-//! create a file after many were removed: ext4 skips every inode number that was released in the last minute.
+//! A file that is not needed any more is reused for another run, if no process has it open. Some file systems need long
+//! to create a file after many were removed: ext4 skips every inode number that was released in the last minute.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -167,8 +167,8 @@ impl OutputFiles {
         self.unneeded.push_back(run);
     }
 
-    /// Removes outputs that are not needed any more, or keeps them as empty files for other runs: all in a quiet moment,
-    /// and otherwise those beyond [`UNNEEDED_MAX`]. Returns whether some are left.
+    /// Removes outputs that are not needed any more, or keeps them as empty files for other runs: all in a quiet
+    /// moment, and otherwise those beyond [`UNNEEDED_MAX`]. Returns whether some are left.
     pub(crate) fn clear(&mut self, is_quiet: bool) -> bool {
         let count = if is_quiet { self.unneeded.len() } else { self.unneeded.len().saturating_sub(UNNEEDED_MAX) };
         for _ in 0..count.min(CLEARED_MAX) {

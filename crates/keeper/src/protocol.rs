@@ -1,9 +1,9 @@
-//! The messages between daemon and keeper. Their versions may differ, because a keeper outlives the daemon that is replaced:
-//! the first message of each side names the protocols it understands, and the newest that both know is spoken. Within a
-//! protocol fields are only added, with a default, and unknown fields are ignored.
+//! The messages between daemon and keeper. Their versions may differ, because a keeper outlives the daemon that is
+//! replaced: the first message of each side names the protocols it understands, and the newest that both know is
+//! spoken. Within a protocol fields are only added, with a default, and unknown fields are ignored.
 //!
-//! A message is its length in four bytes, little-endian, and then JSON. Times are microseconds since the machine started,
-//! suspended time included, unless a field says otherwise.
+//! A message is its length in four bytes, little-endian, and then JSON. Times are microseconds since the machine
+//! started, suspended time included, unless a field says otherwise.
 
 use std::fmt;
 
@@ -39,8 +39,8 @@ pub enum ToKeeper {
     },
     /// Start a program. The keeper refuses a run that it knows.
     Launch(Box<ProgramLaunch>),
-    /// Ask a program to end: send the signal to its group now, and SIGKILL to everything that descends from it after the
-    /// grace period.
+    /// Ask a program to end: send the signal to its group now, and SIGKILL to everything that descends from it after
+    /// the grace period.
     Stop {
         /// The run.
         run: RunKey,
@@ -147,8 +147,8 @@ pub struct ProgramLaunch {
     pub output: OutputLimits,
     /// The keeper refuses the launch after this time.
     pub launch_by: u64,
-    /// When the lease ends, if there is one: the program is dead by then. The keeper refuses the launch if the signal before
-    /// that is due already.
+    /// When the lease ends, if there is one: the program is dead by then. The keeper refuses the launch if the signal
+    /// before that is due already.
     #[serde(default)]
     pub kill_at: Option<u64>,
     /// The number of the signal that announces the end of the lease.
@@ -180,8 +180,8 @@ pub struct ProcessLimits {
     pub core: Option<u64>,
 }
 
-/// How much of an output is kept. What is between head and tail is punched out of the file, so that offsets stay as they
-/// are.
+/// How much of an output is kept. What is between head and tail is punched out of the file, so that offsets stay as
+/// they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLimits {
     /// Bytes at the beginning.

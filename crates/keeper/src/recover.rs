@@ -1,5 +1,5 @@
-//! Recovery after an earlier keeper was lost. Its programs may still run, but their exit status can no longer be obtained.
-//! They are killed, and verified to be gone, before they are reported as lost.
+//! Recovery after an earlier keeper was lost. Its programs may still run, but their exit status can no longer be
+//! obtained. They are killed, and verified to be gone, before they are reported as lost.
 
 use crate::cgroups::Cgroups;
 use crate::journal::{JournalContents, JournaledRun};

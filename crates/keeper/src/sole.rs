@@ -1,5 +1,5 @@
-//! Checks whether a file is open anywhere else. Only the kernel knows: a background process of a program may hold its output
-//! open.
+//! Checks whether a file is open anywhere else. Only the kernel knows: a background process of a program may hold its
+//! output open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -10,8 +10,8 @@ const F_SETSIG: c_int = 10;
 
 /// Whether the file is open only here. Returns `false` if the kernel or the file system cannot tell.
 pub(crate) fn is_sole(file: impl AsFd) -> bool {
-    // If another process opens the file while there is a lease, the kernel sends a signal. SIGURG is ignored by default;
-    // the usual signal would end the keeper.
+    // If another process opens the file while there is a lease, the kernel sends a signal. SIGURG is ignored by
+    // default; the usual signal would end the keeper.
     if !set(&file, F_SETSIG, SIGURG) {
         return false;
     }

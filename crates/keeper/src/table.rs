@@ -1,5 +1,5 @@
-//! What the keeper knows: programs that run, and programs that have ended and are not forgotten yet. It also remembers the
-//! last runs that were forgotten or refused, so that a launch that comes twice is never carried out twice.
+//! What the keeper knows: programs that run, and programs that have ended and are not forgotten yet. It also remembers
+//! the last runs that were forgotten or refused, so that a launch that comes twice is never carried out twice.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -12,8 +12,8 @@ use crate::refusal::Refusal;
 use crate::spawn::Spawned;
 use crate::tree::ProcessTree;
 
-/// How many forgotten and refused runs are remembered. A launch is refused as too late some seconds after it was decided, so
-/// only launches of the last seconds could come again.
+/// How many forgotten and refused runs are remembered. A launch is refused as too late some seconds after it was
+/// decided, so only launches of the last seconds could come again.
 const RECENT_MAX: usize = 65_536;
 
 /// A program that runs.

@@ -1,7 +1,7 @@
-//! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes with
-//! its id in their environment, and its control group. A signal to the group is not enough, because programs leave their
-//! group at will. So all processes are scanned once for all runs that must end, and signalled one by one. What was found
-//! once stays known, because a process whose parent has ended no longer shows where it came from.
+//! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes
+//! with its id in their environment, and its control group. A signal to the group is not enough, because programs leave
+//! their group at will. So all processes are scanned once for all runs that must end, and signalled one by one. What
+//! was found once stays known, because a process whose parent has ended no longer shows where it came from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -147,8 +147,8 @@ impl ProcessSnapshot {
     }
 }
 
-/// Stops everything that is found with SIGSTOP, and scans again until nothing new is found: a stopped process cannot fork,
-/// and its children still have it as their parent. Returns the last scan.
+/// Stops everything that is found with SIGSTOP, and scans again until nothing new is found: a stopped process cannot
+/// fork, and its children still have it as their parent. Returns the last scan.
 pub(crate) fn freeze(mut find: impl FnMut(&ProcessSnapshot) -> Vec<ProcessStat>) -> io::Result<ProcessSnapshot> {
     let mut still = BTreeSet::new();
     let mut snapshot = ProcessSnapshot::take()?;
@@ -205,7 +205,8 @@ fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
     })
 }
 
-/// The mark in the environment that a process was started with; none of those of others, whose environment is not shown.
+/// The mark in the environment that a process was started with; none of those of others, whose environment is not
+/// shown.
 fn mark_of(pid: i32) -> Option<RunKey> {
     use std::io::Read;
     let mut environment = Vec::new();

@@ -46,8 +46,8 @@ pub enum ProgramEvent {
     },
     /// The keeper runs a program whose run is over or unknown.
     #[error(
-        "the keeper runs a program (pid {pid}) of run {run}, which is over or unknown; it continues unless its job must \
-         not run twice at the same time"
+        "the keeper runs a program (pid {pid}) of run {run}, which is over or unknown; it continues unless its job \
+         must not run twice at the same time"
     )]
     UnclaimedProgram {
         /// The run.

@@ -1,5 +1,5 @@
-//! Programs that do nothing for a given time. All of them are in one table with a deadline each, so that a run needs neither
-//! a task nor a timer of its own. The table takes the time as an argument and never waits.
+//! Programs that do nothing for a given time. All of them are in one table with a deadline each, so that a run needs
+//! neither a task nor a timer of its own. The table takes the time as an argument and never waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -34,8 +34,8 @@ struct RunningNoop {
 }
 
 impl Noops {
-    /// Starts a run's program, unless it runs. A program without a duration ends at once, with one report for both. With a
-    /// lease it lives until `kill_at`, unless that is extended.
+    /// Starts a run's program, unless it runs. A program without a duration ends at once, with one report for both.
+    /// With a lease it lives until `kill_at`, unless that is extended.
     pub fn launch(&mut self, run: &Run, kill_at: Option<Span>, uptime: Span) {
         if kill_at.is_some_and(|kill_at| kill_at <= uptime) && !self.running.contains_key(&run.id) {
             return self.report(run.id, Report::NotLaunched(LATE.to_owned()));
@@ -51,8 +51,8 @@ impl Noops {
         }
     }
 
-    /// Continues with a run's program that an earlier daemon started. There is no process that could have been lost, so it
-    /// ends when it would have ended. One that was asked to stop has ended in the meantime.
+    /// Continues with a run's program that an earlier daemon started. There is no process that could have been lost, so
+    /// it ends when it would have ended. One that was asked to stop has ended in the meantime.
     pub fn adopt(&mut self, run: &Run, now: Instant, uptime: Span) {
         let Some(Work::Noop(duration)) = run.work else {
             return self.report(run.id, unsupported(run));

@@ -1,6 +1,6 @@
-//! Programs of this machine as the engine's port. The node's requests go into the tables, the keeper client's thread takes
-//! messages out of them and puts events in, and a loop of its own carries reports to the node, because the node takes no
-//! reports while it hands out requests.
+//! Programs of this machine as the engine's port. The node's requests go into the tables, the keeper client's thread
+//! takes messages out of them and puts events in, and a loop of its own carries reports to the node, because the node
+//! takes no reports while it hands out requests.
 
 use std::fmt;
 use std::io;
@@ -64,8 +64,8 @@ impl LocalRunner {
         tokio::join!(self.forward_requests(), self.forward_reports(node));
     }
 
-    /// Wakes the keeper client once the node has handed out all it has for now: launches that are sent together share one
-    /// write of the keeper's journal, and their programs start sooner.
+    /// Wakes the keeper client once the node has handed out all it has for now: launches that are sent together share
+    /// one write of the keeper's journal, and their programs start sooner.
     async fn forward_requests(&self) {
         loop {
             self.request_wakeup.notified().await;

@@ -1,5 +1,5 @@
-//! Finds the keeper of a data directory, and starts one if there is none. The daemon that starts a keeper does not own it:
-//! the keeper outlives the daemon.
+//! Finds the keeper of a data directory, and starts one if there is none. The daemon that starts a keeper does not own
+//! it: the keeper outlives the daemon.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};

@@ -1,6 +1,6 @@
 //! The daemon's side of the connection to its keeper: a thread that connects, starts a keeper if there is none, and
-//! carries messages both ways. It has no queue: it asks its [`KeeperDelegate`] for a message whenever there is room, and
-//! after the connection broke the delegate decides what to send again.
+//! carries messages both ways. It has no queue: it asks its [`KeeperDelegate`] for a message whenever there is room,
+//! and after the connection broke the delegate decides what to send again.
 
 mod connect;
 mod connection;
@@ -41,8 +41,8 @@ pub struct ClientOptions {
     pub version: String,
 }
 
-/// Supplies messages for the keeper and handles what comes from it. The client's thread calls the methods one at a time;
-/// they must not block for long.
+/// Supplies messages for the keeper and handles what comes from it. The client's thread calls the methods one at a
+/// time; they must not block for long.
 pub trait KeeperDelegate: Send + Sync {
     /// The next message to send; `None` if there is none now.
     fn next_message(&self) -> Option<ToKeeper>;

@@ -1,9 +1,9 @@
-//! The journal: what a keeper must not forget when it dies. Each program is recorded before it is started and when it has
-//! ended. All lines of a turn of the loop are one write and one flush.
+//! The journal: what a keeper must not forget when it dies. Each program is recorded before it is started and when it
+//! has ended. All lines of a turn of the loop are one write and one flush.
 //!
 //! The file has its final size from the start and is filled with zeros, so that a flush writes the lines alone and no
-//! metadata of the file system. A keeper never continues the journal of an earlier one, and never changes a line: it writes
-//! a new journal beside the old one and renames it.
+//! metadata of the file system. A keeper never continues the journal of an earlier one, and never changes a line: it
+//! writes a new journal beside the old one and renames it.
 
 mod entry;
 mod read;
@@ -35,8 +35,8 @@ const FILL: usize = 256 * 1024;
 
 /// A journal that is written to.
 ///
-/// Invariant: between `end` and `size` there is room for all later lines of every open run, so that the end of a program
-/// that was started can always be recorded.
+/// Invariant: between `end` and `size` there is room for all later lines of every open run, so that the end of a
+/// program that was started can always be recorded.
 #[derive(Debug)]
 struct Journal {
     file: File,
@@ -108,7 +108,8 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "the journal is full"));
         }
         let written = self.file.write_all_at(&self.pending, self.end);
-        // After a failure the last line may be torn, and lines after a torn one are not read: the next lines overwrite it.
+        // After a failure the last line may be torn, and lines after a torn one are not read: the next lines overwrite
+        // it.
         if written.is_ok() {
             self.end += self.pending.len() as u64;
         }

@@ -1,5 +1,5 @@
-//! Reads the journal of an earlier keeper. Reading is apart from writing, because a new keeper reads the old file once and
-//! then writes a new one: it never continues after a torn end.
+//! Reads the journal of an earlier keeper. Reading is apart from writing, because a new keeper reads the old file once
+//! and then writes a new one: it never continues after a torn end.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ pub(crate) struct JournalContents {
     pub(crate) is_whole: bool,
 }
 
-/// Reads a journal up to its end, or up to the first torn line. Nothing after a torn line was acted upon, because nothing is
-/// started or reported before its line is on disk.
+/// Reads a journal up to its end, or up to the first torn line. Nothing after a torn line was acted upon, because
+/// nothing is started or reported before its line is on disk.
 pub(crate) fn read(bytes: &[u8]) -> JournalContents {
     let mut found = JournalContents::default();
     let mut rest = bytes;

@@ -1,5 +1,5 @@
-//! The journal that is written to, and its replacement by a new one when it has little room left. A new journal holds only
-//! the runs that are still known.
+//! The journal that is written to, and its replacement by a new one when it has little room left. A new journal holds
+//! only the runs that are still known.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,5 @@
-//! Connections to daemons. One daemon is in charge; a new one that says hello takes over from the old one, which is gone
-//! or will notice. A connection that has not said hello yet is pending.
+//! Connections to daemons. One daemon is in charge; a new one that says hello takes over from the old one, which is
+//! gone or will notice. A connection that has not said hello yet is pending.
 
 use std::os::fd::OwnedFd;
 
@@ -60,8 +60,8 @@ impl DaemonLinks {
         }
     }
 
-    /// Receives the first message of a pending connection. Returns whether it is in charge now. What was not sent to the
-    /// daemon before it is in the list that the new one got.
+    /// Receives the first message of a pending connection. Returns whether it is in charge now. What was not sent to
+    /// the daemon before it is in the list that the new one got.
     pub(super) fn receive_hello(&mut self, programs: &Supervisor) -> bool {
         let Some(mut connection) = self.pending.take() else { return false };
         match connection.receive().and_then(|()| connection.next()) {

@@ -1,6 +1,6 @@
 //! Ends programs that are due to end: the signal that asks, the kill of everything that belongs to a run, and the check
-//! that nothing of it is left. All processes are scanned before anything is signalled, because a process whose parent has
-//! ended cannot be attributed to its run unless it was known before. All runs of a turn share one scan.
+//! that nothing of it is left. All processes are scanned before anything is signalled, because a process whose parent
+//! has ended cannot be attributed to its run unless it was known before. All runs of a turn share one scan.
 
 use std::io;
 
@@ -24,7 +24,8 @@ pub(super) struct EndingScan {
 }
 
 impl EndingScan {
-    /// Does what is due for programs that are to end. Returns those that have ended with everything that belongs to them.
+    /// Does what is due for programs that are to end. Returns those that have ended with everything that belongs to
+    /// them.
     pub(super) fn end_due(&mut self, table: &mut ProgramTable, cgroups: &Cgroups) -> Vec<(RunKey, ProcessExit)> {
         let now = clock::now();
         let must_wait = now < self.not_before;
@@ -41,8 +42,8 @@ impl EndingScan {
             ended.extend(carry_out(table, run, step, snapshot.as_ref().ok()).map(|exit| (run, exit)));
             table.reschedule(run);
         }
-        // Invariant: a program that was postponed is scanned before others are postponed further, so that frequent stops
-        // do not delay kills.
+        // Invariant: a program that was postponed is scanned before others are postponed further, so that frequent
+        // stops do not delay kills.
         if !must_wait {
             let after = clock::now();
             self.not_before = after + (after - now) * (SCAN_SHARE - 1);
@@ -82,8 +83,8 @@ fn freeze(table: &mut ProgramTable, steps: &[(RunKey, Step)]) -> io::Result<Proc
     })
 }
 
-/// Carries out a step for one run. Returns how its first process ended if the run is over. Without a snapshot it is unknown
-/// what lives, and not nothing.
+/// Carries out a step for one run. Returns how its first process ended if the run is over. Without a snapshot it is
+/// unknown what lives, and not nothing.
 fn carry_out(
     table: &mut ProgramTable,
     run: RunKey,

@@ -1,5 +1,5 @@
-//! The keeper itself: its parts, and the turn of its loop. A turn takes everything together that happened since the last
-//! one: many launches and exits share one flush of the journal and one write to the daemon.
+//! The keeper itself: its parts, and the turn of its loop. A turn takes everything together that happened since the
+//! last one: many launches and exits share one flush of the journal and one write to the daemon.
 
 mod daemon_links;
 mod ending_scan;
@@ -20,8 +20,8 @@ use crate::recover::recover;
 use crate::spawn::Spawner;
 use crate::{KeeperError, Options, clock, log};
 
-/// While launches wait, news are sent only this often, in microseconds: each costs the daemon some work, and programs that
-/// are due need the processors more.
+/// While launches wait, news are sent only this often, in microseconds: each costs the daemon some work, and programs
+/// that are due need the processors more.
 const NEWS_WAIT: u64 = 200_000;
 
 /// A keeper.
@@ -34,8 +34,8 @@ struct Keeper {
     lifetime: Lifetime,
 }
 
-/// Runs a keeper until there is nothing more to do for it: `cronhold keeper`. It takes over the whole process: its signals,
-/// its working directory, its children, and all open files except the standard streams.
+/// Runs a keeper until there is nothing more to do for it: `cronhold keeper`. It takes over the whole process: its
+/// signals, its working directory, its children, and all open files except the standard streams.
 pub fn run(options: Options) -> Result<(), KeeperError> {
     let mut keeper = Keeper::start(options)?;
     while !keeper.is_done() {

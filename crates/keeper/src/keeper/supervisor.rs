@@ -1,6 +1,6 @@
-//! Owns the programs: starts those that were asked for, waits for them, and brings them to their end. Each launch is in the
-//! journal before its program is started; a launch that is in the journal is either started in the same turn, or refused
-//! and recorded as refused.
+//! Owns the programs: starts those that were asked for, waits for them, and brings them to their end. Each launch is in
+//! the journal before its program is started; a launch that is in the journal is either started in the same turn, or
+//! refused and recorded as refused.
 
 use rustix::process::{Signal, WaitOptions, WaitStatus};
 
@@ -114,8 +114,8 @@ impl Supervisor {
         std::mem::take(&mut self.news)
     }
 
-    /// A daemon is gone, or another one has taken over. Launches that are not in the journal are dropped: the next daemon
-    /// reads in its list what was begun.
+    /// A daemon is gone, or another one has taken over. Launches that are not in the journal are dropped: the next
+    /// daemon reads in its list what was begun.
     pub(super) fn drop_queued(&mut self) {
         self.queue.clear();
     }
@@ -289,8 +289,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits for children that have ended. Everything that descends from the keeper becomes its child in the end: programs,
-    /// and orphans, which are only waited for.
+    /// Waits for children that have ended. Everything that descends from the keeper becomes its child in the end:
+    /// programs, and orphans, which are only waited for.
     pub(super) fn reap(&mut self, has_signal: bool) {
         if !has_signal && !self.has_unreaped {
             return;

@@ -1,6 +1,7 @@
-//! Starts programs. The usual way is one `posix_spawn`, which does not copy the keeper's memory and fails at once if a file
-//! cannot be executed: the keeper itself changes to the program's directory, and back. A program with another user or with
-//! limits needs a second stage between the keeper and itself, because those can only be changed from inside a process.
+//! Starts programs. The usual way is one `posix_spawn`, which does not copy the keeper's memory and fails at once if a
+//! file cannot be executed: the keeper itself changes to the program's directory, and back. A program with another user
+//! or with limits needs a second stage between the keeper and itself, because those can only be changed from inside a
+//! process.
 
 mod error;
 mod path;

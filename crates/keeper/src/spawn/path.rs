@@ -1,5 +1,5 @@
-//! Finds the file of a program as `execvp` would, with the `PATH` of the program and not the keeper's, and the reason why a
-//! file cannot be executed.
+//! Finds the file of a program as `execvp` would, with the `PATH` of the program and not the keeper's, and the reason
+//! why a file cannot be executed.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;

@@ -1,7 +1,7 @@
-//! The second stage between the keeper and a program: the keeper's own binary, which joins the control group, sets limits,
-//! groups and user, and then becomes the program. It reads its instructions from its standard input. On a pipe that closes
-//! by itself when the program begins, it reports that it is ready to become the program, or an error as text. If the pipe
-//! closes without either, the stage was killed.
+//! The second stage between the keeper and a program: the keeper's own binary, which joins the control group, sets
+//! limits, groups and user, and then becomes the program. It reads its instructions from its standard input. On a pipe
+//! that closes by itself when the program begins, it reports that it is ready to become the program, or an error as
+//! text. If the pipe closes without either, the stage was killed.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};

@@ -1,5 +1,5 @@
-//! Processes that can be found only by their parent: in a session of their own, and without the run's id. Once the parent
-//! has ended they cannot be found any more, so each case is tried several times.
+//! Processes that can be found only by their parent: in a session of their own, and without the run's id. Once the
+//! parent has ended they cannot be found any more, so each case is tried several times.
 
 use std::path::Path;
 

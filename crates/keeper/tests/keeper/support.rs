@@ -1,5 +1,5 @@
-//! A keeper in a process of its own, and a daemon that is connected to it. Tests leave no processes behind: at the end the
-//! keeper is killed, and another one ends what it left.
+//! A keeper in a process of its own, and a daemon that is connected to it. Tests leave no processes behind: at the end
+//! the keeper is killed, and another one ends what it left.
 #![expect(clippy::disallowed_methods, reason = "tests wait for real processes, within bounds of real time")]
 
 use std::collections::VecDeque;

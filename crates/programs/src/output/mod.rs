@@ -1,11 +1,11 @@
 //! What programs write, from their files into the store. The keeper lets a program append both streams to one file per
-//! run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in order while the
-//! program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended, after a line that says
-//! how many bytes are left out.
+//! run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in order while
+//! the program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended, after a line
+//! that says how many bytes are left out.
 //!
-//! Offsets in the store are those of the stored text. Where to continue follows from its length: up to [`LIVE_MAX`] bytes
-//! are the beginning of the file, and more are the whole output, because the end of a long output is appended in one
-//! piece. Only a file that its program truncated begins later in the stored text; `RestartLog` records where.
+//! Offsets in the store are those of the stored text. Where to continue follows from its length: up to [`LIVE_MAX`]
+//! bytes are the beginning of the file, and more are the whole output, because the end of a long output is appended in
+//! one piece. Only a file that its program truncated begins later in the stored text; `RestartLog` records where.
 
 mod progress;
 mod restarts;
@@ -82,8 +82,8 @@ impl OutputFile {
         Ok(OutputPiece { bytes, after })
     }
 
-    /// The next bytes to store of an output whose program has ended; `None` if everything is stored. Without a known total
-    /// the length of the file counts.
+    /// The next bytes to store of an output whose program has ended; `None` if everything is stored. Without a known
+    /// total the length of the file counts.
     fn rest(&self, progress: &OutputProgress, total: Option<u64>) -> io::Result<Option<OutputPiece>> {
         let stamp = self.stamp();
         let known = total.unwrap_or_else(|| stamp.map_or(0, FileStamp::length));

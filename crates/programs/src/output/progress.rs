@@ -1,6 +1,6 @@
-//! How far an output is stored, and where to continue in its file. A program can truncate its file by opening it again, as
-//! `> /dev/stderr` does. Then the file begins again somewhere in the stored text, after a notice. A truncation is detected
-//! by the first and the last bytes that were stored of the file, which are no longer at their offsets.
+//! How far an output is stored, and where to continue in its file. A program can truncate its file by opening it again,
+//! as `> /dev/stderr` does. Then the file begins again somewhere in the stored text, after a notice. A truncation is
+//! detected by the first and the last bytes that were stored of the file, which are no longer at their offsets.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -45,8 +45,8 @@ pub(super) struct OutputPiece {
 }
 
 impl OutputProgress {
-    /// The progress of an output of which `stored` bytes are stored. Its file begins at `base`; `first` and `last` are the
-    /// first and the last [`EDGE`] bytes from there on.
+    /// The progress of an output of which `stored` bytes are stored. Its file begins at `base`; `first` and `last` are
+    /// the first and the last [`EDGE`] bytes from there on.
     pub(super) fn from_store(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
         Self { stored, base, first, last, stamp: None }
     }

@@ -1,6 +1,6 @@
-//! Copies what programs write from their files into the store: a few times a second while they run, and the rest when they
-//! have ended, before the end is reported to the node. It has a thread of its own, because it reads files. The node never
-//! waits for it. While the store is unreachable it waits, and loses nothing.
+//! Copies what programs write from their files into the store: a few times a second while they run, and the rest when
+//! they have ended, before the end is reported to the node. It has a thread of its own, because it reads files. The
+//! node never waits for it. While the store is unreachable it waits, and loses nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

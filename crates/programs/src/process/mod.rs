@@ -1,6 +1,6 @@
 //! The table of a node's processes. The keeper owns them; this is what the daemon knows of each: whether it was asked
-//! for, runs or has ended, and what was reported. The table is told what happens and never waits, so that every order of
-//! events can be tested.
+//! for, runs or has ended, and what was reported. The table is told what happens and never waits, so that every order
+//! of events can be tested.
 //!
 //! A program is started at most once: a launch that was sent is sent again only if the list of the keeper, which holds
 //! everything that the keeper began and was not told to forget, does not have it.
@@ -33,8 +33,8 @@ use self::link::KeeperLink;
 use self::outbox::KeeperOutbox;
 use crate::event::ProgramEvent;
 
-/// A process whose run was final before it ended is forgotten this long after its last report, because the node does not
-/// answer a report that changes nothing.
+/// A process whose run was final before it ended is forgotten this long after its last report, because the node does
+/// not answer a report that changes nothing.
 const EXPIRE_AFTER: Span = Span::from_secs(60);
 
 /// All processes of a node.
@@ -63,7 +63,8 @@ pub struct Processes {
 pub struct UnstoredOutput {
     /// The run.
     pub run: RunId,
-    /// The length of the output. `None` for a program that was lost with its keeper: then everything in the file counts.
+    /// The length of the output. `None` for a program that was lost with its keeper: then everything in the file
+    /// counts.
     pub length: Option<u64>,
 }
 
@@ -292,7 +293,8 @@ impl Processes {
                 self.unstored.push_back(UnstoredOutput { run, length: None });
             }
             (_, None) if entry.is_settled => drop(self.entries.remove(&run)),
-            // The keeper did not begin it, so it can be asked again. If it is too late for that, the deadline reports it.
+            // The keeper did not begin it, so it can be asked again. If it is too late for that, the deadline reports
+            // it.
             (ProcessState::Uncertain, None) => {
                 entry.state = ProcessState::Queued;
                 let launch_by = entry.launch_by;
@@ -404,8 +406,8 @@ impl Processes {
         taken
     }
 
-    /// Forgets processes of settled runs whose last report was handed out long enough ago. Returns whether the keeper has
-    /// to be told.
+    /// Forgets processes of settled runs whose last report was handed out long enough ago. Returns whether the keeper
+    /// has to be told.
     pub fn expire_settled(&mut self, uptime: Span) -> bool {
         let mut has_expired = false;
         while let Some((_, run)) = self.expiries.first().copied().filter(|(at, _)| *at <= uptime) {

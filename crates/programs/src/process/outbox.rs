@@ -1,5 +1,5 @@
-//! What waits to be sent to the keeper. Messages that depend on the state of a process when they are sent are kept as run
-//! ids; [`super::Processes`] turns them into messages.
+//! What waits to be sent to the keeper. Messages that depend on the state of a process when they are sent are kept as
+//! run ids; [`super::Processes`] turns them into messages.
 
 use std::collections::{BTreeSet, VecDeque};
 
