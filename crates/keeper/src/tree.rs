@@ -14,7 +14,7 @@ use crate::cgroups;
 use crate::protocol::RunKey;
 
 /// The environment variable by which a process and its descendants are recognized.
-pub(crate) const MARK: &str = "CRONHOLD_RUN_ID";
+pub(crate) const RUN_ID_VARIABLE: &str = "CRONHOLD_RUN_ID";
 /// The longest environment that is read: what the kernel accepts with usual settings.
 const ENVIRONMENT_MAX: u64 = 8 * 1024 * 1024;
 /// Scans while processes are frozen. A program that forks faster is found by later scans.
@@ -32,7 +32,7 @@ pub(crate) struct ProcessStat {
     /// Whether it is a zombie.
     pub(crate) is_dead: bool,
     /// The run in its environment.
-    pub(crate) mark: Option<RunKey>,
+    pub(crate) run_id: Option<RunKey>,
 }
 
 /// The first process of a run, and the clock tick at which it began.
@@ -56,7 +56,7 @@ pub(crate) struct ProcessSnapshot {
     children: BTreeMap<i32, Vec<i32>>,
     /// Processes by their group, their session and their own pid.
     near: BTreeMap<i32, BTreeSet<i32>>,
-    marked: BTreeMap<RunKey, Vec<i32>>,
+    by_run: BTreeMap<RunKey, Vec<i32>>,
     /// The keeper itself.
     own: i32,
 }
@@ -82,7 +82,9 @@ impl ProcessSnapshot {
             let name = entry?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
             match read_stat(pid) {
-                Ok(process) => processes.extend(process.map(|process| ProcessStat { mark: mark_of(pid), ..process })),
+                Ok(process) => {
+                    processes.extend(process.map(|process| ProcessStat { run_id: run_id_of(pid), ..process }))
+                }
                 Err(error) if is_shortage(&error) => return Err(error),
                 Err(_) => {}
             }
@@ -94,17 +96,17 @@ impl ProcessSnapshot {
         let processes: BTreeMap<i32, ProcessStat> = processes.map(|process| (process.pid, process)).collect();
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         let mut near: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
-        let mut marked: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
+        let mut by_run: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
         for process in processes.values() {
             children.entry(process.parent).or_default().push(process.pid);
             for leader in [process.pid, process.group, process.session] {
                 near.entry(leader).or_default().insert(process.pid);
             }
-            if let Some(mark) = process.mark {
-                marked.entry(mark).or_default().push(process.pid);
+            if let Some(run_id) = process.run_id {
+                by_run.entry(run_id).or_default().push(process.pid);
             }
         }
-        Self { processes, children, near, marked, own }
+        Self { processes, children, near, by_run, own }
     }
 
     /// The processes of a run that live.
@@ -124,9 +126,9 @@ impl ProcessSnapshot {
     /// Processes that belong to the run whatever their parents are.
     fn seeds(&self, tree: &ProcessTree) -> Vec<i32> {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
-        let marked = self.marked.get(&tree.run).into_iter().flatten().copied();
+        let by_run = self.by_run.get(&tree.run).into_iter().flatten().copied();
         let in_cgroup = tree.cgroup.iter().flat_map(|group| cgroups::members(group));
-        known.chain(marked).chain(in_cgroup).chain(self.group(tree)).collect()
+        known.chain(by_run).chain(in_cgroup).chain(self.group(tree)).collect()
     }
 
     /// The group and the session of a run.
@@ -137,7 +139,7 @@ impl ProcessSnapshot {
             return Vec::new();
         }
         let is_of_run =
-            |process: &&ProcessStat| process.start >= start && process.mark.is_none_or(|mark| mark == tree.run);
+            |process: &&ProcessStat| process.start >= start && process.run_id.is_none_or(|run_id| run_id == tree.run);
         let near = self.near.get(&leader).into_iter().flatten().filter_map(|pid| self.processes.get(pid));
         near.filter(is_of_run).map(|process| process.pid).collect()
     }
@@ -201,24 +203,23 @@ fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
         group: number(2)?,
         session: number(3)?,
         start: fields.get(19)?.parse().ok()?,
-        mark: None,
+        run_id: None,
     })
 }
 
-/// The mark in the environment that a process was started with; none of those of others, whose environment is not
-/// shown.
-fn mark_of(pid: i32) -> Option<RunKey> {
+/// The run id in the environment that a process was started with; `None` if that environment cannot be read.
+fn run_id_of(pid: i32) -> Option<RunKey> {
     use std::io::Read;
     let mut environment = Vec::new();
     fs::File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_MAX).read_to_end(&mut environment).ok()?;
     environment.split(|byte| *byte == 0).find_map(|variable| {
-        let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
-        parse_mark(std::str::from_utf8(value).ok()?)
+        let value = variable.strip_prefix(RUN_ID_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        parse_run_id(std::str::from_utf8(value).ok()?)
     })
 }
 
-/// A run as programs see it: with the hyphens of a UUID, or without.
-pub(crate) fn parse_mark(text: &str) -> Option<RunKey> {
+/// Reads a run id as programs see it: with the hyphens of a UUID, or without.
+pub(crate) fn parse_run_id(text: &str) -> Option<RunKey> {
     RunKey::parse(&text.replace('-', ""))
 }
 
@@ -230,8 +231,8 @@ mod tests {
     const OWN: i32 = 2;
     const RUN: RunKey = RunKey(5);
 
-    fn process(pid: i32, parent: i32, group: i32, start: u64, mark: Option<u128>) -> ProcessStat {
-        ProcessStat { pid, parent, group, session: group, start, is_dead: false, mark: mark.map(RunKey) }
+    fn process(pid: i32, parent: i32, group: i32, start: u64, run_id: Option<u128>) -> ProcessStat {
+        ProcessStat { pid, parent, group, session: group, start, is_dead: false, run_id: run_id.map(RunKey) }
     }
 
     fn members(processes: Vec<ProcessStat>, root: Root) -> Vec<i32> {
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn group_descendants_and_marked_ones_belong_to_a_run() {
+    fn group_descendants_and_processes_with_the_run_id_belong_to_a_run() {
         let all = vec![
             process(1, 0, 1, 0, None),
             process(OWN, 1, 1, 1, Some(5)),
@@ -305,7 +306,7 @@ mod tests {
         let read = parse(3, &format!("3 (a) b) (c) {rest}")).unwrap();
         assert_eq!(
             read,
-            ProcessStat { pid: 3, parent: 4, group: 5, session: 6, start: 777, is_dead: false, mark: None }
+            ProcessStat { pid: 3, parent: 4, group: 5, session: 6, start: 777, is_dead: false, run_id: None }
         );
         assert_eq!(parse(3, "3 (a"), None);
     }
@@ -318,8 +319,8 @@ mod tests {
 
     #[test]
     fn run_ids_are_read_with_and_without_hyphens() {
-        assert_eq!(parse_mark("00000000-0000-0000-0000-000000000005"), Some(RUN));
-        assert_eq!(parse_mark("00000000000000000000000000000005"), Some(RUN));
-        assert_eq!(parse_mark("5"), None);
+        assert_eq!(parse_run_id("00000000-0000-0000-0000-000000000005"), Some(RUN));
+        assert_eq!(parse_run_id("00000000000000000000000000000005"), Some(RUN));
+        assert_eq!(parse_run_id("5"), None);
     }
 }

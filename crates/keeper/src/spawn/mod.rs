@@ -167,21 +167,21 @@ fn start_of(pid: i32) -> u64 {
 /// The environment of a program. It always has the id of the run, by which descendants of the program are recognized.
 fn environment(launch: &ProgramLaunch) -> Result<Vec<CString>, SpawnError> {
     let mut variables = Vec::with_capacity(launch.env.len() + 1);
-    let mut is_marked = false;
+    let mut has_run_id = false;
     for (name, value) in &launch.env {
         if name.is_empty() || name.contains('=') {
             return Err(SpawnError::VariableName(name.clone()));
         }
-        if name == tree::MARK {
-            if is_marked || tree::parse_mark(value) != Some(launch.run) {
+        if name == tree::RUN_ID_VARIABLE {
+            if has_run_id || tree::parse_run_id(value) != Some(launch.run) {
                 continue;
             }
-            is_marked = true;
+            has_run_id = true;
         }
         variables.push(c_string(format!("{name}={value}"), "a variable")?);
     }
-    if !is_marked {
-        variables.push(c_string(format!("{}={}", tree::MARK, launch.run), "a variable")?);
+    if !has_run_id {
+        variables.push(c_string(format!("{}={}", tree::RUN_ID_VARIABLE, launch.run), "a variable")?);
     }
     Ok(variables)
 }
