@@ -11,7 +11,7 @@ use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clock, Engine, Feed, Handle, News, NoPrograms, Options, Ports};
 use cronhold_jobfile::directory::Root;
 use cronhold_schedule::{Span, Zone, Zones};
-use cronhold_store::{MemoryStore, Pending, Query, Store};
+use cronhold_store::{MemoryStore, Query, Store};
 use tokio::task::JoinHandle;
 
 use super::{Applied, JobFiles};
