@@ -103,7 +103,8 @@ impl Rig {
         let around = Around::new(Arc::new(clock::now), Arc::clone(&zones));
         let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
-        let programs = LocalRunner::new("bench", Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
+        let programs =
+            LocalRunner::new(env!("CARGO_PKG_VERSION"), Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
         let programs = Arc::new(programs.expect("a descriptor"));
         let notes = Arc::new(Notes::new());
         let company = has_keeper.then(|| {
