@@ -83,7 +83,7 @@ impl ProcessSnapshot {
             let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
             match read_stat(pid) {
                 Ok(process) => {
-                    processes.extend(process.map(|process| ProcessStat { run_id: run_id_of(pid), ..process }))
+                    processes.extend(process.map(|process| ProcessStat { run_id: run_id_of(pid), ..process }));
                 }
                 Err(error) if is_shortage(&error) => return Err(error),
                 Err(_) => {}

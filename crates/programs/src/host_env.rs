@@ -272,6 +272,8 @@ mod tests {
 
     use crate::testing::run;
 
+    type IsLaunchError = fn(&LaunchError) -> bool;
+
     fn launched(run: &Run, env: &[(&str, &str)]) -> Result<ProgramLaunch, LaunchError> {
         let (launch_by, kill_at) = (Span::from_secs(5), Some(Span::from_secs(30)));
         let request = LaunchRequest { run: Arc::new(run.clone()), fence: Some(9), launch_by, kill_at };
@@ -374,7 +376,7 @@ mod tests {
         let text = |text: &str| EnvText::Text(text.to_owned());
         let no_file =
             |error: &SecretError| matches!(error, SecretError::Io(error) if error.kind() == io::ErrorKind::NotFound);
-        let cases: [(Process, fn(&LaunchError) -> bool); 7] = [
+        let cases: [(Process, IsLaunchError); 7] = [
             (
                 with("TOKEN", EnvText::Env("VAULT".to_owned())),
                 |error| matches!(error, LaunchError::VariableUnset { from, .. } if from == "VAULT"),

@@ -16,6 +16,8 @@ use crate::protocol::{FromKeeper, PROTOCOL, PROTOCOL_OLDEST, RunKey, ToKeeper};
 /// What has not come after this time never comes.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
+type IsConnectionError = fn(&ConnectionError) -> bool;
+
 /// Records events, and sends what the test puts into its outbox.
 struct Recorder {
     events: Mutex<Sender<KeeperEvent>>,
@@ -168,13 +170,13 @@ fn keeper_that_does_not_speak_the_protocol_is_reported_with_its_reason() {
     let mut rig = ClientRig::new("strangers");
     let keeper = rig.keeper();
     rig.start("/bin/false");
-    let is_other = |error: &ConnectionError| matches!(error, ConnectionError::OtherProtocol { pid: 77, .. });
-    let is_not_hello = |error: &ConnectionError| matches!(error, ConnectionError::NotAHello);
-    let is_closed = |error: &ConnectionError| matches!(error, ConnectionError::ClosedBeforeHello);
-    let strange: [(Option<FromKeeper>, &dyn Fn(&ConnectionError) -> bool); 3] = [
-        (Some(hello(PROTOCOL + 1, PROTOCOL + 3)), &is_other),
-        (Some(FromKeeper::Started { run: RunKey(1), pid: 1 }), &is_not_hello),
-        (None, &is_closed),
+    let is_other: IsConnectionError = |error| matches!(error, ConnectionError::OtherProtocol { pid: 77, .. });
+    let is_not_hello: IsConnectionError = |error| matches!(error, ConnectionError::NotAHello);
+    let is_closed: IsConnectionError = |error| matches!(error, ConnectionError::ClosedBeforeHello);
+    let strange: [(Option<FromKeeper>, IsConnectionError); 3] = [
+        (Some(hello(PROTOCOL + 1, PROTOCOL + 3)), is_other),
+        (Some(FromKeeper::Started { run: RunKey(1), pid: 1 }), is_not_hello),
+        (None, is_closed),
     ];
     for (answer, is_expected) in strange {
         let (mut stream, _) = keeper.accept().expect("a call");

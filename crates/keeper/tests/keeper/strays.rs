@@ -59,7 +59,7 @@ fn try_often(answer: &str, lease: Option<u64>, wanted: ProcessExit, end: impl Fn
 fn kill_leaves_no_descendant_without_a_run_id() {
     for answer in [OBEYS, IGNORES] {
         try_often(answer, None, ProcessExit::Signal(KILL), |daemon, run| {
-            daemon.send(&ToKeeper::Signal { run, signal: KILL })
+            daemon.send(&ToKeeper::Signal { run, signal: KILL });
         });
     }
 }

@@ -15,6 +15,7 @@ mod outbox;
 #[cfg(test)]
 mod tests;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -73,8 +74,8 @@ impl Processes {
     /// Starts a run's program, unless it was asked for before.
     pub fn launch(&mut self, request: LaunchRequest) {
         let (id, launch_by) = (request.run.id, request.launch_by);
-        if !self.entries.contains_key(&id) {
-            self.entries.insert(id, ProcessEntry::launched(request));
+        if let Entry::Vacant(entry) = self.entries.entry(id) {
+            entry.insert(ProcessEntry::launched(request));
             self.queue_launch(id, launch_by);
         }
     }

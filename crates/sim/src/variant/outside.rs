@@ -47,7 +47,7 @@ impl ProgramRunner for WrongOutside {
     fn adopt(&self, run: Arc<Run>) {
         match self.how {
             Variant::Restarting => {
-                self.outside.launch(LaunchRequest { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) })
+                self.outside.launch(LaunchRequest { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) });
             }
             _ => self.outside.adopt(run),
         }
