@@ -34,7 +34,7 @@ pub fn backup(
     if shown.is_some() {
         let _ = write!(err, "\r{:1$}\r", "", bar(BAR).len());
     }
-    copied.map_err(|message| Failure::Refused { message, hint: None })?;
+    copied.map_err(|error| Failure::Refused { message: error.to_string(), hint: None })?;
     writeln!(out, "{url} is copied to {}", backup.file.display())?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 //! The daemon: connects all parts, runs the node until a signal arrives, and stops in order.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +10,12 @@ use cronhold_cli::{Exit, Failure, UpArgs, counted};
 use cronhold_core::{NodeId, World};
 use cronhold_cronken::ReconcileRequests;
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
-use cronhold_keeper::client::{Client, Setup};
-use cronhold_programs::launch::Surroundings;
+use cronhold_keeper::client::{ClientOptions, KeeperClient};
+use cronhold_programs::host_env::HostEnv;
+use cronhold_programs::output::OutputShipper;
+use cronhold_programs::LocalRunner;
 use cronhold_schedule::Span;
-use cronhold_store::{Fault, Store};
+use cronhold_store::Store;
 use cronhold_wiring::Around;
 use tracing::{Level, debug, info, warn};
 
@@ -21,14 +24,14 @@ use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::http::{self, BoundServer, RunningServer, ServerParts};
 use crate::job_files::{self, JobFiles, Loaders};
-use crate::log::{Log, LogOptions};
-use crate::outputs::Outputs;
-use crate::outside::{Programs, VERSION};
+use crate::log::{self, Log, LogOptions};
 use crate::peers::CronkenThread;
 use crate::signals::{SignalListener, SignalRequest};
 use crate::state_dir::{EnvPaths, StateDir};
 use crate::zone_rules::ZoneRules;
 
+/// The version of the daemon, and of the keepers that it starts.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How long a stopping node may take for its last commits. After that the daemon exits, which loses nothing.
 const STOP_WAIT: Span = Span::from_secs(10);
 
@@ -53,11 +56,11 @@ pub struct DaemonEnv {
 struct NodeParts {
     ports: Ports,
     options: Options,
-    programs: Arc<Programs>,
+    programs: Arc<LocalRunner>,
     /// The thread that stores the output of programs; it ends when this is dropped.
-    outputs: Outputs,
+    outputs: OutputShipper,
     /// The connection to the keeper; it ends when this is dropped.
-    client: Client,
+    client: KeeperClient,
     /// The job files, with zones and calendars.
     files: JobFiles,
     /// The HTTP server, if there is one, and the events that it streams.
@@ -87,7 +90,7 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
     // Before the store is opened, so that what it logs is seen.
     let log = Log::new(log_options, io::stderr());
     log.install();
-    let store = cronhold_wiring::open(&url, around).map_err(|message| Failure::Refused { message, hint: None })?;
+    let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
     let version = Arc::clone(&setting.zone_rules.version);
     let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
     let name = up.name.clone().unwrap_or_else(host_name);
@@ -133,15 +136,21 @@ fn assemble(
     log: &Log,
 ) -> Result<NodeParts, Failure> {
     let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
-    let surroundings = Surroundings::new(setting.env.iter().cloned());
-    let programs = Programs::new(Arc::clone(&system_clock), surroundings, log.clone());
+    let host_env = HostEnv::new(setting.env.iter().cloned());
+    let programs =
+        LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, log::program_event_observer(log.clone()));
     let programs = Arc::new(programs.map_err(|error| cannot_start(&error))?);
     // The keeper outlives the directory in which the daemon was started.
     let data = home.path().canonicalize().map_err(|error| cannot_start(&error))?;
-    let outputs = Outputs::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), log.clone());
+    let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| cannot_start(&error))?;
-    let setup = Setup { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: log.to_args() };
-    let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
+    let client_options = ClientOptions {
+        data,
+        program: setting.program.clone(),
+        version: VERSION.to_owned(),
+        log_args: log.to_args(),
+    };
+    let client = KeeperClient::start(client_options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| cannot_start(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());
     let reconciling = Arc::new(ReconcileRequests::default());
@@ -155,7 +164,7 @@ fn assemble(
     let ports =
         Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
     #[cfg(debug_assertions)]
-    let ports = crate::fail_ports::around(ports, &setting.env);
+    let ports = crate::fail_ports::wrap(ports, &setting.env);
     Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling })
 }
 
@@ -196,7 +205,7 @@ async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, lo
         std::future::pending::<()>().await;
     };
     let mut company = std::pin::pin!(company);
-    let mut carrying = std::pin::pin!(programs.carry(&node));
+    let mut carrying = std::pin::pin!(programs.run(&node));
     loop {
         tokio::select! {
             biased;
@@ -215,7 +224,7 @@ async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, lo
     // No program is started or reported from here on; the next start continues with what is left.
     drop(client);
     drop(outputs);
-    let left = programs.running();
+    let left = programs.running_count();
     if left > 0 {
         info!(event = "programs_left", count = left, "{} left running with the keeper", counted(left, "program"));
     }
@@ -331,6 +340,6 @@ fn engine_failure(error: EngineError) -> Failure {
     }
 }
 
-pub(crate) fn store_failure(fault: &Fault) -> Failure {
-    Failure::Refused { message: fault.to_string(), hint: None }
+pub(crate) fn store_failure(error: &impl Error) -> Failure {
+    Failure::Refused { message: error.to_string(), hint: None }
 }

@@ -1,59 +1,61 @@
-//! Points at which the daemon kills itself between the steps of a turn: around what its node asks of its ports, so that
-//! the engine knows nothing of them. Only a build with debug assertions has this file, and only a daemon that was told
-//! of a point has these ports.
+//! Points at which the daemon kills itself between the steps of a turn. They wrap the node's ports, so that the engine
+//! does not contain them. Only a build with debug assertions has this file, and only a daemon with such a point in its
+//! environment uses these ports.
 //!
-//! A turn is known by what it brings: a *claim* lets a run start, a *start* says that its program runs, and an *end*
-//! that it is over. A turn that brings two of them is both.
+//! The points depend on what a commit contains: a *claim* (a run is starting), a *start* (its program runs), or an
+//! *end* (it is final). A commit may contain several of them.
 
 use std::sync::Arc;
 
-use cronhold_core::State;
 use cronhold_core::decision::Change;
-use cronhold_core::record::Record;
-use cronhold_engine::{Feed, News, Outside, Ports, Task};
+use cronhold_core::record::{Record, Run};
+use cronhold_core::signal::Signal;
+use cronhold_core::{RunId, State};
+use cronhold_engine::{Feed, LaunchRequest, News, Ports, ProgramRunner};
 use cronhold_keeper::fail;
+use cronhold_schedule::Span;
 use cronhold_store::{Committed, Pending, Refusal, Store, Unit, Wrapper};
 
 /// The same ports with points around them, if the environment names any point.
-pub(crate) fn around(ports: Ports, env: &[(String, String)]) -> Ports {
+pub(crate) fn wrap(ports: Ports, env: &[(String, String)]) -> Ports {
     if !env.iter().any(|(name, _)| name == fail::VARIABLE) {
         return ports;
     }
     let Ports { store, outside, feed, .. } = ports;
     Ports {
-        store: Arc::new(Fragile(store)),
-        outside: Arc::new(Fragile(outside)),
-        feed: Arc::new(Fragile(feed)),
+        store: Arc::new(FailingPort(store)),
+        outside: Arc::new(FailingPort(outside)),
+        feed: Arc::new(FailingPort(feed)),
         ..ports
     }
 }
 
 /// A port with points around it.
 #[derive(Debug)]
-struct Fragile<P>(P);
+struct FailingPort<P>(P);
 
-/// What a commit brings.
+/// What a commit contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Brings {
+struct CommitContent {
     claim: bool,
     start: bool,
     end: bool,
 }
 
-impl Brings {
+impl CommitContent {
     fn of<'a>(changes: impl Iterator<Item = &'a Change>) -> Self {
-        let mut brings = Self::default();
+        let mut content = Self::default();
         for change in changes {
             let Change::Put(Record::Run(run)) = change else { continue };
-            brings.claim |= run.state == State::Starting;
-            brings.start |= run.state == State::Running;
-            brings.end |= run.state.is_finished();
+            content.claim |= run.state == State::Starting;
+            content.start |= run.state == State::Running;
+            content.end |= run.state.is_finished();
         }
-        brings
+        content
     }
 
-    /// It is decided, and nothing was sent.
-    fn decided(self) {
+    /// The commit is decided and not sent.
+    fn reach_decided(self) {
         if self.claim {
             fail::point("daemon-claim-decided");
         }
@@ -65,8 +67,8 @@ impl Brings {
         }
     }
 
-    /// It is durable, and the node has not heard of it.
-    fn durable(self) {
+    /// The commit is durable, and the node does not know that yet.
+    fn reach_durable(self) {
         if self.claim {
             fail::point("daemon-claim-durable");
         }
@@ -78,8 +80,8 @@ impl Brings {
         }
     }
 
-    /// The node has heard of it, and has done nothing of what it owes.
-    fn heard(self) {
+    /// The node knows that the commit is durable, and has not carried out its effects.
+    fn reach_heard(self) {
         if self.claim {
             fail::point("daemon-claim-heard");
         }
@@ -89,42 +91,53 @@ impl Brings {
     }
 }
 
-impl Wrapper for Fragile<Arc<dyn Store>> {
+impl Wrapper for FailingPort<Arc<dyn Store>> {
     fn inside(&self) -> &dyn Store {
         &*self.0
     }
 
-    /// A commit that is prepared comes here as well, when it is first looked at.
+    /// A prepared commit also comes here, when it is first polled.
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
-        let brings = Brings::of(units.iter().flat_map(|unit| &unit.changes));
+        let content = CommitContent::of(units.iter().flat_map(|unit| &unit.changes));
         Box::pin(async move {
-            brings.decided();
+            content.reach_decided();
             let results = self.0.commit(units).await;
-            // One that was refused is as if it had not been sent.
+            // A refused commit is as if it had not been sent.
             if results.iter().all(Result::is_ok) {
-                brings.durable();
+                content.reach_durable();
             }
             results
         })
     }
 }
 
-impl Outside for Fragile<Arc<dyn Outside>> {
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
-        let is_launch = matches!(task, Task::Launch { .. });
-        Box::pin(async move {
-            self.0.perform(task).await;
-            if is_launch {
-                fail::point("daemon-launch-handed-over");
-            }
-        })
+impl ProgramRunner for FailingPort<Arc<dyn ProgramRunner>> {
+    fn launch(&self, request: LaunchRequest) {
+        self.0.launch(request);
+        fail::point("daemon-launch-handed-over");
+    }
+
+    fn adopt(&self, run: Arc<Run>) {
+        self.0.adopt(run);
+    }
+
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        self.0.extend(leases);
+    }
+
+    fn stop(&self, run: &Run) {
+        self.0.stop(run);
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) {
+        self.0.signal(run, signal);
     }
 }
 
-impl Feed for Fragile<Arc<dyn Feed>> {
+impl Feed for FailingPort<Arc<dyn Feed>> {
     fn tell(&self, news: &News<'_>) {
         if let News::Committed { done, .. } = news {
-            Brings::of(done.changes.iter()).heard();
+            CommitContent::of(done.changes.iter()).reach_heard();
         }
         self.0.tell(news);
     }

@@ -14,8 +14,8 @@ use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;
 use crate::clock;
+use crate::daemon::VERSION;
 use crate::job_files::Shelf;
-use crate::outside::VERSION;
 use crate::state_dir::StateDir;
 
 /// A server whose address is bound, and which does not serve requests yet.

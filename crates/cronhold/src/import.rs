@@ -26,7 +26,7 @@ pub(crate) fn cronken_jobs(
     let executor = executor.map_err(|error| Failure::refused(error.to_string(), "check the limit of open files"))?;
     let found = executor.block_on(cronhold_wiring::read_shared(&url, around));
     let hint = Some(format!("check that it is running: {url}"));
-    let found = found.map_err(|message| Failure::Unreachable { message, hint })?;
+    let found = found.map_err(|error| Failure::Unreachable { message: error.to_string(), hint })?;
     let dialect = if as_cronken { Dialect::Cronken } else { Dialect::Cron };
     let options = ReadOptions { zones, dialect };
     let jobs = found.into_iter().filter_map(|found| Some(read(found.name, &found.text?, &options)));

@@ -13,8 +13,6 @@ mod http;
 mod import;
 pub mod job_files;
 pub mod log;
-pub mod outputs;
-pub mod outside;
 mod peers;
 mod signals;
 pub mod state_dir;

@@ -21,7 +21,7 @@ use cronhold_keeper::fail;
 use cronhold_schedule::Zones;
 use cronhold_wiring::StoreUrl;
 
-use crate::pipe::Pipe;
+use crate::pipe::ClosablePipe;
 
 /// The verb with which the keeper starts this program for the second stage of a launch.
 const STAGE_VERB: &str = "keeper-launch";
@@ -41,8 +41,9 @@ fn main() -> ExitCode {
     let zone_rules = || ZoneRules::find(variable("TZDIR"));
     let stdout = io::stdout().lock();
     let is_remote = matches!(cli.verb, Verb::Remote(_));
-    let mut out = BufWriter::new(if is_remote { Pipe::telling(stdout) } else { Pipe::new(stdout) });
-    let mut err = Pipe::new(io::stderr());
+    let mut out =
+        BufWriter::new(if is_remote { ClosablePipe::reporting_close(stdout) } else { ClosablePipe::new(stdout) });
+    let mut err = ClosablePipe::new(io::stderr());
     let done = match &cli.verb {
         Verb::Question(question) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());

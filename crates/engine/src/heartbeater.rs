@@ -12,7 +12,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, all_nodes};
 
 use crate::leases::ProgramLease;
-use crate::ports::{Ports, Task};
+use crate::ports::Ports;
 use crate::queue::Queue;
 use crate::race::{First, race};
 use crate::skew::Skew;
@@ -131,7 +131,7 @@ impl Heartbeater {
         let lost = ports.store.beat(&record, &locks).await?;
         let leases = self.record_answer(sent, &lost, &locks, ports.clock.uptime());
         if !leases.is_empty() {
-            ports.outside.perform(Task::Extend { leases }).await;
+            ports.outside.extend(&leases);
         }
         if self.is_shared {
             self.request_time(ports).await?;

@@ -36,4 +36,4 @@ pub use command_executor::CommandExecutor;
 pub use counters::{CounterSnapshot, Counters};
 pub use intake::{Handle, Refused};
 pub use node::{Engine, EngineError, Options};
-pub use ports::{Clock, Entropy, Feed, News, Outside, Ports, Task};
+pub use ports::{Clock, Entropy, Feed, LaunchRequest, News, NoPrograms, Ports, ProgramRunner};

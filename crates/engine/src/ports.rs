@@ -21,7 +21,7 @@ pub struct Ports {
     /// The store of all records.
     pub store: Arc<dyn Store>,
     /// Runs programs.
-    pub outside: Arc<dyn Outside>,
+    pub outside: Arc<dyn ProgramRunner>,
     /// Receives the events of the node.
     pub feed: Arc<dyn Feed>,
 }
@@ -44,49 +44,49 @@ pub trait Entropy: Send + Sync + fmt::Debug {
     fn bits(&self) -> u128;
 }
 
-/// The world that runs programs. It answers only with reports.
-pub trait Outside: Send + Sync + fmt::Debug {
-    /// Takes on a task. Waits when there is too much to do; it must not wait for its own reports to be taken.
-    fn perform(&self, task: Task) -> Pending<'_, ()>;
+/// Runs the programs of a node. It answers only with reports ([`crate::Handle::report`]).
+///
+/// The methods return at once: they note what is asked for, and something else carries it out.
+pub trait ProgramRunner: Send + Sync + fmt::Debug {
+    /// Starts a run's program. A run that was launched before is left as it is.
+    fn launch(&self, request: LaunchRequest);
+
+    /// Reports what became of a program that an earlier process of this node started.
+    fn adopt(&self, run: Arc<Run>);
+
+    /// Extends leases: each program may live until this uptime. A lease is never shortened.
+    fn extend(&self, leases: &[(RunId, Span)]);
+
+    /// Asks a run's program to end, with the signal and the grace period of its job.
+    fn stop(&self, run: &Run);
+
+    /// Sends a signal to a run's program.
+    fn signal(&self, run: RunId, signal: Signal);
 }
 
-/// What the world is asked to do.
+/// A program to be started.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Task {
-    /// Start a run's program, unless it was asked before.
-    Launch {
-        /// The run.
-        run: Arc<Run>,
-        /// The fence of its lock.
-        fence: Option<u64>,
-        /// After this uptime it must not be started any more: somebody may believe that it is lost.
-        launch_by: Span,
-        /// By this uptime it must be dead unless that is extended; no limit, when absent.
-        kill_at: Option<Span>,
-    },
-    /// Programs may live until these uptimes, unless that is extended again. A program that is told an earlier one than
-    /// before keeps the later.
-    Extend {
-        /// Which, and until when.
-        leases: Vec<(RunId, Span)>,
-    },
-    /// Say what became of a program that an earlier life of this node has started.
-    Adopt {
-        /// The run.
-        run: Arc<Run>,
-    },
-    /// Ask a run's program to end.
-    Stop {
-        /// The run.
-        run: Arc<Run>,
-    },
-    /// Send a run's program a signal.
-    Signal {
-        /// The run.
-        run: RunId,
-        /// Which signal.
-        signal: Signal,
-    },
+pub struct LaunchRequest {
+    /// The run.
+    pub run: Arc<Run>,
+    /// The fence of its lock.
+    pub fence: Option<u64>,
+    /// The program must not be started after this uptime, because other nodes may then treat the run as lost.
+    pub launch_by: Span,
+    /// The program must be dead by this uptime unless its lease is extended. `None` means no limit.
+    pub kill_at: Option<Span>,
+}
+
+/// A runner that does nothing, for nodes that run no programs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoPrograms;
+
+impl ProgramRunner for NoPrograms {
+    fn launch(&self, _: LaunchRequest) {}
+    fn adopt(&self, _: Arc<Run>) {}
+    fn extend(&self, _: &[(RunId, Span)]) {}
+    fn stop(&self, _: &Run) {}
+    fn signal(&self, _: RunId, _: Signal) {}
 }
 
 /// Receives the events of a node.

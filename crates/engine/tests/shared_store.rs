@@ -13,7 +13,7 @@ use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source, Stored};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_engine::{
-    Clock, CommandExecutor, Engine, Entropy, Feed, Handle, News, Options, Outside, Ports, Refused, Task,
+    Clock, CommandExecutor, Engine, Entropy, Feed, Handle, News, NoPrograms, Options, Ports, Refused,
 };
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
@@ -63,12 +63,6 @@ struct TestPorts {
 impl Entropy for TestPorts {
     fn bits(&self) -> u128 {
         u128::from(self.drawn.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl Outside for TestPorts {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(async {})
     }
 }
 
@@ -158,7 +152,7 @@ impl TestNode {
                 is_full: Arc::clone(&is_full),
                 unreadable: Arc::clone(&unreadable),
             }),
-            outside: Arc::clone(&ports_under_test) as _,
+            outside: Arc::new(NoPrograms),
             feed: Arc::clone(&ports_under_test) as _,
         };
         let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());

@@ -1,6 +1,5 @@
-//! Control groups, where the machine lets us have some: version 2, with a subtree that was given to us. They limit
-//! memory, processor and processes of a program together with all that descends from it. Where there are none we say so
-//! once, in the first message to each daemon.
+//! Control groups of version 2, if a subtree was delegated to the keeper. They limit memory, processor and processes of
+//! a program together with everything that descends from it. If there are none, the hello to each daemon says so.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -8,41 +7,57 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::protocol::{Limits, RunKey};
+use crate::protocol::{ProcessLimits, RunKey};
+use crate::spawn::SpawnError;
 
 /// Where control groups are.
 const ROOT: &str = "/sys/fs/cgroup";
-/// What the file system of version 2 calls itself.
+/// The magic number of the file system of version 2.
 const MAGIC: u64 = 0x6367_7270;
-/// The group that holds the keeper, and all that was in the subtree when it came: a group with limits for its children
-/// may hold no processes itself.
+/// The group of the keeper, and of everything that was in the subtree before: a group whose children have limits may
+/// not contain processes itself.
 const OWN_GROUP: &str = "keeper";
-/// What we limit.
+/// The controllers that are used.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// The period over which the processor is shared, in microseconds.
 const CPU_PERIOD: u64 = 100_000;
 
-/// What the groups of programs are called, before the run.
+/// The names of programs' groups: this and the run.
 const PREFIX: &str = "run-";
-/// Groups that are tried to be removed when one of them is to be.
+/// Groups that are tried each time when one is to be removed.
 const REMOVED_AT_ONCE: usize = 4;
 
 /// The control groups of programs.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
-    /// The subtree that is ours, or why there is none.
-    base: Result<PathBuf, String>,
-    /// Groups that nobody needs: what a program has left in the background keeps its group for as long as it lives.
+    /// The delegated subtree, or why there is none.
+    base: Result<PathBuf, CgroupError>,
+    /// Groups to be removed: a background process keeps its group as long as it lives.
     left: VecDeque<RunKey>,
 }
 
+/// Why there are no control groups for programs.
+#[derive(Debug, thiserror::Error)]
+enum CgroupError {
+    #[error("this machine has no unified control groups of version 2")]
+    NotUnified,
+    #[error("cannot read the keeper's control group: {0}")]
+    OwnGroup(#[source] io::Error),
+    #[error("the keeper's control group is unknown")]
+    NoOwnGroup,
+    #[error("no subtree of control groups was delegated to this service")]
+    NotDelegated,
+    #[error("cannot prepare the delegated subtree: {0}")]
+    Prepare(#[source] io::Error),
+}
+
 impl Cgroups {
-    /// Looks whether there is a subtree for us.
+    /// Finds the delegated subtree.
     pub(crate) fn find() -> Self {
         Self::new(find())
     }
 
-    fn new(base: Result<PathBuf, String>) -> Self {
+    fn new(base: Result<PathBuf, CgroupError>) -> Self {
         let entries = base.iter().filter_map(|base| fs::read_dir(base).ok()).flatten().flatten();
         let left = entries.filter_map(|entry| RunKey::parse(entry.file_name().to_str()?.strip_prefix(PREFIX)?));
         let left = left.collect();
@@ -51,17 +66,17 @@ impl Cgroups {
 
     /// What cannot be limited here, in words.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let warn = |why: &String| {
+        let warn = |why: &CgroupError| {
             format!(
                 "no control groups for programs ({why}): limits of cpu and pids have no effect, \
-                 and a limit of memory is one of the address space of each process"
+                 and a memory limit applies to the address space of each process"
             )
         };
         self.base.as_ref().err().map(warn).into_iter().collect()
     }
 
-    /// Makes the group of a program, when its limits need one and there can be one.
-    pub(crate) fn create(&self, run: RunKey, limits: &Limits) -> Result<Option<String>, String> {
+    /// Creates the group of a program. Returns `None` if its limits do not need one, or if there are none.
+    pub(crate) fn create(&self, run: RunKey, limits: &ProcessLimits) -> Result<Option<String>, SpawnError> {
         let Ok(base) = &self.base else { return Ok(None) };
         if limits.memory.is_none() && limits.cpu.is_none() && limits.pids.is_none() {
             return Ok(None);
@@ -71,27 +86,27 @@ impl Cgroups {
         match result {
             Ok(()) => Ok(Some(group.display().to_string())),
             Err(error) => {
-                // An empty group costs nothing, should it stay.
+                // If it stays, an empty group costs nothing.
                 let _ = fs::remove_dir(&group);
-                Err(format!("cannot make a control group with its limits: {error}"))
+                Err(SpawnError::Cgroup(error.into()))
             }
         }
     }
 
     /// The group of a run, if it has one.
-    pub(crate) fn place(&self, run: RunKey) -> Option<PathBuf> {
+    pub(crate) fn group_of(&self, run: RunKey) -> Option<PathBuf> {
         self.base.as_ref().ok().map(|base| group(base, run)).filter(|group| group.is_dir())
     }
 
-    /// Ends all that is in the group of a run, if it has one.
+    /// Kills everything in the group of a run, if it has one.
     pub(crate) fn kill(&self, run: RunKey) {
         if let Ok(base) = &self.base {
-            // Without a group, or with a kernel that cannot do this, its processes are ended one by one.
+            // Without a group, or with an older kernel, its processes are killed one by one.
             let _ = fs::write(group(base, run).join("cgroup.kill"), "1");
         }
     }
 
-    /// Removes the group of a run, if it has one, as soon as nothing lives there any more.
+    /// Removes the group of a run, if it has one, as soon as it is empty.
     pub(crate) fn remove(&mut self, run: RunKey) {
         let Ok(base) = &self.base else { return };
         self.left.push_front(run);
@@ -108,7 +123,7 @@ impl Cgroups {
 impl Cgroups {
     /// As on a machine that has none.
     pub(crate) fn none() -> Self {
-        Self::new(Err("none here".to_owned()))
+        Self::new(Err(CgroupError::NotUnified))
     }
 }
 
@@ -122,10 +137,10 @@ fn group(base: &Path, run: RunKey) -> PathBuf {
     base.join(format!("{PREFIX}{run}"))
 }
 
-fn limit(group: &Path, limits: &Limits) -> io::Result<()> {
+fn limit(group: &Path, limits: &ProcessLimits) -> io::Result<()> {
     if let Some(memory) = limits.memory {
         fs::write(group.join("memory.max"), memory.to_string())?;
-        // Without this a program over its limit would fill the swap; not every kernel has it.
+        // Otherwise a program over its limit would fill the swap. Not every kernel has this.
         let _ = fs::write(group.join("memory.swap.max"), "0");
     }
     if let Some(cpu) = limits.cpu {
@@ -138,24 +153,24 @@ fn limit(group: &Path, limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-fn find() -> Result<PathBuf, String> {
+fn find() -> Result<PathBuf, CgroupError> {
     let is_unified = rustix::fs::statfs(ROOT).is_ok_and(|stat| u64::try_from(stat.f_type) == Ok(MAGIC));
     if !is_unified {
-        return Err("this machine has no unified control groups of version 2".to_owned());
+        return Err(CgroupError::NotUnified);
     }
-    let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or("our own control group is unknown")?;
+    let own = fs::read_to_string("/proc/self/cgroup").map_err(CgroupError::OwnGroup)?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).ok_or(CgroupError::NoOwnGroup)?;
     let own = Path::new(ROOT).join(own);
-    // An earlier keeper, or whoever started us, has prepared the subtree already.
+    // An earlier keeper, or the service manager, has prepared the subtree already.
     if own.file_name().is_some_and(|name| name == OWN_GROUP)
         && let Some(base) = own.parent().filter(|base| is_ready(base) && is_ours(base))
     {
         return Ok(base.to_owned());
     }
     if !is_ours(&own) {
-        return Err("no subtree of control groups was delegated to this service".to_owned());
+        return Err(CgroupError::NotDelegated);
     }
-    prepare(&own).map_err(|error| format!("the delegated subtree cannot be prepared: {error}"))?;
+    prepare(&own).map_err(CgroupError::Prepare)?;
     Ok(own)
 }
 
@@ -165,7 +180,7 @@ fn is_ready(base: &Path) -> bool {
     CONTROLLERS.iter().all(|wanted| controllers.split_whitespace().any(|has| has == *wanted))
 }
 
-/// Whether a subtree was given to us: by its owner, or by the mark that service managers leave.
+/// Whether a subtree was delegated to the keeper: by its owner, or by the attribute that service managers set.
 fn is_ours(base: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     let is_owner = own != 0 && fs::metadata(base).is_ok_and(|metadata| metadata.uid() == own);
@@ -190,43 +205,43 @@ fn prepare(base: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
     const RUN: RunKey = RunKey(1);
 
-    fn limits() -> Limits {
-        Limits { memory: Some(1 << 20), cpu: Some(1_500), pids: Some(7), ..Limits::default() }
+    fn limits() -> ProcessLimits {
+        ProcessLimits { memory: Some(1 << 20), cpu: Some(1_500), pids: Some(7), ..ProcessLimits::default() }
     }
 
     #[test]
     fn limits_are_written_as_the_kernel_reads_them() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let cgroups = Cgroups::new(Ok(scratch.path().to_owned()));
         let group = cgroups.create(RUN, &limits()).unwrap().unwrap();
         let read = |name: &str| fs::read_to_string(Path::new(&group).join(name)).unwrap();
         assert_eq!(read("memory.max"), "1048576");
         assert_eq!(read("cpu.max"), "150000 100000");
         assert_eq!(read("pids.max"), "7");
-        assert!(cgroups.create(RUN, &limits()).is_err_and(|why| why.contains("control group")));
+        assert!(cgroups.create(RUN, &limits()).is_err_and(|error| matches!(error, SpawnError::Cgroup(_))));
         assert!(cgroups.warnings().is_empty());
-        assert_eq!(cgroups.place(RUN), Some(group.into()));
-        assert_eq!(cgroups.place(RunKey(2)), None);
+        assert_eq!(cgroups.group_of(RUN), Some(group.into()));
+        assert_eq!(cgroups.group_of(RunKey(2)), None);
     }
 
     #[test]
     fn without_groups_there_is_a_warning_and_no_error() {
         let cgroups = Cgroups::none();
-        assert_eq!(cgroups.create(RUN, &limits()), Ok(None));
-        assert!(cgroups.warnings().iter().any(|warning| warning.contains("none here")));
-        let scratch = Scratch::new();
-        let files_only = Limits { files: Some(3), ..Limits::default() };
-        assert_eq!(Cgroups::new(Ok(scratch.path().to_owned())).create(RUN, &files_only), Ok(None));
+        assert_eq!(cgroups.create(RUN, &limits()).unwrap(), None);
+        assert_eq!(cgroups.warnings().len(), 1);
+        let scratch = ScratchDir::new();
+        let files_only = ProcessLimits { files: Some(3), ..ProcessLimits::default() };
+        assert_eq!(Cgroups::new(Ok(scratch.path().to_owned())).create(RUN, &files_only).unwrap(), None);
     }
 
     /// A folder with something in it cannot be removed, like a group with a process.
     #[test]
     fn a_group_that_cannot_be_removed_yet_is_removed_later() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let place = |run: RunKey| group(scratch.path(), run);
         let make = |run: RunKey| fs::create_dir(place(run)).unwrap();
         let earlier = RunKey(7);
@@ -244,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_subtree_is_prepared_by_moving_what_is_in_it() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         fs::write(scratch.path().join("cgroup.procs"), "12\n").unwrap();
         prepare(scratch.path()).unwrap();
         assert_eq!(fs::read_to_string(scratch.path().join("keeper/cgroup.procs")).unwrap(), "12");

@@ -1,5 +1,5 @@
-//! The clock of the keeper: microseconds since the machine started, suspended time included. It is one function in one
-//! place, so that no deadline is ever compared with another clock.
+//! The keeper's clock: microseconds since the machine started, suspended time included. It is the only one in this
+//! crate, so that no deadline is compared with another clock.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -12,7 +12,7 @@ pub(crate) fn now() -> u64 {
     secs * MICROS + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
 }
 
-/// The same as the kernel takes it.
+/// Converts to what the kernel takes.
 pub(crate) fn timespec(micros: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(micros / MICROS).unwrap_or(i64::MAX),
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_on_and_converts() {
+    fn clock_advances_and_converts() {
         let before = now();
         assert!(before > 0 && now() >= before);
         assert_eq!(timespec(2_000_003), Timespec { tv_sec: 2, tv_nsec: 3_000 });

@@ -1,43 +1,43 @@
-//! How a program is brought to its end: asked by a signal, given some time, and then killed with all that descends from
-//! it. A stop and the end of a lease are the same thing with different clocks, except that a lease can be extended for as
-//! long as it has not ended. This is the state of one program; it is told the time and says what to do next.
+//! How a program is brought to its end: it is asked by a signal, has some time, and is then killed with everything that
+//! descends from it. A stop and the end of a lease work alike, except that a lease can be extended until it has ended.
+//! This is the state of one program; it takes the time as an argument and returns what to do next.
 
-use crate::protocol::Exit;
+use crate::protocol::ProcessExit;
 
-/// How often a dying tree is looked at, in microseconds.
-const KILL_LOOK: u64 = 10_000;
-/// How soon a tree is looked at again whose first process has ended in its grace; each time this much later.
-const DRAIN_LOOK: u64 = 50_000;
-/// At most so many times that.
-const DRAIN_LOOKS: u32 = 20;
-/// After so many looks a process that does not die is left alone, and said so.
-const LOOKS_MAX: u32 = 1_000;
+/// Time between two scans of a tree that is being killed, in microseconds.
+const KILL_SCAN: u64 = 10_000;
+/// Time to the first scan of a tree whose first process has ended within its grace period; it grows by this each time.
+const DRAIN_SCAN: u64 = 50_000;
+/// The longest time between two such scans, as a multiple.
+const DRAIN_SCANS: u32 = 20;
+/// After this many scans a process that does not die is left alone, and logged.
+const SCANS_MAX: u32 = 1_000;
 
-/// Where a program stands on its way to its end.
+/// The end of one program.
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     /// The signal of its job, and the microseconds from it to SIGKILL.
     signal: i32,
     grace: u64,
-    /// When its lease ends.
+    /// When the lease ends.
     lease: Option<u64>,
-    /// Whether the end of the lease was announced by the signal.
+    /// Whether the signal was sent because the lease is about to end.
     is_warned: bool,
-    /// Whether it was ever, also of a lease that was extended after that.
+    /// Whether that ever happened, also before the lease was extended.
     was_warned: bool,
-    /// Whether it is killed because its lease has ended.
+    /// Whether it is killed because the lease has ended.
     is_lease_over: bool,
-    /// When the grace of a stop ends.
+    /// When the grace period of a stop ends.
     stop: Option<u64>,
     /// Whether the signal of that stop is still to be sent.
     must_ask: bool,
     is_killing: bool,
-    /// How its first process ended, while others of its tree are still there.
-    exit: Option<Exit>,
-    next_look: u64,
-    looks: u32,
-    /// Whether those outside the group were told to end.
-    pub(crate) strays_told: bool,
+    /// How the first process ended, while others of the tree live.
+    exit: Option<ProcessExit>,
+    next_scan: u64,
+    scans: u32,
+    /// Whether processes outside the group got the signal.
+    pub(crate) outsiders_signalled: bool,
 }
 
 /// What to do now.
@@ -45,11 +45,11 @@ pub(crate) struct Ending {
 pub(crate) enum Step {
     /// Nothing until [`Ending::due`].
     Wait,
-    /// Look what lives, so that it stays known, and send the group the signal that asks it to end.
+    /// Scan processes, so that they stay known, and send the group the signal that asks it to end.
     Ask,
-    /// Look what lives, and kill it.
+    /// Scan processes and kill them.
     Kill,
-    /// Look whether anything lives.
+    /// Scan whether anything lives.
     Drain,
 }
 
@@ -66,13 +66,13 @@ impl Ending {
             must_ask: false,
             is_killing: false,
             exit: None,
-            next_look: 0,
-            looks: 0,
-            strays_told: false,
+            next_scan: 0,
+            scans: 0,
+            outsiders_signalled: false,
         }
     }
 
-    /// It was asked to end, and is killed after the grace. A later stop can only come sooner.
+    /// Asks it to end, and kills it after the grace period. A later stop can only shorten that.
     pub(crate) fn stop(&mut self, signal: i32, grace: u64, now: u64) {
         let kill_at = now.saturating_add(grace);
         self.signal = signal;
@@ -80,13 +80,13 @@ impl Ending {
         self.must_ask = self.exit.is_none();
     }
 
-    /// It is killed now.
+    /// Kills it now.
     pub(crate) fn kill(&mut self) {
         self.is_killing = true;
     }
 
-    /// Its lease ends later. An earlier time than before changes nothing, and a lease that has ended stays so: whoever
-    /// extends it has come too late, even if nothing was killed yet.
+    /// Extends the lease. An earlier time than before changes nothing. A lease that has ended cannot be extended, even
+    /// if nothing was killed yet.
     pub(crate) fn extend(&mut self, lease: u64, now: u64) {
         let is_later = self.lease.is_none_or(|before| before > now && before < lease);
         if is_later && !self.is_killing {
@@ -95,22 +95,22 @@ impl Ending {
         }
     }
 
-    /// Whether an end like this came from the lease. A program that goes on after a warning that was taken back ends for
-    /// reasons of its own, unless it ends by that very signal.
-    pub(crate) fn is_by_lease(&self, exit: Exit) -> bool {
-        self.is_lease_over || self.is_warned || (self.was_warned && exit == Exit::Signal(self.signal))
+    /// Whether the lease caused an exit. A program that continued after its lease was extended ends for reasons of its
+    /// own, unless it ends by the signal that announced the end of the lease.
+    pub(crate) fn is_by_lease(&self, exit: ProcessExit) -> bool {
+        self.is_lease_over || self.is_warned || (self.was_warned && exit == ProcessExit::Signal(self.signal))
     }
 
-    /// Its first process has ended. True when the run is over with it; otherwise the rest of its tree has to end first.
-    pub(crate) fn ended(&mut self, exit: Exit, now: u64) -> bool {
+    /// The first process has ended. Returns `true` if the run is over; otherwise the rest of the tree has to end first.
+    pub(crate) fn ended(&mut self, exit: ProcessExit, now: u64) -> bool {
         self.exit = Some(exit);
         self.must_ask = false;
-        self.next_look = now;
+        self.next_scan = now;
         !self.is_ending()
     }
 
     /// How its first process ended.
-    pub(crate) fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<ProcessExit> {
         self.exit
     }
 
@@ -124,17 +124,17 @@ impl Ending {
         (self.signal, self.grace)
     }
 
-    /// Something of it was alive at this time, or a look has to wait until then. False when there were enough looks.
-    pub(crate) fn looked(&mut self, now: u64) -> bool {
-        self.looks += 1;
-        self.next_look =
-            now + if self.is_killing { KILL_LOOK } else { DRAIN_LOOK * u64::from(self.looks.min(DRAIN_LOOKS)) };
-        !self.is_killing || self.looks < LOOKS_MAX
+    /// A scan found something alive. Returns `false` if there were enough scans.
+    pub(crate) fn scanned(&mut self, now: u64) -> bool {
+        self.scans += 1;
+        self.next_scan =
+            now + if self.is_killing { KILL_SCAN } else { DRAIN_SCAN * u64::from(self.scans.min(DRAIN_SCANS)) };
+        !self.is_killing || self.scans < SCANS_MAX
     }
 
-    /// Looks not before this time.
+    /// Scans not before this time.
     pub(crate) fn postpone(&mut self, until: u64) {
-        self.next_look = until;
+        self.next_scan = until;
     }
 
     /// What to do now.
@@ -144,10 +144,10 @@ impl Ending {
             self.is_lease_over = self.lease.is_some_and(|lease| self.stop.is_none_or(|stop| lease < stop));
         }
         if self.is_killing {
-            return if self.next_look <= now { Step::Kill } else { Step::Wait };
+            return if self.next_scan <= now { Step::Kill } else { Step::Wait };
         }
         if self.exit.is_some() {
-            return if self.next_look <= now { Step::Drain } else { Step::Wait };
+            return if self.next_scan <= now { Step::Drain } else { Step::Wait };
         }
         if std::mem::take(&mut self.must_ask) {
             return Step::Ask;
@@ -162,9 +162,9 @@ impl Ending {
     /// When there is something to do.
     pub(crate) fn due(&self) -> Option<u64> {
         if self.is_killing {
-            return Some(self.next_look);
+            return Some(self.next_scan);
         }
-        let look = self.exit.map(|_| self.next_look);
+        let look = self.exit.map(|_| self.next_scan);
         let ask = self.must_ask.then_some(0);
         [self.kill_at(), self.warn_at(), look, ask].into_iter().flatten().min()
     }
@@ -177,7 +177,7 @@ impl Ending {
         [self.lease, self.stop].into_iter().flatten().min()
     }
 
-    /// One that was stopped has had its signal.
+    /// When the end of the lease is announced. A stopped program got the signal already.
     fn warn_at(&self) -> Option<u64> {
         let lease = self.lease.filter(|_| !self.is_warned && self.stop.is_none())?;
         Some(lease.saturating_sub(self.grace))
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn without_stop_and_lease_there_is_nothing_to_do() {
+    fn program_without_stop_and_lease_needs_nothing() {
         let mut ending = ending(None);
         assert_eq!((ending.due(), ending.step(u64::MAX)), (None, Step::Wait));
-        assert!(ending.ended(Exit::Code(0), 5));
+        assert!(ending.ended(ProcessExit::Code(0), 5));
     }
 
     #[test]
-    fn a_stop_kills_after_its_grace_and_a_later_one_only_sooner() {
+    fn stop_kills_after_the_grace_period_and_a_later_stop_only_shortens_it() {
         let mut ending = ending(None);
         ending.stop(2, 50, 1_000);
         assert_eq!((ending.due(), ending.step(1_000)), (Some(0), Step::Ask));
@@ -211,13 +211,13 @@ mod tests {
         assert_eq!((ending.step(1_010), ending.signal()), (Step::Ask, TERM));
         assert_eq!(ending.due(), Some(1_050));
         assert_eq!(ending.step(1_050), Step::Kill);
-        assert!(ending.looked(1_050));
+        assert!(ending.scanned(1_050));
         assert_eq!(ending.step(1_051), Step::Wait);
-        assert_eq!(ending.step(1_050 + KILL_LOOK), Step::Kill);
+        assert_eq!(ending.step(1_050 + KILL_SCAN), Step::Kill);
     }
 
     #[test]
-    fn a_lease_warns_kills_and_can_be_extended() {
+    fn lease_announces_its_end_then_kills_unless_extended() {
         let mut ending = ending(Some(1_000));
         assert_eq!((ending.due(), ending.step(899)), (Some(900), Step::Wait));
         assert_eq!(ending.step(900), Step::Ask);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_never_becomes_shorter_and_stays_over() {
+    fn lease_never_becomes_shorter_and_stays_ended() {
         // The lease, the extension and the time at which it comes; when there is something to do after it.
         for (lease, extension, now, due) in [
             (Some(1_000), 2_000, 500, 1_900),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ended_it() {
+    fn exit_is_attributed_to_the_lease_only_if_it_caused_it() {
         let by_lease = |steps: &[u64], change: &dyn Fn(&mut Ending), exit| {
             let mut ending = ending(Some(1_000));
             for at in steps {
@@ -257,16 +257,16 @@ mod tests {
             change(&mut ending);
             ending.is_by_lease(exit)
         };
-        let (term, kill) = (Exit::Signal(TERM), Exit::Signal(9));
+        let (term, kill) = (ProcessExit::Signal(TERM), ProcessExit::Signal(9));
         let nothing = |_: &mut Ending| {};
         let extended = |ending: &mut Ending| ending.extend(2_000, 950);
         assert!(!by_lease(&[899], &nothing, term));
         assert!(by_lease(&[900], &nothing, term));
-        assert!(by_lease(&[900], &nothing, Exit::Code(0)));
+        assert!(by_lease(&[900], &nothing, ProcessExit::Code(0)));
         assert!(by_lease(&[900, 1_000], &nothing, kill));
         // The signal was on its way when the lease was extended; what comes later is the program's own doing.
         assert!(by_lease(&[900], &extended, term));
-        assert!(!by_lease(&[900], &extended, Exit::Code(1)));
+        assert!(!by_lease(&[900], &extended, ProcessExit::Code(1)));
         // A stop that comes to its end first.
         let stopped = |ending: &mut Ending| {
             ending.stop(TERM, 10, 500);
@@ -282,22 +282,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_stopped_program_has_the_rest_of_the_grace() {
+    fn rest_of_a_stopped_tree_has_the_rest_of_the_grace_period() {
         let mut ending = ending(None);
         ending.stop(TERM, 200_000, 0);
-        assert!(!ending.ended(Exit::Signal(TERM), 10));
+        assert!(!ending.ended(ProcessExit::Signal(TERM), 10));
         assert_eq!((ending.due(), ending.step(10)), (Some(10), Step::Drain));
-        assert!(ending.looked(10));
-        assert_eq!(ending.due(), Some(10 + DRAIN_LOOK));
+        assert!(ending.scanned(10));
+        assert_eq!(ending.due(), Some(10 + DRAIN_SCAN));
         ending.postpone(190_000);
         assert_eq!(ending.step(200_000), Step::Kill);
     }
 
     #[test]
-    fn looks_are_bounded() {
+    fn scans_are_limited() {
         let mut ending = ending(None);
         ending.kill();
-        let looks = (0..LOOKS_MAX * 2).take_while(|_| ending.looked(0)).count();
-        assert_eq!(looks + 1, LOOKS_MAX as usize);
+        let scans = (0..SCANS_MAX * 2).take_while(|_| ending.scanned(0)).count();
+        assert_eq!(scans + 1, SCANS_MAX as usize);
     }
 }

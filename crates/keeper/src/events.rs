@@ -1,5 +1,5 @@
-//! What the loop waits for: sockets, pipes, signals and one timer, behind one epoll. The timer runs on the clock of the
-//! keeper, so that a machine that was suspended ends leases at once when it wakes.
+//! What the loop waits for: sockets, pipes, signals and one timer, behind one epoll. The timer uses the keeper's clock,
+//! so that a machine that was suspended ends leases as soon as it wakes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,12 +15,12 @@ use rustix::time::{
 use crate::KeeperError;
 use crate::clock;
 
-/// Events that are taken at once.
+/// Events of one turn.
 const EVENTS_MAX: usize = 256;
-/// Tokens from here on are processes; those below are the sources that there is one of.
+/// Tokens from here on stand for processes; those below for the single sources.
 const PROCESSES: u64 = 1 << 32;
-/// Signals that are taken from the process and read here. The last are ignored: a terminal that closes and a file that
-/// may not grow are no reasons to end.
+/// Signals that are blocked and read here. The last two are ignored: the keeper does not end because a terminal closes
+/// or a file may not grow.
 const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
 
 /// Where something happened.
@@ -28,28 +28,28 @@ const SIGNALS: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, 
 pub(crate) enum Source {
     /// A signal came.
     Signals,
-    /// Somebody wants to talk.
+    /// A connection to be accepted.
     Listener,
-    /// Somebody who has not yet said who they are.
-    Guest,
+    /// The connection that has not said hello yet.
+    Pending,
     /// The daemon.
     Daemon,
-    /// The second stage that is this process.
-    Report(i32),
-    /// It is time.
+    /// The pipe of the second stage with this pid.
+    StageReport(i32),
+    /// The timer expired.
     Timer,
 }
 
-/// What signals said.
+/// Signals that came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signals {
-    /// A child may have ended.
+    /// SIGCHLD: a child may have ended.
     pub(crate) child: bool,
-    /// We are to end.
+    /// SIGTERM or SIGINT: the keeper is to end.
     pub(crate) end: bool,
 }
 
-/// All that is waited for.
+/// Everything that the loop waits for.
 #[derive(Debug)]
 pub(crate) struct Events {
     epoll: OwnedFd,
@@ -59,7 +59,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Takes the signals and waits for them and for the timer.
+    /// Blocks the signals, and waits for them and for the timer.
     pub(crate) fn new() -> Result<Self, KeeperError> {
         let mut set = SigSet::empty();
         SIGNALS.iter().for_each(|signal| set.add(*signal));
@@ -75,12 +75,12 @@ impl Events {
         Ok(events)
     }
 
-    /// Waits for a file to become readable; closing it ends that.
+    /// Waits for a file to become readable, until it is closed.
     pub(crate) fn watch(&self, file: impl AsFd, source: Source) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, file, token(source), EventFlags::IN)?)
     }
 
-    /// Changes who a file is, and whether it is also waited for room to write, or to read at all.
+    /// Changes the source of a file, and whether to wait for it to become readable and writable.
     pub(crate) fn change(&self, file: impl AsFd, source: Source, reads: bool, writes: bool) -> io::Result<()> {
         let mut flags = EventFlags::empty();
         flags.set(EventFlags::IN, reads);
@@ -88,7 +88,7 @@ impl Events {
         Ok(epoll::modify(&self.epoll, file, token(source), flags)?)
     }
 
-    /// Waits until something happens, or until this time. Past times do not wait.
+    /// Waits until something happens, or until this time. Returns at once if the time has passed.
     pub(crate) fn wait(&mut self, until: Option<u64>, now: u64) -> io::Result<Vec<Source>> {
         let is_past = until.is_some_and(|until| until <= now);
         if !is_past && self.armed != until {
@@ -105,14 +105,14 @@ impl Events {
         }
         let sources: Vec<Source> = buffer.iter().map(|event| source(event.data.u64())).collect();
         if sources.contains(&Source::Timer) {
-            // A timer that went off is quiet again when it was read.
+            // An expired timer stays readable until it is read.
             let _ = rustix::io::read(&self.timer, &mut [0; 8]);
             self.armed = None;
         }
         Ok(sources)
     }
 
-    /// Which signals came.
+    /// Reads the signals that came.
     pub(crate) fn signals(&self) -> Signals {
         let mut came = Signals::default();
         while let Ok(Some(signal)) = self.signals.read_signal() {
@@ -130,10 +130,10 @@ fn token(source: Source) -> EventData {
     EventData::new_u64(match source {
         Source::Signals => 0,
         Source::Listener => 1,
-        Source::Guest => 2,
+        Source::Pending => 2,
         Source::Daemon => 3,
         Source::Timer => 4,
-        Source::Report(pid) => PROCESSES + u64::from(pid.unsigned_abs()),
+        Source::StageReport(pid) => PROCESSES + u64::from(pid.unsigned_abs()),
     })
 }
 
@@ -141,10 +141,10 @@ fn source(token: u64) -> Source {
     match token {
         0 => Source::Signals,
         1 => Source::Listener,
-        2 => Source::Guest,
+        2 => Source::Pending,
         3 => Source::Daemon,
         4 => Source::Timer,
-        process => Source::Report(i32::try_from(process - PROCESSES).unwrap_or(0)),
+        process => Source::StageReport(i32::try_from(process - PROCESSES).unwrap_or(0)),
     }
 }
 
@@ -153,9 +153,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_come_back() {
-        let all =
-            [Source::Signals, Source::Listener, Source::Guest, Source::Daemon, Source::Timer, Source::Report(i32::MAX)];
+    fn tokens_round_trip() {
+        let all = [
+            Source::Signals,
+            Source::Listener,
+            Source::Pending,
+            Source::Daemon,
+            Source::Timer,
+            Source::StageReport(i32::MAX),
+        ];
         for one in all {
             assert_eq!(source(token(one).u64()), one);
         }

@@ -1,11 +1,11 @@
-//! Points at which a process kills itself: a tool for tests that ask what is left when a power cut comes at the worst
-//! moment. A test sets `CRONHOLD_FAIL_AT` for a daemon, which hands it on to its keeper; programs never see it. Without
-//! debug assertions nothing of this is compiled.
+//! Points at which a process kills itself, for tests of crashes. A test sets `CRONHOLD_FAIL_AT` for a daemon, which
+//! passes it on to its keeper; programs never see it. A build without debug assertions does not contain this.
 //!
-//! The name of a point says whose it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a launch. `NAME` kills whoever comes there, every time, and
-//! `NAME:FILE` only the first: it leaves the file, and whoever finds it there goes on.
+//! The prefix of a name says which process it is: `keeper-…`, `daemon-…`, or `stage-…` for the second stage of a
+//! launch. `NAME` kills every process that reaches the point. `NAME:FILE` kills only the first, which creates the file;
+//! a process that finds the file continues.
 //!
-//! In the same way a process can be told to play another than it is, such as one of a version that does not exist yet.
+//! In the same way a process can pretend to have another version or protocol.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use rustix::process::{Signal, getpid, kill_process};
 
 /// The variable that names a point.
 pub const VARIABLE: &str = "CRONHOLD_FAIL_AT";
-/// The name with which a daemon and its keeper speak the protocol after ours, and no other.
+/// The name with which a daemon and its keeper speak only the next protocol.
 pub const NEXT_PROTOCOL: &str = "next-protocol";
-/// The name with which a keeper is of another version, and speaks as we do.
+/// The name with which a keeper pretends to have another version.
 pub const OTHER_VERSION: &str = "other-version";
 
 static ARMED: OnceLock<Armed> = OnceLock::new();
@@ -28,17 +28,17 @@ struct Armed {
     once: Option<PathBuf>,
 }
 
-/// Says where this process kills itself: the value of [`VARIABLE`].
+/// Sets where this process kills itself: the value of [`VARIABLE`].
 pub fn arm(value: &str) {
     if !cfg!(debug_assertions) {
         return;
     }
     let (name, once) = value.split_once(':').map_or((value, None), |(name, file)| (name, Some(file)));
-    // Whoever arms twice means the same.
+    // A second call has the same value.
     let _ = ARMED.set(Armed { name: name.to_owned(), once: once.map(PathBuf::from) });
 }
 
-/// A point with this name is reached. The process ends here without another word if it was armed for it.
+/// Kills the process if it was armed for this point.
 #[inline]
 pub fn point(name: &str) {
     if cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.is_for(name)) {
@@ -47,14 +47,14 @@ pub fn point(name: &str) {
     }
 }
 
-/// What the second stage of a launch is to be armed with; it has the environment of its program and not ours.
+/// The value for the second stage of a launch, which has the environment of its program and not the keeper's.
 pub(crate) fn for_stage() -> Option<String> {
     let armed = ARMED.get().filter(|armed| cfg!(debug_assertions) && armed.name.starts_with("stage-"))?;
     let file = armed.once.as_ref().map_or_else(String::new, |file| format!(":{}", file.display()));
     Some(format!("{}{file}", armed.name))
 }
 
-/// Whether this process is to play another than it is.
+/// Whether this process is to pretend something.
 #[inline]
 pub(crate) fn plays(role: &str) -> bool {
     cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.name == role)
@@ -70,13 +70,13 @@ impl Armed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
     #[test]
-    fn every_time_or_once() {
+    fn point_kills_every_time_or_once() {
         let always = Armed { name: "keeper-here".to_owned(), once: None };
         assert!(always.is_for("keeper-here") && always.is_for("keeper-here") && !always.is_for("keeper-there"));
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let once = Armed { name: "keeper-here".to_owned(), once: Some(scratch.path().join("died")) };
         assert!(!once.is_for("keeper-there") && once.is_for("keeper-here") && !once.is_for("keeper-here"));
     }

@@ -1,5 +1,5 @@
-//! Messages as bytes: how long one is in four bytes, little-endian, and then its JSON. The keeper and its client share
-//! this file, so that there is one idea of where a message ends and of how long it may be.
+//! Messages as bytes: the length in four bytes, little-endian, and then JSON. The keeper and its client share this
+//! file.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,21 +8,21 @@ use crate::protocol::MESSAGE_MAX;
 
 /// Bytes before a message.
 const HEAD: usize = 4;
-/// A buffer that held more than this is given back when it is empty.
+/// The capacity that an empty buffer keeps.
 const KEPT_MAX: usize = 1024 * 1024;
 
-/// Why bytes are no message, or a message is no bytes.
+/// Why a message cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Longer than either side takes.
-    #[error("a message of {0} bytes; at most {MESSAGE_MAX} are allowed")]
+    /// It is longer than either side accepts.
+    #[error("the message has {0} bytes; at most {MESSAGE_MAX} are allowed")]
     TooLong(usize),
-    /// Not what the protocol knows.
+    /// It is not a message of the protocol.
     #[error("not a message of the protocol: {0}")]
     Unknown(#[from] serde_json::Error),
 }
 
-/// Appends a message to what is to be sent; nothing is appended when it fails.
+/// Appends a message to a buffer. Appends nothing if it fails.
 pub fn encode<M: Serialize>(message: &M, into: &mut Vec<u8>) -> Result<(), FrameError> {
     let start = into.len();
     into.extend_from_slice(&[0; HEAD]);
@@ -43,28 +43,27 @@ pub fn encode<M: Serialize>(message: &M, into: &mut Vec<u8>) -> Result<(), Frame
     }
 }
 
-/// Bytes that came in and are not yet messages.
-///
-/// Invariant: it holds less than one message more than was pushed since the last `next` that answered `None`.
+/// Bytes that were received and not decoded yet.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
-    /// How many of them were taken out already.
+    /// How many of them were decoded.
     taken: usize,
 }
 
 impl Inbox {
-    /// Adds what came in.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole message. After an error nothing more can be read: where the next one begins is unknown.
-    #[expect(clippy::should_implement_trait, reason = "what is next depends on the type of message that is asked for")]
+    /// The next complete message. After an error nothing more can be decoded, because it is unknown where the next
+    /// message begins.
+    #[expect(clippy::should_implement_trait, reason = "the type of the message is a parameter")]
     pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, FrameError> {
         let rest = &self.bytes[self.taken..];
         let Some((head, rest)) = rest.split_first_chunk::<HEAD>() else {
-            self.give_back();
+            self.compact();
             return Ok(None);
         };
         let length = usize::try_from(u32::from_le_bytes(*head)).unwrap_or(usize::MAX);
@@ -72,7 +71,7 @@ impl Inbox {
             return Err(FrameError::TooLong(length));
         }
         let Some(body) = rest.get(..length) else {
-            self.give_back();
+            self.compact();
             return Ok(None);
         };
         let message = serde_json::from_slice(body)?;
@@ -80,8 +79,8 @@ impl Inbox {
         Ok(Some(message))
     }
 
-    /// Moves the rest to the front once for all messages that were taken, and not for each.
-    fn give_back(&mut self) {
+    /// Moves the rest to the front, once for all messages that were decoded.
+    fn compact(&mut self) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         if self.bytes.is_empty() && self.bytes.capacity() > KEPT_MAX {
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_back_however_the_bytes_are_cut() {
+    fn messages_round_trip_however_the_bytes_are_split() {
         let mut bytes = Vec::new();
         for message in messages() {
             encode(&message, &mut bytes).unwrap();
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_and_long_messages_are_errors() {
+    fn invalid_and_long_messages_are_errors() {
         let mut inbox = Inbox::default();
         inbox.push(&u32::MAX.to_le_bytes());
         assert!(matches!(inbox.next::<ToKeeper>(), Err(FrameError::TooLong(_))));
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_sent_in_part() {
+    fn message_that_is_too_long_is_not_encoded_in_part() {
         let mut bytes = vec![1, 2, 3];
         assert!(encode(&"x".repeat(MESSAGE_MAX), &mut bytes).is_err());
         assert_eq!(bytes, [1, 2, 3]);

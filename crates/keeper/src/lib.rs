@@ -1,6 +1,7 @@
 //! The keeper: a small process that owns running programs and outlives the daemon. It spawns them, waits for them,
-//! writes their intents and exits into a journal, stops them with all that descends from them, and tells the daemon over a
-//! Unix socket. It knows nothing of jobs, stores or schedules: a program is what a [`Launch`] says.
+//! records launches and exits in a journal, stops programs with everything that descends from them, and reports to the
+//! daemon over a Unix socket. It knows nothing of jobs, stores or schedules: a program is what a [`ProgramLaunch`]
+//! says.
 
 pub mod client;
 pub mod fail;
@@ -9,18 +10,19 @@ pub mod protocol;
 
 mod cgroups;
 mod clock;
+mod connection;
 mod ending;
 mod events;
 mod home;
 mod journal;
 mod keeper;
-mod line;
 mod log;
 mod options;
 mod outputs;
 mod recover;
+mod refusal;
 #[cfg(test)]
-mod scratch;
+mod scratch_dir;
 mod sole;
 mod spawn;
 mod table;
@@ -30,6 +32,7 @@ pub use keeper::run;
 pub use options::{IDLE, JOURNAL_MAX, KeeperError, Options};
 
 pub use protocol::{
-    End, Exit, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, Stage, ToKeeper,
+    FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessExit, ProcessLimits, ProgramEnd,
+    ProgramLaunch, ProgramStage, RunKey, ToKeeper,
 };
 pub use spawn::launch_stage;

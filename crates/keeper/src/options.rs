@@ -1,4 +1,4 @@
-//! What a keeper is told at its start, and why it cannot go on. Both belong to whoever starts one.
+//! The options of a keeper, and why it cannot start or continue.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 /// How long a keeper stays without programs and without a daemon.
 pub const IDLE: Duration = Duration::from_secs(10);
-/// How large a journal may become: room for 100,000 programs that nobody has stored.
+/// How large the journal may become: room for 100,000 programs whose ends are not stored.
 pub const JOURNAL_MAX: u64 = 64 * 1024 * 1024;
 
-/// What a keeper is told at its start.
+/// The options of a keeper.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The data directory; all files of the keeper are below `keeper` in it.
@@ -23,38 +23,38 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual ones for a data directory.
+    /// The default options for a data directory.
     pub fn new(data: PathBuf, version: &str) -> Self {
         Self { data, version: version.to_owned(), idle: IDLE, journal_max: JOURNAL_MAX }
     }
 }
 
-/// Why a keeper cannot start or go on.
+/// Why a keeper cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// One keeper per data directory.
+    /// There is another keeper for the data directory.
     #[error("another keeper holds {}", .0.display())]
     Held(PathBuf),
-    /// Programs of an earlier keeper do not die, so nothing may be said of their runs.
+    /// Programs of an earlier keeper do not die, so they cannot be reported as lost.
     #[error("{count} processes of an earlier keeper are still alive after SIGKILL, the first is {pid}")]
     StillAlive {
         /// How many.
         count: usize,
-        /// One of them.
+        /// The first of them.
         pid: i32,
     },
-    /// The machine said no.
+    /// A call of the system failed.
     #[error("cannot {what}: {source}")]
     Io {
         /// What was tried.
         what: String,
-        /// What it said.
+        /// The reason.
         source: io::Error,
     },
 }
 
 impl KeeperError {
-    /// Says what was tried.
+    /// Adds what was tried.
     pub(crate) fn io<E: Into<io::Error>>(what: &str) -> impl FnOnce(E) -> Self {
         let what = what.to_owned();
         move |source| Self::Io { what, source: source.into() }

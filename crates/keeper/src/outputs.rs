@@ -1,9 +1,9 @@
-//! The outputs of programs: one file each, to which a program appends by itself, so that no byte passes through us and
-//! none is lost when we die. A file that became too long loses its middle: the blocks are punched out, and all offsets
-//! stay as they are.
+//! The output files of programs: one for each run. The program appends to it directly, so no byte passes through the
+//! keeper and none is lost when the keeper dies. A file that grows too long loses its middle: the blocks are punched
+//! out, and all offsets stay as they are.
 //!
-//! A file that nobody needs any more becomes the output of another run, if nobody has it open. Some file systems take long
-//! to make a file after many were removed: ext4 passes by every number that was given back in the last minute.
+//! A file that is not needed any more is reused for another run, if no process has it open. Some file systems need long
+//! to create a file after many were removed: ext4 skips every inode number that was released in the last minute.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -11,85 +11,85 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::protocol::{OutputRule, RunKey};
+use crate::protocol::{OutputLimits, RunKey};
 use crate::sole::is_sole;
 
-/// The folder of the outputs.
+/// The directory of the outputs, below the keeper's.
 pub(crate) const FOLDER: &str = "outputs";
-/// Holes begin and end at multiples of this; a part of a block would be filled with zeros and kept.
+/// Holes begin and end at multiples of this; a part of a block would be zeroed and kept.
 const BLOCK: u64 = 4096;
 /// How many outputs may wait to be removed.
-const DOOMED_MAX: usize = 10_000;
-/// How many are removed at once.
+const UNNEEDED_MAX: usize = 10_000;
+/// How many are removed in one turn.
 const CLEARED_MAX: usize = 64;
-/// How many stay for other runs when there is nothing to do.
+/// How many empty files are kept for other runs.
 const SPARE_MAX: usize = 1_024;
-/// Their names begin with this, and a number follows.
+/// The names of empty files: this and a number.
 const SPARE: &str = "spare-";
-/// Emptying a longer one takes longer than making a file.
-const EMPTIED_MAX: i64 = 64 * 1024;
-/// Who may read an output: its owner and the group of the data directory.
+/// Truncating a longer file takes longer than creating one.
+const TRUNCATED_MAX: i64 = 64 * 1024;
+/// Permissions of an output: its owner, and the group of the data directory for reading.
 const MODE: u32 = 0o640;
 
-/// The folder, and who its files are to belong to.
+/// The output files in a directory.
 #[derive(Debug)]
-pub(crate) struct Outputs {
+pub(crate) struct OutputFiles {
     folder: OwnedFd,
-    /// The owner of the data directory, when that is somebody else.
+    /// The owner of the data directory, if that is not the keeper's user.
     owner: Option<(u32, u32)>,
-    /// Outputs that nobody needs, the oldest first.
-    doomed: VecDeque<RunKey>,
-    /// How many files are there that are empty and can be those of other runs.
+    /// OutputFiles that are not needed any more, the oldest first.
+    unneeded: VecDeque<RunKey>,
+    /// How many empty files there are for other runs.
     spare: usize,
 }
 
-/// What was last seen of an output that is being written.
+/// The size of an output when it was last looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Growth {
-    rule: OutputRule,
-    size: u64,
-    /// Up to where the middle is gone.
+pub(crate) struct OutputSize {
+    limits: OutputLimits,
+    bytes: u64,
+    /// Up to where the middle was punched out.
     punched: u64,
 }
 
-impl Growth {
-    /// Of a file that is empty.
-    pub(crate) fn new(rule: OutputRule) -> Self {
-        Self { rule, size: 0, punched: rule.head.div_ceil(BLOCK).saturating_mul(BLOCK) }
+impl OutputSize {
+    /// Of an empty file.
+    pub(crate) fn new(limits: OutputLimits) -> Self {
+        Self { limits, bytes: 0, punched: limits.head.div_ceil(BLOCK).saturating_mul(BLOCK) }
     }
 
-    /// How long it was.
-    pub(crate) fn size(&self) -> u64 {
-        self.size
+    /// Its length in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
-impl Outputs {
-    /// Outputs in this folder.
+impl OutputFiles {
+    /// Output files in a directory.
     pub(crate) fn new(folder: OwnedFd, owner: Option<(u32, u32)>) -> Self {
-        Self { folder, owner, doomed: VecDeque::new(), spare: 0 }
+        Self { folder, owner, unneeded: VecDeque::new(), spare: 0 }
     }
 
-    /// Creates the output of a run. It must not be there: two programs never share one.
+    /// Creates the output of a run. Fails if there is one: two programs never share an output.
     pub(crate) fn create(&mut self, run: RunKey) -> rustix::io::Result<OwnedFd> {
         let reused = match self.spare.checked_sub(1) {
             Some(left) => {
                 self.spare = left;
                 self.reuse(&spare_name(left), run).ok()
             }
-            None => self.doomed.pop_front().and_then(|old| {
+            None => self.unneeded.pop_front().and_then(|old| {
                 let file = self.reuse(&old.to_string(), run);
-                // What cannot be used now is removed later.
-                file.inspect_err(|_| self.doomed.push_back(old)).ok()
+                // What cannot be reused now is removed later.
+                file.inspect_err(|_| self.unneeded.push_back(old)).ok()
             }),
         };
         if let Some(file) = reused {
             return Ok(file);
         }
-        self.make(run)
+        self.create_file(run)
     }
 
-    fn make(&self, run: RunKey) -> rustix::io::Result<OwnedFd> {
+    fn create_file(&self, run: RunKey) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.folder, run.to_string(), flags, Mode::from_raw_mode(MODE))?;
         if let Some((uid, gid)) = self.owner {
@@ -99,29 +99,29 @@ impl Outputs {
         Ok(file)
     }
 
-    /// Makes a file that nobody needs the output of a run.
+    /// Reuses a file for a run.
     fn reuse(&self, old: &str, run: RunKey) -> rustix::io::Result<OwnedFd> {
-        let file = self.empty(old)?;
+        let file = self.truncate(old)?;
         rustix::fs::renameat_with(&self.folder, old, &self.folder, run.to_string(), RenameFlags::NOREPLACE)?;
         Ok(file)
     }
 
-    /// Keeps an output that nobody needs for another run.
+    /// Keeps an output that is not needed any more as an empty file for another run.
     fn keep(&mut self, run: RunKey) -> rustix::io::Result<()> {
         let name = run.to_string();
-        self.empty(&name)?;
+        self.truncate(&name)?;
         rustix::fs::renameat(&self.folder, name, &self.folder, spare_name(self.spare))?;
         self.spare += 1;
         Ok(())
     }
 
-    /// Takes everything out of an output that nobody needs. One that its program has changed, or that what it left behind
-    /// has open, stays as it is.
-    fn empty(&self, name: &str) -> rustix::io::Result<OwnedFd> {
+    /// Truncates an output that is not needed any more. Fails if the program changed its permissions or links, or if a
+    /// background process has it open.
+    fn truncate(&self, name: &str) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.folder, name, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&file)?;
-        if !is_plain(&stat) || !self.is_as_made(&stat) || stat.st_size > EMPTIED_MAX || !is_sole(&file) {
+        if !is_regular(&stat) || !self.is_unchanged(&stat) || stat.st_size > TRUNCATED_MAX || !is_sole(&file) {
             return Err(Errno::BUSY);
         }
         if stat.st_size > 0 {
@@ -131,53 +131,53 @@ impl Outputs {
         Ok(file)
     }
 
-    /// Whether a file belongs to whom it should, and nobody may do more with it than with a new one.
-    fn is_as_made(&self, stat: &Stat) -> bool {
+    /// Whether owner and permissions of a file are those of a new one.
+    fn is_unchanged(&self, stat: &Stat) -> bool {
         let owner = self.owner.map_or(rustix::process::geteuid().as_raw(), |(uid, _)| uid);
         let group = self.owner.map_or(stat.st_gid, |(_, gid)| gid);
         let permissions = Mode::from_raw_mode(stat.st_mode).as_raw_mode();
         (stat.st_uid, stat.st_gid) == (owner, group) && permissions & !MODE == 0
     }
 
-    /// Looks how long an output is, and takes out its middle when that became too long. Says whether it grew.
-    pub(crate) fn look(&self, run: RunKey, growth: &mut Growth) -> bool {
-        let size = self.size(run);
-        let grew = size > growth.size;
-        if size < growth.size {
-            // Its program has emptied it, and nothing of what is there now is punched out.
-            *growth = Growth::new(growth.rule);
+    /// Updates the size of an output, and punches out its middle if it became too long. Returns whether it has grown.
+    pub(crate) fn update(&self, run: RunKey, size: &mut OutputSize) -> bool {
+        let bytes = self.size(run);
+        let has_grown = bytes > size.bytes;
+        if bytes < size.bytes {
+            // The program truncated it, and nothing of what is there now is punched out.
+            *size = OutputSize::new(size.limits);
         }
-        growth.size = size;
-        let end = size.saturating_sub(growth.rule.tail) / BLOCK * BLOCK;
-        if grew && end > growth.punched && self.punch(run, growth.punched, end).is_ok() {
-            growth.punched = end;
+        size.bytes = bytes;
+        let end = bytes.saturating_sub(size.limits.tail) / BLOCK * BLOCK;
+        if has_grown && end > size.punched && self.punch(run, size.punched, end).is_ok() {
+            size.punched = end;
         }
-        grew
+        has_grown
     }
 
-    /// How long an output is; one that its program removed is empty.
+    /// The length of an output; zero if the program removed it.
     pub(crate) fn size(&self, run: RunKey) -> u64 {
         let stat = rustix::fs::statat(&self.folder, run.to_string(), AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().filter(is_plain).and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0)
+        stat.ok().filter(is_regular).and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or(0)
     }
 
-    /// Removes an output that nobody needs when there is time for it: file systems take longer to remove a file than to
-    /// make one, and programs that are due do not wait for that.
+    /// Removes an output when there is time for it: file systems need longer to remove a file than to create one, and
+    /// programs that are due do not wait for that.
     pub(crate) fn remove_later(&mut self, run: RunKey) {
-        self.doomed.push_back(run);
+        self.unneeded.push_back(run);
     }
 
-    /// Removes some of what nobody needs: whatever there is in a quiet moment, but for some that other runs can have, and
-    /// what is too much in any. Says whether something is left.
+    /// Removes outputs that are not needed any more, or keeps them as empty files for other runs: all in a quiet
+    /// moment, and otherwise those beyond [`UNNEEDED_MAX`]. Returns whether some are left.
     pub(crate) fn clear(&mut self, is_quiet: bool) -> bool {
-        let count = if is_quiet { self.doomed.len() } else { self.doomed.len().saturating_sub(DOOMED_MAX) };
+        let count = if is_quiet { self.unneeded.len() } else { self.unneeded.len().saturating_sub(UNNEEDED_MAX) };
         for _ in 0..count.min(CLEARED_MAX) {
-            let Some(run) = self.doomed.pop_front() else { break };
+            let Some(run) = self.unneeded.pop_front() else { break };
             if self.spare >= SPARE_MAX || self.keep(run).is_err() {
                 self.remove(run);
             }
         }
-        !self.doomed.is_empty()
+        !self.unneeded.is_empty()
     }
 
     /// Removes an output at once.
@@ -186,11 +186,11 @@ impl Outputs {
     }
 
     fn unlink(&self, name: &str) {
-        // What cannot be removed now is removed at the next start.
+        // A file that cannot be removed now is removed by the next keeper.
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
-    /// Removes outputs that belong to no known run, and what an earlier life has kept for others.
+    /// Removes outputs of unknown runs, and empty files that an earlier keeper kept.
     pub(crate) fn sweep(&self, is_known: impl Fn(RunKey) -> bool) {
         let Ok(folder) = rustix::fs::Dir::read_from(&self.folder) else { return };
         let names = folder.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
@@ -199,11 +199,11 @@ impl Outputs {
         stale.iter().for_each(|name| self.unlink(name));
     }
 
-    /// A program may have put another file in the place of its output: only a plain one without other names is changed.
+    /// A program may have replaced its output by another file: only a regular file without other links is changed.
     fn punch(&self, run: RunKey, from: u64, to: u64) -> rustix::io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.folder, run.to_string(), flags, Mode::empty())?;
-        if !is_plain(&rustix::fs::fstat(&file)?) {
+        if !is_regular(&rustix::fs::fstat(&file)?) {
             return Err(Errno::PERM);
         }
         rustix::fs::fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, to - from)
@@ -214,7 +214,7 @@ fn spare_name(number: usize) -> String {
     format!("{SPARE}{number}")
 }
 
-fn is_plain(stat: &Stat) -> bool {
+fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 1
 }
 
@@ -225,20 +225,20 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
     const RUN: RunKey = RunKey(1);
 
     #[test]
-    fn the_middle_is_punched_out_and_offsets_stay() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn middle_of_long_output_is_punched_out_and_offsets_stay() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let mut file = fs::File::from(outputs.create(RUN).unwrap());
-        let mut growth = Growth::new(OutputRule { head: 10_000, tail: 20_000 });
-        assert!(!outputs.look(RUN, &mut growth));
+        let mut size = OutputSize::new(OutputLimits { head: 10_000, tail: 20_000 });
+        assert!(!outputs.update(RUN, &mut size));
         for _ in 0..300 {
             file.write_all(&[b'x'; 1_000]).unwrap();
-            assert!(outputs.look(RUN, &mut growth));
+            assert!(outputs.update(RUN, &mut size));
         }
         assert_eq!(outputs.size(RUN), 300_000);
         let path = scratch.path().join(RUN.to_string());
@@ -249,31 +249,31 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_is_punched_out_again_when_the_file_was_emptied() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn middle_is_punched_out_again_after_the_file_was_truncated() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let mut file = fs::File::from(outputs.create(RUN).unwrap());
-        let mut growth = Growth::new(OutputRule { head: 10_000, tail: 20_000 });
+        let mut size = OutputSize::new(OutputLimits { head: 10_000, tail: 20_000 });
         for _ in 0..2 {
             file.set_len(0).unwrap();
-            outputs.look(RUN, &mut growth);
+            outputs.update(RUN, &mut size);
             file.write_all(&[b'x'; 300_000]).unwrap();
-            assert!(outputs.look(RUN, &mut growth));
+            assert!(outputs.update(RUN, &mut size));
             let blocks = fs::metadata(scratch.path().join(RUN.to_string())).unwrap().blocks();
             assert!(blocks * 512 < 60_000, "{blocks}");
         }
     }
 
     #[test]
-    fn links_are_neither_followed_nor_changed() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn links_in_place_of_outputs_are_neither_followed_nor_changed() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let other = scratch.path().join("other");
         fs::write(&other, vec![b'x'; 100_000]).unwrap();
         fs::hard_link(&other, scratch.path().join(RUN.to_string())).unwrap();
         std::os::unix::fs::symlink(&other, scratch.path().join(RunKey(2).to_string())).unwrap();
         for run in [RUN, RunKey(2)] {
-            assert!(!outputs.look(run, &mut Growth::new(OutputRule { head: 0, tail: 0 })));
+            assert!(!outputs.update(run, &mut OutputSize::new(OutputLimits { head: 0, tail: 0 })));
             assert!(outputs.punch(run, 0, 8192).is_err());
             assert!(outputs.create(run).is_err());
         }
@@ -281,9 +281,9 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_run_is_swept() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn outputs_of_unknown_runs_are_swept() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         drop(outputs.create(RUN).unwrap());
         drop(outputs.create(RunKey(2)).unwrap());
         fs::write(scratch.path().join("notes"), "").unwrap();
@@ -296,8 +296,8 @@ mod tests {
         assert_eq!(outputs.size(RUN), 0);
     }
 
-    /// Runs whose outputs are there.
-    fn there(scratch: &Scratch) -> Vec<u128> {
+    /// Runs whose outputs exist.
+    fn existing(scratch: &ScratchDir) -> Vec<u128> {
         let names = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut runs: Vec<u128> = names.filter_map(|name| Some(RunKey::parse(name.to_str()?)?.0)).collect();
         runs.sort_unstable();
@@ -305,25 +305,25 @@ mod tests {
     }
 
     #[test]
-    fn removing_waits_for_a_quiet_moment_or_for_too_many() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn outputs_are_removed_in_a_quiet_moment_or_if_there_are_too_many() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let held = outputs.create(RUN).unwrap();
         outputs.remove_later(RUN);
-        assert!(outputs.clear(false) && there(&scratch) == [1]);
-        assert!(!outputs.clear(true) && there(&scratch).is_empty());
+        assert!(outputs.clear(false) && existing(&scratch) == [1]);
+        assert!(!outputs.clear(true) && existing(&scratch).is_empty());
         drop(held);
-        for run in 0..=DOOMED_MAX as u128 {
+        for run in 0..=UNNEEDED_MAX as u128 {
             outputs.remove_later(RunKey(run));
         }
         assert!(outputs.clear(false));
-        assert_eq!(outputs.doomed.len(), DOOMED_MAX);
+        assert_eq!(outputs.unneeded.len(), UNNEEDED_MAX);
     }
 
     #[test]
-    fn a_file_that_nobody_needs_becomes_that_of_another_run() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn unneeded_file_is_reused_for_another_run() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let path = |run: u128| scratch.path().join(RunKey(run).to_string());
         let mut first = fs::File::from(outputs.create(RUN).unwrap());
         first.write_all(b"secret").unwrap();
@@ -333,19 +333,19 @@ mod tests {
         let mut second = fs::File::from(outputs.create(RunKey(2)).unwrap());
         assert_eq!((second.metadata().unwrap().ino(), second.metadata().unwrap().len()), (inode, 0));
         second.write_all(b"text").unwrap();
-        assert_eq!((there(&scratch), fs::read(path(2)).unwrap()), (vec![2], b"text".to_vec()));
+        assert_eq!((existing(&scratch), fs::read(path(2)).unwrap()), (vec![2], b"text".to_vec()));
         drop(second);
-        // The same in a quiet moment: it is empty at once, and not called after its run any more.
+        // In a quiet moment it is truncated and renamed at once.
         outputs.remove_later(RunKey(2));
         assert!(!outputs.clear(true));
-        assert!(there(&scratch).is_empty());
+        assert!(existing(&scratch).is_empty());
         assert_eq!(fs::metadata(scratch.path().join("spare-0")).unwrap().len(), 0);
         let third = fs::File::from(outputs.create(RunKey(3)).unwrap());
-        assert_eq!((third.metadata().unwrap().ino(), there(&scratch)), (inode, vec![3]));
+        assert_eq!((third.metadata().unwrap().ino(), existing(&scratch)), (inode, vec![3]));
     }
 
     #[test]
-    fn what_is_held_or_changed_is_nobody_elses() {
+    fn file_that_is_open_or_changed_is_not_reused() {
         let change = |what: &str, path: &std::path::Path| match what {
             "longer" => fs::write(path, vec![0; 100_000]).unwrap(),
             "open to others" => fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap(),
@@ -353,20 +353,20 @@ mod tests {
             _ => fs::remove_file(path).unwrap(),
         };
         for what in ["longer", "open to others", "linked", "gone"] {
-            let scratch = Scratch::new();
-            let mut outputs = Outputs::new(scratch.open(), None);
+            let scratch = ScratchDir::new();
+            let mut outputs = OutputFiles::new(scratch.open(), None);
             drop(outputs.create(RUN).unwrap());
             change(what, &scratch.path().join(RUN.to_string()));
             outputs.remove_later(RUN);
             let is_left = fs::metadata(scratch.path().join(RUN.to_string())).is_ok();
             let other = fs::File::from(outputs.create(RunKey(2)).unwrap());
             assert_eq!(other.metadata().unwrap().len(), 0, "{what}");
-            assert_eq!(there(&scratch), if is_left { vec![1, 2] } else { vec![2] }, "{what}");
+            assert_eq!(existing(&scratch), if is_left { vec![1, 2] } else { vec![2] }, "{what}");
             assert!(!outputs.clear(true), "{what}");
-            assert_eq!(there(&scratch), [2], "{what}");
+            assert_eq!(existing(&scratch), [2], "{what}");
         }
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         let mut held = fs::File::from(outputs.create(RUN).unwrap());
         outputs.remove_later(RUN);
         drop(outputs.create(RunKey(2)).unwrap());
@@ -375,9 +375,9 @@ mod tests {
     }
 
     #[test]
-    fn the_output_of_another_run_is_never_taken() {
-        let scratch = Scratch::new();
-        let mut outputs = Outputs::new(scratch.open(), None);
+    fn existing_output_of_a_run_is_never_replaced() {
+        let scratch = ScratchDir::new();
+        let mut outputs = OutputFiles::new(scratch.open(), None);
         drop(outputs.create(RUN).unwrap());
         drop(outputs.create(RunKey(2)).unwrap());
         outputs.remove_later(RUN);

@@ -1,9 +1,9 @@
-//! What the daemon and the keeper say to each other. Both may be of different versions, because a keeper lives on when
-//! the daemon is replaced: the first message of each side names the protocols it understands, and the newest that both
-//! know is spoken. Fields are only ever added, with a default, and unknown fields are ignored.
+//! The messages between daemon and keeper. Their versions may differ, because a keeper outlives the daemon that is
+//! replaced: the first message of each side names the protocols it understands, and the newest that both know is
+//! spoken. Within a protocol fields are only added, with a default, and unknown fields are ignored.
 //!
-//! A message is its length in four bytes, little-endian, and then JSON. Times are microseconds of the clock that counts
-//! from the start of the machine, suspended time included, unless a field says otherwise.
+//! A message is its length in four bytes, little-endian, and then JSON. Times are microseconds since the machine
+//! started, suspended time included, unless a field says otherwise.
 
 use std::fmt;
 
@@ -15,149 +15,151 @@ use crate::fail;
 pub const PROTOCOL: u32 = 1;
 /// The oldest protocol that this version speaks.
 pub const PROTOCOL_OLDEST: u32 = 1;
-/// No message is longer: whoever sends a longer one is not one of us.
+/// The longest message in bytes. A connection with a longer one is closed.
 pub const MESSAGE_MAX: usize = 16 * 1024 * 1024;
-/// Programs in one part of a list.
+/// Programs in one [`FromKeeper::Listed`].
 pub const LISTED_MAX: usize = 1_000;
 
-/// A run, as the keeper knows it: 128 bits that come only once.
+/// A run, as the keeper knows it: 128 bits that are used only once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(pub u128);
 
-/// What the daemon says.
+/// A message of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
     /// The first message.
     Hello {
-        /// The newest protocol that it understands.
+        /// The newest protocol that the sender understands.
         protocol: u32,
-        /// The oldest protocol that it understands.
+        /// The oldest protocol that the sender understands.
         oldest: u32,
-        /// Its version, for people.
+        /// The sender's version, for people.
         version: String,
     },
-    /// Start a program. A run that is known already is refused.
-    Launch(Box<Launch>),
-    /// Ask a program to end: the signal to its group now, SIGKILL to all that descends from it after the grace.
+    /// Start a program. The keeper refuses a run that it knows.
+    Launch(Box<ProgramLaunch>),
+    /// Ask a program to end: send the signal to its group now, and SIGKILL to everything that descends from it after
+    /// the grace period.
     Stop {
-        /// Which.
+        /// The run.
         run: RunKey,
         /// The number of the first signal.
         signal: i32,
         /// Microseconds until SIGKILL.
         grace: u64,
     },
-    /// Send a program's group a signal.
+    /// Send a signal to a program's group.
     Signal {
-        /// Which.
+        /// The run.
         run: RunKey,
         /// The number of the signal.
         signal: i32,
     },
-    /// Extend a lease: unless it is extended again, the program and all that descends from it is dead by then. A lease
-    /// never becomes shorter, and one that has ended stays so.
+    /// Extend a lease: the program and everything that descends from it are dead by then, unless the lease is extended
+    /// again. A lease never becomes shorter, and a lease that has ended cannot be extended.
     Lease {
-        /// Which.
+        /// The run.
         run: RunKey,
-        /// When.
+        /// The time by which the program is dead.
         kill_at: u64,
     },
-    /// What became of these runs is stored: the keeper need not remember them.
+    /// The daemon has stored what became of these runs, so the keeper need not remember them.
     Forget {
-        /// Which.
+        /// The run.
         runs: Vec<RunKey>,
     },
-    /// End as soon as no program runs, because a newer version wants the place.
+    /// End as soon as no program runs, because a keeper of another version is to take over.
     Retire,
 }
 
-/// What the keeper says. After its hello it tells all it knows in parts, and then what happens.
+/// A message of the keeper. After its hello it lists all programs that it knows, and then reports what happens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromKeeper {
-    /// The answer to the hello. When no protocol is known to both the keeper closes the line after it.
+    /// The answer to the hello. If the two have no protocol in common, the keeper closes the connection after it.
     Hello {
-        /// The newest protocol that it understands.
+        /// The newest protocol that the sender understands.
         protocol: u32,
-        /// The oldest protocol that it understands.
+        /// The oldest protocol that the sender understands.
         oldest: u32,
-        /// Its version, for people.
+        /// The sender's version, for people.
         version: String,
-        /// Its process.
+        /// The keeper's process.
         pid: u32,
-        /// What it cannot do here, in words, such as limits by control groups.
+        /// What the keeper cannot do on this machine, in words, such as limits by control groups.
         warnings: Vec<String>,
     },
-    /// A part of all that it knows.
+    /// A part of the list of programs.
     Listed {
-        /// Programs.
-        programs: Vec<Program>,
+        /// The programs of this part.
+        programs: Vec<ListedProgram>,
         /// Whether this is the last part.
         is_last: bool,
     },
     /// A program has started.
     Started {
-        /// Which.
+        /// The run.
         run: RunKey,
-        /// Its process, which is also its group and session.
+        /// The process, which is also the process group and the session.
         pid: u32,
     },
     /// A program was not started, and will not be.
     Refused {
-        /// Which.
+        /// The run.
         run: RunKey,
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
     },
-    /// A program has ended. It is remembered until the daemon says that it is stored.
+    /// A program has ended. The keeper remembers it until the daemon sends [`ToKeeper::Forget`].
     Ended {
-        /// Which.
+        /// The run.
         run: RunKey,
-        /// How.
+        /// How it ended.
         #[serde(flatten)]
-        end: End,
+        end: ProgramEnd,
     },
 }
 
 /// How a program is to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
-    /// For which run.
+pub struct ProgramLaunch {
+    /// The run.
     pub run: RunKey,
-    /// The program and its arguments; never empty. A program without a slash is looked for in the `PATH` of `env`.
+    /// The program and its arguments; never empty. A program without a slash is searched in the `PATH` of `env`.
     pub argv: Vec<String>,
     /// Its whole environment.
     pub env: Vec<(String, String)>,
-    /// Where it starts; the root when absent.
+    /// The working directory; the root directory if absent.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Its file mode mask; 022 when absent.
+    /// The file mode mask; 022 if absent.
     #[serde(default)]
     pub umask: Option<u32>,
-    /// Who runs it, by name or number; whoever the keeper is when absent.
+    /// The user, by name or number; the keeper's user if absent.
     #[serde(default)]
     pub user: Option<String>,
     /// What it may use.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// How much of its output is kept.
     #[serde(default)]
-    pub output: OutputRule,
-    /// It is refused when it comes later than this.
+    pub output: OutputLimits,
+    /// The keeper refuses the launch after this time.
     pub launch_by: u64,
-    /// When its lease ends, if it has one: it is dead by then. It is refused when the signal before that is due already.
+    /// When the lease ends, if there is one: the program is dead by then. The keeper refuses the launch if the signal
+    /// before that is due already.
     #[serde(default)]
     pub kill_at: Option<u64>,
-    /// The signal that comes before the end of its lease, by its number.
+    /// The number of the signal that announces the end of the lease.
     pub stop_signal: i32,
-    /// Microseconds between that and SIGKILL. Who gives a lease sees to it that this is a small part of it.
+    /// Microseconds between that signal and SIGKILL. The daemon makes this a small part of the lease.
     pub stop_grace: u64,
 }
 
-/// What a program and its descendants may use; without limit where absent.
+/// What a program and its descendants may use. An absent value means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Bytes of memory.
     #[serde(default)]
     pub memory: Option<u64>,
@@ -178,48 +180,48 @@ pub struct Limits {
     pub core: Option<u64>,
 }
 
-/// How much of an output is kept: what is between the first and the last bytes is punched out of the file, so that all
-/// offsets stay as they are.
+/// How much of an output is kept. What is between head and tail is punched out of the file, so that offsets stay as
+/// they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputRule {
+pub struct OutputLimits {
     /// Bytes at the beginning.
     pub head: u64,
     /// Bytes at the end, at least.
     pub tail: u64,
 }
 
-/// What the keeper knows of a run.
+/// A program that the keeper knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
-    /// Which.
+pub struct ListedProgram {
+    /// The run.
     pub run: RunKey,
-    /// Where it stands.
-    pub stage: Stage,
+    /// Its stage.
+    pub stage: ProgramStage,
 }
 
-/// Where a program stands.
+/// The stage of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum ProgramStage {
     /// It runs.
     Running {
-        /// Its process.
+        /// The process.
         pid: u32,
     },
     /// It has ended.
-    Ended(End),
-    /// An earlier keeper was lost with it. It is gone for sure, and nobody knows how it ended.
+    Ended(ProgramEnd),
+    /// It was lost with an earlier keeper. It is verified to be gone, and its exit status is unknown.
     Lost,
 }
 
 /// The end of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
-    /// How its first process ended.
-    pub exit: Exit,
-    /// How long its output is.
+pub struct ProgramEnd {
+    /// How the first process ended.
+    pub exit: ProcessExit,
+    /// The length of the output in bytes.
     pub output: u64,
-    /// Whether it was told to end because its lease did. A keeper that does not know how to say so says nothing.
+    /// Whether the keeper ended it because its lease ended.
     #[serde(default)]
     pub by_lease: bool,
 }
@@ -227,7 +229,7 @@ pub struct End {
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exit {
+pub enum ProcessExit {
     /// By itself, with this code.
     Code(i32),
     /// By a signal of this number.
@@ -240,16 +242,20 @@ pub(crate) fn spoken() -> (u32, u32) {
     (PROTOCOL_OLDEST + later, PROTOCOL + later)
 }
 
-/// Whether there is a protocol that both sides speak, given the oldest and the newest of the other.
+/// Whether both sides have a protocol in common, given the oldest and the newest of the other side.
 pub(crate) fn is_understood(oldest: u32, newest: u32) -> bool {
     let own = spoken();
     oldest <= own.1 && newest >= own.0
 }
 
-impl Default for OutputRule {
+impl OutputLimits {
     /// 1 MiB at the beginning, 9 MiB at the end.
+    pub const DEFAULT: Self = Self { head: 1 << 20, tail: 9 << 20 };
+}
+
+impl Default for OutputLimits {
     fn default() -> Self {
-        Self { head: 1 << 20, tail: 9 << 20 }
+        Self::DEFAULT
     }
 }
 

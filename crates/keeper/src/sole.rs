@@ -1,18 +1,17 @@
-//! Whether a file is open nowhere else. Only the kernel knows: a program may have left something in the background that
-//! holds its output open, under whatever name, and that no list of processes shows.
+//! Checks whether a file is open anywhere else. Only the kernel knows: a background process of a program may hold its
+//! output open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::libc::{F_SETLEASE, F_UNLCK, F_WRLCK, SIGURG, c_int, fcntl};
 
-/// Which signal tells of an opening; `libc` does not name it. It is the same on every processor that Rust knows Linux on.
+/// The command that sets the signal of a lease; `libc` does not name it. It has the same value on every architecture.
 const F_SETSIG: c_int = 10;
 
-/// Says for sure that this is the only place where the file is open. Where the kernel or the file system cannot tell,
-/// it may be open elsewhere.
+/// Whether the file is open only here. Returns `false` if the kernel or the file system cannot tell.
 pub(crate) fn is_sole(file: impl AsFd) -> bool {
-    // Whoever opens it while there is a lease has us told by a signal. This one is ignored unless somebody wants it; the
-    // usual one would end us.
+    // If another process opens the file while there is a lease, the kernel sends a signal. SIGURG is ignored by
+    // default; the usual signal would end the keeper.
     if !set(&file, F_SETSIG, SIGURG) {
         return false;
     }
@@ -32,11 +31,11 @@ mod tests {
     use std::fs::{self, File};
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
     #[test]
-    fn whoever_has_it_open_is_seen() {
-        let scratch = Scratch::new();
+    fn file_that_is_open_elsewhere_is_detected() {
+        let scratch = ScratchDir::new();
         let path = scratch.path().join("file");
         fs::write(&path, "text").unwrap();
         let open = || File::options().append(true).open(&path).unwrap();
@@ -48,11 +47,11 @@ mod tests {
         let reader = File::open(&path).unwrap();
         assert!(!is_sole(&file));
         drop(reader);
-        // Both are the same to the kernel: one opening, held twice.
+        // For the kernel both are one open file.
         let same = file.try_clone().unwrap();
         assert!(is_sole(&file) && is_sole(&same));
         drop(same);
-        // Nothing is left behind that would make somebody wait.
+        // No lease is left that would make an open wait.
         assert!(File::open(&path).is_ok());
     }
 }

@@ -1,88 +1,89 @@
-//! What the keeper knows: programs that run, and runs that are over and not yet forgotten. It also remembers the last
-//! that were forgotten or refused, so that a launch that comes twice is never carried out twice.
+//! What the keeper knows: programs that run, and programs that have ended and are not forgotten yet. It also remembers
+//! the last runs that were forgotten or refused, so that a launch that comes twice is never carried out twice.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::OwnedFd;
 
 use crate::ending::Ending;
-use crate::journal::Entry;
-use crate::outputs::Growth;
-use crate::protocol::{End, Program, RunKey, Stage};
+use crate::journal::JournalEntry;
+use crate::outputs::OutputSize;
+use crate::protocol::{ListedProgram, ProgramEnd, ProgramStage, RunKey};
+use crate::refusal::Refusal;
 use crate::spawn::Spawned;
-use crate::tree::Tree;
+use crate::tree::ProcessTree;
 
-/// How many forgotten and refused runs are remembered. A launch is refused by itself some seconds after it was decided,
-/// so that only what was launched within those could come again.
-const PAST_MAX: usize = 65_536;
+/// How many forgotten and refused runs are remembered. A launch is refused as too late some seconds after it was
+/// decided, so only launches of the last seconds could come again.
+const RECENT_MAX: usize = 65_536;
 
 /// A program that runs.
 #[derive(Debug)]
-pub(crate) struct Living {
+pub(crate) struct RunningProgram {
     pub(crate) pid: i32,
-    /// The tick at which it began.
+    /// The clock tick at which it began.
     start: u64,
-    /// It, and all that belongs to it.
-    pub(crate) tree: Tree,
-    /// Where its second stage tells what went wrong, until it is the program.
+    /// The process and everything that belongs to it.
+    pub(crate) tree: ProcessTree,
+    /// The pipe of its second stage, until that has become the program.
     pub(crate) report: Option<OwnedFd>,
-    /// Whether its second stage has nothing left to do but to become the program.
+    /// Whether the second stage is ready to become the program.
     pub(crate) is_prepared: bool,
-    pub(crate) growth: Growth,
+    pub(crate) output: OutputSize,
     pub(crate) ending: Ending,
-    /// When it is next looked at.
+    /// When there is something to do for it.
     due: Option<u64>,
 }
 
-/// A run that is over.
+/// A program that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
-    Ended(End),
+pub(crate) enum FinishedProgram {
+    Ended(ProgramEnd),
+    /// It was lost with an earlier keeper.
     Lost,
 }
 
-/// All that is known.
+/// All programs that the keeper knows.
 ///
-/// Invariant: `pids` holds exactly the first processes of `living` that were not waited for; `dues` holds exactly the
-/// `due` of `living`; a run is in at most one of `living` and `over`.
+/// Invariant: `pids` holds exactly the first processes of `running` that were not waited for; `dues` holds exactly the
+/// `due` of `running`; a run is in at most one of `running` and `finished`.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    living: BTreeMap<RunKey, Living>,
-    over: BTreeMap<RunKey, Over>,
+pub(crate) struct ProgramTable {
+    running: BTreeMap<RunKey, RunningProgram>,
+    finished: BTreeMap<RunKey, FinishedProgram>,
     pids: BTreeMap<i32, RunKey>,
     dues: BTreeSet<(u64, RunKey)>,
-    /// Forgotten and refused runs, with why they were refused.
-    past: BTreeMap<RunKey, Option<String>>,
-    past_order: VecDeque<RunKey>,
+    /// Forgotten and refused runs, with the reason of the refusal.
+    recent: BTreeMap<RunKey, Option<String>>,
+    recent_order: VecDeque<RunKey>,
 }
 
-impl Living {
-    pub(crate) fn new(spawned: Spawned, tree: Tree, growth: Growth, ending: Ending) -> Self {
+impl RunningProgram {
+    pub(crate) fn new(spawned: Spawned, tree: ProcessTree, output: OutputSize, ending: Ending) -> Self {
         let Spawned { pid, start, report } = spawned;
-        Self { pid, start, tree, report, is_prepared: false, growth, ending, due: None }
+        Self { pid, start, tree, report, is_prepared: false, output, ending, due: None }
     }
 
-    /// Its process group, as long as its first process was not waited for: its number cannot be another's until then.
+    /// Its process group, as long as its first process was not waited for: until then the number cannot be reused.
     pub(crate) fn group(&self) -> Option<i32> {
         self.ending.exit().is_none().then_some(self.pid)
     }
 }
 
-impl Table {
+impl ProgramTable {
     /// Why a run may not be launched, if it is known.
-    pub(crate) fn why_known(&self, run: RunKey) -> Option<String> {
-        if let Some(living) = self.living.get(&run) {
-            return Some(format!("the run is known already: it runs as process {}", living.pid));
+    pub(crate) fn refusal(&self, run: RunKey) -> Option<Refusal> {
+        if let Some(program) = self.running.get(&run) {
+            return Some(Refusal::Running(program.pid));
         }
-        if self.over.contains_key(&run) {
-            return Some("the run is known already: it is over".to_owned());
+        if self.finished.contains_key(&run) {
+            return Some(Refusal::Ended);
         }
-        let why = self.past.get(&run)?;
-        Some(why.clone().unwrap_or_else(|| "the run is known already: it is over and stored".to_owned()))
+        Some(self.recent.get(&run)?.clone().map_or(Refusal::Stored, Refusal::Again))
     }
 
-    pub(crate) fn begin(&mut self, run: RunKey, living: Living) {
-        self.pids.insert(living.pid, run);
-        self.living.insert(run, living);
+    pub(crate) fn begin(&mut self, run: RunKey, program: RunningProgram) {
+        self.pids.insert(program.pid, run);
+        self.running.insert(run, program);
         self.reschedule(run);
     }
 
@@ -91,119 +92,119 @@ impl Table {
         self.pids.get(&pid).copied()
     }
 
-    /// The first process of a run was waited for: its number may soon be another's.
+    /// The first process of a run was waited for, so its number may be reused.
     pub(crate) fn release(&mut self, pid: i32) {
         self.pids.remove(&pid);
     }
 
-    pub(crate) fn living(&self, run: RunKey) -> Option<&Living> {
-        self.living.get(&run)
+    pub(crate) fn running(&self, run: RunKey) -> Option<&RunningProgram> {
+        self.running.get(&run)
     }
 
-    /// A program to be changed; `reschedule` has to follow when its ending was.
-    pub(crate) fn living_mut(&mut self, run: RunKey) -> Option<&mut Living> {
-        self.living.get_mut(&run)
+    /// A program to be changed. The caller calls `reschedule` after it changed the ending.
+    pub(crate) fn running_mut(&mut self, run: RunKey) -> Option<&mut RunningProgram> {
+        self.running.get_mut(&run)
     }
 
-    pub(crate) fn all_living(&mut self) -> impl Iterator<Item = (RunKey, &mut Living)> {
-        self.living.iter_mut().map(|(run, living)| (*run, living))
+    pub(crate) fn all_running(&mut self) -> impl Iterator<Item = (RunKey, &mut RunningProgram)> {
+        self.running.iter_mut().map(|(run, program)| (*run, program))
     }
 
-    pub(crate) fn living_count(&self) -> usize {
-        self.living.len()
+    pub(crate) fn running_count(&self) -> usize {
+        self.running.len()
     }
 
-    /// Notes when a program is next to be looked at.
+    /// Updates when there is something to do for a program.
     pub(crate) fn reschedule(&mut self, run: RunKey) {
-        let Some(living) = self.living.get_mut(&run) else { return };
-        let due = living.ending.due();
-        if living.due != due {
-            living.due.map(|old| self.dues.remove(&(old, run)));
+        let Some(program) = self.running.get_mut(&run) else { return };
+        let due = program.ending.due();
+        if program.due != due {
+            program.due.map(|old| self.dues.remove(&(old, run)));
             due.map(|new| self.dues.insert((new, run)));
-            living.due = due;
+            program.due = due;
         }
     }
 
-    /// When the first program is to be looked at.
+    /// When there is something to do for any program.
     pub(crate) fn next_due(&self) -> Option<u64> {
         self.dues.first().map(|(due, _)| *due)
     }
 
-    /// Programs that are to be looked at by now.
+    /// Programs for which there is something to do now.
     pub(crate) fn due(&self, now: u64) -> Vec<RunKey> {
         self.dues.iter().take_while(|(due, _)| *due <= now).map(|(_, run)| *run).collect()
     }
 
-    /// A program is over, or was none after all.
-    pub(crate) fn remove(&mut self, run: RunKey) -> Option<Living> {
-        let living = self.living.remove(&run)?;
-        living.due.map(|due| self.dues.remove(&(due, run)));
-        if self.pids.get(&living.pid) == Some(&run) {
-            self.pids.remove(&living.pid);
+    /// Removes a program that has ended, or that did not become one.
+    pub(crate) fn remove(&mut self, run: RunKey) -> Option<RunningProgram> {
+        let program = self.running.remove(&run)?;
+        program.due.map(|due| self.dues.remove(&(due, run)));
+        if self.pids.get(&program.pid) == Some(&run) {
+            self.pids.remove(&program.pid);
         }
-        Some(living)
+        Some(program)
     }
 
-    pub(crate) fn is_over(&self, run: RunKey) -> bool {
-        self.over.contains_key(&run)
+    pub(crate) fn is_finished(&self, run: RunKey) -> bool {
+        self.finished.contains_key(&run)
     }
 
-    pub(crate) fn finish(&mut self, run: RunKey, over: Over) {
-        self.over.insert(run, over);
+    pub(crate) fn finish(&mut self, run: RunKey, finished: FinishedProgram) {
+        self.finished.insert(run, finished);
     }
 
-    /// Forgets a run that is over; false when it is not.
+    /// Forgets a program that has ended. Returns `false` if it has not.
     pub(crate) fn forget(&mut self, run: RunKey) -> bool {
-        let was_over = self.over.remove(&run).is_some();
-        if was_over {
-            self.pass(run, None);
+        let was_finished = self.finished.remove(&run).is_some();
+        if was_finished {
+            self.remember(run, None);
         }
-        was_over
+        was_finished
     }
 
     /// Remembers that a run was refused, and why.
     pub(crate) fn refuse(&mut self, run: RunKey, why: &str) {
-        self.pass(run, Some(why.to_owned()));
+        self.remember(run, Some(why.to_owned()));
     }
 
-    /// All that a daemon has to know.
-    pub(crate) fn list(&self) -> Vec<Program> {
-        let living = self.living.iter().map(|(run, living)| {
-            let pid = u32::try_from(living.pid).expect("a process is positive");
-            Program { run: *run, stage: Stage::Running { pid } }
+    /// All programs that a daemon has to know.
+    pub(crate) fn list(&self) -> Vec<ListedProgram> {
+        let running = self.running.iter().map(|(run, program)| {
+            let pid = u32::try_from(program.pid).expect("a process is positive");
+            ListedProgram { run: *run, stage: ProgramStage::Running { pid } }
         });
-        let over = self.over.iter().map(|(run, over)| Program {
+        let finished = self.finished.iter().map(|(run, finished)| ListedProgram {
             run: *run,
-            stage: match *over {
-                Over::Ended(end) => Stage::Ended(end),
-                Over::Lost => Stage::Lost,
+            stage: match *finished {
+                FinishedProgram::Ended(end) => ProgramStage::Ended(end),
+                FinishedProgram::Lost => ProgramStage::Lost,
             },
         });
-        living.chain(over).collect()
+        running.chain(finished).collect()
     }
 
-    /// All that a new journal has to hold, and how many runs that are.
-    pub(crate) fn entries(&self) -> (Vec<Entry>, u64) {
+    /// What a new journal has to hold, and how many runs that are.
+    pub(crate) fn entries(&self) -> (Vec<JournalEntry>, u64) {
         let mut entries = Vec::new();
-        for (run, living) in &self.living {
-            entries.push(Entry::Intent(*run));
-            entries.push(Entry::Spawned { run: *run, pid: living.pid, start: living.start });
+        for (run, program) in &self.running {
+            entries.push(JournalEntry::Intent(*run));
+            entries.push(JournalEntry::Spawned { run: *run, pid: program.pid, start: program.start });
         }
-        entries.extend(self.over.iter().map(|(run, over)| match *over {
-            Over::Ended(end) => Entry::Exit { run: *run, end },
-            Over::Lost => Entry::Lost(*run),
+        entries.extend(self.finished.iter().map(|(run, finished)| match *finished {
+            FinishedProgram::Ended(end) => JournalEntry::Exit { run: *run, end },
+            FinishedProgram::Lost => JournalEntry::Lost(*run),
         }));
-        (entries, (self.living.len() + self.over.len()) as u64)
+        (entries, (self.running.len() + self.finished.len()) as u64)
     }
 
-    fn pass(&mut self, run: RunKey, why: Option<String>) {
-        if self.past.insert(run, why).is_none() {
-            self.past_order.push_back(run);
+    fn remember(&mut self, run: RunKey, why: Option<String>) {
+        if self.recent.insert(run, why).is_none() {
+            self.recent_order.push_back(run);
         }
-        if self.past_order.len() > PAST_MAX
-            && let Some(oldest) = self.past_order.pop_front()
+        if self.recent_order.len() > RECENT_MAX
+            && let Some(oldest) = self.recent_order.pop_front()
         {
-            self.past.remove(&oldest);
+            self.recent.remove(&oldest);
         }
     }
 }
@@ -211,47 +212,47 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::OutputRule;
+    use crate::protocol::OutputLimits;
 
     const RUN: RunKey = RunKey(1);
 
-    fn living(lease: Option<u64>) -> Living {
+    fn program(lease: Option<u64>) -> RunningProgram {
         let spawned = Spawned { pid: 7, start: 1, report: None };
-        Living::new(
+        RunningProgram::new(
             spawned,
-            Tree::new(RUN, Some((7, 1)), None),
-            Growth::new(OutputRule::default()),
+            ProcessTree::new(RUN, Some((7, 1)), None),
+            OutputSize::new(OutputLimits::default()),
             Ending::new(15, 0, lease),
         )
     }
 
     #[test]
-    fn a_run_is_known_through_its_whole_life_and_after_it() {
-        let mut table = Table::default();
-        assert_eq!(table.why_known(RUN), None);
-        table.begin(RUN, living(Some(50)));
-        assert!(table.why_known(RUN).is_some_and(|why| why.contains("process 7")));
+    fn run_is_refused_while_it_runs_after_it_ended_and_after_it_was_forgotten() {
+        let mut table = ProgramTable::default();
+        assert_eq!(table.refusal(RUN), None);
+        table.begin(RUN, program(Some(50)));
+        assert_eq!(table.refusal(RUN), Some(Refusal::Running(7)));
         assert_eq!((table.next_due(), table.of_pid(7)), (Some(50), Some(RUN)));
         assert!(!table.forget(RUN));
         table.remove(RUN);
         assert_eq!((table.next_due(), table.of_pid(7)), (None, None));
-        table.finish(RUN, Over::Lost);
-        assert!(table.why_known(RUN).is_some_and(|why| why.ends_with("over")));
+        table.finish(RUN, FinishedProgram::Lost);
+        assert_eq!(table.refusal(RUN), Some(Refusal::Ended));
         assert!(table.forget(RUN) && !table.forget(RUN));
-        assert!(table.why_known(RUN).is_some_and(|why| why.ends_with("stored")));
+        assert_eq!(table.refusal(RUN), Some(Refusal::Stored));
         table.refuse(RunKey(2), "no such file");
-        assert_eq!(table.why_known(RunKey(2)).as_deref(), Some("no such file"));
+        assert_eq!(table.refusal(RunKey(2)), Some(Refusal::Again("no such file".to_owned())));
         assert!(table.list().is_empty() && table.entries().0.is_empty());
     }
 
     #[test]
-    fn the_past_is_bounded() {
-        let mut table = Table::default();
-        for run in 0..=PAST_MAX as u128 {
+    fn remembered_runs_are_limited() {
+        let mut table = ProgramTable::default();
+        for run in 0..=RECENT_MAX as u128 {
             table.refuse(RunKey(run), "no");
         }
-        assert_eq!((table.past.len(), table.past_order.len()), (PAST_MAX, PAST_MAX));
-        assert_eq!(table.why_known(RunKey(0)), None);
-        assert!(table.why_known(RunKey(1)).is_some());
+        assert_eq!((table.recent.len(), table.recent_order.len()), (RECENT_MAX, RECENT_MAX));
+        assert_eq!(table.refusal(RunKey(0)), None);
+        assert!(table.refusal(RunKey(1)).is_some());
     }
 }

@@ -1,7 +1,7 @@
-//! Everything that belongs to a run, found through `/proc`: its group, its session, what descends from it, what carries
-//! its mark in its environment, and what is in its control group. Signals alone reach groups, and programs leave their
-//! group at will; so this file looks at all processes once for all runs that must end, and ends them one by one. What was
-//! found once stays known, because a process whose parent has ended does not show any more whose it is.
+//! Finds everything that belongs to a run through `/proc`: its process group, its session, its descendants, processes
+//! with its id in their environment, and its control group. A signal to the group is not enough, because programs leave
+//! their group at will. So all processes are scanned once for all runs that must end, and signalled one by one. What
+//! was found once stays known, because a process whose parent has ended no longer shows where it came from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,76 +13,78 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::cgroups;
 use crate::protocol::RunKey;
 
-/// The variable by which a process and its descendants are known.
-pub(crate) const MARK: &str = "CRONHOLD_RUN_ID";
-/// No environment is longer than what the kernel takes for arguments and environment together in usual settings.
+/// The environment variable by which a process and its descendants are recognized.
+pub(crate) const RUN_ID_VARIABLE: &str = "CRONHOLD_RUN_ID";
+/// The longest environment that is read: what the kernel accepts with usual settings.
 const ENVIRONMENT_MAX: u64 = 8 * 1024 * 1024;
-/// So often it is looked for more that has to stand still. Who forks faster than that is caught by later looks.
+/// Scans while processes are frozen. A program that forks faster is found by later scans.
 const FREEZES_MAX: usize = 8;
 
 /// A process as `/proc` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessStat {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// The tick at which it began; with the pid it names a process for ever.
+    /// The clock tick at which it began. Together with the pid it identifies a process.
     pub(crate) start: u64,
-    /// Dead, and not yet waited for.
+    /// Whether it is a zombie.
     pub(crate) is_dead: bool,
-    /// The run whose mark it carries.
-    pub(crate) mark: Option<RunKey>,
+    /// The run in its environment.
+    pub(crate) run_id: Option<RunKey>,
 }
 
-/// The process that a run began with, and the tick at which it did.
+/// The first process of a run, and the clock tick at which it began.
 pub(crate) type Root = Option<(i32, u64)>;
 
 /// The processes of a run.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     pub(crate) run: RunKey,
     root: Root,
-    /// Its control group, which nothing can leave.
+    /// Its control group, which no process can leave.
     cgroup: Option<PathBuf>,
-    /// What lived at the last look, each with the tick at which it began.
+    /// What lived at the last scan: pid and clock tick at which it began.
     known: BTreeSet<(i32, u64)>,
 }
 
-/// All processes of a moment.
+/// All processes at one moment.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    processes: BTreeMap<i32, Process>,
+pub(crate) struct ProcessSnapshot {
+    processes: BTreeMap<i32, ProcessStat>,
     children: BTreeMap<i32, Vec<i32>>,
-    /// By their group, their session and themselves.
+    /// Processes by their group, their session and their own pid.
     near: BTreeMap<i32, BTreeSet<i32>>,
-    marked: BTreeMap<RunKey, Vec<i32>>,
-    /// Ourselves.
+    by_run: BTreeMap<RunKey, Vec<i32>>,
+    /// The keeper itself.
     own: i32,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn new(run: RunKey, root: Root, cgroup: Option<PathBuf>) -> Self {
         Self { run, root, cgroup, known: BTreeSet::new() }
     }
 
-    /// What lives of it. It is known from now on, whatever becomes of its parents.
-    pub(crate) fn members(&mut self, snapshot: &Snapshot) -> Vec<Process> {
+    /// The processes that live. They are known from now on, whatever becomes of their parents.
+    pub(crate) fn members(&mut self, snapshot: &ProcessSnapshot) -> Vec<ProcessStat> {
         let members = snapshot.members(self);
         self.known = members.iter().map(|process| (process.pid, process.start)).collect();
         members
     }
 }
 
-impl Snapshot {
-    /// Looks at all processes. What ends meanwhile is not there; that we cannot look is something else.
+impl ProcessSnapshot {
+    /// Scans all processes. A process that ends during the scan is left out; failing to scan is an error.
     pub(crate) fn take() -> io::Result<Self> {
         let mut processes = Vec::new();
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
             match read_stat(pid) {
-                Ok(process) => processes.extend(process.map(|process| Process { mark: mark_of(pid), ..process })),
+                Ok(process) => {
+                    processes.extend(process.map(|process| ProcessStat { run_id: run_id_of(pid), ..process }));
+                }
                 Err(error) if is_shortage(&error) => return Err(error),
                 Err(_) => {}
             }
@@ -90,27 +92,27 @@ impl Snapshot {
         Ok(Self::new(processes.into_iter(), i32::try_from(std::process::id()).expect("a process is an i32")))
     }
 
-    fn new(processes: impl Iterator<Item = Process>, own: i32) -> Self {
-        let processes: BTreeMap<i32, Process> = processes.map(|process| (process.pid, process)).collect();
+    fn new(processes: impl Iterator<Item = ProcessStat>, own: i32) -> Self {
+        let processes: BTreeMap<i32, ProcessStat> = processes.map(|process| (process.pid, process)).collect();
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         let mut near: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
-        let mut marked: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
+        let mut by_run: BTreeMap<RunKey, Vec<i32>> = BTreeMap::new();
         for process in processes.values() {
             children.entry(process.parent).or_default().push(process.pid);
             for leader in [process.pid, process.group, process.session] {
                 near.entry(leader).or_default().insert(process.pid);
             }
-            if let Some(mark) = process.mark {
-                marked.entry(mark).or_default().push(process.pid);
+            if let Some(run_id) = process.run_id {
+                by_run.entry(run_id).or_default().push(process.pid);
             }
         }
-        Self { processes, children, near, marked, own }
+        Self { processes, children, near, by_run, own }
     }
 
-    /// What lives of a run.
-    fn members(&self, tree: &Tree) -> Vec<Process> {
+    /// The processes of a run that live.
+    fn members(&self, tree: &ProcessTree) -> Vec<ProcessStat> {
         let mut seen = BTreeSet::from([self.own]);
-        let mut found: Vec<Process> = Vec::new();
+        let mut found: Vec<ProcessStat> = Vec::new();
         let mut next = self.seeds(tree);
         while let Some(pid) = next.pop() {
             let Some(process) = self.processes.get(&pid).filter(|_| seen.insert(pid)) else { continue };
@@ -121,22 +123,23 @@ impl Snapshot {
         found
     }
 
-    /// Processes that are of the run by what they are themselves, whoever their parents are.
-    fn seeds(&self, tree: &Tree) -> Vec<i32> {
+    /// Processes that belong to the run whatever their parents are.
+    fn seeds(&self, tree: &ProcessTree) -> Vec<i32> {
         let known = tree.known.iter().filter(|(pid, start)| self.has(*pid, *start)).map(|(pid, _)| *pid);
-        let marked = self.marked.get(&tree.run).into_iter().flatten().copied();
+        let by_run = self.by_run.get(&tree.run).into_iter().flatten().copied();
         let in_cgroup = tree.cgroup.iter().flat_map(|group| cgroups::members(group));
-        known.chain(marked).chain(in_cgroup).chain(self.group(tree)).collect()
+        known.chain(by_run).chain(in_cgroup).chain(self.group(tree)).collect()
     }
 
     /// The group and the session of a run.
-    fn group(&self, tree: &Tree) -> Vec<i32> {
+    fn group(&self, tree: &ProcessTree) -> Vec<i32> {
         let Some((leader, start)) = tree.root else { return Vec::new() };
-        // A number comes back when all that used it is gone. Then it names another's group.
+        // A pid is reused when its process and its group are gone. Then it names another group.
         if self.processes.contains_key(&leader) && !self.has(leader, start) {
             return Vec::new();
         }
-        let is_of_run = |process: &&Process| process.start >= start && process.mark.is_none_or(|mark| mark == tree.run);
+        let is_of_run =
+            |process: &&ProcessStat| process.start >= start && process.run_id.is_none_or(|run_id| run_id == tree.run);
         let near = self.near.get(&leader).into_iter().flatten().filter_map(|pid| self.processes.get(pid));
         near.filter(is_of_run).map(|process| process.pid).collect()
     }
@@ -146,11 +149,11 @@ impl Snapshot {
     }
 }
 
-/// Lets all that is found stand still, and looks again until nothing new is found: what stands still cannot fork, and has
-/// children that show whose they are. The last look has all of it.
-pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> io::Result<Snapshot> {
+/// Stops everything that is found with SIGSTOP, and scans again until nothing new is found: a stopped process cannot
+/// fork, and its children still have it as their parent. Returns the last scan.
+pub(crate) fn freeze(mut find: impl FnMut(&ProcessSnapshot) -> Vec<ProcessStat>) -> io::Result<ProcessSnapshot> {
     let mut still = BTreeSet::new();
-    let mut snapshot = Snapshot::take()?;
+    let mut snapshot = ProcessSnapshot::take()?;
     for _ in 0..FREEZES_MAX {
         let mut found = find(&snapshot);
         found.retain(|process| still.insert((process.pid, process.start)));
@@ -158,93 +161,93 @@ pub(crate) fn freeze(mut find: impl FnMut(&Snapshot) -> Vec<Process>) -> io::Res
             break;
         }
         found.iter().for_each(|process| send(process, Signal::STOP));
-        snapshot = Snapshot::take()?;
+        snapshot = ProcessSnapshot::take()?;
     }
     Ok(snapshot)
 }
 
-/// Sends a signal to exactly this process: if its number names another by now, to none.
-pub(crate) fn send(process: &Process, signal: Signal) {
+/// Sends a signal to exactly this process, and to none if its pid was reused.
+pub(crate) fn send(process: &ProcessStat, signal: Signal) {
     let Some(pid) = Pid::from_raw(process.pid) else { return };
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-    if look(process.pid).is_some_and(|now| now.start == process.start) {
-        // It may have ended by itself meanwhile, which is what we want.
+    if read_process(process.pid).is_some_and(|now| now.start == process.start) {
+        // It may have ended in the meantime.
         let _ = pidfd_send_signal(handle, signal);
     }
 }
 
-/// A process without its mark.
-pub(crate) fn look(pid: i32) -> Option<Process> {
+/// Reads one process, without its environment.
+pub(crate) fn read_process(pid: i32) -> Option<ProcessStat> {
     read_stat(pid).ok().flatten()
 }
 
-fn read_stat(pid: i32) -> io::Result<Option<Process>> {
+fn read_stat(pid: i32) -> io::Result<Option<ProcessStat>> {
     Ok(parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat"))?))
 }
 
-/// Whether an error says nothing of the process that was asked for.
+/// Whether an error is not about the process that was read.
 fn is_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
 }
 
-/// The name of a program may hold spaces and parentheses: fields are counted from the last one.
-fn parse(pid: i32, stat: &str) -> Option<Process> {
+/// The name of a program may contain spaces and parentheses, so fields are counted from the last parenthesis.
+fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
-    Some(Process {
+    Some(ProcessStat {
         pid,
         is_dead: matches!(*fields.first()?, "Z" | "X"),
         parent: number(1)?,
         group: number(2)?,
         session: number(3)?,
         start: fields.get(19)?.parse().ok()?,
-        mark: None,
+        run_id: None,
     })
 }
 
-/// The mark in the environment that a process was started with; none of those of others, whose environment is not shown.
-fn mark_of(pid: i32) -> Option<RunKey> {
+/// The run id in the environment that a process was started with; `None` if that environment cannot be read.
+fn run_id_of(pid: i32) -> Option<RunKey> {
     use std::io::Read;
     let mut environment = Vec::new();
     fs::File::open(format!("/proc/{pid}/environ")).ok()?.take(ENVIRONMENT_MAX).read_to_end(&mut environment).ok()?;
     environment.split(|byte| *byte == 0).find_map(|variable| {
-        let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
-        parse_mark(std::str::from_utf8(value).ok()?)
+        let value = variable.strip_prefix(RUN_ID_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        parse_run_id(std::str::from_utf8(value).ok()?)
     })
 }
 
-/// A run as programs see it: with the hyphens of a UUID, or without.
-pub(crate) fn parse_mark(text: &str) -> Option<RunKey> {
+/// Reads a run id as programs see it: with the hyphens of a UUID, or without.
+pub(crate) fn parse_run_id(text: &str) -> Option<RunKey> {
     RunKey::parse(&text.replace('-', ""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
     const OWN: i32 = 2;
     const RUN: RunKey = RunKey(5);
 
-    fn process(pid: i32, parent: i32, group: i32, start: u64, mark: Option<u128>) -> Process {
-        Process { pid, parent, group, session: group, start, is_dead: false, mark: mark.map(RunKey) }
+    fn process(pid: i32, parent: i32, group: i32, start: u64, run_id: Option<u128>) -> ProcessStat {
+        ProcessStat { pid, parent, group, session: group, start, is_dead: false, run_id: run_id.map(RunKey) }
     }
 
-    fn members(processes: Vec<Process>, root: Root) -> Vec<i32> {
-        look_again(&mut Tree::new(RUN, root, None), processes)
+    fn members(processes: Vec<ProcessStat>, root: Root) -> Vec<i32> {
+        look_again(&mut ProcessTree::new(RUN, root, None), processes)
     }
 
-    fn look_again(tree: &mut Tree, processes: Vec<Process>) -> Vec<i32> {
-        let snapshot = Snapshot::new(processes.into_iter(), OWN);
+    fn look_again(tree: &mut ProcessTree, processes: Vec<ProcessStat>) -> Vec<i32> {
+        let snapshot = ProcessSnapshot::new(processes.into_iter(), OWN);
         let mut pids: Vec<i32> = tree.members(&snapshot).into_iter().map(|process| process.pid).collect();
         pids.sort_unstable();
         pids
     }
 
     #[test]
-    fn group_descendants_and_marked_ones_belong_to_a_run() {
+    fn group_descendants_and_processes_with_the_run_id_belong_to_a_run() {
         let all = vec![
             process(1, 0, 1, 0, None),
             process(OWN, 1, 1, 1, Some(5)),
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_came_back_is_not_of_the_run() {
+    fn reused_pid_does_not_belong_to_the_run() {
         let all = vec![process(10, 1, 10, 90, None), process(11, 10, 10, 91, None), process(12, 1, 12, 60, Some(5))];
         assert_eq!(members(all, Some((10, 50))), [12]);
         let orphans = vec![process(11, 1, 10, 51, None), process(12, 1, 10, 52, Some(6)), process(13, 1, 10, 9, None)];
@@ -268,19 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_are_not_counted_and_their_children_are() {
-        let dead = Process { is_dead: true, ..process(10, OWN, 10, 50, None) };
+    fn zombies_are_left_out_and_their_children_are_not() {
+        let dead = ProcessStat { is_dead: true, ..process(10, OWN, 10, 50, None) };
         assert_eq!(members(vec![dead, process(11, 10, 11, 51, None)], Some((10, 50))), [11]);
     }
 
     #[test]
-    fn what_was_found_once_stays_known_without_its_parent() {
-        let mut tree = Tree::new(RUN, Some((10, 50)), None);
+    fn process_stays_known_after_its_parent_ended() {
+        let mut tree = ProcessTree::new(RUN, Some((10, 50)), None);
         let stray = process(11, 10, 11, 51, None);
         assert_eq!(look_again(&mut tree, vec![process(10, OWN, 10, 50, None), stray]), [10, 11]);
-        let orphan = Process { parent: OWN, ..stray };
+        let orphan = ProcessStat { parent: OWN, ..stray };
         assert_eq!(look_again(&mut tree, vec![orphan, process(12, 11, 12, 52, None)]), [11, 12]);
-        // Its child has lost it meanwhile, and its number is another's; one that nobody knew is not of the run.
+        // Its child has lost its parent, whose pid was reused. A process that was not known does not belong to the run.
         let others =
             vec![process(11, OWN, 11, 90, None), process(12, OWN, 12, 52, None), process(13, OWN, 13, 53, None)];
         assert_eq!(look_again(&mut tree, others), [12]);
@@ -288,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_control_group_belongs_to_the_run() {
-        let scratch = Scratch::new();
-        let mut tree = Tree::new(RUN, Some((10, 50)), Some(scratch.path().to_owned()));
+    fn processes_of_the_control_group_belong_to_the_run() {
+        let scratch = ScratchDir::new();
+        let mut tree = ProcessTree::new(RUN, Some((10, 50)), Some(scratch.path().to_owned()));
         let all = vec![process(10, OWN, 10, 50, None), process(11, 1, 11, 51, None), process(12, 1, 12, 51, None)];
         assert_eq!(look_again(&mut tree, all.clone()), [10]);
         fs::write(scratch.path().join("cgroup.procs"), "10\n12\n99\n").unwrap();
@@ -298,23 +301,26 @@ mod tests {
     }
 
     #[test]
-    fn names_with_parentheses_are_read() {
+    fn stat_with_parentheses_in_the_name_is_parsed() {
         let rest = "S 4 5 6 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
         let read = parse(3, &format!("3 (a) b) (c) {rest}")).unwrap();
-        assert_eq!(read, Process { pid: 3, parent: 4, group: 5, session: 6, start: 777, is_dead: false, mark: None });
+        assert_eq!(
+            read,
+            ProcessStat { pid: 3, parent: 4, group: 5, session: 6, start: 777, is_dead: false, run_id: None }
+        );
         assert_eq!(parse(3, "3 (a"), None);
     }
 
     #[test]
-    fn we_find_ourselves() {
+    fn own_process_is_found() {
         let own = i32::try_from(std::process::id()).unwrap();
-        assert!(look(own).is_some_and(|process| process.start > 0 && !process.is_dead));
+        assert!(read_process(own).is_some_and(|process| process.start > 0 && !process.is_dead));
     }
 
     #[test]
-    fn marks_are_read_with_and_without_hyphens() {
-        assert_eq!(parse_mark("00000000-0000-0000-0000-000000000005"), Some(RUN));
-        assert_eq!(parse_mark("00000000000000000000000000000005"), Some(RUN));
-        assert_eq!(parse_mark("5"), None);
+    fn run_ids_are_read_with_and_without_hyphens() {
+        assert_eq!(parse_run_id("00000000-0000-0000-0000-000000000005"), Some(RUN));
+        assert_eq!(parse_run_id("00000000000000000000000000000005"), Some(RUN));
+        assert_eq!(parse_run_id("5"), None);
     }
 }

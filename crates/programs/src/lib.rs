@@ -1,15 +1,18 @@
-//! Programs: what runs do in the world. A kind of program takes tasks and answers with reports; who carries tasks and
-//! reports between it and a node is not its concern, so that it can be tested without one.
-//!
-//! [`Noops`] do nothing. [`Processes`] are the programs that the keeper has; [`launch`] says how one is started, and
-//! [`output`] reads what it writes.
+//! Programs: what runs do in the world. [`LocalRunner`] is the engine's port for programs on this machine. It keeps two
+//! tables, which are told what happens and never wait: [`Noops`] for programs that do nothing, and [`Processes`] for
+//! those that the keeper runs. [`host_env`] turns a run into what the keeper executes, and [`output`] stores what
+//! programs write.
 
-pub mod launch;
+mod event;
+pub mod host_env;
 mod noop;
 pub mod output;
 mod process;
+mod runner;
 #[cfg(test)]
 mod testing;
 
+pub use event::{EventObserver, ProgramEvent};
 pub use noop::Noops;
-pub use process::{Due, Finish, Processes};
+pub use process::{Processes, UnstoredOutput};
+pub use runner::LocalRunner;

@@ -9,7 +9,7 @@ pub(crate) fn run(process: Process) -> Run {
     run_of(Work::Process(Box::new(process)), &[(State::Starting, 100)])
 }
 
-/// A run that has come so far, with the seconds at which it did.
+/// A run with a log of states, and the seconds at which it entered them.
 pub(crate) fn run_of(work: Work, log: &[(State, i64)]) -> Run {
     let at = Instant::from_secs;
     let transition = |(state, secs)| Transition::entered(at(secs), state, Actor::Schedule);

@@ -9,8 +9,10 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use cronhold_api::{FileMistake, Reloaded};
-use cronhold_core::{JobId, NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Feed as NewsFeed, News, Options, Outside, Ports, Task};
+use cronhold_core::record::Run;
+use cronhold_core::signal::Signal;
+use cronhold_core::{JobId, NodeId, RunId, World};
+use cronhold_engine::{Clock, Engine, Entropy, Feed as NewsFeed, LaunchRequest, News, Options, Ports, ProgramRunner};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{MemoryStore, Pending, Store};
 use serde_json::Value;
@@ -79,21 +81,38 @@ impl Clock for TestClock {
     }
 }
 
-/// Nobody runs programs; what was asked for is noted.
+/// Runs no programs, and records what it is asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Hands(Mutex<Vec<Task>>);
+pub(crate) struct Hands(Mutex<Vec<String>>);
 
 impl Hands {
-    /// What was asked for so far.
-    pub(crate) fn tasks(&self) -> Vec<Task> {
+    /// What was asked for so far: `launch`, `adopt`, `stop`, or the name of a signal.
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn record(&self, request: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request.to_owned());
     }
 }
 
-impl Outside for Hands {
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(task);
-        Box::pin(async {})
+impl ProgramRunner for Hands {
+    fn launch(&self, _: LaunchRequest) {
+        self.record("launch");
+    }
+
+    fn adopt(&self, _: Arc<Run>) {
+        self.record("adopt");
+    }
+
+    fn extend(&self, _: &[(RunId, Span)]) {}
+
+    fn stop(&self, _: &Run) {
+        self.record("stop");
+    }
+
+    fn signal(&self, _: RunId, signal: Signal) {
+        self.record(&signal.to_string());
     }
 }
 

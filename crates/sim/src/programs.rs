@@ -12,9 +12,8 @@ use cronhold_core::command::{Report, Verdict};
 use cronhold_core::record::{Exit, Run, Work};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_engine::{Handle, Outside, Task};
+use cronhold_engine::{Handle, LaunchRequest, ProgramRunner};
 use cronhold_schedule::Span;
-use cronhold_store::Pending;
 
 use crate::chance::Chance;
 use crate::check::Launch;
@@ -132,7 +131,7 @@ impl Programs {
         died.into_keys().collect()
     }
 
-    fn launch(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
+    fn begin(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
         let Place { stage, chance, who, .. } = &*self.place;
         let mut inner = self.lock();
         inner.asked.insert(run.id);
@@ -226,24 +225,6 @@ impl Programs {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Programs may live longer. One that is told an earlier end than before keeps the later.
-    fn extend(&self, leases: &[(RunId, Span)]) {
-        let mut inner = self.lock();
-        for (run, until) in leases {
-            // Its task wakes at the earlier end, and finds that it has moved.
-            if let Some(kill_at) = inner.live.get_mut(run).and_then(|program| program.kill_at.as_mut()) {
-                *kill_at = (*until).max(*kill_at);
-                self.place.stage.extended(*run, *kill_at);
-            }
-        }
-    }
-
-    /// Says what became of a program that the daemon asks about.
-    fn adopt(&self, run: RunId) {
-        self.lock().asked.insert(run);
-        self.answer(run);
-    }
-
     /// Says all that is known of a program.
     fn answer(&self, run: RunId) {
         let inner = self.lock();
@@ -304,17 +285,35 @@ impl Programs {
     }
 }
 
-impl Outside for Programs {
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
-        Box::pin(async move {
-            match task {
-                Task::Launch { run, fence, launch_by, kill_at } => self.launch(&run, fence, launch_by, kill_at),
-                Task::Adopt { run } => self.adopt(run.id),
-                Task::Stop { run } => self.tell(run.id, run.terms.signal),
-                Task::Signal { run, signal } => self.tell(run, signal),
-                Task::Extend { leases } => self.extend(&leases),
+impl ProgramRunner for Programs {
+    fn launch(&self, request: LaunchRequest) {
+        let LaunchRequest { run, fence, launch_by, kill_at } = request;
+        self.begin(&run, fence, launch_by, kill_at);
+    }
+
+    fn adopt(&self, run: Arc<Run>) {
+        self.lock().asked.insert(run.id);
+        self.answer(run.id);
+    }
+
+    /// Programs may live longer. One that is told an earlier end than before keeps the later.
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        let mut inner = self.lock();
+        for (run, until) in leases {
+            // Its task wakes at the earlier end, and finds that it has moved.
+            if let Some(kill_at) = inner.live.get_mut(run).and_then(|program| program.kill_at.as_mut()) {
+                *kill_at = (*until).max(*kill_at);
+                self.place.stage.extended(*run, *kill_at);
             }
-        })
+        }
+    }
+
+    fn stop(&self, run: &Run) {
+        self.tell(run.id, run.terms.signal);
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) {
+        self.tell(run, signal);
     }
 }
 

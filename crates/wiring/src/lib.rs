@@ -1,5 +1,6 @@
-//! The one place that knows which stores there are. Whoever wants one has a URL and gets the port.
+//! The only crate that knows which stores there are: it turns a URL into the store port.
 
+mod error;
 mod url;
 
 use std::fmt;
@@ -12,69 +13,65 @@ use cronhold_store::{Clock, SharedForm, Store};
 use cronhold_store_redis::{self as redis, RedisStore};
 use cronhold_store_sqlite::{self as sqlite, SqliteStore};
 
+pub use error::StoreError;
 pub use url::StoreUrl;
 
-/// What stores need beside their URL.
+/// What stores need besides their URL.
 #[derive(Clone)]
 pub struct Around {
-    /// Time, for stores that have none of their own.
+    /// The clock, for stores without one of their own.
     pub clock: Clock,
-    /// Zones that jobs can name.
+    /// Time zones that jobs can name.
     pub zones: Arc<Zones>,
-    /// A file in which a store elsewhere is remembered, so that one that has lost something is known for it also after a
-    /// restart.
+    /// A file that records the state of a remote store, so that a rollback is detected even after a restart.
     pub memory: Option<PathBuf>,
-    /// Whether a store may be used that is set up to throw away what it should keep.
+    /// Whether a store may be used whose eviction policy can delete records.
     pub accept_loss: bool,
 }
 
 impl Around {
-    /// The least that a store needs: nothing is remembered of it, and none is used that may lose what it holds.
+    /// Without a file for remote stores, and without stores that may evict records.
     pub fn new(clock: Clock, zones: Arc<Zones>) -> Self {
         Self { clock, zones, memory: None, accept_loss: false }
     }
 }
 
-/// Opens a store. What cannot be done is said in a sentence, with what to do about it. One elsewhere is asked nothing yet,
-/// and nothing is written there.
-pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, String> {
+/// Opens a store. A remote store is not contacted yet.
+pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Sqlite(path) => {
             let options = sqlite::Options { clock: around.clock, zones: around.zones, size_max: None };
-            let store = SqliteStore::open(path, options).map_err(|error| error.to_string())?;
+            let store = SqliteStore::open(path, options)?;
             Ok(Arc::new(store))
         }
         #[cfg(feature = "redis")]
         StoreUrl::Redis(url) => {
             let Around { zones, memory, accept_loss, .. } = around;
             let options = redis::Options { zones, memory, accept_loss };
-            let store = RedisStore::open(url, options).map_err(|error| error.to_string())?;
+            let store = RedisStore::open(url, options)?;
             Ok(Arc::new(store))
         }
     }
 }
 
-/// Jobs in the form of other programs that write to the store as well. Nothing is written there.
-pub async fn read_shared(url: &StoreUrl, around: Around) -> Result<Vec<SharedForm>, String> {
+/// Reads the job definitions of another scheduler from its store. Writes nothing.
+pub async fn read_shared(url: &StoreUrl, around: Around) -> Result<Vec<SharedForm>, StoreError> {
     let store = open(url, around)?;
     let Some(shared) = store.shared() else {
-        return Err(format!("{url} is a store that no other programs write to"));
+        return Err(StoreError::NotShared(url.clone()));
     };
-    shared.forms(None).await.map_err(|fault| fault.to_string())
+    Ok(shared.forms(None).await?)
 }
 
-/// Copies a store into a new file, and says now and then how many of how many parts are done.
-pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), String> {
+/// Copies a store into a new file. Calls `progress` with the parts that are done and their total.
+pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
     match url {
         StoreUrl::Sqlite(path) => {
-            let mut told = |sofar: sqlite::Progress| progress(sofar.done, sofar.total);
-            sqlite::backup(path, to, &mut told).map_err(|error| error.to_string())
+            let mut report = |sofar: sqlite::Progress| progress(sofar.done, sofar.total);
+            Ok(sqlite::backup(path, to, &mut report)?)
         }
         #[cfg(feature = "redis")]
-        StoreUrl::Redis(url) => Err(format!(
-            "{url} is a Redis store, which cannot be copied into a file from here: let Redis write its snapshot \
-             (`redis-cli BGSAVE`), or copy the files of its log, where they are kept"
-        )),
+        StoreUrl::Redis(_) => Err(StoreError::NoBackup(url.clone())),
     }
 }
 

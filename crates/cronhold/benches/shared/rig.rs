@@ -12,14 +12,13 @@ use cronhold_core::record::{Actor, Record, Run, Source};
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State, World};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
-use cronhold_daemon::log::{Log, LogOptions};
-use cronhold_daemon::outputs::Outputs;
-use cronhold_daemon::outside::Programs;
 use cronhold_engine::queue::Queue;
 use cronhold_engine::{Clock, Engine, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_jobfile::read_job;
-use cronhold_keeper::client::{Client, Setup};
-use cronhold_programs::launch::Surroundings;
+use cronhold_keeper::client::{ClientOptions, KeeperClient};
+use cronhold_programs::LocalRunner;
+use cronhold_programs::host_env::HostEnv;
+use cronhold_programs::output::OutputShipper;
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Store, find_job};
 use cronhold_wiring::{Around, StoreUrl};
@@ -44,7 +43,7 @@ pub(crate) struct Rig {
     running: JoinHandle<()>,
     carrying: JoinHandle<()>,
     /// The line to the keeper and the carrier of outputs, when there are programs.
-    company: Option<(Client, Outputs)>,
+    company: Option<(KeeperClient, OutputShipper)>,
 }
 
 /// What was committed.
@@ -54,7 +53,7 @@ pub(crate) struct Notes {
     started: Mutex<Vec<(Instant, Instant)>>,
     /// Runs that have ended.
     pub(crate) ended: Queue<Arc<Run>>,
-    programs: OnceLock<Arc<Programs>>,
+    programs: OnceLock<Arc<LocalRunner>>,
 }
 
 impl Notes {
@@ -106,16 +105,18 @@ impl Rig {
         let around = Around::new(Arc::new(clock::now), Arc::clone(&zones));
         let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
-        let surroundings = Surroundings::new([]);
-        let log = Log::new(LogOptions::new(LogFormat::Text, Level::WARN), std::io::sink());
-        let programs = Arc::new(Programs::new(Arc::clone(&clock), surroundings, log.clone()).expect("a bell"));
+        let programs =
+            LocalRunner::new(env!("CARGO_PKG_VERSION"), Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
+        let programs = Arc::new(programs.expect("a descriptor"));
         let notes = Arc::new(Notes::new());
         let company = has_keeper.then(|| {
             notes.programs.set(Arc::clone(&programs)).expect("it is set once");
-            let outputs = Outputs::start(dir.to_owned(), Arc::clone(&store), Arc::clone(&programs), log);
+            let (store, runner) = (Arc::clone(&store), Arc::clone(&programs));
+            let outputs = OutputShipper::start(dir.to_owned(), store, runner, SystemClock::new);
             let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
-            let setup = Setup { data: dir.to_owned(), program, version: "bench".to_owned(), log_args: Vec::new() };
-            let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _);
+            let options =
+                ClientOptions { data: dir.to_owned(), program, version: "bench".to_owned(), log_args: Vec::new() };
+            let client = KeeperClient::start(options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
             (client.expect("a thread"), outputs.expect("a thread"))
         });
         let ports = Ports {
@@ -129,7 +130,7 @@ impl Rig {
         let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world.clone());
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let carrier = node.clone();
-        let carrying = tokio::spawn(async move { programs.carry(&carrier).await });
+        let carrying = tokio::spawn(async move { programs.run(&carrier).await });
         Self { node, store, clock, notes, world, running, carrying, company }
     }
 

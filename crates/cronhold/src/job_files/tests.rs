@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use cronhold_cli::LogFormat;
 use cronhold_core::record::{Key, LockName, Record};
 use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clock, Engine, Feed, Handle, News, Options, Outside, Ports, Task};
+use cronhold_engine::{Clock, Engine, Feed, Handle, News, NoPrograms, Options, Ports};
 use cronhold_jobfile::directory::Root;
 use cronhold_schedule::{Span, Zone, Zones};
-use cronhold_store::{MemoryStore, Pending, Query, Store};
+use cronhold_store::{MemoryStore, Query, Store};
 use tokio::task::JoinHandle;
 use tracing::Level;
 
@@ -49,15 +49,9 @@ impl Drop for Scratch {
     }
 }
 
-/// Nobody who runs programs, and nobody who wants to know.
+/// Nobody who wants to know.
 #[derive(Debug)]
 struct Nobody;
-
-impl Outside for Nobody {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(async {})
-    }
-}
 
 impl Feed for Nobody {
     fn tell(&self, _: &News<'_>) {}
@@ -138,7 +132,7 @@ impl Member {
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
             store: Arc::clone(&store),
-            outside: Arc::new(Nobody),
+            outside: Arc::new(NoPrograms),
             feed: Arc::new(Nobody),
         };
         let options = Options::new(node, format!("node {number}"));

@@ -9,6 +9,7 @@
 mod engine_events;
 mod format;
 mod options;
+mod program_events;
 mod store_state;
 mod subscriber;
 mod writer;
@@ -21,6 +22,7 @@ use cronhold_engine::{Feed, News};
 use tracing::{Dispatch, dispatcher};
 
 pub use options::{LogOptions, VARIABLE};
+pub(crate) use program_events::program_event_observer;
 use store_state::{StoreNotice, StoreState};
 use subscriber::LogSubscriber;
 use writer::{DirectWriter, LogWriter};

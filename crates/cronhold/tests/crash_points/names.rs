@@ -7,22 +7,12 @@ use std::sync::Arc;
 use cronhold_core::{NodeId, World};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
-use cronhold_engine::{Engine, EngineError, Feed, Handle, News, Options, Outside, Ports, Task};
+use cronhold_engine::{Engine, EngineError, Feed, Handle, News, NoPrograms, Options, Ports};
 use cronhold_schedule::Zones;
-use cronhold_store::{MemoryStore, Pending};
+use cronhold_store::MemoryStore;
 use tokio::sync::Notify;
 
 const NAME: &str = "twin";
-
-/// A world without programs.
-#[derive(Debug)]
-struct Nowhere;
-
-impl Outside for Nowhere {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
 
 /// Waits for a node to be ready.
 #[derive(Debug, Default)]
@@ -43,7 +33,7 @@ fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, Handle, Arc<Read
         clock: Arc::new(SystemClock::new().expect("a clock")),
         entropy: Arc::new(SystemEntropy),
         store: Arc::new(store.clone()),
-        outside: Arc::new(Nowhere),
+        outside: Arc::new(NoPrograms),
         feed: Arc::clone(&readiness) as _,
     };
     let zones = Arc::new(Zones::bundled());

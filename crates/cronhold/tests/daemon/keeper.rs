@@ -99,7 +99,7 @@ fn a_stopped_daemon_leaves_programs_running() {
     let is_left = |line| find_event(line, "programs_left", &[("count", "1")]).is_some();
     assert!(log.lines().any(is_left), "{log}");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_for("programs_found");
+    daemon.wait_for_event("programs_found", &[("running", "1"), ("ended", "0")]);
     fs::write(go, "").expect("written");
     daemon.wait_until_run("wait#1", "success");
     daemon.kill();

@@ -6,7 +6,7 @@ use cronhold_core::State;
 use cronhold_core::record::Exit;
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_programs::output::EMPTIED;
+use cronhold_programs::output::TRUNCATED;
 
 use super::daemon::{Daemon, Place};
 use super::processes::eventually;
@@ -122,7 +122,7 @@ fn a_program_that_empties_its_output() {
     let run = place.stored().run("empty", 1).clone();
     let go = |name: &str| fs::write(place.path(name), "").expect("written");
     let has = |text: &str| {
-        let output = || String::from_utf8(place.output(&run)).expect("text").replace(EMPTIED, "|");
+        let output = || String::from_utf8(place.output(&run)).expect("text").replace(TRUNCATED, "|");
         eventually(text, || output() == text);
     };
     has("one\n");
@@ -139,6 +139,35 @@ fn a_program_that_empties_its_output() {
     let written = place.stored().run("empty", 1).written.clone().expect("it wrote something");
     assert_eq!(written.bytes, place.output(&run).len() as u64);
     assert_eq!(written.tail, ["four", "five"]);
+    daemon.kill();
+}
+
+/// The stored output holds the notice of a truncation several times, and only one of them is ours.
+#[test]
+fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
+    let place = Place::new("notice");
+    let notice = place.path("notice");
+    fs::write(&notice, TRUNCATED).expect("written");
+    let step = |name: &str| format!("until [ -e {} ]; do sleep 0.02; done", place.path(name).display());
+    let program = format!(
+        "cat {0}; {1}; echo two > /dev/stderr; cat {0}; {2}; echo three",
+        notice.display(),
+        step("a"),
+        step("b")
+    );
+    let mut daemon = started(&place, &[("notice", &format!("program: '{program}'"))]);
+    daemon.wait_until_said("notice#1 running");
+    let run = place.stored().run("notice", 1).clone();
+    let go = |name: &str| fs::write(place.path(name), "").expect("written");
+    let output = || String::from_utf8(place.output(&run)).expect("text").replace(TRUNCATED, "|");
+    eventually("the first notice is stored", || output() == "|");
+    go("a");
+    eventually("the truncation is stored", || output() == "||two\n|");
+    daemon.kill();
+    go("b");
+    let mut daemon = place.up();
+    daemon.wait_until_said("notice#1 success");
+    assert_eq!(output(), "||two\n|three\n");
     daemon.kill();
 }
 

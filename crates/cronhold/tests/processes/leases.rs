@@ -9,11 +9,10 @@ use cronhold_cli::LogFormat;
 use cronhold_core::record::{CommandLine, Process, Run, Work};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_daemon::clock::{SystemClock, now};
-use cronhold_daemon::log::{Log, LogOptions};
-use cronhold_daemon::outside::Programs;
-use cronhold_engine::{Clock, Outside, Task};
-use cronhold_keeper::client::{Client, Setup};
-use cronhold_programs::launch::Surroundings;
+use cronhold_engine::{Clock, LaunchRequest, ProgramRunner};
+use cronhold_keeper::client::{ClientOptions, KeeperClient};
+use cronhold_programs::LocalRunner;
+use cronhold_programs::host_env::HostEnv;
 use cronhold_schedule::{Instant, Span};
 use tracing::Level;
 
@@ -29,9 +28,9 @@ struct Place(PathBuf);
 
 /// The part of a daemon that has programs. Dropping it closes the line to the keeper without a word, as a kill does.
 struct Daemon {
-    programs: Arc<Programs>,
+    programs: Arc<LocalRunner>,
     clock: Arc<dyn Clock>,
-    _client: Client,
+    _client: KeeperClient,
     _executor: tokio::runtime::Runtime,
 }
 
@@ -73,17 +72,14 @@ impl Place {
             let _inside = executor.enter();
             Arc::new(SystemClock::new().expect("a timer"))
         };
-        let log = Log::new(LogOptions::new(LogFormat::Text, Level::WARN), std::io::sink());
-        let programs = Programs::new(Arc::clone(&clock), Surroundings::new([]), log).expect("a bell");
-        let programs = Arc::new(programs);
+        let version = env!("CARGO_PKG_VERSION");
+        let programs = LocalRunner::new(version, Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
+        let programs = Arc::new(programs.expect("a descriptor"));
         let program = PathBuf::from(env!("CARGO_BIN_EXE_cronhold"));
-        let setup = Setup {
-            data: self.0.clone(),
-            program,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            log_args: Vec::new(),
-        };
-        let client = Client::start(setup, programs.keeper_bell(), Arc::clone(&programs) as _).expect("a thread");
+        let (data, version) = (self.0.clone(), version.to_owned());
+        let options = ClientOptions { data, program, version, log_args: Vec::new() };
+        let client = KeeperClient::start(options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
+        let client = client.expect("a thread");
         eventually("there is a keeper", || keeper_of(&self.0).is_some());
         Daemon { programs, clock, _client: client, _executor: executor }
     }
@@ -98,7 +94,10 @@ impl Drop for Place {
 
 impl Daemon {
     fn launch(&self, run: &Arc<Run>, kill_at: Option<Span>) {
-        self.perform(Task::Launch { run: Arc::clone(run), fence: None, launch_by: self.after(LONG), kill_at });
+        let launch_by = self.after(LONG);
+        self.request(|programs| {
+            programs.launch(LaunchRequest { run: Arc::clone(run), fence: None, launch_by, kill_at });
+        });
     }
 
     /// The uptime that is so much later than now.
@@ -106,11 +105,10 @@ impl Daemon {
         self.clock.uptime().plus(span)
     }
 
-    /// Tasks are taken at once, and nobody waits for what comes of them. The keeper is told as a daemon does it that has
-    /// handed out all it has.
-    fn perform(&self, task: Task) {
-        drop(self.programs.perform(task));
-        self.programs.keeper_bell().ring();
+    /// Makes a request, and wakes the keeper client as a daemon does that has handed out all requests.
+    fn request(&self, request: impl FnOnce(&LocalRunner)) {
+        request(&self.programs);
+        self.programs.keeper_wakeup().notify();
     }
 }
 
@@ -134,9 +132,9 @@ fn a_leased_program_does_not_outlive_its_lease_without_a_daemon() {
     // The next daemon finds what is left.
     let daemon = place.daemon();
     for run in [leased, free] {
-        daemon.perform(Task::Adopt { run });
+        daemon.request(|programs| programs.adopt(run));
     }
-    eventually("one runs", || daemon.programs.running() == 1);
+    eventually("one runs", || daemon.programs.running_count() == 1);
 }
 
 #[test]
@@ -149,8 +147,8 @@ fn a_lease_that_a_later_daemon_extends_does_not_end() {
     let kept_pid = place.pid(1);
     drop(daemon);
     let daemon = place.daemon();
-    daemon.perform(Task::Adopt { run: Arc::clone(&kept) });
-    daemon.perform(Task::Extend { leases: vec![(kept.id, daemon.after(LONG))] });
+    daemon.request(|programs| programs.adopt(Arc::clone(&kept)));
+    daemon.request(|programs| programs.extend(&[(kept.id, daemon.after(LONG))]));
     // When one is dead whose lease ends no sooner, the first lease of the other has passed.
     daemon.launch(&place.run(2, Some(SHORT)), Some(daemon.after(SHORT).max(kill_at)));
     let other_pid = place.pid(2);

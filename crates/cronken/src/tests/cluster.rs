@@ -9,7 +9,7 @@ use std::time::Duration;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::record::{Actor, JobRecord, Key, Record, Run, Source};
 use cronhold_core::{Job, JobId, NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Handle, Options, Outside, Ports, Task};
+use cronhold_engine::{Clock, Engine, Entropy, Handle, NoPrograms, Options, Ports};
 use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{
     Fault, MemoryStore, Pending, Query, Reading, RunQuery, Settle, Shared, SharedForm, SharedRun, Standing, Store,
@@ -369,16 +369,6 @@ impl FollowerObserver for RecordedReports {
     }
 
     fn on_commit(&self) {}
-}
-
-/// Runs no programs.
-#[derive(Debug)]
-struct NoPrograms;
-
-impl Outside for NoPrograms {
-    fn perform(&self, _: Task) -> Pending<'_, ()> {
-        Box::pin(async {})
-    }
 }
 
 /// The clock of the test's executor.

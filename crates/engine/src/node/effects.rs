@@ -14,7 +14,7 @@ use cronhold_schedule::{Instant, Span};
 use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
-use crate::ports::{News, Task};
+use crate::ports::{LaunchRequest, News};
 use crate::store_clock::ERROR_MAX;
 
 /// The old runs of a job are checked this long after they have exceeded what the job retains.
@@ -66,7 +66,7 @@ impl NodeLoop {
             && run.terms.lease.is_some()
         {
             // Another node has declared the run lost while its program is here. A program with a lease must not go on.
-            self.context.ports.outside.perform(Task::Stop { run: run.clone() }).await;
+            self.context.ports.outside.stop(run);
         }
         self.record_change(change, now);
         for effect in owed_by(change, self.context.me) {
@@ -128,10 +128,10 @@ impl NodeLoop {
                 if let Some(due) = run.due {
                     self.agenda.put(PlanItem::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
                 }
-                self.context.ports.outside.perform(Task::Adopt { run }).await;
+                self.context.ports.outside.adopt(run);
             }
-            Effect::Stop { run } => self.context.ports.outside.perform(Task::Stop { run }).await,
-            Effect::Signal { run, signal } => self.context.ports.outside.perform(Task::Signal { run, signal }).await,
+            Effect::Stop { run } => self.context.ports.outside.stop(&run),
+            Effect::Signal { run, signal } => self.context.ports.outside.signal(run, signal),
             Effect::Prune { job } => self.agenda.put_by(PlanItem::Prune(job), now.plus(PRUNE_AFTER)),
         }
     }
@@ -168,7 +168,7 @@ impl NodeLoop {
             }
         };
         Counters::add(&self.context.counters().launched, 1);
-        self.context.ports.outside.perform(Task::Launch { run, fence, launch_by, kill_at }).await;
+        self.context.ports.outside.launch(LaunchRequest { run, fence, launch_by, kill_at });
     }
 
     /// The fence of a lock that a run holds. If it is not known from the commit, the store is asked.

@@ -12,7 +12,7 @@ use cronhold_store::{Fault, Hint, Obligation, Query};
 use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
-use crate::ports::{News, Task};
+use crate::ports::News;
 
 /// Obligations or runs on one page.
 const PAGE: usize = 1_000;
@@ -79,7 +79,7 @@ impl NodeLoop {
             self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
         }
         if run.log.last().is_none_or(|entry| now.since(entry.at) > Self::WATCHDOG_EVERY) {
-            self.context.ports.outside.perform(Task::Adopt { run: Arc::clone(run) }).await;
+            self.context.ports.outside.adopt(Arc::clone(run));
         }
     }
 

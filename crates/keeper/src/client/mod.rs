@@ -1,12 +1,13 @@
-//! The daemon's end of the line to its keeper: a thread of its own that connects, starts a keeper when there is none,
-//! and carries messages both ways. It keeps no queue: it asks its [`Party`] for a message whenever there is room, and
-//! what was asked for and not answered when the line broke is the party's to ask for again.
+//! The daemon's side of the connection to its keeper: a thread that connects, starts a keeper if there is none, and
+//! carries messages both ways. It has no queue: it asks its [`KeeperDelegate`] for a message whenever there is room,
+//! and after the connection broke the delegate decides what to send again.
 
-mod bell;
 mod connect;
-mod line;
+mod connection;
+mod error;
 #[cfg(test)]
 mod tests;
+mod wakeup;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,25 +16,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use bell::Bell;
+pub use error::{ConnectionError, LastLogLine};
+pub use wakeup::Wakeup;
 
 use self::connect::Connector;
-use self::line::Line;
+use self::connection::KeeperConnection;
 use crate::fail;
 use crate::protocol::{FromKeeper, ToKeeper};
 
-/// First and longest wait before a keeper that could not be reached is tried again.
-const AGAIN_MIN: Duration = Duration::from_millis(50);
-const AGAIN_MAX: Duration = Duration::from_secs(2);
-/// A line that has held so long was a good one: when it breaks, the next is tried at once.
-const GOOD_LINE: Duration = Duration::from_secs(10);
+/// The first and the longest wait before a keeper that could not be reached is tried again.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(2);
+/// After a connection that lasted this long, the wait starts at [`RETRY_MIN`] again.
+const STABLE_AFTER: Duration = Duration::from_secs(10);
 
 /// What the client needs to know.
 #[derive(Debug, Clone)]
-pub struct Setup {
-    /// The daemon's own directory, as an absolute path.
+pub struct ClientOptions {
+    /// The daemon's data directory, as an absolute path.
     pub data: PathBuf,
-    /// The program that is a keeper when it is called as `PROGRAM keeper --data DIR`.
+    /// The program that becomes a keeper when it is called as `PROGRAM keeper --data DIR`.
     pub program: PathBuf,
     /// The daemon's version, for people.
     pub version: String,
@@ -41,123 +43,116 @@ pub struct Setup {
     pub log_args: Vec<String>,
 }
 
-/// Who talks to the keeper. Its methods are called from the client's thread, one at a time, and must not wait long.
-pub trait Party: Send + Sync {
-    /// The next message, if there is one.
-    fn next(&self) -> Option<ToKeeper>;
+/// Supplies messages for the keeper and handles what comes from it. The client's thread calls the methods one at a
+/// time; they must not block for long.
+pub trait KeeperDelegate: Send + Sync {
+    /// The next message to send; `None` if there is none now.
+    fn next_message(&self) -> Option<ToKeeper>;
 
-    /// Something has come.
-    fn hear(&self, news: Heard);
+    /// Handles an event.
+    fn on_event(&self, event: KeeperEvent);
 }
 
-/// What the party is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// There is a keeper. Its list comes next.
+/// What happens on the connection.
+#[derive(Debug)]
+pub enum KeeperEvent {
+    /// There is a connection. The keeper's list comes next.
     Connected {
-        /// Its version.
+        /// The keeper's version.
         version: String,
-        /// Its process.
+        /// The keeper's process.
         pid: u32,
-        /// What it cannot do here, in words.
+        /// What the keeper cannot do on this machine, in words.
         warnings: Vec<String>,
     },
-    /// It said something.
-    Said(FromKeeper),
-    /// The line broke, or there is none; in words that go on after `the keeper`.
-    Away(String),
+    /// The keeper sent a message.
+    Received(FromKeeper),
+    /// The connection ended, or there is none.
+    Disconnected(ConnectionError),
 }
 
-/// The line to the keeper. Programs go on when it ends.
+/// The connection to the keeper. Dropping it ends the connection; programs continue.
 #[derive(Debug)]
-pub struct Client {
-    bell: Bell,
-    is_over: Arc<AtomicBool>,
+pub struct KeeperClient {
+    wakeup: Wakeup,
+    is_stopping: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Client {
-    /// Begins to look for a keeper. Whoever has a new message rings the bell.
-    pub fn start(setup: Setup, bell: &Bell, party: Arc<dyn Party>) -> io::Result<Self> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let talk = Talk { connector: Connector::new(setup), bell: bell.clone(), is_over: Arc::clone(&is_over), party };
-        let thread = std::thread::Builder::new().name("keeper client".to_owned()).spawn(move || talk.go_on())?;
-        Ok(Self { bell: bell.clone(), is_over, thread: Some(thread) })
+impl KeeperClient {
+    /// Starts the thread. The delegate notifies `wakeup` when it has a new message.
+    pub fn start(options: ClientOptions, wakeup: &Wakeup, delegate: Arc<dyn KeeperDelegate>) -> io::Result<Self> {
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let client = ClientLoop {
+            connector: Connector::new(options),
+            wakeup: wakeup.clone(),
+            is_stopping: Arc::clone(&is_stopping),
+            delegate,
+        };
+        let thread = std::thread::Builder::new().name("keeper client".to_owned()).spawn(move || client.run())?;
+        Ok(Self { wakeup: wakeup.clone(), is_stopping, thread: Some(thread) })
     }
 }
 
-impl Drop for Client {
+impl Drop for KeeperClient {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.bell.ring();
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.wakeup.notify();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to say.
+            // A thread that panicked is over as well.
             let _ = thread.join();
         }
     }
 }
 
-/// The client's own side.
-struct Talk {
+/// What runs in the client's thread.
+struct ClientLoop {
     connector: Connector,
-    bell: Bell,
-    is_over: Arc<AtomicBool>,
-    party: Arc<dyn Party>,
+    wakeup: Wakeup,
+    is_stopping: Arc<AtomicBool>,
+    delegate: Arc<dyn KeeperDelegate>,
 }
 
-impl Talk {
-    fn go_on(mut self) {
-        let mut wait = AGAIN_MIN;
-        while !self.is_over() {
-            let before = bell::clock();
-            let why = match self.connector.connect(&self.bell, &self.is_over) {
-                Ok(line) => self.serve(line),
-                Err(why) => why,
-            };
-            if self.is_over() {
+impl ClientLoop {
+    fn run(mut self) {
+        let mut wait = RETRY_MIN;
+        while !self.is_stopping() {
+            let before = wakeup::clock();
+            let result = self.connector.connect(&self.wakeup, &self.is_stopping);
+            let Err(error) = result.and_then(|connection| self.serve(connection)) else { return };
+            if self.is_stopping() {
                 return;
             }
-            self.party.hear(Heard::Away(why));
-            wait = if bell::clock().saturating_sub(before) >= GOOD_LINE { AGAIN_MIN } else { wait };
-            self.bell.rest(wait, &self.is_over);
-            wait = (wait * 2).min(AGAIN_MAX);
+            self.delegate.on_event(KeeperEvent::Disconnected(error));
+            wait = if wakeup::clock().saturating_sub(before) >= STABLE_AFTER { RETRY_MIN } else { wait };
+            self.wakeup.rest(wait, &self.is_stopping);
+            wait = (wait * 2).min(RETRY_MAX);
         }
     }
 
-    /// Carries messages until the line breaks, and says why it did.
-    fn serve(&self, mut line: Line) -> String {
-        let hello = match line.greeting() {
-            Ok(hello) => hello,
-            Err(why) => return why,
-        };
-        self.party.hear(hello);
-        loop {
-            if self.is_over() {
-                return String::new();
-            }
+    /// Carries messages until the connection breaks, or until the client is dropped.
+    fn serve(&self, mut connection: KeeperConnection) -> Result<(), ConnectionError> {
+        let hello = connection.receive_hello()?;
+        self.delegate.on_event(hello);
+        while !self.is_stopping() {
             let mut has_launch = false;
-            while line.has_room()
-                && let Some(message) = self.party.next()
+            while connection.has_room()
+                && let Some(message) = self.delegate.next_message()
             {
                 has_launch |= matches!(message, ToKeeper::Launch(_));
-                if let Err(error) = line.put(&message) {
-                    return format!("was not told something: {error}");
-                }
+                connection.put(&message).map_err(ConnectionError::Send)?;
             }
-            if let Err(why) = line.send() {
-                return why;
-            }
+            connection.send()?;
             if has_launch {
                 fail::point("daemon-after-launch");
             }
-            match line.receive(&self.bell) {
-                Ok(said) => said.into_iter().for_each(|said| self.party.hear(Heard::Said(said))),
-                Err(why) => return why,
-            }
+            let messages = connection.receive(&self.wakeup)?;
+            messages.into_iter().for_each(|message| self.delegate.on_event(KeeperEvent::Received(message)));
         }
+        Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! The client against keepers that are played by the test.
+//! The client against keepers that the test plays.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,46 +9,48 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Bell, Client, Heard, Party, Setup};
+use super::{ClientOptions, ConnectionError, KeeperClient, KeeperDelegate, KeeperEvent, LastLogLine, Wakeup};
 use crate::frames::{Inbox, encode};
 use crate::protocol::{FromKeeper, PROTOCOL, PROTOCOL_OLDEST, RunKey, ToKeeper};
 
 /// What has not come after this time never comes.
-const NEVER: Duration = Duration::from_secs(30);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Notes what it hears, and says what it is told to.
-struct Notes {
-    heard: Mutex<Sender<Heard>>,
-    to_say: Mutex<Vec<ToKeeper>>,
+type IsConnectionError = fn(&ConnectionError) -> bool;
+
+/// Records events, and sends what the test puts into its outbox.
+struct Recorder {
+    events: Mutex<Sender<KeeperEvent>>,
+    outbox: Mutex<Vec<ToKeeper>>,
 }
 
-impl Party for Notes {
-    fn next(&self) -> Option<ToKeeper> {
-        self.to_say.lock().expect("no panic").pop()
+impl KeeperDelegate for Recorder {
+    fn next_message(&self) -> Option<ToKeeper> {
+        self.outbox.lock().expect("no panic").pop()
     }
 
-    fn hear(&self, news: Heard) {
-        let _ = self.heard.lock().expect("no panic").send(news);
+    fn on_event(&self, event: KeeperEvent) {
+        let _ = self.events.lock().expect("no panic").send(event);
     }
 }
 
 /// A client that looks for its keeper in a directory of its own.
-struct Stage {
+struct ClientRig {
     data: PathBuf,
-    notes: Arc<Notes>,
-    heard: Receiver<Heard>,
-    bell: Bell,
-    client: Option<Client>,
+    recorder: Arc<Recorder>,
+    events: Receiver<KeeperEvent>,
+    wakeup: Wakeup,
+    client: Option<KeeperClient>,
 }
 
-impl Stage {
+impl ClientRig {
     fn new(name: &str) -> Self {
         let data = std::env::temp_dir().join(format!("cronhold-client-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&data);
         fs::create_dir_all(data.join("keeper")).expect("a directory");
-        let (sender, heard) = channel();
-        let notes = Arc::new(Notes { heard: Mutex::new(sender), to_say: Mutex::default() });
-        Self { data, notes, heard, bell: Bell::new().expect("a bell"), client: None }
+        let (sender, events) = channel();
+        let recorder = Arc::new(Recorder { events: Mutex::new(sender), outbox: Mutex::default() });
+        Self { data, recorder, events, wakeup: Wakeup::new().expect("a descriptor"), client: None }
     }
 
     fn keeper(&self) -> UnixListener {
@@ -56,29 +58,41 @@ impl Stage {
     }
 
     fn start(&mut self, program: &str) {
-        let setup = Setup {
-            data: self.data.clone(),
-            program: PathBuf::from(program),
-            version: "2.0".to_owned(),
-            log_args: Vec::new(),
-        };
-        let client = Client::start(setup, &self.bell, Arc::clone(&self.notes) as _);
+        let (data, program) = (self.data.clone(), PathBuf::from(program));
+        let options = ClientOptions { data, program, version: "2.0".to_owned(), log_args: Vec::new() };
+        let client = KeeperClient::start(options, &self.wakeup, Arc::clone(&self.recorder) as _);
         self.client = Some(client.expect("a thread"));
     }
 
-    fn heard(&self) -> Heard {
-        self.heard.recv_timeout(NEVER).expect("it is heard")
+    fn event(&self) -> KeeperEvent {
+        self.events.recv_timeout(EVENT_TIMEOUT).expect("an event")
     }
 
-    fn away(&self) -> String {
-        match self.heard() {
-            Heard::Away(why) => why,
+    fn expect_connected(&self) {
+        match self.event() {
+            KeeperEvent::Connected { version, pid: 77, warnings } => {
+                assert_eq!((version.as_str(), warnings.len()), ("9.1", 1));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn received(&self) -> FromKeeper {
+        match self.event() {
+            KeeperEvent::Received(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn disconnected(&self) -> ConnectionError {
+        match self.event() {
+            KeeperEvent::Disconnected(error) => error,
             other => panic!("{other:?}"),
         }
     }
 }
 
-impl Drop for Stage {
+impl Drop for ClientRig {
     fn drop(&mut self) {
         drop(self.client.take());
         let _ = fs::remove_dir_all(&self.data);
@@ -89,7 +103,7 @@ fn read(stream: &mut UnixStream) -> ToKeeper {
     let mut inbox = Inbox::default();
     let mut byte = [0];
     loop {
-        stream.read_exact(&mut byte).expect("the client says something");
+        stream.read_exact(&mut byte).expect("the client sends something");
         inbox.push(&byte);
         if let Some(message) = inbox.next().expect("a message") {
             return message;
@@ -97,7 +111,7 @@ fn read(stream: &mut UnixStream) -> ToKeeper {
     }
 }
 
-fn say(stream: &mut UnixStream, message: &FromKeeper) {
+fn send(stream: &mut UnixStream, message: &FromKeeper) {
     let mut bytes = Vec::new();
     encode(message, &mut bytes).expect("short");
     stream.write_all(&bytes).expect("the client listens");
@@ -107,48 +121,39 @@ fn hello(oldest: u32, protocol: u32) -> FromKeeper {
     FromKeeper::Hello { protocol, oldest, version: "9.1".to_owned(), pid: 77, warnings: vec!["it is cold".to_owned()] }
 }
 
-fn connected() -> Heard {
-    Heard::Connected { version: "9.1".to_owned(), pid: 77, warnings: vec!["it is cold".to_owned()] }
-}
-
 #[test]
-fn carries_messages_both_ways_and_calls_again() {
-    let mut stage = Stage::new("both-ways");
-    let keeper = stage.keeper();
-    stage.start("/bin/false");
+fn messages_pass_both_ways_and_client_reconnects_after_close() {
+    let mut rig = ClientRig::new("both-ways");
+    let keeper = rig.keeper();
+    rig.start("/bin/false");
     for round in 0..3 {
         let (mut stream, _) = keeper.accept().expect("a call");
-        let greeting = ToKeeper::Hello {
-            protocol: PROTOCOL,
-            oldest: PROTOCOL_OLDEST,
-            version: "2.0".to_owned(),
-            log_args: Vec::new(),
-        };
+        let greeting = ToKeeper::Hello { protocol: PROTOCOL, oldest: PROTOCOL_OLDEST, version: "2.0".to_owned() };
         assert_eq!(read(&mut stream), greeting);
-        say(&mut stream, &hello(PROTOCOL_OLDEST, PROTOCOL + 5));
-        assert_eq!(stage.heard(), connected());
+        send(&mut stream, &hello(PROTOCOL_OLDEST, PROTOCOL + 5));
+        rig.expect_connected();
         let list = FromKeeper::Listed { programs: Vec::new(), is_last: true };
-        say(&mut stream, &list);
-        assert_eq!(stage.heard(), Heard::Said(list));
+        send(&mut stream, &list);
+        assert_eq!(rig.received(), list);
         let message = ToKeeper::Signal { run: RunKey(round), signal: 15 };
-        stage.notes.to_say.lock().expect("no panic").push(message.clone());
-        stage.bell.ring();
+        rig.recorder.outbox.lock().expect("no panic").push(message.clone());
+        rig.wakeup.notify();
         assert_eq!(read(&mut stream), message);
-        // What it says last is heard before its end is.
+        // Its last message is handled before the close.
         let started = FromKeeper::Started { run: RunKey(round), pid: 5 };
-        say(&mut stream, &started);
+        send(&mut stream, &started);
         drop(stream);
-        assert_eq!(stage.heard(), Heard::Said(started));
-        assert_eq!(stage.away(), "has closed the line");
+        assert_eq!(rig.received(), started);
+        assert!(matches!(rig.disconnected(), ConnectionError::Closed));
     }
 }
 
-/// Nothing else comes that could wake the client, and nobody rings.
+/// Nothing comes later that could wake the client.
 #[test]
-fn hears_a_list_that_comes_with_the_greeting() {
-    let mut stage = Stage::new("at-once");
-    let keeper = stage.keeper();
-    stage.start("/bin/false");
+fn list_that_comes_with_the_hello_is_received() {
+    let mut rig = ClientRig::new("at-once");
+    let keeper = rig.keeper();
+    rig.start("/bin/false");
     let (mut stream, _) = keeper.accept().expect("a call");
     read(&mut stream);
     let list = FromKeeper::Listed { programs: Vec::new(), is_last: true };
@@ -156,72 +161,77 @@ fn hears_a_list_that_comes_with_the_greeting() {
     encode(&hello(PROTOCOL_OLDEST, PROTOCOL), &mut bytes).expect("short");
     encode(&list, &mut bytes).expect("short");
     stream.write_all(&bytes).expect("the client listens");
-    assert_eq!(stage.heard(), connected());
-    assert_eq!(stage.heard(), Heard::Said(list));
+    rig.expect_connected();
+    assert_eq!(rig.received(), list);
 }
 
 #[test]
-fn keepers_that_cannot_be_talked_to() {
-    let mut stage = Stage::new("strangers");
-    let keeper = stage.keeper();
-    stage.start("/bin/false");
-    let strange = [
-        (Some(hello(PROTOCOL + 1, PROTOCOL + 3)), "that runs here (version 9.1, pid 77) speaks protocol"),
-        (Some(FromKeeper::Started { run: RunKey(1), pid: 1 }), "began with something other than a hello"),
-        (None, "closed the line instead of an answer"),
+fn keeper_that_does_not_speak_the_protocol_is_reported_with_its_reason() {
+    let mut rig = ClientRig::new("strangers");
+    let keeper = rig.keeper();
+    rig.start("/bin/false");
+    let is_other: IsConnectionError = |error| matches!(error, ConnectionError::OtherProtocol { pid: 77, .. });
+    let is_not_hello: IsConnectionError = |error| matches!(error, ConnectionError::NotAHello);
+    let is_closed: IsConnectionError = |error| matches!(error, ConnectionError::ClosedBeforeHello);
+    let strange: [(Option<FromKeeper>, IsConnectionError); 3] = [
+        (Some(hello(PROTOCOL + 1, PROTOCOL + 3)), is_other),
+        (Some(FromKeeper::Started { run: RunKey(1), pid: 1 }), is_not_hello),
+        (None, is_closed),
     ];
-    for (answer, words) in strange {
+    for (answer, is_expected) in strange {
         let (mut stream, _) = keeper.accept().expect("a call");
         read(&mut stream);
-        answer.iter().for_each(|answer| say(&mut stream, answer));
+        answer.iter().for_each(|answer| send(&mut stream, answer));
         drop(stream);
-        let why = stage.away();
-        assert!(why.contains(words), "{why}");
+        let error = rig.disconnected();
+        assert!(is_expected(&error), "{error:?}");
     }
     let (mut stream, _) = keeper.accept().expect("a call");
     read(&mut stream);
     stream.write_all(b"220 mail.example.org ESMTP\r\n").expect("the client listens");
-    let why = stage.away();
-    assert!(why.starts_with("does not speak as one: "), "{why}");
+    assert!(matches!(rig.disconnected(), ConnectionError::InvalidHello(_)));
 }
 
 #[test]
-fn starts_one_when_nobody_answers() {
-    let mut stage = Stage::new("starts");
-    // A keeper that is gone has left its socket.
-    drop(stage.keeper());
-    let script = stage.data.join("script");
+fn keeper_that_exits_at_startup_is_reported_with_the_last_line_of_its_log() {
+    let mut rig = ClientRig::new("starts");
+    // A keeper that is gone left its socket.
+    drop(rig.keeper());
+    let script = rig.data.join("script");
     fs::write(&script, "#!/bin/sh\necho \"called as: $*\"\necho 'error: no room' >&2\nexit 3\n").expect("written");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("ours");
-    stage.start(script.to_str().expect("text"));
-    let why = stage.away();
-    assert!(why.starts_with("ended at its start (exit status: 3); its last words in "), "{why}");
-    assert!(why.ends_with("/keeper/log: error: no room"), "{why}");
-    let log = fs::read_to_string(stage.data.join("keeper/log")).expect("a log");
-    let called = format!("called as: keeper --data {}\n", stage.data.display());
+    rig.start(script.to_str().expect("text"));
+    let ConnectionError::EndedAtStart { status, log: LastLogLine::Line { path, line } } = rig.disconnected() else {
+        panic!("it exited");
+    };
+    assert_eq!((status.code(), line.as_str()), (Some(3), "error: no room"));
+    assert_eq!(path, rig.data.join("keeper/log"));
+    let log = fs::read_to_string(rig.data.join("keeper/log")).expect("a log");
+    let called = format!("called as: keeper --data {}\n", rig.data.display());
     assert!(log.starts_with(&called), "{log}");
 }
 
 #[test]
-fn a_keeper_that_cannot_write_its_last_words_is_not_given_those_of_another() {
-    let mut stage = Stage::new("silent");
-    let log = stage.data.join("keeper/log");
+fn keeper_that_logs_nothing_is_not_blamed_with_an_earlier_line() {
+    let mut rig = ClientRig::new("silent");
+    let log = rig.data.join("keeper/log");
     fs::write(&log, "error: of an earlier one\n").expect("written");
-    stage.start("/bin/false");
-    assert_eq!(stage.away(), "ended at its start (exit status: 1)");
-    // As on a disk that is full.
-    let mut stage = Stage::new("full");
-    let log = stage.data.join("keeper/log");
+    rig.start("/bin/false");
+    assert!(matches!(rig.disconnected(), ConnectionError::EndedAtStart { log: LastLogLine::None, .. }));
+    // As on a full disk.
+    let mut rig = ClientRig::new("full");
+    let log = rig.data.join("keeper/log");
     std::os::unix::fs::symlink("/dev/full", &log).expect("a link");
-    stage.start("/bin/false");
-    let why = stage.away();
-    assert!(why.starts_with("ended at its start (exit status: 1); it could not say why, because "), "{why}");
-    assert!(why.ends_with("/keeper/log cannot be written: No space left on device (os error 28)"), "{why}");
+    rig.start("/bin/false");
+    let ConnectionError::EndedAtStart { log: LastLogLine::Unwritable { error, .. }, .. } = rig.disconnected() else {
+        panic!("it exited");
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
 }
 
 #[test]
-fn there_may_be_no_program_at_all() {
-    let mut stage = Stage::new("no-program");
-    stage.start("/no/such/program");
-    assert_eq!(stage.away(), "could not be started: No such file or directory (os error 2)");
+fn missing_keeper_program_is_reported() {
+    let mut rig = ClientRig::new("no-program");
+    rig.start("/no/such/program");
+    assert!(matches!(rig.disconnected(), ConnectionError::Start(_)));
 }

@@ -1,64 +1,64 @@
-//! What an earlier keeper left in its journal. Reading is apart from writing, because a new keeper reads the old file
-//! once and then writes a new one: it never continues behind a torn end.
+//! Reads the journal of an earlier keeper. Reading is apart from writing, because a new keeper reads the old file once
+//! and then writes a new one: it never continues after a torn end.
 
 use std::collections::BTreeMap;
 
-use super::entry::Entry;
-use crate::protocol::{End, RunKey};
+use super::entry::JournalEntry;
+use crate::protocol::{ProgramEnd, RunKey};
 
-/// What is known of a run from the journal.
+/// What the journal says about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    /// It may have been started; its process and the tick at which that began, when they were written.
+pub(crate) enum JournaledRun {
+    /// The program may have been started; its process and the clock tick at which it began, if they were recorded.
     Open(Option<(i32, u64)>),
-    /// It has ended.
-    Ended(End),
-    /// A keeper was lost with it.
+    /// The program has ended.
+    Ended(ProgramEnd),
+    /// The program was lost with a keeper.
     Lost,
 }
 
-/// A journal as it was found.
+/// The contents of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// The start of the machine that it belongs to.
+pub(crate) struct JournalContents {
+    /// The boot id of the machine when it was written.
     pub(crate) boot: Option<String>,
-    /// What became of the runs.
-    pub(crate) runs: BTreeMap<RunKey, Left>,
-    /// Whether every line was whole.
+    /// What became of each run.
+    pub(crate) runs: BTreeMap<RunKey, JournaledRun>,
+    /// Whether every line is complete.
     pub(crate) is_whole: bool,
 }
 
-/// Reads a journal up to its end, or up to the first line that was not written whole: what stands behind it was never
-/// acted upon, because nothing is started or told before its line is on disk.
-pub(crate) fn read(bytes: &[u8]) -> Found {
-    let mut found = Found::default();
+/// Reads a journal up to its end, or up to the first torn line. Nothing after a torn line was acted upon, because
+/// nothing is started or reported before its line is on disk.
+pub(crate) fn read(bytes: &[u8]) -> JournalContents {
+    let mut found = JournalContents::default();
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-        let Some(entry) = Entry::parse(&rest[..end]) else { return found };
+        let Some(entry) = JournalEntry::parse(&rest[..end]) else { return found };
         rest = &rest[end + 1..];
-        take(&mut found, entry);
+        apply(&mut found, entry);
     }
-    // Room that was reserved and not used is zeros.
+    // Reserved room that was not used is zeros.
     found.is_whole = found.boot.is_some() && rest.iter().all(|byte| *byte == 0);
     found
 }
 
-fn take(found: &mut Found, entry: Entry) {
+fn apply(found: &mut JournalContents, entry: JournalEntry) {
     match entry {
-        Entry::Boot(boot) => found.boot = Some(boot),
-        Entry::Intent(run) => {
-            found.runs.insert(run, Left::Open(None));
+        JournalEntry::Boot(boot) => found.boot = Some(boot),
+        JournalEntry::Intent(run) => {
+            found.runs.insert(run, JournaledRun::Open(None));
         }
-        Entry::Spawned { run, pid, start } => {
-            found.runs.insert(run, Left::Open(Some((pid, start))));
+        JournalEntry::Spawned { run, pid, start } => {
+            found.runs.insert(run, JournaledRun::Open(Some((pid, start))));
         }
-        Entry::Exit { run, end } => {
-            found.runs.insert(run, Left::Ended(end));
+        JournalEntry::Exit { run, end } => {
+            found.runs.insert(run, JournaledRun::Ended(end));
         }
-        Entry::Lost(run) => {
-            found.runs.insert(run, Left::Lost);
+        JournalEntry::Lost(run) => {
+            found.runs.insert(run, JournaledRun::Lost);
         }
-        Entry::Refused(run) | Entry::Forgotten(run) => {
+        JournalEntry::Refused(run) | JournalEntry::Forgotten(run) => {
             found.runs.remove(&run);
         }
     }
@@ -67,43 +67,46 @@ fn take(found: &mut Found, entry: Entry) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Exit;
+    use crate::protocol::ProcessExit;
 
-    fn journal(entries: &[Entry]) -> Vec<u8> {
+    fn journal(entries: &[JournalEntry]) -> Vec<u8> {
         let mut bytes = Vec::new();
         entries.iter().for_each(|entry| entry.append(&mut bytes));
         bytes
     }
 
-    fn life() -> Vec<Entry> {
+    fn life() -> Vec<JournalEntry> {
         let [a, b, c, d, e] = [1, 2, 3, 4, 5].map(RunKey);
         vec![
-            Entry::Boot("b".to_owned()),
-            Entry::Intent(a),
-            Entry::Intent(b),
-            Entry::Spawned { run: b, pid: 7, start: 9 },
-            Entry::Intent(c),
-            Entry::Exit { run: c, end: End { exit: Exit::Code(3), output: 5, by_lease: false } },
-            Entry::Intent(d),
-            Entry::Refused(d),
-            Entry::Lost(e),
+            JournalEntry::Boot("b".to_owned()),
+            JournalEntry::Intent(a),
+            JournalEntry::Intent(b),
+            JournalEntry::Spawned { run: b, pid: 7, start: 9 },
+            JournalEntry::Intent(c),
+            JournalEntry::Exit { run: c, end: ProgramEnd { exit: ProcessExit::Code(3), output: 5, by_lease: false } },
+            JournalEntry::Intent(d),
+            JournalEntry::Refused(d),
+            JournalEntry::Lost(e),
         ]
     }
 
     #[test]
-    fn the_last_line_of_a_run_counts() {
+    fn last_line_of_a_run_counts() {
         let mut bytes = journal(&life());
         bytes.extend_from_slice(&[0; 100]);
         let found = read(&bytes);
         let runs: Vec<_> = found.runs.into_iter().map(|(run, left)| (run.0, left)).collect();
-        let ended = Left::Ended(End { exit: Exit::Code(3), output: 5, by_lease: false });
-        assert_eq!(runs, [(1, Left::Open(None)), (2, Left::Open(Some((7, 9)))), (3, ended), (5, Left::Lost)]);
+        let ended = JournaledRun::Ended(ProgramEnd { exit: ProcessExit::Code(3), output: 5, by_lease: false });
+        assert_eq!(
+            runs,
+            [(1, JournaledRun::Open(None)), (2, JournaledRun::Open(Some((7, 9)))), (3, ended), (5, JournaledRun::Lost)]
+        );
         assert!(found.is_whole);
         assert_eq!(found.boot.as_deref(), Some("b"));
     }
 
     #[test]
-    fn a_torn_end_hides_nothing_before_it() {
+    fn lines_before_a_torn_one_are_read() {
         let bytes = journal(&life());
         let whole_until = |length: usize| bytes[..length].iter().filter(|byte| **byte == b'\n').count();
         for length in 0..bytes.len() {

@@ -1,5 +1,5 @@
-//! Which file a program is: what `execvp` would find, with the `PATH` of the program and not our own, and words for why
-//! a file cannot be executed. A person reads these words in the record of a run.
+//! Finds the file of a program as `execvp` would, with the `PATH` of the program and not the keeper's, and the reason
+//! why a file cannot be executed.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -8,23 +8,25 @@ use std::path::Path;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-/// Where programs are looked for when their environment has no `PATH`.
+use super::{ExecFailure, OsError, SpawnError};
+
+/// The `PATH` of programs whose environment has none.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
-/// How much of a script's first line is read.
+/// Bytes of a script's first line that are read.
 const FIRST_LINE_MAX: u64 = 256;
 
-/// The file that a program's name stands for. A name with a slash is a file already, relative to where it starts.
-pub(crate) fn find(program: &str, path: Option<&str>) -> Result<String, String> {
+/// The file of a program. A name with a slash is a file already, relative to the program's directory.
+pub(super) fn find(program: &str, path: Option<&str>) -> Result<String, SpawnError> {
     if program.is_empty() {
-        return Err("the name of the program is empty".to_owned());
+        return Err(SpawnError::EmptyName);
     }
     if program.contains('/') {
         return Ok(program.to_owned());
     }
     let path = path.unwrap_or(PATH_DEFAULT);
-    let mut barred = None;
+    let mut not_executable = None;
     for folder in path.split(':') {
-        // An empty entry means where the program starts.
+        // An empty entry means the program's directory.
         let file = if folder.is_empty() { format!("./{program}") } else { format!("{folder}/{program}") };
         if !Path::new(&file).is_file() {
             continue;
@@ -32,39 +34,33 @@ pub(crate) fn find(program: &str, path: Option<&str>) -> Result<String, String> 
         if rustix::fs::access(file.as_str(), Access::EXEC_OK).is_ok() {
             return Ok(file);
         }
-        barred.get_or_insert(file);
+        not_executable.get_or_insert(file);
     }
-    Err(match barred {
-        Some(file) => format!("cannot execute {file}: it may not be executed (its permissions do not allow it)"),
-        None => format!("cannot find the program `{program}` in PATH ({path})"),
+    Err(match not_executable {
+        Some(file) => SpawnError::NotExecutable(file),
+        None => SpawnError::NotFound { program: program.to_owned(), path: path.to_owned() },
     })
 }
 
 /// Why a file could not be executed.
-pub(crate) fn why_not(file: &str, errno: i32) -> String {
+pub(super) fn exec_error(file: &str, errno: i32) -> SpawnError {
     let reason = match Errno::from_raw_os_error(errno) {
         Errno::NOENT | Errno::NOTDIR => match interpreter(file) {
-            Some(interpreter) => format!("its interpreter {interpreter} does not exist"),
-            None if Path::new(file).exists() => "the loader or a library that it needs does not exist".to_owned(),
-            None => "it does not exist".to_owned(),
+            Some(interpreter) => ExecFailure::MissingInterpreter(interpreter),
+            None if Path::new(file).exists() => ExecFailure::MissingLoader,
+            None => ExecFailure::Missing,
         },
-        Errno::ACCESS if Path::new(file).is_dir() => "it is a directory".to_owned(),
+        Errno::ACCESS if Path::new(file).is_dir() => ExecFailure::Directory,
         Errno::ACCESS => match interpreter(file).filter(|_| rustix::fs::access(file, Access::EXEC_OK).is_ok()) {
-            Some(interpreter) => format!("its interpreter {interpreter} may not be executed"),
-            None => "it may not be executed (permission denied)".to_owned(),
+            Some(interpreter) => ExecFailure::DeniedInterpreter(interpreter),
+            None => ExecFailure::Denied,
         },
-        Errno::NOEXEC => "it is neither a program of this machine nor a script that begins with #!".to_owned(),
-        Errno::TOOBIG => "its arguments and environment are too long".to_owned(),
-        Errno::AGAIN | Errno::NOMEM => format!("the machine has no room for another process ({})", words(errno)),
-        _ => words(errno),
+        Errno::NOEXEC => ExecFailure::Format,
+        Errno::TOOBIG => ExecFailure::TooLong,
+        Errno::AGAIN | Errno::NOMEM => ExecFailure::NoRoom(OsError::from_number(errno)),
+        _ => ExecFailure::Other(OsError::from_number(errno)),
     };
-    format!("cannot execute {file}: {reason}")
-}
-
-/// What the machine calls an error.
-pub(crate) fn words(errno: i32) -> String {
-    let text = std::io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+    SpawnError::Exec { file: file.to_owned(), reason }
 }
 
 /// The interpreter that a script names in its first line.
@@ -81,9 +77,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch_dir::ScratchDir;
 
-    fn file(scratch: &Scratch, name: &str, text: &str, mode: u32) -> String {
+    fn file(scratch: &ScratchDir, name: &str, text: &str, mode: u32) -> String {
         let path = scratch.path().join(name);
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -91,29 +87,33 @@ mod tests {
     }
 
     #[test]
-    fn the_first_in_path_that_may_be_executed_is_taken() {
-        let (first, second) = (Scratch::new(), Scratch::new());
+    fn first_executable_file_in_path_is_taken() {
+        let (first, second) = (ScratchDir::new(), ScratchDir::new());
         file(&first, "plain", "", 0o644);
         let wanted = file(&second, "plain", "", 0o755);
         let path = format!("{}:{}", first.path().display(), second.path().display());
-        assert_eq!(find("plain", Some(&path)), Ok(wanted));
-        assert_eq!(find("./plain", Some(&path)), Ok("./plain".to_owned()));
+        assert_eq!(find("plain", Some(&path)).unwrap(), wanted);
+        assert_eq!(find("./plain", Some(&path)).unwrap(), "./plain");
         let only_first = first.path().display().to_string();
-        assert!(find("plain", Some(&only_first)).is_err_and(|why| why.contains("may not be executed")));
-        assert!(find("absent", Some(&path)).is_err_and(|why| why.contains("cannot find the program `absent`")));
+        assert!(matches!(find("plain", Some(&only_first)), Err(SpawnError::NotExecutable(_))));
+        assert!(matches!(find("absent", Some(&path)), Err(SpawnError::NotFound { .. })));
         assert!(find("sh", None).is_ok_and(|file| file.ends_with("/sh")));
-        assert!(find("", None).is_err());
+        assert!(matches!(find("", None), Err(SpawnError::EmptyName)));
     }
 
     #[test]
-    fn reasons_are_words() {
-        let scratch = Scratch::new();
+    fn file_that_cannot_be_executed_has_a_reason() {
+        let scratch = ScratchDir::new();
         let script = file(&scratch, "script", "#! /no/such/interpreter -x\n", 0o755);
-        let noent = Errno::NOENT.raw_os_error();
-        assert!(why_not(&script, noent).ends_with("its interpreter /no/such/interpreter does not exist"));
-        assert!(why_not("/no/such/file", noent).ends_with("/no/such/file: it does not exist"));
+        let reason = |file: &str, errno: Errno| match exec_error(file, errno.raw_os_error()) {
+            SpawnError::Exec { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        let missing = reason(&script, Errno::NOENT);
+        assert!(matches!(missing, ExecFailure::MissingInterpreter(path) if path == "/no/such/interpreter"));
+        assert!(matches!(reason("/no/such/file", Errno::NOENT), ExecFailure::Missing));
         let folder = scratch.path().display().to_string();
-        assert!(why_not(&folder, Errno::ACCESS.raw_os_error()).ends_with("it is a directory"));
-        assert!(why_not(&script, Errno::IO.raw_os_error()).ends_with("input/output error"));
+        assert!(matches!(reason(&folder, Errno::ACCESS), ExecFailure::Directory));
+        assert_eq!(reason(&script, Errno::IO).to_string(), "i/o error");
     }
 }

@@ -1,48 +1,48 @@
-//! How programs are brought to their end, with all that descends from them, whatever they do against it.
+//! Ending programs with everything that descends from them, whatever they do against it.
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, launch, read_pid};
-use cronhold_keeper::{Exit, RunKey, ToKeeper};
+use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
-/// Longer than any test waits: what ends sooner did not wait for it.
+/// Longer than any test waits.
 const LONG: u64 = 600 * SECOND;
 
 fn stop(daemon: &mut Daemon, run: RunKey, grace: u64) {
-    daemon.say(&ToKeeper::Stop { run, signal: TERM, grace });
+    daemon.send(&ToKeeper::Stop { run, signal: TERM, grace });
 }
 
 #[test]
-fn a_stop_is_the_signal_first() {
+fn stop_sends_the_signal_first() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
     keeper.wait_for(run, "ready");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(3));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(3));
     assert!(keeper.read_output(run).ends_with("asked\n"));
     let (run, _) = daemon.start("sleep 600");
     stop(&mut daemon, run, LONG);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(TERM));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(TERM));
 }
 
 #[test]
-fn who_ignores_the_signal_is_killed_after_the_grace() {
+fn program_that_ignores_the_signal_is_killed_after_the_grace_period() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, pid) = daemon.start("trap '' TERM; echo ready; while :; do sleep 0.01; done");
     keeper.wait_for(run, "ready");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!is_alive(pid));
 }
 
-/// Whoever is asked to end is looked at, too, and nobody else has to wait for that.
+/// The scans for stops must not delay kills.
 #[test]
-fn stops_of_others_do_not_put_off_a_kill() {
+fn stops_of_other_programs_do_not_delay_a_kill() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    // A look at so many takes longer than the time between two stops.
+    // A scan of this many processes takes longer than the time between two stops.
     let many: Vec<RunKey> = (0..300).map(|_| daemon.launch(&launch(&["sleep", "600"]))).collect();
     for run in many {
         daemon.started(run);
@@ -56,13 +56,13 @@ fn stops_of_others_do_not_put_off_a_kill() {
         stop(&mut daemon, asked, LONG);
         let (other, _) = daemon.start("true");
         daemon.ended(other);
-        daemon.has_heard_end(killed)
+        daemon.has_received_end(killed)
     });
     assert!(is_over);
 }
 
-/// A program with a child in its group, one in a session of its own, and one that was left by its parent on top.
-fn start_with_escapees(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (RunKey, Vec<u32>) {
+/// A program with a child in its group, one in a session of its own, and one whose parent has ended as well.
+fn start_with_outsiders(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (RunKey, Vec<u32>) {
     let folder = keeper.data.join(first.len().to_string());
     std::fs::create_dir_all(&folder).unwrap();
     let lines = [
@@ -83,50 +83,50 @@ fn start_with_escapees(keeper: &Keeper, daemon: &mut Daemon, first: &str) -> (Ru
 }
 
 #[test]
-fn escapees_die_with_a_program_that_ignores_the_stop() {
+fn descendants_in_other_sessions_die_with_a_program_that_ignores_the_stop() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
+    let (run, pids) = start_with_outsiders(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
     stop(&mut daemon, run, SECOND / 10);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn escapees_die_with_a_program_that_obeys_the_stop() {
+fn descendants_in_other_sessions_die_with_a_program_that_obeys_the_stop() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
-    let (run, pids) = start_with_escapees(&keeper, &mut daemon, script);
+    let (run, pids) = start_with_outsiders(&keeper, &mut daemon, script);
     stop(&mut daemon, run, SECOND / 2);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn a_kill_is_for_the_whole_tree() {
+fn kill_reaches_the_whole_tree() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let (run, pids) = start_with_escapees(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
-    daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    let (run, pids) = start_with_outsiders(&keeper, &mut daemon, "echo ready; while :; do sleep 0.01; done");
+    daemon.send(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
-fn a_program_that_forks_all_the_time_is_caught() {
+fn program_that_forks_all_the_time_is_killed() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let script = "n=0; while [ $n -lt 200 ]; do n=$((n + 1)); (setsid sleep 600 &); done; echo ready; ".to_owned()
         + "while :; do (setsid sleep 600 &); sleep 0.01; done";
     let (run, _) = daemon.start(&script);
     keeper.wait_for(run, "ready");
-    daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    daemon.send(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert_eq!(marked(run), Vec::<u32>::new());
 }
 
-/// Living processes with the mark of a run.
+/// Living processes with the id of a run in their environment.
 fn marked(run: RunKey) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -139,15 +139,15 @@ fn marked(run: RunKey) -> Vec<u32> {
 }
 
 #[test]
-fn other_signals_reach_the_group_alone() {
+fn other_signals_reach_only_the_group() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done");
     keeper.wait_for(run, "ready");
-    daemon.say(&ToKeeper::Signal { run, signal: 10 });
+    daemon.send(&ToKeeper::Signal { run, signal: 10 });
     keeper.wait_for(run, "usr1");
-    // A number that means nothing changes nothing.
-    daemon.say(&ToKeeper::Signal { run, signal: 12_345 });
-    daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    // An unknown signal is ignored.
+    daemon.send(&ToKeeper::Signal { run, signal: 12_345 });
+    daemon.send(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
 }

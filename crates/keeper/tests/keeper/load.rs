@@ -1,9 +1,9 @@
-//! Much at once and for long: many programs, long outputs, and a journal without room.
+//! Load: many programs, long outputs, and a full journal.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::support::{Daemon, Keeper, SECOND, launch, shell, until};
-use cronhold_keeper::{End, Exit, FromKeeper, Launch, OutputRule, RunKey, ToKeeper};
+use cronhold_keeper::{FromKeeper, OutputLimits, ProcessExit, ProgramEnd, ProgramLaunch, RunKey, ToKeeper};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -18,8 +18,8 @@ fn children_of(pid: u32) -> usize {
     parents.filter(|parent| *parent == pid).count()
 }
 
-/// Some leave an orphan, some take the second stage, some cannot be executed.
-fn mixed(number: usize) -> Launch {
+/// Some leave an orphan, some need the second stage, some cannot be executed.
+fn mixed(number: usize) -> ProgramLaunch {
     let mut next = match number % 50 {
         0 => shell("(sleep 0 &)"),
         1 => launch(&["/no/such/program"]),
@@ -29,12 +29,12 @@ fn mixed(number: usize) -> Launch {
     next
 }
 
-/// The run that is over with this message, if it is one that ends a run; it is forgotten.
+/// The run that this message ends, if it does. The keeper is told to forget it.
 fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
     match message {
         FromKeeper::Ended { run, end } => {
-            assert_eq!(end.exit, Exit::Code(0));
-            daemon.say(&ToKeeper::Forget { runs: vec![*run] });
+            assert_eq!(end.exit, ProcessExit::Code(0));
+            daemon.send(&ToKeeper::Forget { runs: vec![*run] });
             Some(*run)
         }
         FromKeeper::Refused { run, why } => {
@@ -46,7 +46,7 @@ fn over(daemon: &mut Daemon, message: &FromKeeper) -> Option<RunKey> {
 }
 
 #[test]
-fn after_2000_runs_nothing_is_left() {
+fn after_2000_runs_no_files_and_processes_are_left() {
     const RUNS: usize = 2_000;
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
@@ -58,14 +58,14 @@ fn after_2000_runs_nothing_is_left() {
             assert!(flying.insert(daemon.launch(&mixed(launched))));
             launched += 1;
         }
-        let message = daemon.hear().expect("the connection stays");
+        let message = daemon.receive().expect("the connection stays");
         if let Some(run) = over(&mut daemon, &message) {
             assert!(flying.remove(&run), "told twice: {message:?}");
         }
     }
     until("no child is left", || (children_of(keeper.pid()) == 0).then_some(()));
     assert_eq!(files_of(keeper.pid()), before);
-    // What is left are empty files for runs to come.
+    // Only empty files for coming runs are left.
     until("no output is left", || {
         let mut files = std::fs::read_dir(keeper.folder().join("outputs")).unwrap().flatten();
         files.all(|entry| entry.file_name().to_string_lossy().starts_with("spare-")).then_some(())
@@ -74,32 +74,32 @@ fn after_2000_runs_nothing_is_left() {
 }
 
 #[test]
-fn many_that_run_at_once_are_all_told() {
+fn many_programs_at_once_are_all_reported() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let launches: Vec<Launch> = (0..200).map(|_| shell("sleep 600")).collect();
+    let launches: Vec<ProgramLaunch> = (0..200).map(|_| shell("sleep 600")).collect();
     let runs: Vec<RunKey> = launches.iter().map(|launch| daemon.launch(launch)).collect();
     for run in &runs {
         daemon.started(*run);
     }
     for run in &runs {
-        daemon.say(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
+        daemon.send(&ToKeeper::Stop { run: *run, signal: 15, grace: 60 * SECOND });
     }
     for run in runs {
-        assert_eq!(daemon.ended(run).exit, Exit::Signal(15));
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(15));
     }
 }
 
 #[test]
-fn a_long_output_keeps_its_two_ends_and_all_offsets() {
+fn long_output_keeps_head_tail_and_offsets() {
     const SIZE: u64 = 100 * MIB;
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let script = format!("printf begin; head -c {} /dev/zero | tr '\\0' x; printf end", SIZE - 8);
     let mut wanted = shell(&script);
-    wanted.output = OutputRule { head: MIB, tail: 2 * MIB };
+    wanted.output = OutputLimits { head: MIB, tail: 2 * MIB };
     let run = daemon.launch(&wanted);
-    assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: SIZE, by_lease: false });
+    assert_eq!(daemon.ended(run), ProgramEnd { exit: ProcessExit::Code(0), output: SIZE, by_lease: false });
     let file = std::fs::File::open(keeper.output(run)).unwrap();
     assert_eq!(file.metadata().unwrap().len(), SIZE);
     assert!(file.metadata().unwrap().blocks() * 512 < 4 * MIB, "{} blocks", file.metadata().unwrap().blocks());
@@ -115,11 +115,11 @@ fn a_long_output_keeps_its_two_ends_and_all_offsets() {
 }
 
 #[test]
-fn a_long_output_is_cut_while_it_is_written() {
+fn long_output_is_punched_out_while_it_grows() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("head -c 50000000 /dev/zero; sleep 600");
-    wanted.output = OutputRule { head: MIB, tail: MIB };
+    wanted.output = OutputLimits { head: MIB, tail: MIB };
     let run = daemon.launch(&wanted);
     daemon.started(run);
     until("it is cut", || {
@@ -129,11 +129,11 @@ fn a_long_output_is_cut_while_it_is_written() {
 }
 
 #[test]
-fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
+fn full_journal_refuses_launches_and_records_ends() {
     // Room for a few programs, and for all of their ends.
     let mut keeper = Keeper::start_with(crate::support::PATIENCE, 4_096);
     let mut daemon = keeper.daemon();
-    let launches: Vec<Launch> = (0..20).map(|_| shell("sleep 600")).collect();
+    let launches: Vec<ProgramLaunch> = (0..20).map(|_| shell("sleep 600")).collect();
     let mut running = Vec::new();
     let mut refused = 0;
     for wanted in &launches {
@@ -152,29 +152,29 @@ fn without_room_in_the_journal_nothing_starts_and_what_runs_is_recorded() {
     }
     assert!(running.len() >= 3 && refused >= 3, "{} run, {refused} were refused", running.len());
     for run in &running {
-        daemon.say(&ToKeeper::Signal { run: *run, signal: 9 });
-        assert_eq!(daemon.ended(*run).exit, Exit::Signal(9));
+        daemon.send(&ToKeeper::Signal { run: *run, signal: 9 });
+        assert_eq!(daemon.ended(*run).exit, ProcessExit::Signal(9));
     }
-    // Every end was written.
+    // Every end was recorded.
     keeper.replace();
     let mut daemon = keeper.daemon();
-    let ended = |program: &cronhold_keeper::Program| {
-        matches!(program.stage, cronhold_keeper::Stage::Ended(End { exit: Exit::Signal(9), .. }))
+    let ended = |program: &cronhold_keeper::ListedProgram| {
+        matches!(program.stage, cronhold_keeper::ProgramStage::Ended(ProgramEnd { exit: ProcessExit::Signal(9), .. }))
     };
     assert_eq!(daemon.listed.iter().filter(|program| ended(program)).count(), running.len());
-    daemon.say(&ToKeeper::Forget { runs: running });
+    daemon.send(&ToKeeper::Forget { runs: running });
     let (run, _) = daemon.start("exit 0");
-    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
 }
 
 #[test]
-fn a_journal_is_renewed_and_room_comes_back_when_runs_are_forgotten() {
+fn journal_is_rotated_and_has_room_again_after_runs_are_forgotten() {
     let keeper = Keeper::start_with(crate::support::PATIENCE, 8_192);
     let mut daemon = keeper.daemon();
     for _ in 0..200 {
         let (run, _) = daemon.start("exit 0");
         daemon.ended(run);
-        daemon.say(&ToKeeper::Forget { runs: vec![run] });
+        daemon.send(&ToKeeper::Forget { runs: vec![run] });
     }
     assert!(std::fs::metadata(keeper.folder().join("journal")).unwrap().len() <= 8_192);
 }

@@ -1,5 +1,5 @@
-//! The keeper as a process, with real programs: all of its tests are one program, because all share the same support.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! The keeper as a process, with real programs. All tests are one binary, because they share the same support.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod support;
 

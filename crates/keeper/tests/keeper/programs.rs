@@ -1,51 +1,51 @@
-//! What programs get and what is told of them: arguments, environment, place, output, and how they ended.
+//! What programs get and what is reported of them: arguments, environment, directory, output and exit.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::support::{Keeper, launch, new_run, shell};
-use cronhold_keeper::{End, Exit, Limits, ToKeeper};
+use cronhold_keeper::{ProcessExit, ProcessLimits, ProgramEnd, ToKeeper};
 
 #[test]
-fn exit_codes_and_signals_are_told() {
+fn exit_codes_and_signals_are_reported() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     for (script, wanted) in [
-        ("exit 0", Exit::Code(0)),
-        ("exit 7", Exit::Code(7)),
-        ("exit 255", Exit::Code(255)),
-        ("kill -9 $$", Exit::Signal(9)),
-        ("kill -TERM $$", Exit::Signal(15)),
-        ("kill -SEGV $$", Exit::Signal(11)),
-        ("kill -PIPE $$", Exit::Signal(13)),
+        ("exit 0", ProcessExit::Code(0)),
+        ("exit 7", ProcessExit::Code(7)),
+        ("exit 255", ProcessExit::Code(255)),
+        ("kill -9 $$", ProcessExit::Signal(9)),
+        ("kill -TERM $$", ProcessExit::Signal(15)),
+        ("kill -SEGV $$", ProcessExit::Signal(11)),
+        ("kill -PIPE $$", ProcessExit::Signal(13)),
     ] {
         let run = daemon.launch(&shell(script));
         daemon.started(run);
-        assert_eq!(daemon.ended(run), End { exit: wanted, output: 0, by_lease: false }, "{script}");
+        assert_eq!(daemon.ended(run), ProgramEnd { exit: wanted, output: 0, by_lease: false }, "{script}");
     }
 }
 
 #[test]
-fn both_streams_go_into_one_file_in_order() {
+fn both_streams_are_written_to_one_file_in_order() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let run = daemon.launch(&shell("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf end"));
-    let End { exit, output, .. } = daemon.ended(run);
+    let ProgramEnd { exit, output, .. } = daemon.ended(run);
     let wanted = "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\nend";
     assert_eq!(keeper.read_output(run), wanted);
-    assert_eq!((exit, output), (Exit::Code(0), wanted.len() as u64));
+    assert_eq!((exit, output), (ProcessExit::Code(0), wanted.len() as u64));
     assert_eq!(std::fs::metadata(keeper.output(run)).unwrap().mode() & 0o777, 0o640);
 }
 
 #[test]
-fn a_program_that_closes_its_output_runs_on() {
+fn program_that_closes_its_output_continues() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let run = daemon.launch(&shell("echo before; exec >&- 2>&-; exit 4"));
-    assert_eq!(daemon.ended(run), End { exit: Exit::Code(4), output: 7, by_lease: false });
+    assert_eq!(daemon.ended(run), ProgramEnd { exit: ProcessExit::Code(4), output: 7, by_lease: false });
 }
 
 #[test]
-fn it_gets_its_environment_place_mask_and_session_and_nothing_else() {
+fn program_gets_exactly_its_environment_directory_mask_and_session() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("env | sort; pwd; umask; cat; ps -o sid=,pgid= -p $$; echo $$");
@@ -54,7 +54,7 @@ fn it_gets_its_environment_place_mask_and_session_and_nothing_else() {
     wanted.umask = Some(0o077);
     let run = daemon.launch(&wanted);
     let pid = daemon.started(run);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
     let text = keeper.read_output(run);
     assert!(text.contains("GREETING=hello, world\n"), "{text}");
     assert!(text.contains(&format!("CRONHOLD_RUN_ID={run}\n")), "{text}");
@@ -64,14 +64,14 @@ fn it_gets_its_environment_place_mask_and_session_and_nothing_else() {
     let run = daemon.launch(&shell("pwd; umask"));
     daemon.ended(run);
     assert_eq!(keeper.read_output(run), "/\n0022\n");
-    // The three standard streams, and the folder that is being listed.
+    // The three standard streams, and the directory that is being listed.
     let run = daemon.launch(&launch(&["ls", "/proc/self/fd"]));
     daemon.ended(run);
     assert_eq!(keeper.read_output(run), "0\n1\n2\n3\n");
 }
 
 #[test]
-fn a_wrong_mark_in_the_environment_is_replaced() {
+fn wrong_run_id_in_the_environment_is_replaced() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("echo $CRONHOLD_RUN_ID");
@@ -82,7 +82,7 @@ fn a_wrong_mark_in_the_environment_is_replaced() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_refused_with_the_reason() {
+fn program_that_cannot_be_executed_is_refused_with_the_reason() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let place = |name: &str, text: &str, mode: u32| {
@@ -102,7 +102,7 @@ fn what_cannot_be_executed_is_refused_with_the_reason() {
         (vec![noise.as_str()], "neither a program"),
         (vec!["/usr"], "it is a directory"),
         (vec!["/bin/echo", "a\0b"], "zero byte"),
-        (vec![], "there is no program"),
+        (vec![], "does not name a program"),
     ] {
         let run = daemon.launch(&launch(&argv));
         let why = daemon.refused(run);
@@ -118,35 +118,35 @@ fn what_cannot_be_executed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn limits_hold_through_the_second_stage() {
+fn limits_are_set_by_the_second_stage() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("ulimit -n; ulimit -t; ulimit -c; pwd; umask; cat; echo $0; kill -PIPE $$");
     wanted.argv.push("name".to_owned());
     wanted.cwd = Some("/usr".to_owned());
     wanted.umask = Some(0o027);
-    wanted.limits = Limits { files: Some(33), cpu_time: Some(77), core: Some(0), ..Limits::default() };
+    wanted.limits = ProcessLimits { files: Some(33), cpu_time: Some(77), core: Some(0), ..ProcessLimits::default() };
     let run = daemon.launch(&wanted);
     daemon.started(run);
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(13));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(13));
     assert_eq!(keeper.read_output(run), "33\n77\n0\n/usr\n0027\nname\n");
 }
 
 #[test]
-fn what_fails_in_the_second_stage_is_refused_in_words() {
+fn failure_in_the_second_stage_is_refused_with_the_reason() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    let limits = Limits { files: Some(64), ..Limits::default() };
+    let limits = ProcessLimits { files: Some(64), ..ProcessLimits::default() };
     let mut absent = launch(&["no-such-program"]);
     absent.limits = limits;
-    let mut nobody = shell("true");
-    nobody.user = Some("no-such-user".to_owned());
+    let mut unknown_user = shell("true");
+    unknown_user.user = Some("no-such-user".to_owned());
     let mut elsewhere = shell("true");
     elsewhere.limits = limits;
     elsewhere.cwd = Some("/no/such/folder".to_owned());
     for (wanted, words) in [
         (absent, "cannot find the program `no-such-program`"),
-        (nobody, "there is no user no-such-user"),
+        (unknown_user, "there is no user no-such-user"),
         (elsewhere, "cannot enter the directory /no/such/folder"),
     ] {
         let run = daemon.launch(&wanted);
@@ -160,14 +160,14 @@ fn what_fails_in_the_second_stage_is_refused_in_words() {
 }
 
 #[test]
-fn another_user_is_taken_on_by_root_and_refused_to_others() {
+fn another_user_needs_a_keeper_that_is_root() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("id -u; id -g");
     wanted.user = Some("65534".to_owned());
     let run = daemon.launch(&wanted);
     if rustix::process::geteuid().is_root() {
-        assert_eq!(daemon.ended(run).exit, Exit::Code(0));
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Code(0));
         assert!(keeper.read_output(run).starts_with("65534\n"));
     } else {
         assert!(daemon.refused(run).contains("not as root"));
@@ -175,15 +175,15 @@ fn another_user_is_taken_on_by_root_and_refused_to_others() {
 }
 
 #[test]
-fn what_runs_behind_a_program_lives_on_and_its_output_is_not_counted() {
+fn background_process_survives_and_its_later_output_is_not_counted() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let pid_file = keeper.data.join("pid");
     let script = format!("sleep 600 & echo $! > {}; printf abc", pid_file.display());
     let run = daemon.launch(&shell(&script));
-    assert_eq!(daemon.ended(run), End { exit: Exit::Code(0), output: 3, by_lease: false });
+    assert_eq!(daemon.ended(run), ProgramEnd { exit: ProcessExit::Code(0), output: 3, by_lease: false });
     let pid = crate::support::read_pid(&pid_file);
-    daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    daemon.send(&ToKeeper::Forget { runs: vec![run] });
     crate::support::until("its output is removed", || (!keeper.output(run).exists()).then_some(()));
     assert!(crate::support::is_alive(pid));
     rustix::process::kill_process(

@@ -1,27 +1,27 @@
-//! Keepers that die, that are replaced and that end: what is known afterwards, and what still lives.
+//! Keepers that die, that are replaced and that end: what is known afterwards, and which processes still live.
 
 use std::time::Duration;
 
 use crate::support::{Keeper, PATIENCE, SECOND, is_alive, keeper_command, read_pid, shell, until};
-use cronhold_keeper::{End, Exit, Program, RunKey, Stage, ToKeeper};
+use cronhold_keeper::{ListedProgram, ProcessExit, ProgramEnd, ProgramStage, RunKey, ToKeeper};
 
-fn stages(listed: &[Program]) -> Vec<(RunKey, Stage)> {
+fn stages(listed: &[ListedProgram]) -> Vec<(RunKey, ProgramStage)> {
     listed.iter().map(|program| (program.run, program.stage)).collect()
 }
 
-/// Ended, and not by its lease.
-fn ended(exit: Exit, output: u64) -> Stage {
-    Stage::Ended(End { exit, output, by_lease: false })
+/// An end that the lease did not cause.
+fn ended(exit: ProcessExit, output: u64) -> ProgramStage {
+    ProgramStage::Ended(ProgramEnd { exit, output, by_lease: false })
 }
 
-/// Kills what a test has kept alive on purpose.
+/// Kills what a test kept alive on purpose.
 fn kill_group(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
 }
 
 #[test]
-fn a_daemon_that_comes_back_finds_what_runs_and_what_ended() {
+fn daemon_that_reconnects_gets_running_and_ended_programs() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     assert!(daemon.listed.is_empty());
@@ -30,18 +30,18 @@ fn a_daemon_that_comes_back_finds_what_runs_and_what_ended() {
     drop(daemon);
     until("it has ended", || {
         let listed = stages(&keeper.daemon().listed);
-        listed.contains(&(over, ended(Exit::Code(9), 4))).then_some(())
+        listed.contains(&(over, ended(ProcessExit::Code(9), 4))).then_some(())
     });
     let mut daemon = keeper.daemon();
-    assert!(stages(&daemon.listed).contains(&(runs, Stage::Running { pid })));
-    daemon.say(&ToKeeper::Forget { runs: vec![over, runs] });
+    assert!(stages(&daemon.listed).contains(&(runs, ProgramStage::Running { pid })));
+    daemon.send(&ToKeeper::Forget { runs: vec![over, runs] });
     until("it is forgotten", || (!keeper.output(over).exists()).then_some(()));
-    // What runs cannot be forgotten.
-    assert_eq!(stages(&keeper.daemon().listed), [(runs, Stage::Running { pid })]);
+    // A running program cannot be forgotten.
+    assert_eq!(stages(&keeper.daemon().listed), [(runs, ProgramStage::Running { pid })]);
 }
 
 #[test]
-fn a_new_keeper_ends_what_a_killed_one_left_and_says_that_it_is_lost() {
+fn new_keeper_kills_programs_of_a_killed_one_and_reports_them_lost() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let file = keeper.data.join("pid");
@@ -51,26 +51,26 @@ fn a_new_keeper_ends_what_a_killed_one_left_and_says_that_it_is_lost() {
     daemon.ended(over);
     let (stored, _) = daemon.start("exit 4");
     daemon.ended(stored);
-    daemon.say(&ToKeeper::Forget { runs: vec![stored] });
+    daemon.send(&ToKeeper::Forget { runs: vec![stored] });
     until("it is forgotten", || (!keeper.output(stored).exists()).then_some(()));
-    let escapee = read_pid(&file);
-    assert!(is_alive(pid) && is_alive(escapee));
+    let outsider = read_pid(&file);
+    assert!(is_alive(pid) && is_alive(outsider));
     keeper.replace();
     let mut daemon = keeper.daemon();
-    assert!(!is_alive(pid) && !is_alive(escapee));
-    let mut wanted = [(lost, Stage::Lost), (over, ended(Exit::Code(3), 0))];
+    assert!(!is_alive(pid) && !is_alive(outsider));
+    let mut wanted = [(lost, ProgramStage::Lost), (over, ended(ProcessExit::Code(3), 0))];
     wanted.sort_by_key(|(run, _)| *run);
     assert_eq!(stages(&daemon.listed), wanted);
-    let again = daemon.launch(&cronhold_keeper::Launch { run: lost, ..shell("true") });
+    let again = daemon.launch(&cronhold_keeper::ProgramLaunch { run: lost, ..shell("true") });
     assert!(daemon.refused(again).contains("known already"));
-    daemon.say(&ToKeeper::Forget { runs: vec![lost, over] });
+    daemon.send(&ToKeeper::Forget { runs: vec![lost, over] });
     until("both are forgotten", || (!keeper.output(lost).exists() && !keeper.output(over).exists()).then_some(()));
     keeper.replace();
     assert_eq!(keeper.daemon().listed, []);
 }
 
 #[test]
-fn a_journal_with_a_torn_end_is_read_up_to_it() {
+fn journal_with_a_torn_end_is_read_up_to_it() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (over, _) = daemon.start("exit 3");
@@ -84,29 +84,29 @@ fn a_journal_with_a_torn_end_is_read_up_to_it() {
     std::fs::write(&path, bytes).unwrap();
     keeper.replace();
     let listed = stages(&keeper.daemon().listed);
-    assert!(listed.contains(&(lost, Stage::Lost)), "{listed:?}");
-    assert!(listed.contains(&(over, ended(Exit::Code(3), 0))), "{listed:?}");
+    assert!(listed.contains(&(lost, ProgramStage::Lost)), "{listed:?}");
+    assert!(listed.contains(&(over, ended(ProcessExit::Code(3), 0))), "{listed:?}");
 }
 
 #[test]
-fn what_ran_before_the_machine_started_is_lost_and_nobody_else_is_touched() {
+fn programs_from_before_a_reboot_are_lost_and_no_process_is_killed() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (lost, pid) = daemon.start("sleep 600");
     keeper.kill();
     let path = keeper.folder().join("journal");
-    // Another start of the machine is a journal without the first line of this one.
+    // After a reboot the journal has another boot id.
     let text = std::fs::read(&path).unwrap();
     let first = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     std::fs::write(&path, &text[first..]).unwrap();
     keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
-    assert_eq!(stages(&keeper.daemon().listed), [(lost, Stage::Lost)]);
+    assert_eq!(stages(&keeper.daemon().listed), [(lost, ProgramStage::Lost)]);
     assert!(is_alive(pid));
     kill_group(pid);
 }
 
 #[test]
-fn a_second_keeper_is_refused() {
+fn second_keeper_for_a_data_directory_exits() {
     let keeper = Keeper::start();
     drop(keeper.daemon());
     let status = keeper_command(&keeper.data, PATIENCE, 64 << 20).status().unwrap();
@@ -116,7 +116,7 @@ fn a_second_keeper_is_refused() {
 }
 
 #[test]
-fn without_programs_and_daemon_it_ends_and_with_either_it_stays() {
+fn keeper_ends_without_programs_and_daemon_and_stays_with_either() {
     let mut keeper = Keeper::start_with(Duration::from_millis(50), 64 << 20);
     assert!(keeper.wait());
     assert!(!keeper.folder().join("socket").exists());
@@ -125,31 +125,31 @@ fn without_programs_and_daemon_it_ends_and_with_either_it_stays() {
     let go = keeper.data.join("go");
     let (run, _) = daemon.start(&format!("while ! [ -e {} ]; do sleep 0.01; done; exit 6", go.display()));
     drop(daemon);
-    // The program outlasts the idle time by far, and the keeper with it.
+    // The program runs much longer than the idle time, and so does the keeper.
     let (mut daemon, _) = (keeper.daemon(), std::fs::write(&go, "").unwrap());
-    assert_eq!(daemon.ended(run).exit, Exit::Code(6));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(6));
     drop(daemon);
     assert!(keeper.wait());
     keeper.process = keeper_command(&keeper.data, PATIENCE, 64 << 20).spawn().unwrap();
-    assert_eq!(stages(&keeper.daemon().listed), [(run, ended(Exit::Code(6), 0))]);
+    assert_eq!(stages(&keeper.daemon().listed), [(run, ended(ProcessExit::Code(6), 0))]);
 }
 
 #[test]
-fn one_that_retires_starts_nothing_and_ends_with_its_last_program() {
+fn retired_keeper_starts_nothing_and_ends_with_its_last_program() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("sleep 600");
-    daemon.say(&ToKeeper::Retire);
+    daemon.send(&ToKeeper::Retire);
     let late = daemon.launch(&shell("true"));
     assert!(daemon.refused(late).contains("about to end"));
-    daemon.say(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(15));
-    assert_eq!(daemon.hear(), None);
+    daemon.send(&ToKeeper::Stop { run, signal: 15, grace: 60 * SECOND });
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(15));
+    assert_eq!(daemon.receive(), None);
     assert!(keeper.wait());
 }
 
 #[test]
-fn one_that_is_told_to_end_stops_its_programs_as_their_jobs_say() {
+fn keeper_that_gets_sigterm_stops_its_programs_with_their_grace_periods() {
     let mut keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut wanted = shell("trap 'exit 5' INT; echo ready; while :; do sleep 0.01; done");
@@ -158,6 +158,6 @@ fn one_that_is_told_to_end_stops_its_programs_as_their_jobs_say() {
     daemon.started(run);
     until("it is ready", || (keeper.read_output(run) == "ready\n").then_some(()));
     keeper.signal(rustix::process::Signal::TERM);
-    assert_eq!(daemon.ended(run).exit, Exit::Code(5));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(5));
     assert!(keeper.wait());
 }

@@ -1,24 +1,23 @@
-//! Processes that are known by nothing but their parent: in a session of their own, and without the mark of their run.
-//! Whoever ends the parent first does not find them again, so each of these is tried several times.
+//! Processes that can be found only by their parent: in a session of their own, and without the run's id. Once the
+//! parent has ended they cannot be found any more, so each case is tried several times.
 
 use std::path::Path;
 
 use crate::support::{Daemon, Keeper, SECOND, is_alive, now, read_pid, shell, until};
-use cronhold_keeper::{Exit, RunKey, ToKeeper};
+use cronhold_keeper::{ProcessExit, RunKey, ToKeeper};
 
 const TERM: i32 = 15;
 const KILL: i32 = 9;
-/// Longer than any test waits: what ends sooner did not wait for it.
+/// Longer than any test waits.
 const LONG: u64 = 600 * SECOND;
-/// How often each is tried.
+/// How often each case is tried.
 const TRIES: usize = 10;
 const LEASE_TRIES: usize = 2;
 
 const OBEYS: &str = "";
 const IGNORES: &str = "trap '' TERM";
 
-/// A program with two such processes, one the child of the other. It has answered to the signal of a stop before it is
-/// ready.
+/// A program with two such processes, one the child of the other. Its signal handler is set before it is ready.
 fn script(folder: &Path, answer: &str) -> String {
     let inner = "echo $$ > inner; exec sleep 600";
     let outer = format!("echo $$ > outer; setsid env -i /bin/sh -c \"{}\" & wait", inner.replace('$', "\\$"));
@@ -32,11 +31,11 @@ fn script(folder: &Path, answer: &str) -> String {
     lines.join("\n")
 }
 
-/// Starts such programs one after the other, and ends each.
-fn try_often(answer: &str, lease: Option<u64>, wanted: Exit, end: impl Fn(&mut Daemon, RunKey)) {
+/// Starts such programs one after another, and ends each.
+fn try_often(answer: &str, lease: Option<u64>, wanted: ProcessExit, end: impl Fn(&mut Daemon, RunKey)) {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
-    // A lease has to be waited for.
+    // The end of a lease takes time.
     for number in 0..if lease.is_some() { LEASE_TRIES } else { TRIES } {
         let folder = keeper.data.join(number.to_string());
         std::fs::create_dir_all(&folder).unwrap();
@@ -57,55 +56,57 @@ fn try_often(answer: &str, lease: Option<u64>, wanted: Exit, end: impl Fn(&mut D
 }
 
 #[test]
-fn a_kill_leaves_no_stray_without_a_mark() {
+fn kill_leaves_no_descendant_without_a_run_id() {
     for answer in [OBEYS, IGNORES] {
-        try_often(answer, None, Exit::Signal(KILL), |daemon, run| daemon.say(&ToKeeper::Signal { run, signal: KILL }));
+        try_often(answer, None, ProcessExit::Signal(KILL), |daemon, run| {
+            daemon.send(&ToKeeper::Signal { run, signal: KILL });
+        });
     }
 }
 
 #[test]
-fn a_stop_by_the_signal_that_kills_leaves_no_stray_without_a_mark() {
+fn stop_by_sigkill_leaves_no_descendant_without_a_run_id() {
     for grace in [0, LONG] {
-        let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: KILL, grace });
-        try_often(OBEYS, None, Exit::Signal(KILL), end);
+        let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: KILL, grace });
+        try_often(OBEYS, None, ProcessExit::Signal(KILL), end);
     }
 }
 
 #[test]
-fn a_stop_that_is_obeyed_leaves_no_stray_without_a_mark() {
-    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
-    try_often(OBEYS, None, Exit::Signal(TERM), end);
+fn obeyed_stop_leaves_no_descendant_without_a_run_id() {
+    let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: TERM, grace: LONG });
+    try_often(OBEYS, None, ProcessExit::Signal(TERM), end);
 }
 
 #[test]
-fn a_stop_that_is_ignored_leaves_no_stray_without_a_mark() {
-    let end = |daemon: &mut Daemon, run| daemon.say(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
-    try_often(IGNORES, None, Exit::Signal(KILL), end);
+fn ignored_stop_leaves_no_descendant_without_a_run_id() {
+    let end = |daemon: &mut Daemon, run| daemon.send(&ToKeeper::Stop { run, signal: TERM, grace: SECOND / 10 });
+    try_often(IGNORES, None, ProcessExit::Signal(KILL), end);
 }
 
 #[test]
-fn the_end_of_a_lease_leaves_no_stray_without_a_mark() {
-    try_often(OBEYS, Some(10 * SECOND), Exit::Signal(KILL), |_, _| {});
+fn end_of_lease_leaves_no_descendant_without_a_run_id() {
+    try_often(OBEYS, Some(10 * SECOND), ProcessExit::Signal(KILL), |_, _| {});
 }
 
 #[test]
-fn a_program_that_starts_strays_without_a_mark_all_the_time_is_caught() {
+fn program_that_keeps_starting_descendants_without_a_run_id_is_killed() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     for number in 0..TRIES {
-        // A time to sleep that nobody else has: how else would they be found?
+        // A unique sleep time, by which they are found.
         let time = format!("600.{}{number}", keeper.pid());
         let script = format!("echo ready; while :; do setsid env -i sleep {time} & sleep 0.002; done");
         let (run, _) = daemon.start(&script);
         keeper.wait_for(run, "ready");
         until("there are some", || (sleepers(&time).len() > 5).then_some(()));
-        daemon.say(&ToKeeper::Signal { run, signal: KILL });
-        assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+        daemon.send(&ToKeeper::Signal { run, signal: KILL });
+        assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
         assert_eq!(sleepers(&time), Vec::<u32>::new());
     }
 }
 
-/// Living processes that sleep for so long.
+/// Living processes that sleep for this time.
 fn sleepers(time: &str) -> Vec<u32> {
     let pids =
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -116,18 +117,18 @@ fn sleepers(time: &str) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_program_leaves_behind_without_a_stop_goes_on() {
+fn background_process_survives_a_program_that_was_not_stopped() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let file = keeper.data.join("pid");
     let stray = format!("setsid env -i /bin/sh -c 'echo $$ > {}; exec sleep 600' &", file.display());
     let (left, _) = daemon.start(&format!("{stray}\nwhile ! [ -s {} ]; do sleep 0.01; done", file.display()));
-    assert_eq!(daemon.ended(left).exit, Exit::Code(0));
+    assert_eq!(daemon.ended(left).exit, ProcessExit::Code(0));
     let pid = read_pid(&file);
-    // Another run that is killed has nothing to do with it.
+    // Killing another run does not affect it.
     let (run, _) = daemon.start("sleep 600");
-    daemon.say(&ToKeeper::Signal { run, signal: KILL });
-    assert_eq!(daemon.ended(run).exit, Exit::Signal(KILL));
+    daemon.send(&ToKeeper::Signal { run, signal: KILL });
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Signal(KILL));
     assert!(is_alive(pid));
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -1,5 +1,5 @@
-//! A keeper in a process of its own and a daemon that talks to it, for tests. Whatever a test does, nothing of it is left:
-//! at the end the keeper is killed, and another one ends what it left, as it must.
+//! A keeper in a process of its own, and a daemon that is connected to it. Tests leave no processes behind: at the end
+//! the keeper is killed, and another one ends what it left.
 #![expect(clippy::disallowed_methods, reason = "tests wait for real processes, within bounds of real time")]
 
 use std::collections::VecDeque;
@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use cronhold_keeper::frames::{Inbox, encode};
 use cronhold_keeper::{
-    End, FromKeeper, Launch, Limits, OutputRule, PROTOCOL, PROTOCOL_OLDEST, Program, RunKey, ToKeeper,
+    FromKeeper, ListedProgram, OutputLimits, PROTOCOL, PROTOCOL_OLDEST, ProcessLimits, ProgramEnd, ProgramLaunch,
+    RunKey, ToKeeper,
 };
 
-/// How long anything may take before a test gives up.
+/// How long anything may take before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Microseconds.
 pub(crate) const SECOND: u64 = 1_000_000;
@@ -32,15 +33,15 @@ pub(crate) struct Keeper {
 pub(crate) struct Daemon {
     pub(crate) stream: UnixStream,
     inbox: Inbox,
-    /// What came and was not asked for yet.
-    heard: VecDeque<FromKeeper>,
-    /// The warnings of its hello.
+    /// Messages that came and that the test has not asked for.
+    received: VecDeque<FromKeeper>,
+    /// The warnings of the keeper's hello.
     pub(crate) warnings: Vec<String>,
-    /// The list that it got.
-    pub(crate) listed: Vec<Program>,
+    /// The programs that the keeper listed.
+    pub(crate) listed: Vec<ListedProgram>,
 }
 
-/// The test keeper, built beside the tests.
+/// The keeper's binary for tests.
 pub(crate) fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().parent().unwrap().join("examples/keeper_process")
@@ -61,7 +62,7 @@ impl Keeper {
 
     pub(crate) fn start_with(idle: Duration, journal_max: u64) -> Self {
         let name = format!("keeper-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        // A long path shows that the name of the socket does not depend on it.
+        // A long path, on which the socket must not depend.
         let data = std::env::temp_dir().join(name).join("d".repeat(120));
         std::fs::create_dir_all(&data).unwrap();
         let process = keeper_command(&data, idle, journal_max).spawn().unwrap();
@@ -139,13 +140,18 @@ impl Drop for Keeper {
 
 impl Daemon {
     pub(crate) fn hello(stream: UnixStream, protocol: u32, oldest: u32) -> Self {
-        let mut daemon =
-            Self { stream, inbox: Inbox::default(), heard: VecDeque::new(), warnings: Vec::new(), listed: Vec::new() };
-        daemon.say(&ToKeeper::Hello { protocol, oldest, version: "test".to_owned() });
-        let hello = daemon.hear().expect("a hello");
+        let mut daemon = Self {
+            stream,
+            inbox: Inbox::default(),
+            received: VecDeque::new(),
+            warnings: Vec::new(),
+            listed: Vec::new(),
+        };
+        daemon.send(&ToKeeper::Hello { protocol, oldest, version: "test".to_owned() });
+        let hello = daemon.receive().expect("a hello");
         let FromKeeper::Hello { warnings, .. } = hello else { panic!("no hello: {hello:?}") };
         daemon.warnings = warnings;
-        while let Some(message) = daemon.hear() {
+        while let Some(message) = daemon.receive() {
             let FromKeeper::Listed { programs, is_last } = message else { panic!("no list: {message:?}") };
             daemon.listed.extend(programs);
             if is_last {
@@ -155,14 +161,14 @@ impl Daemon {
         daemon
     }
 
-    pub(crate) fn say(&mut self, message: &ToKeeper) {
+    pub(crate) fn send(&mut self, message: &ToKeeper) {
         let mut bytes = Vec::new();
         encode(message, &mut bytes).unwrap();
         self.stream.write_all(&bytes).unwrap();
     }
 
-    pub(crate) fn launch(&mut self, launch: &Launch) -> RunKey {
-        self.say(&ToKeeper::Launch(Box::new(launch.clone())));
+    pub(crate) fn launch(&mut self, launch: &ProgramLaunch) -> RunKey {
+        self.send(&ToKeeper::Launch(Box::new(launch.clone())));
         launch.run
     }
 
@@ -172,8 +178,8 @@ impl Daemon {
         (run, self.started(run))
     }
 
-    /// The next message, or none at the end of the connection.
-    pub(crate) fn hear(&mut self) -> Option<FromKeeper> {
+    /// The next message; `None` at the end of the connection.
+    pub(crate) fn receive(&mut self) -> Option<FromKeeper> {
         let mut bytes = vec![0; 65_536];
         loop {
             if let Some(message) = self.inbox.next().unwrap() {
@@ -190,14 +196,14 @@ impl Daemon {
 
     /// Waits for a message of this kind.
     pub(crate) fn find<T>(&mut self, pick: impl Fn(&FromKeeper) -> Option<T>) -> T {
-        if let Some(at) = self.heard.iter().position(|message| pick(message).is_some()) {
-            return self.heard.remove(at).and_then(|message| pick(&message)).unwrap();
+        if let Some(at) = self.received.iter().position(|message| pick(message).is_some()) {
+            return self.received.remove(at).and_then(|message| pick(&message)).unwrap();
         }
         loop {
-            let message = self.hear().expect("the connection stays");
+            let message = self.receive().expect("the connection stays");
             match pick(&message) {
                 Some(found) => return found,
-                None => self.heard.push_back(message),
+                None => self.received.push_back(message),
             }
         }
     }
@@ -218,12 +224,12 @@ impl Daemon {
         })
     }
 
-    /// Whether an end was heard while something else was waited for.
-    pub(crate) fn has_heard_end(&self, wanted: RunKey) -> bool {
-        self.heard.iter().any(|message| matches!(message, FromKeeper::Ended { run, .. } if *run == wanted))
+    /// Whether an end came while the test waited for something else.
+    pub(crate) fn has_received_end(&self, wanted: RunKey) -> bool {
+        self.received.iter().any(|message| matches!(message, FromKeeper::Ended { run, .. } if *run == wanted))
     }
 
-    pub(crate) fn ended(&mut self, wanted: RunKey) -> End {
+    pub(crate) fn ended(&mut self, wanted: RunKey) -> ProgramEnd {
         self.find(|message| match message {
             FromKeeper::Ended { run, end } if *run == wanted => Some(*end),
             FromKeeper::Refused { run, why } if *run == wanted => panic!("refused: {why}"),
@@ -232,7 +238,7 @@ impl Daemon {
     }
 }
 
-/// A run that nobody else on this machine has.
+/// A run that is unique on this machine.
 pub(crate) fn new_run() -> RunKey {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
@@ -244,16 +250,16 @@ pub(crate) fn now() -> u64 {
     u64::try_from(time.tv_sec).unwrap() * SECOND + u64::try_from(time.tv_nsec).unwrap() / 1_000
 }
 
-pub(crate) fn launch(argv: &[&str]) -> Launch {
-    Launch {
+pub(crate) fn launch(argv: &[&str]) -> ProgramLaunch {
+    ProgramLaunch {
         run: new_run(),
         argv: argv.iter().map(|&text| text.to_owned()).collect(),
         env: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         cwd: None,
         umask: None,
         user: None,
-        limits: Limits::default(),
-        output: OutputRule::default(),
+        limits: ProcessLimits::default(),
+        output: OutputLimits::default(),
         launch_by: now() + 600 * SECOND,
         kill_at: None,
         stop_signal: 15,
@@ -261,11 +267,11 @@ pub(crate) fn launch(argv: &[&str]) -> Launch {
     }
 }
 
-pub(crate) fn shell(script: &str) -> Launch {
+pub(crate) fn shell(script: &str) -> ProgramLaunch {
     launch(&["/bin/sh", "-c", script])
 }
 
-/// Asks again and again until there is an answer.
+/// Polls until there is a result.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let give_up = Instant::now() + PATIENCE;
     loop {
@@ -277,13 +283,13 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether a process is there and not dead.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// The number that a program writes into a file, whole.
+/// The number that a program writes into a file.
 pub(crate) fn read_pid(path: &Path) -> u32 {
     until("a pid in a file", || std::fs::read_to_string(path).ok()?.strip_suffix('\n')?.parse().ok())
 }

@@ -1,36 +1,36 @@
-//! What the keeper says to daemons that are new, old, wrong, slow or not daemons at all.
+//! How the keeper answers daemons that are new, old, invalid, slow or not daemons at all.
 
 use std::io::{Read, Write};
 
 use crate::support::{Daemon, Keeper, PATIENCE, launch, now, shell, until};
 use cronhold_keeper::frames::encode;
-use cronhold_keeper::{Exit, FromKeeper, PROTOCOL, ToKeeper};
+use cronhold_keeper::{FromKeeper, PROTOCOL, ProcessExit, ToKeeper};
 
 #[test]
-fn protocols_that_overlap_are_spoken_and_others_are_answered_and_closed() {
+fn connection_without_a_common_protocol_is_answered_and_closed() {
     let keeper = Keeper::start();
     let mut newer = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL);
     let (run, _) = newer.start("exit 1");
-    assert_eq!(newer.ended(run).exit, Exit::Code(1));
-    let mut stranger = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
-    assert_eq!((stranger.hear(), stranger.listed.len()), (None, 0));
-    // The stranger did not take the word from the daemon.
+    assert_eq!(newer.ended(run).exit, ProcessExit::Code(1));
+    let mut other = Daemon::hello(keeper.connect(), PROTOCOL + 5, PROTOCOL + 1);
+    assert_eq!((other.receive(), other.listed.len()), (None, 0));
+    // The first daemon is still in charge.
     let (run, _) = newer.start("exit 2");
-    assert_eq!(newer.ended(run).exit, Exit::Code(2));
+    assert_eq!(newer.ended(run).exit, ProcessExit::Code(2));
 }
 
 #[test]
-fn a_new_daemon_takes_the_word_from_the_old_one() {
+fn new_daemon_takes_over_from_the_old_one() {
     let keeper = Keeper::start();
     let mut old = keeper.daemon();
     let mut new = keeper.daemon();
-    assert_eq!(old.hear(), None);
+    assert_eq!(old.receive(), None);
     let (run, _) = new.start("exit 2");
-    assert_eq!(new.ended(run).exit, Exit::Code(2));
+    assert_eq!(new.ended(run).exit, ProcessExit::Code(2));
 }
 
 #[test]
-fn garbage_long_messages_and_bad_manners_end_a_connection_and_nothing_else() {
+fn invalid_messages_end_the_connection_and_nothing_else() {
     let keeper = Keeper::start();
     let mut early = Vec::new();
     encode(&ToKeeper::Retire, &mut early).unwrap();
@@ -38,13 +38,13 @@ fn garbage_long_messages_and_bad_manners_end_a_connection_and_nothing_else() {
         let mut stream = keeper.connect();
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();
-        // The end of the connection may show itself as a reset.
+        // The end of the connection may appear as a reset.
         let _ = stream.read_to_end(&mut answer);
         assert_eq!(answer, b"", "{bytes:?}");
         let mut daemon = keeper.daemon();
         daemon.stream.write_all(bytes).unwrap();
         if bytes != early {
-            assert_eq!(daemon.hear(), None, "{bytes:?}");
+            assert_eq!(daemon.receive(), None, "{bytes:?}");
         }
     }
     let mut keeper = keeper;
@@ -52,7 +52,7 @@ fn garbage_long_messages_and_bad_manners_end_a_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_launch_that_comes_too_late_is_refused() {
+fn late_launch_is_refused() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let mut late = shell("true");
@@ -66,7 +66,7 @@ fn a_launch_that_comes_too_late_is_refused() {
 }
 
 #[test]
-fn a_run_is_launched_once_while_it_runs_when_it_is_over_and_when_it_is_forgotten() {
+fn known_run_is_not_launched_again_while_it_runs_after_it_ended_and_after_it_was_forgotten() {
     let keeper = Keeper::start();
     let mut daemon = keeper.daemon();
     let file = keeper.data.join("count");
@@ -82,10 +82,10 @@ fn a_run_is_launched_once_while_it_runs_when_it_is_over_and_when_it_is_forgotten
     std::fs::remove_file(&file).unwrap();
     daemon.ended(run);
     daemon.launch(&wanted);
-    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over");
-    daemon.say(&ToKeeper::Forget { runs: vec![run] });
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it has ended");
+    daemon.send(&ToKeeper::Forget { runs: vec![run] });
     daemon.launch(&wanted);
-    assert_eq!(daemon.find(refusal(run)), "the run is known already: it is over and stored");
+    assert_eq!(daemon.find(refusal(run)), "the run is known already: it has ended and is stored");
     assert!(!file.exists());
 }
 
@@ -97,10 +97,10 @@ fn refusal(wanted: cronhold_keeper::RunKey) -> impl Fn(&FromKeeper) -> Option<St
 }
 
 #[test]
-fn a_daemon_that_does_not_read_holds_nobody_up() {
+fn daemon_that_does_not_read_is_disconnected_and_delays_nothing() {
     let keeper = Keeper::start();
     let mut deaf = keeper.daemon();
-    // The same refusal again and again fills whatever lies between the two, and more than the keeper holds for it.
+    // Repeated refusals fill the socket and the keeper's buffer for this daemon.
     let mut bytes = Vec::new();
     encode(&ToKeeper::Launch(Box::new(launch(&[&format!("/no/such/{}", "x".repeat(1_000))]))), &mut bytes).unwrap();
     let mut told = 0;
@@ -111,11 +111,11 @@ fn a_daemon_that_does_not_read_holds_nobody_up() {
     assert!(told < 200_000, "the keeper never hung up");
     let mut daemon = keeper.daemon();
     let (run, _) = daemon.start("exit 2");
-    assert_eq!(daemon.ended(run).exit, Exit::Code(2));
+    assert_eq!(daemon.ended(run).exit, ProcessExit::Code(2));
 }
 
 #[test]
-fn what_cannot_be_limited_here_is_said_in_words() {
+fn hello_warns_about_missing_control_groups() {
     let keeper = Keeper::start();
     let warnings = keeper.daemon().warnings;
     assert!(warnings.iter().all(|warning| warning.contains("control groups")), "{warnings:?}");

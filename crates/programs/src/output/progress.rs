@@ -1,54 +1,54 @@
-//! How far an output is stored, and where its file goes on. A program can empty its file by opening it anew, as
-//! `> /dev/stderr` does: then the file begins again somewhere in the stored text, after a line that says so. That is seen
-//! by what was stored first and last of the file, which is not in its place any more.
+//! How far an output is stored, and where to continue in its file. A program can truncate its file by opening it again,
+//! as `> /dev/stderr` does. Then the file begins again somewhere in the stored text, after a notice. A truncation is
+//! detected by the first and the last bytes that were stored of the file, which are no longer at their offsets.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use super::{LIVE_MAX, OUTPUT, OutputFile, length, read};
+use super::{LIVE_MAX, OUTPUT, length, read};
 
-/// The line that stands where a file was emptied. What was written before and not stored by then is gone.
-pub const EMPTIED: &str = "\n[… the program emptied or overwrote its output here; \
+/// The notice that stands where a program truncated its file. What was written before and not stored by then is lost.
+pub const TRUNCATED: &str = "\n[… the program emptied or overwrote its output here; \
     write >&2 or >> /dev/stderr instead of > /dev/stderr …]\n";
-/// Bytes at either end of what is stored by which the place in a file is known again.
-pub const EDGE: u64 = 256;
+/// Bytes at either end of what is stored of a file by which a truncation is detected.
+pub(super) const EDGE: u64 = 256;
 
 /// How far an output is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(super) struct OutputProgress {
     /// Bytes that are stored.
-    pub stored: u64,
+    pub(super) stored: u64,
     /// Where in the stored text the file begins.
     pub(super) base: u64,
     /// The first and the last bytes that were stored of the file.
     first: Vec<u8>,
     last: Vec<u8>,
-    /// The file when it was last looked into.
-    pub(super) seen: Option<Seen>,
+    /// The file when it was last read.
+    pub(super) stamp: Option<FileStamp>,
 }
 
-/// What a file that is written to does not keep: its length, and when it was changed.
+/// What changes when a file is written: its length and its modification time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct FileStamp {
     length: u64,
     changed: (i64, i64),
 }
 
-/// The next bytes to be stored.
+/// The next bytes to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    /// They may be none.
-    pub bytes: Vec<u8>,
+pub(super) struct OutputPiece {
+    /// May be empty.
+    pub(super) bytes: Vec<u8>,
     /// How far the output is stored with them.
-    pub after: Progress,
+    pub(super) after: OutputProgress,
 }
 
-impl Progress {
-    /// Of an output that an earlier life has stored so far, by its length, where in it the file begins, and the first and
-    /// the last [`EDGE`] bytes from there on. Whether that holds [`OutputFile::goes_on`] tells.
-    pub fn of_earlier(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
-        Self { stored, base, first, last, seen: None }
+impl OutputProgress {
+    /// The progress of an output of which `stored` bytes are stored. Its file begins at `base`; `first` and `last` are
+    /// the first and the last [`EDGE`] bytes from there on.
+    pub(super) fn from_store(stored: u64, base: u64, first: Vec<u8>, last: Vec<u8>) -> Self {
+        Self { stored, base, first, last, stamp: None }
     }
 
     /// Whether nothing more is stored: the end of a long output is appended in one piece.
@@ -56,34 +56,34 @@ impl Progress {
         self.stored > LIVE_MAX
     }
 
-    /// Where the file goes on.
+    /// Where to continue in the file.
     pub(super) fn offset(&self) -> u64 {
         self.stored - self.base
     }
 
-    /// The file was emptied, and the line that says so is stored.
-    pub(super) fn emptied(&self) -> Self {
-        let stored = self.stored + EMPTIED.len() as u64;
+    /// The file was truncated, and the notice is stored.
+    pub(super) fn truncated(&self) -> Self {
+        let stored = self.stored + TRUNCATED.len() as u64;
         Self { stored, base: stored, ..Self::default() }
     }
 
-    /// More of the file is stored, which was like this before it was read.
-    pub(super) fn grown(mut self, bytes: &[u8], seen: Seen) -> Self {
+    /// More of the file is stored. The stamp was taken before the file was read.
+    pub(super) fn grown(mut self, bytes: &[u8], stamp: FileStamp) -> Self {
         self.stored += bytes.len() as u64;
         let edge = length(EDGE);
         self.first.extend_from_slice(&bytes[..bytes.len().min(edge.saturating_sub(self.first.len()))]);
         self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(edge)..]);
         self.last.drain(..self.last.len().saturating_sub(edge));
-        self.seen = Some(seen);
+        self.stamp = Some(stamp);
         self
     }
 
-    /// The file is looked into again, even if nothing changes.
+    /// The file is read again even if it does not change.
     pub(super) fn unseen(self) -> Self {
-        Self { seen: None, ..self }
+        Self { stamp: None, ..self }
     }
 
-    /// Whether a file still has what was stored of it. What may have been punched out is not asked for.
+    /// Whether a file still has what was stored of it. What the keeper may have punched out is not compared.
     pub(super) fn fits(&self, file: &File) -> io::Result<bool> {
         let offset = self.offset();
         let from = offset - self.last.len() as u64;
@@ -103,25 +103,12 @@ impl Progress {
     }
 }
 
-impl Seen {
+impl FileStamp {
     pub(super) fn new(found: &Metadata) -> Self {
         Self { length: found.len(), changed: (found.mtime(), found.mtime_nsec()) }
     }
 
     pub(super) fn length(self) -> u64 {
         self.length
-    }
-}
-
-/// Where the file begins in a part of what is stored: after the last line that says that it was emptied.
-pub fn after_emptied(stored: &[u8]) -> Option<usize> {
-    let mark = EMPTIED.as_bytes();
-    stored.windows(mark.len()).rposition(|bytes| bytes == mark).map(|at| at + mark.len())
-}
-
-impl OutputFile {
-    /// Whether the file has what was stored last where it should be. One that cannot be read has not.
-    pub fn goes_on(&self, progress: &Progress) -> bool {
-        File::open(&self.0).and_then(|file| progress.fits(&file)).unwrap_or(false)
     }
 }

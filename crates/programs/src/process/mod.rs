@@ -1,231 +1,488 @@
-//! Programs that are processes. The keeper has them; this is what the daemon knows of each: whether it was asked for,
-//! runs, has ended, and what the node was told of it. It is told what happens and never waits, so that every order of
-//! events can be tested.
+//! The table of a node's processes. The keeper owns them; this is what the daemon knows of each: whether it was asked
+//! for, runs or has ended, and what was reported. The table is told what happens and never waits, so that every order
+//! of events can be tested.
 //!
-//! A program is started at most once: a launch that was sent is sent again only when a list of the keeper, which holds
-//! all that it ever began and was not told to forget, does not have it.
+//! A program is started at most once: a launch that was sent is sent again only if the list of the keeper, which holds
+//! everything that the keeper began and was not told to forget, does not have it.
 //!
-//! The keeper may also have programs of runs that are over: others may have declared them lost while this node was away.
-//! The node is told of these as of any other, and sees what is to be done about them.
+//! The keeper may also have programs of runs that are over, because other nodes declared them lost while this one was
+//! unreachable. The table reports these like any other, and the node decides what to do about them.
 
-mod carry;
-mod list;
-mod news;
-mod tasks;
+mod entry;
+mod exit;
+mod link;
+mod outbox;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use cronhold_core::RunId;
 use cronhold_core::command::Report;
-use cronhold_core::record::Run;
+use cronhold_core::decide::LAUNCH_WITHIN;
+use cronhold_core::record::{Run, Written};
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{End, Program, RunKey, Stage, ToKeeper};
+use cronhold_core::{RunId, State};
+use cronhold_engine::LaunchRequest;
+use cronhold_keeper::client::ConnectionError;
+use cronhold_keeper::{FromKeeper, ListedProgram, ProgramStage, RunKey, ToKeeper};
 use cronhold_schedule::Span;
 
-/// A program that was not started so long after its run was written as starting is not started at all.
-const LAUNCH_WITHIN: Span = Span::from_secs(10);
-/// Runs in one message that lets the keeper forget them.
-const FORGET_MAX: usize = 1_000;
-/// What waits to be said from which on signals are dropped. Launches and stops are as many as there are runs.
-const WANTS_MAX: usize = 100_000;
-/// A program whose run is over is forgotten so long after the node was told of its end, whatever came of that.
-const PART_AFTER: Span = Span::from_secs(60);
-/// What is said of a keeper that nobody has heard of yet.
-const SILENT: &str = "has not answered yet";
+use self::entry::{ProcessEntry, ProcessState};
+use self::link::KeeperLink;
+use self::outbox::KeeperOutbox;
+use crate::event::ProgramEvent;
+
+/// A process whose run was final before it ended is forgotten this long after its last report, because the node does
+/// not answer a report that changes nothing.
+const EXPIRE_AFTER: Span = Span::from_secs(60);
 
 /// All processes of a node.
 ///
-/// Invariant: `deadlines` holds exactly the programs that wait to be asked for.
-#[derive(Debug)]
+/// Invariant: `launch_deadlines` holds exactly the entries that are [`ProcessState::Queued`].
+#[derive(Debug, Default)]
 pub struct Processes {
-    known: BTreeMap<RunId, Known>,
-    line: Line,
-    succession: Succession,
-    /// Programs of the keeper that no run has asked for in this life; only until the node is ready.
-    strays: BTreeMap<RunId, Stage>,
-    /// Whether the node has asked for all that its earlier lives have left.
+    entries: BTreeMap<RunId, ProcessEntry>,
+    link: KeeperLink,
+    outbox: KeeperOutbox,
+    /// Programs of the keeper that no run has asked for; empty once the node is ready.
+    unclaimed: BTreeMap<RunId, ProgramStage>,
+    /// Whether the node has asked for everything that earlier daemons left.
     is_ready: bool,
-    /// Whether it was said what was left.
-    has_said: bool,
-    /// What is to be said to the keeper, one entry for each task.
-    wants: VecDeque<Want>,
-    /// Runs whose leases are to be said to the keeper; each has only the latest.
-    leases: BTreeSet<RunId>,
-    forget: Vec<RunKey>,
-    deadlines: BTreeSet<(Span, RunId)>,
-    /// Programs whose runs are over and which are forgotten by then.
-    partings: BTreeSet<(Span, RunId)>,
+    has_logged_found: bool,
+    launch_deadlines: BTreeSet<(Span, RunId)>,
+    /// When processes of settled runs are forgotten.
+    expiries: BTreeSet<(Span, RunId)>,
     reports: VecDeque<(RunId, Report)>,
-    finishing: VecDeque<Finish>,
-    words: Vec<(bool, String)>,
-}
-
-/// How the keeper is reached.
-#[derive(Debug)]
-enum Line {
-    /// It is not, and why; the words go on after `the keeper`.
-    Down(String),
-    /// It tells all it knows.
-    Listing(Vec<Program>),
-    /// It has.
-    Up,
-    /// It was asked to make room for a keeper of this version, and does so at once.
-    Leaving,
-}
-
-/// Whether the keeper is of another version than the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Succession {
-    /// It is not, or nothing is to be done about it.
-    None,
-    /// It is, and makes room as soon as no program runs.
-    Due,
-    /// One has made room in this life. Whoever came then is of the version that there is.
-    Done,
-}
-
-/// A process that a run has asked for, or that the keeper has of a run that is over.
-#[derive(Debug)]
-struct Known {
-    /// None when it was not asked for in this life.
-    run: Option<Arc<Run>>,
-    /// Whether it was first asked for in this life, so that no earlier one has stored anything of it.
-    is_new: bool,
-    fence: Option<u64>,
-    launch_by: Span,
-    /// The uptime by which it must be dead, as the node has said last.
-    kill_at: Option<Span>,
-    at: At,
-    /// How it was told to end, and the time until it is made to.
-    stop: Option<(Signal, Span)>,
-    /// Whether the run is over for the store, so that nobody waits for a report.
-    is_settled: bool,
-    /// The last there was to tell, for a node that asks again.
-    told: Option<Report>,
-}
-
-/// Where a process stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
-    /// The keeper is to be asked for it.
-    Waiting,
-    /// The keeper was asked.
-    Asked,
-    /// The line broke before the keeper answered: the next list tells.
-    Unsure,
-    /// An earlier life has asked for it: the list tells.
-    Sought,
-    /// It runs.
-    Running,
-    /// It has ended, and its output is being stored.
-    Ended(End),
-    /// It was lost with its keeper, and what it wrote until then is being stored.
-    Lost,
-    /// The node was told the last there is to tell.
-    Told,
-}
-
-#[derive(Debug)]
-enum Want {
-    Launch(RunId),
-    Stop(RunId),
-    Signal(RunId, Signal),
-}
-
-/// What is to be said to the keeper next.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Due {
-    /// To start a run's program. Who carries it makes the message, because secrets are read for it.
-    Launch {
-        /// The run.
-        run: Arc<Run>,
-        /// The fence of its lock.
-        fence: Option<u64>,
-        /// The uptime after which it must not be started.
-        launch_by: Span,
-        /// The uptime by which it must be dead.
-        kill_at: Option<Span>,
-    },
-    /// A message as it is.
-    Say(ToKeeper),
+    unstored: VecDeque<UnstoredOutput>,
+    events: Vec<ProgramEvent>,
 }
 
 /// A program that has ended or was lost, and whose output has to be stored to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finish {
-    /// Of which run.
+pub struct UnstoredOutput {
+    /// The run.
     pub run: RunId,
-    /// How long its output is; nobody knows that of one that was lost with its keeper, and then it is all that is there.
-    pub output: Option<u64>,
+    /// The length of the output. `None` for a program that was lost with its keeper: then everything in the file
+    /// counts.
+    pub length: Option<u64>,
 }
 
-impl Default for Processes {
-    fn default() -> Self {
-        Self {
-            known: BTreeMap::new(),
-            line: Line::Down(SILENT.to_owned()),
-            succession: Succession::None,
-            strays: BTreeMap::new(),
-            is_ready: false,
-            has_said: false,
-            wants: VecDeque::new(),
-            leases: BTreeSet::new(),
-            forget: Vec::new(),
-            deadlines: BTreeSet::new(),
-            partings: BTreeSet::new(),
-            reports: VecDeque::new(),
-            finishing: VecDeque::new(),
-            words: Vec::new(),
+/// What the node asks for.
+impl Processes {
+    /// Starts a run's program, unless it was asked for before.
+    pub fn launch(&mut self, request: LaunchRequest) {
+        let (id, launch_by) = (request.run.id, request.launch_by);
+        if let Entry::Vacant(entry) = self.entries.entry(id) {
+            entry.insert(ProcessEntry::launched(request));
+            self.queue_launch(id, launch_by);
+        }
+    }
+
+    /// Continues with a run's program that may have been started before. A node that asks for a program that is known
+    /// may have missed a report: it gets the last one again, and later ones as they come.
+    pub fn adopt(&mut self, run: Arc<Run>) {
+        let (id, state) = (run.id, run.state);
+        let Some(entry) = self.entries.get_mut(&id) else {
+            self.entries.insert(id, ProcessEntry::adopted(run));
+            if self.link.is_up() {
+                let stage = self.unclaimed.remove(&id);
+                self.update(id, stage);
+            }
+            return;
+        };
+        entry.is_settled = false;
+        match entry.state {
+            ProcessState::Running if state == State::Stopping && entry.stop.is_none() => {
+                let stop = (run.terms.signal, run.terms.grace);
+                entry.stop = Some(stop);
+                self.outbox.stop(id, stop);
+            }
+            ProcessState::Running if state == State::Starting => self.report(id, Report::Launched),
+            ProcessState::Reported => {
+                if let Some(report) = entry.last_report.clone() {
+                    self.report(id, report);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Extends leases. An extension that comes out of order does not shorten one, and the keeper ignores extensions of
+    /// programs that have ended.
+    pub fn extend(&mut self, leases: &[(RunId, Span)]) {
+        for (run, kill_at) in leases {
+            let Some(entry) = self.entries.get_mut(run) else { continue };
+            if entry.state.is_over() || entry.kill_at.is_some_and(|before| before >= *kill_at) {
+                continue;
+            }
+            entry.kill_at = Some(*kill_at);
+            if entry.state.is_with_keeper() {
+                self.outbox.extend(*run);
+            }
+        }
+    }
+
+    /// Asks a run's program to end, as its job says.
+    pub fn stop(&mut self, run: &Run) {
+        self.end(run.id, run.terms.signal, run.terms.grace);
+    }
+
+    /// Sends a run's program a signal. SIGKILL must not get lost, so it is a stop without grace.
+    pub fn signal(&mut self, run: RunId, signal: Signal) {
+        if signal == Signal::KILL {
+            self.end(run, signal, Span::ZERO);
+        } else if self.entries.contains_key(&run) {
+            self.outbox.signal(run, signal);
+        } else {
+            self.report(run, Report::Lost);
+        }
+    }
+
+    /// The node has asked for everything that earlier daemons left.
+    pub fn ready(&mut self) {
+        if !std::mem::replace(&mut self.is_ready, true) && self.link.is_up() {
+            self.adopt_unclaimed();
+        }
+    }
+
+    /// A run is final in the store, so the keeper need not remember it.
+    pub fn settled(&mut self, run: RunId) {
+        let Some(entry) = self.entries.get_mut(&run) else { return };
+        entry.is_settled = true;
+        match entry.state {
+            ProcessState::Reported => self.forget(run),
+            ProcessState::Queued => {
+                self.launch_deadlines.remove(&(entry.launch_by, run));
+                self.entries.remove(&run);
+            }
+            // It is forgotten after its end was reported.
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, run: RunId, signal: Signal, grace: Span) {
+        let Some(entry) = self.entries.get_mut(&run) else { return self.report(run, Report::Lost) };
+        match entry.state {
+            ProcessState::Queued => {
+                self.launch_deadlines.remove(&(entry.launch_by, run));
+                self.report_last(run, exit::never_started(signal));
+            }
+            ProcessState::Requested | ProcessState::Uncertain | ProcessState::Sought | ProcessState::Running => {
+                // SIGKILL is not taken back, and a stop that is repeated does not begin another grace period.
+                if entry.stop.is_none_or(|(before, _)| before != signal && before != Signal::KILL) {
+                    entry.stop = Some((signal, grace));
+                    self.outbox.stop(run, (signal, grace));
+                }
+            }
+            ProcessState::Ended(_) | ProcessState::Lost | ProcessState::Reported => {}
         }
     }
 }
 
-/// Changes that several events make.
+/// What the keeper, and the thread that stores outputs, report.
 impl Processes {
-    fn await_launch(&mut self, run: RunId, launch_by: Span) {
-        self.deadlines.insert((launch_by, run));
-        self.wants.push_back(Want::Launch(run));
+    /// There is a connection to a keeper. Its list comes next.
+    pub fn connected(&mut self, is_other_version: bool) {
+        self.link.connected(is_other_version);
+    }
+
+    /// There is no connection to the keeper. Returns whether that should be logged.
+    pub fn disconnected(&mut self, error: ConnectionError) -> bool {
+        for entry in self.entries.values_mut().filter(|entry| entry.state == ProcessState::Requested) {
+            entry.state = ProcessState::Uncertain;
+        }
+        self.link.disconnected(error)
+    }
+
+    /// The keeper sent a message.
+    pub fn receive(&mut self, message: FromKeeper) {
+        match message {
+            FromKeeper::Hello { .. } => {}
+            FromKeeper::Listed { programs, is_last } => {
+                if let Some(list) = self.link.receive_list(programs, is_last) {
+                    self.compare(list);
+                }
+            }
+            FromKeeper::Started { run, pid } => self.update_or_adopt(run, ProgramStage::Running { pid }),
+            FromKeeper::Ended { run, end } => self.update_or_adopt(run, ProgramStage::Ended(end)),
+            FromKeeper::Refused { run, why } => {
+                if let Some(run) = run_id(run) {
+                    self.refused(run, why);
+                }
+            }
+        }
+    }
+
+    /// A run's program cannot be started.
+    pub fn refused(&mut self, run: RunId, why: String) {
+        let state = self.entries.get(&run).map(|entry| entry.state);
+        if matches!(state, Some(ProcessState::Requested | ProcessState::Uncertain)) {
+            self.report_last(run, Report::NotLaunched(why));
+        }
+    }
+
+    /// The output of a program that has ended or was lost is stored.
+    pub fn output_stored(&mut self, run: RunId, written: Written) {
+        let Some(entry) = self.entries.get(&run) else { return };
+        match entry.state {
+            ProcessState::Ended(end) => self.report_last(run, exit::ended(entry.run.as_deref(), end, written)),
+            ProcessState::Lost => self.report_last(run, Report::KeeperLost),
+            _ => {}
+        }
+    }
+
+    /// Compares the whole list of the keeper with the table.
+    fn compare(&mut self, list: Vec<ListedProgram>) {
+        let listed = list.into_iter().filter_map(|program| Some((run_id(program.run)?, program.stage)));
+        let mut listed: BTreeMap<RunId, ProgramStage> = listed.collect();
+        let known: Vec<RunId> = self.entries.keys().copied().collect();
+        for run in known {
+            let stage = listed.remove(&run);
+            self.update(run, stage);
+        }
+        self.unclaimed = listed;
+        if self.is_ready {
+            self.adopt_unclaimed();
+        }
+    }
+
+    fn update_or_adopt(&mut self, run: RunKey, stage: ProgramStage) {
+        let Some(run) = run_id(run) else { return };
+        if self.entries.contains_key(&run) {
+            self.update(run, Some(stage));
+        } else if self.is_ready {
+            self.adopt_one_unclaimed(run, stage);
+        } else {
+            // A run may still ask for it.
+            self.unclaimed.insert(run, stage);
+        }
+    }
+
+    /// The keeper has a run's program at this stage; `None` if it does not know the run.
+    fn update(&mut self, run: RunId, stage: Option<ProgramStage>) {
+        let Some(entry) = self.entries.get_mut(&run) else { return };
+        let before = entry.state;
+        if before.is_over() {
+            return;
+        }
+        if stage.is_some() {
+            self.launch_deadlines.remove(&(entry.launch_by, run));
+        }
+        match (before, stage) {
+            (_, Some(ProgramStage::Running { .. })) => {
+                entry.state = ProcessState::Running;
+                // A stop that was asked for earlier, or sent on a connection that broke, is sent again.
+                if let Some(stop) = entry.stop {
+                    self.outbox.stop(run, stop);
+                }
+                // A launch carries the lease with it.
+                if entry.kill_at.is_some() && before != ProcessState::Requested {
+                    self.outbox.extend(run);
+                }
+                if before != ProcessState::Running {
+                    self.report(run, Report::Launched);
+                }
+            }
+            (_, Some(ProgramStage::Ended(end))) => {
+                entry.state = ProcessState::Ended(end);
+                self.unstored.push_back(UnstoredOutput { run, length: Some(end.output) });
+            }
+            (_, Some(ProgramStage::Lost)) => {
+                entry.state = ProcessState::Lost;
+                self.unstored.push_back(UnstoredOutput { run, length: None });
+            }
+            (_, None) if entry.is_settled => drop(self.entries.remove(&run)),
+            // The keeper did not begin it, so it can be asked again. If it is too late for that, the deadline reports
+            // it.
+            (ProcessState::Uncertain, None) => {
+                entry.state = ProcessState::Queued;
+                let launch_by = entry.launch_by;
+                self.queue_launch(run, launch_by);
+            }
+            (ProcessState::Sought | ProcessState::Running, None) => {
+                self.entries.remove(&run);
+                self.report(run, Report::Lost);
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// The node has asked for all that it wants. What else the keeper has belongs to runs that are over or unknown.
+    fn adopt_unclaimed(&mut self) {
+        if !std::mem::replace(&mut self.has_logged_found, true) {
+            let count = |is_wanted: fn(ProcessState) -> bool| {
+                self.entries.values().filter(|entry| is_wanted(entry.state)).count()
+            };
+            let running = count(|state| state == ProcessState::Running);
+            let ended = count(|state| matches!(state, ProcessState::Ended(_)));
+            if running + ended > 0 {
+                self.events.push(ProgramEvent::ProgramsFound { running, ended });
+            }
+        }
+        for (run, stage) in std::mem::take(&mut self.unclaimed) {
+            self.adopt_one_unclaimed(run, stage);
+        }
+    }
+
+    /// The node stops such a program if it must not run beside others, and otherwise records how it ends.
+    fn adopt_one_unclaimed(&mut self, run: RunId, stage: ProgramStage) {
+        if let ProgramStage::Running { pid } = stage {
+            self.events.push(ProgramEvent::UnclaimedProgram { run, pid });
+        }
+        self.entries.insert(run, ProcessEntry::unclaimed());
+        self.update(run, Some(stage));
+    }
+}
+
+/// What others take from the table: messages to the keeper, reports to the node, outputs to be stored, events to log.
+impl Processes {
+    /// The next message to the keeper that is neither a launch nor a forget.
+    pub fn next_control(&mut self) -> Option<ToKeeper> {
+        if !self.link.is_up() {
+            return None;
+        }
+        // A keeper that retires starts nothing more, so it is asked only when it has nothing to do.
+        let is_busy = || self.entries.values().any(|entry| entry.state.is_with_keeper());
+        if self.link.is_replacement_pending() && self.is_ready && !is_busy() {
+            self.link.retire();
+            return Some(ToKeeper::Retire);
+        }
+        // Leases first, because one that is sent too late has ended.
+        while let Some(id) = self.outbox.next_lease() {
+            if let Some(entry) = self.entries.get(&id).filter(|entry| entry.state.is_with_keeper())
+                && let Some(kill_at) = entry.kill_at
+            {
+                return Some(ToKeeper::Lease { run: RunKey(id.bits()), kill_at: kill_at.micros() });
+            }
+        }
+        // Others are of no use now: a stop is queued again when its program is found to run.
+        while let Some((id, message)) = self.outbox.next_control() {
+            if self.entries.get(&id).is_some_and(|entry| entry.state == ProcessState::Running) {
+                return Some(message);
+            }
+        }
+        None
+    }
+
+    /// The next program to be launched. It counts as requested from now on.
+    pub fn next_launch(&mut self, uptime: Span) -> Option<LaunchRequest> {
+        if !self.link.is_up() {
+            return None;
+        }
+        while let Some(id) = self.outbox.next_launch() {
+            // What is too late is left to its deadline.
+            if let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.launch_by > uptime)
+                && let Some(request) = entry.launch_request()
+            {
+                self.launch_deadlines.remove(&(entry.launch_by, id));
+                entry.state = ProcessState::Requested;
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    /// The next message that lets the keeper forget runs.
+    pub fn next_forget(&mut self) -> Option<ToKeeper> {
+        if self.link.is_up() { self.outbox.next_forget() } else { None }
+    }
+
+    /// Takes up to `most` reports that there are by now.
+    pub fn take_reports(&mut self, uptime: Span, most: usize) -> Vec<(RunId, Report)> {
+        while let Some((_, run)) = self.launch_deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
+            self.launch_deadlines.pop_first();
+            let why = self.link.error();
+            let why = why.unwrap_or_else(|| format!("the keeper did not start it within {LAUNCH_WITHIN}"));
+            self.report_last(run, Report::NotLaunched(why));
+        }
+        let count = self.reports.len().min(most);
+        let taken: Vec<(RunId, Report)> = self.reports.drain(..count).collect();
+        for (run, _) in &taken {
+            if self.entries.get(run).is_some_and(ProcessEntry::is_done) {
+                self.expiries.insert((uptime.plus(EXPIRE_AFTER), *run));
+            }
+        }
+        taken
+    }
+
+    /// Forgets processes of settled runs whose last report was handed out long enough ago. Returns whether the keeper
+    /// has to be told.
+    pub fn expire_settled(&mut self, uptime: Span) -> bool {
+        let mut has_expired = false;
+        while let Some((_, run)) = self.expiries.first().copied().filter(|(at, _)| *at <= uptime) {
+            self.expiries.pop_first();
+            if self.entries.get(&run).is_some_and(ProcessEntry::is_done) {
+                self.forget(run);
+                has_expired = true;
+            }
+        }
+        has_expired
+    }
+
+    /// The uptime at which there is a report to take or an entry to expire: zero if there is a report now.
+    pub fn next_due(&self) -> Option<Span> {
+        let first = |times: &BTreeSet<(Span, RunId)>| times.first().map(|(at, _)| *at);
+        let later = [&self.launch_deadlines, &self.expiries].into_iter().filter_map(first).min();
+        if self.reports.is_empty() { later } else { Some(Span::ZERO) }
+    }
+
+    /// Takes up to `most` programs whose outputs have to be stored to the end.
+    pub fn take_unstored(&mut self, most: usize) -> Vec<UnstoredOutput> {
+        let count = self.unstored.len().min(most);
+        self.unstored.drain(..count).collect()
+    }
+
+    /// Takes what is to be logged.
+    pub fn take_events(&mut self) -> Vec<ProgramEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Whether a run has a process here.
+    pub fn has(&self, run: RunId) -> bool {
+        self.entries.contains_key(&run)
+    }
+
+    /// Whether all processes are known: the keeper has listed what it has, and the node has asked for what it wants.
+    pub fn has_all(&self) -> bool {
+        self.is_ready && self.link.is_up()
+    }
+
+    /// Whether this daemon was the first to ask for a run's process.
+    pub fn is_new(&self, run: RunId) -> bool {
+        self.entries.get(&run).is_some_and(|entry| entry.is_new)
+    }
+
+    /// Runs whose programs run.
+    pub fn running(&self) -> impl Iterator<Item = RunId> {
+        self.entries.iter().filter(|(_, entry)| entry.state == ProcessState::Running).map(|(run, _)| *run)
+    }
+
+    fn queue_launch(&mut self, run: RunId, launch_by: Span) {
+        self.launch_deadlines.insert((launch_by, run));
+        self.outbox.launch(run);
     }
 
     /// The last report of a run.
-    fn tell(&mut self, run: RunId, report: Report) {
-        let Some(known) = self.known.get_mut(&run) else { return };
-        known.at = At::Told;
-        known.told = Some(report.clone());
+    fn report_last(&mut self, run: RunId, report: Report) {
+        let Some(entry) = self.entries.get_mut(&run) else { return };
+        entry.state = ProcessState::Reported;
+        entry.last_report = Some(report.clone());
         self.report(run, report);
-    }
-
-    fn let_go(&mut self, run: RunId) {
-        self.known.remove(&run);
-        self.forget.push(RunKey(run.bits()));
     }
 
     fn report(&mut self, run: RunId, report: Report) {
         self.reports.push_back((run, report));
     }
-}
 
-impl Known {
-    fn new(at: At) -> Self {
-        Self {
-            run: None,
-            is_new: at == At::Waiting,
-            fence: None,
-            launch_by: Span::ZERO,
-            kill_at: None,
-            at,
-            stop: None,
-            is_settled: false,
-            told: None,
-        }
+    fn forget(&mut self, run: RunId) {
+        self.entries.remove(&run);
+        self.outbox.forget(run);
     }
 }
 
-/// A run of ours; whatever else the keeper has is none of our business.
+/// The run of a key; `None` if the keeper has it from something else than a Cronhold daemon.
 fn run_id(key: RunKey) -> Option<RunId> {
     RunId::parse(&key.to_string()).ok()
 }

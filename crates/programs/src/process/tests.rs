@@ -1,4 +1,4 @@
-//! Processes as a play: each line is something that happens, and below it, indented, what comes of it.
+//! Scripts for the process table: each line is an event, and the indented lines below it are what the table does.
 
 mod shared;
 
@@ -9,13 +9,16 @@ use cronhold_core::command::Report;
 use cronhold_core::record::{CommandLine, Process, Run, Work, Written};
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{End, Exit, FromKeeper, Program, RunKey, Stage, ToKeeper};
+use cronhold_engine::LaunchRequest;
+use cronhold_keeper::client::ConnectionError;
+use cronhold_keeper::{FromKeeper, ListedProgram, ProcessExit, ProgramEnd, ProgramStage, RunKey, ToKeeper};
 use cronhold_schedule::{Instant, Span};
 
-use super::{Due, Finish, Processes};
+use super::{Processes, UnstoredOutput};
+use crate::event::ProgramEvent;
 use crate::testing::run_of;
 
-/// A run by its number, which has come so far.
+/// The run with a number, in a state.
 fn run(number: &str, state: State) -> Arc<Run> {
     let mut process = Process::plain(CommandLine::Exec(vec!["true".to_owned()]));
     process.success_codes = vec![0, 3];
@@ -37,24 +40,24 @@ fn key(number: &str) -> RunKey {
 }
 
 /// `code=0` or `signal=9`, with `!` when the lease has ended it.
-fn end(text: &str) -> End {
+fn end(text: &str) -> ProgramEnd {
     let (text, by_lease) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
     let exit = match text.strip_prefix("signal=") {
-        Some(signal) => Exit::Signal(signal.parse().expect("a number")),
-        None => Exit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
+        Some(signal) => ProcessExit::Signal(signal.parse().expect("a number")),
+        None => ProcessExit::Code(text.strip_prefix("code=").expect("an exit").parse().expect("a number")),
     };
-    End { exit, output: 5, by_lease }
+    ProgramEnd { exit, output: 5, by_lease }
 }
 
 /// `1=running`, `1=lost`, or `1=code=0`.
-fn program(text: &str) -> Program {
+fn program(text: &str) -> ListedProgram {
     let (number, stage) = text.split_once('=').expect("a stage");
     let stage = match stage {
-        "running" => Stage::Running { pid: 7 },
-        "lost" => Stage::Lost,
-        ended => Stage::Ended(end(ended)),
+        "running" => ProgramStage::Running { pid: 7 },
+        "lost" => ProgramStage::Lost,
+        ended => ProgramStage::Ended(end(ended)),
     };
-    Program { run: key(number), stage }
+    ListedProgram { run: key(number), stage }
 }
 
 /// Does what a line says, at an uptime in seconds.
@@ -64,7 +67,8 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
     match words[..] {
         ["launch", number, ref until @ ..] => {
             let (up, kill_at) = (Span::from_secs(uptime), until.first().map(|until| secs(until)));
-            processes.launch(run(number, State::Starting), Some(4), up.plus(Span::from_secs(10)), kill_at);
+            let launch_by = up.plus(Span::from_secs(10));
+            processes.launch(LaunchRequest { run: run(number, State::Starting), fence: Some(4), launch_by, kill_at });
         }
         ["extend", ref leases @ ..] => {
             let lease = |text: &&str| text.split_once('=').map(|(number, until)| (id(number), secs(until)));
@@ -77,58 +81,59 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         ["ready"] => processes.ready(),
         ["connected"] => processes.connected(false),
         ["connected", "other"] => processes.connected(true),
-        ["away"] => drop(processes.away("has closed the line")),
+        ["disconnected"] => drop(processes.disconnected(ConnectionError::Closed)),
         ["list", ref programs @ ..] => {
             let programs = programs.iter().map(|text| program(text)).collect();
-            processes.hear(FromKeeper::Listed { programs, is_last: true });
+            processes.receive(FromKeeper::Listed { programs, is_last: true });
         }
         ["part", text] => {
-            processes.hear(FromKeeper::Listed { programs: vec![program(text)], is_last: false });
+            processes.receive(FromKeeper::Listed { programs: vec![program(text)], is_last: false });
         }
-        ["started", number] => processes.hear(FromKeeper::Started { run: key(number), pid: 7 }),
+        ["started", number] => processes.receive(FromKeeper::Started { run: key(number), pid: 7 }),
         ["refused", number] => {
-            processes.hear(FromKeeper::Refused { run: key(number), why: "no such file".to_owned() });
+            processes.receive(FromKeeper::Refused { run: key(number), why: "no such file".to_owned() });
         }
-        ["unbuilt", number] => processes.unlaunchable(id(number), "no secret".to_owned()),
+        ["unbuildable", number] => processes.refused(id(number), "no secret".to_owned()),
         ["ended", number, how] => {
-            processes.hear(FromKeeper::Ended { run: key(number), end: end(how) });
+            processes.receive(FromKeeper::Ended { run: key(number), end: end(how) });
         }
-        ["written", number] => processes.written(id(number), Written { bytes: 5, tail: Vec::new() }),
+        ["stored", number] => processes.output_stored(id(number), Written { bytes: 5, tail: Vec::new() }),
         ["wait"] => {}
         _ => panic!("what is `{line}`?"),
     }
 }
 
-/// Everything that the table wants others to do by now.
+/// Everything that the table has for others at this uptime.
 fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
     let number = |run: RunId| ["1", "2", "3"].into_iter().find(|number| id(number) == run).expect("a known run");
     let by_key = |run: RunKey| super::run_id(run).map_or("?", number);
     let mut shown = Vec::new();
-    processes.part(Span::from_secs(uptime));
-    while let Some(due) = processes.next(Span::from_secs(uptime)) {
-        shown.push(match due {
-            Due::Launch { run, fence, launch_by, kill_at } => {
-                assert_eq!(fence, Some(4));
-                let until = kill_at.map_or_else(String::new, |kill_at| format!(" until {}", kill_at.secs()));
-                format!("> launch {} by {}{until}", number(run.id), launch_by.secs())
-            }
-            Due::Say(ToKeeper::Lease { run, kill_at }) => format!("> lease {} {}", by_key(run), kill_at / 1_000_000),
-            Due::Say(ToKeeper::Stop { run, signal, grace }) => {
+    processes.expire_settled(Span::from_secs(uptime));
+    while let Some(message) = processes.next_control() {
+        shown.push(match message {
+            ToKeeper::Lease { run, kill_at } => format!("> lease {} {}", by_key(run), kill_at / 1_000_000),
+            ToKeeper::Stop { run, signal, grace } => {
                 format!("> stop {} {signal} {}s", by_key(run), grace / 1_000_000)
             }
-            Due::Say(ToKeeper::Signal { run, signal }) => format!("> signal {} {signal}", by_key(run)),
-            Due::Say(ToKeeper::Forget { runs }) => {
-                format!("> forget {}", runs.into_iter().map(by_key).collect::<Vec<_>>().join(" "))
-            }
-            Due::Say(ToKeeper::Retire) => "> retire".to_owned(),
-            Due::Say(other) => panic!("{other:?}"),
+            ToKeeper::Signal { run, signal } => format!("> signal {} {signal}", by_key(run)),
+            ToKeeper::Retire => "> retire".to_owned(),
+            other => panic!("{other:?}"),
         });
     }
-    for Finish { run, output } in processes.take_finishing(10) {
-        let output = output.map_or_else(|| "all".to_owned(), |length| length.to_string());
+    while let Some(request) = processes.next_launch(Span::from_secs(uptime)) {
+        let LaunchRequest { run, fence, launch_by, kill_at } = request;
+        assert_eq!(fence, Some(4));
+        let until = kill_at.map_or_else(String::new, |kill_at| format!(" until {}", kill_at.secs()));
+        shown.push(format!("> launch {} by {}{until}", number(run.id), launch_by.secs()));
+    }
+    while let Some(ToKeeper::Forget { runs }) = processes.next_forget() {
+        shown.push(format!("> forget {}", runs.into_iter().map(by_key).collect::<Vec<_>>().join(" ")));
+    }
+    for UnstoredOutput { run, length } in processes.take_unstored(10) {
+        let output = length.map_or_else(|| "all".to_owned(), |length| length.to_string());
         shown.push(format!("store {output} of {}", number(run)));
     }
-    for (run, report) in processes.take(Span::from_secs(uptime), 10) {
+    for (run, report) in processes.take_reports(Span::from_secs(uptime), 10) {
         let report = match report {
             Report::Ended(verdict) => {
                 let reason = verdict.reason.map_or_else(|| "nothing to say".to_owned(), |reason| reason.to_string());
@@ -139,30 +144,34 @@ fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
         };
         shown.push(format!("{} {report}", number(run)));
     }
-    for (is_trouble, words) in processes.take_words() {
-        shown.push(format!("{} {}", if is_trouble { "!" } else { "·" }, words.replace(&id("1").to_string(), "1")));
+    for event in processes.take_events() {
+        shown.push(match event {
+            ProgramEvent::ProgramsFound { running, ended } => format!("· found {running} running, {ended} ended"),
+            ProgramEvent::UnclaimedProgram { run, pid } => format!("! unclaimed {} pid {pid}", number(run)),
+            other => panic!("{other:?}"),
+        });
     }
     shown
 }
 
-/// Plays a film, in which each step begins with `@` and the uptime, and compares it with what comes of it.
-fn play(film: &str) {
+/// Runs a script, in which each event begins with `@` and the uptime, and compares what the table does.
+fn check(script: &str) {
     let mut processes = Processes::default();
-    let lines: Vec<&str> = film.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let mut played = Vec::new();
+    let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut shown_so_far = Vec::new();
     for step_line in lines.iter().filter(|line| line.starts_with('@')) {
         let (at, what) = step_line[1..].split_once(' ').expect("a step");
         let uptime = at.parse().expect("an uptime");
         step(&mut processes, uptime, what);
-        played.push((*step_line).to_owned());
-        played.extend(outcome(&mut processes, uptime));
+        shown_so_far.push((*step_line).to_owned());
+        shown_so_far.extend(outcome(&mut processes, uptime));
     }
-    assert_eq!(played.join("\n"), lines.join("\n"));
+    assert_eq!(shown_so_far.join("\n"), lines.join("\n"));
 }
 
 #[test]
-fn from_launch_to_the_end() {
-    play(
+fn launched_program_is_reported_stored_and_forgotten() {
+    check(
         "@10 connected
         @10 list
         @10 ready
@@ -173,9 +182,9 @@ fn from_launch_to_the_end() {
             1 launched
         @12 ended 1 code=0
             store 5 of 1
-        @12 written 1
+        @12 stored 1
             1 success: nothing to say
-        @12 written 1
+        @12 stored 1
         @12 settled 1
             > forget 1
         @12 settled 1",
@@ -183,7 +192,7 @@ fn from_launch_to_the_end() {
 }
 
 #[test]
-fn exits_in_words() {
+fn exit_becomes_success_or_failure_with_a_reason() {
     for (exit, words) in [
         ("code=0", "success: nothing to say"),
         ("code=3", "success: exit code 3"),
@@ -195,20 +204,20 @@ fn exits_in_words() {
         ("code=1!", "failure: lock lost"),
         ("code=0!", "success: lock lost"),
     ] {
-        play(&format!(
+        check(&format!(
             "@10 connected
             @10 list 1={exit}
             @10 adopt 1
                 store 5 of 1
-            @10 written 1
+            @10 stored 1
                 1 {words}"
         ));
     }
 }
 
 #[test]
-fn what_cannot_be_started() {
-    play(
+fn refused_launch_is_reported_once() {
+    check(
         "@10 connected
         @10 list
         @10 launch 1
@@ -218,7 +227,7 @@ fn what_cannot_be_started() {
         @10 refused 1
         @10 launch 2
             > launch 2 by 20
-        @10 unbuilt 2
+        @10 unbuildable 2
             2 not launched: no secret
         @10 settled 2
             > forget 2",
@@ -226,28 +235,28 @@ fn what_cannot_be_started() {
 }
 
 #[test]
-fn a_launch_waits_for_a_keeper_but_not_for_long() {
-    play(
+fn launch_waits_for_a_keeper_until_its_deadline() {
+    check(
         "@10 launch 1
-        @12 away
+        @12 disconnected
         @12 connected
         @13 part 2=running
         @13 list
             > launch 1 by 20
-        @13 away
+        @13 disconnected
         @13 launch 3
         @19 wait
         @23 wait
-            3 not launched: the keeper has closed the line
+            3 not launched: the keeper closed the connection
         @24 connected
         @24 list
-            1 not launched: the keeper did not take it within 10s",
+            1 not launched: the keeper did not start it within 10s",
     );
 }
 
 #[test]
-fn a_launch_that_was_sent_is_looked_for() {
-    play(
+fn launch_without_an_answer_is_repeated_only_if_the_keeper_does_not_list_it() {
+    check(
         "@10 connected
         @10 list
         @10 launch 1
@@ -256,7 +265,7 @@ fn a_launch_that_was_sent_is_looked_for() {
             > launch 2 by 20
         @10 launch 3
             > launch 3 by 20
-        @11 away
+        @11 disconnected
         @12 connected
         @12 list 1=running 2=lost
             > launch 3 by 20
@@ -264,14 +273,14 @@ fn a_launch_that_was_sent_is_looked_for() {
             1 launched
         @12 started 3
             3 launched
-        @12 written 2
+        @12 stored 2
             2 keeperlost",
     );
 }
 
 #[test]
-fn a_later_life_takes_up_what_the_keeper_has() {
-    play(
+fn later_daemon_adopts_programs_of_the_keeper() {
+    check(
         "@10 adopt 1 running
         @10 adopt 2 starting
         @11 connected
@@ -279,34 +288,34 @@ fn a_later_life_takes_up_what_the_keeper_has() {
             store 5 of 2
             1 launched
         @11 ready
-            · programs of the keeper: 1 running, 1 ended meanwhile
-        @11 written 2
+            · found 1 running, 1 ended
+        @11 stored 2
             2 failure: exit code 1
         @11 ended 1 signal=15
             store 5 of 1
-        @11 written 1
+        @11 stored 1
             1 failure: signal SIGTERM",
     );
-    play(
+    check(
         "@10 connected
         @10 list 1=lost
         @11 adopt 1 running
             store all of 1
-        @11 written 1
+        @11 stored 1
             1 keeperlost
         @11 adopt 2 running
             2 lost
         @11 ended 3 code=0
         @11 adopt 3 running
             store 5 of 3
-        @11 written 3
+        @11 stored 3
             3 success: nothing to say",
     );
 }
 
 #[test]
-fn a_keeper_that_died_takes_its_programs_along() {
-    play(
+fn programs_of_a_dead_keeper_are_reported_lost() {
+    check(
         "@10 connected
         @10 list
         @10 launch 1
@@ -317,17 +326,17 @@ fn a_keeper_that_died_takes_its_programs_along() {
             > launch 2 by 20
         @10 started 2
             2 launched
-        @11 away
+        @11 disconnected
         @12 connected
         @12 list 1=lost
             store all of 1
             2 lost
         @12 stop 1
         @12 adopt 1 running
-        @13 away
+        @13 disconnected
         @14 connected
         @14 list 1=lost
-        @14 written 1
+        @14 stored 1
             1 keeperlost
         @14 settled 1
             > forget 1",
@@ -335,8 +344,8 @@ fn a_keeper_that_died_takes_its_programs_along() {
 }
 
 #[test]
-fn stops_are_not_lost() {
-    play(
+fn stop_is_repeated_until_the_program_has_it() {
+    check(
         "@10 connected
         @10 list
         @10 launch 1
@@ -346,7 +355,7 @@ fn stops_are_not_lost() {
             > stop 1 15 60s
             1 launched
         @10 stop 1
-        @11 away
+        @11 disconnected
         @12 connected
         @12 list 1=running
             > stop 1 15 60s
@@ -363,8 +372,8 @@ fn stops_are_not_lost() {
         @13 signal 2 SIGKILL
             2 lost",
     );
-    // One that is found only now, and one that was never asked for.
-    play(
+    // A program that is found only now, and one that was not requested yet.
+    check(
         "@10 launch 2
         @10 stop 2
             2 failure: signal SIGTERM
@@ -378,14 +387,14 @@ fn stops_are_not_lost() {
 }
 
 #[test]
-fn a_keeper_of_another_version_makes_room() {
-    play(
+fn keeper_of_another_version_is_retired_when_idle() {
+    check(
         "@10 connected other
         @10 list 1=running
         @10 adopt 1 running
             1 launched
         @10 ready
-            · programs of the keeper: 1 running, 0 ended meanwhile
+            · found 1 running, 0 ended
         @10 launch 2
             > launch 2 by 20
         @10 started 2
@@ -396,11 +405,11 @@ fn a_keeper_of_another_version_makes_room() {
             > retire
             store 5 of 2
         @11 launch 3
-        @11 away
+        @11 disconnected
         @11 connected other
         @11 list 1=code=0 2=code=0
             > launch 3 by 21
-        @12 written 1
+        @12 stored 1
             1 success: nothing to say
         @12 settled 1
             > forget 1",

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use cronhold_core::NodeId;
-use cronhold_core::record::Node;
-use cronhold_engine::{Feed, News, Task};
+use cronhold_core::record::{Key, Node};
+use cronhold_engine::{Feed, News};
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn nodes_and_health() {
         }
         // The node reports the same record each time that it needs it.
         for _ in 0..2 {
-            rig.app.feed.tell(&News::Dropped("job_state backup cannot be read"));
+            rig.app.feed.tell(&News::RecordUnreadable { key: Some(&Key::Pause), reason: "not JSON" });
         }
         let health = rig.raw("GET /health", "").await.json();
         assert_eq!((&health["ok"], &health["unreadable_records"]), (&json!(true), &json!(1)));
@@ -130,7 +130,7 @@ fn events_of_cronken() {
         assert_eq!(send(json!({"action": "trigger", "args": "backup"})).await.status, 204);
         let run = look().await["last"].clone();
         assert_eq!((&run["number"], &run["state"]), (&json!(1), &json!("starting")));
-        assert!(matches!(rig.hands.tasks()[..], [Task::Launch { .. }]));
+        assert_eq!(rig.hands.requests(), ["launch"]);
         let kill = send(json!({"action": "kill_run", "args": run["id"]})).await;
         assert!(kill.status == 204 || kill.problem().0 == 409, "{kill:?}");
 

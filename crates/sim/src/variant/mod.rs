@@ -9,7 +9,7 @@ mod store;
 use std::sync::{Arc, Mutex};
 
 use cronhold_core::NodeId;
-use cronhold_engine::Outside;
+use cronhold_engine::ProgramRunner;
 use cronhold_store::Store;
 
 use crate::chance::Chance;
@@ -124,10 +124,10 @@ impl Variant {
     /// Wraps whoever has programs.
     pub(crate) fn before_the_programs(
         self,
-        outside: Arc<dyn Outside>,
+        outside: Arc<dyn ProgramRunner>,
         stage: &Stage,
         whose: Whose,
-    ) -> Arc<dyn Outside> {
+    ) -> Arc<dyn ProgramRunner> {
         match self {
             Self::Immortal | Self::Restarting | Self::Tardy => {
                 Arc::new(WrongOutside { outside, how: self, stage: stage.clone(), whose })

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use cronhold_engine::{Outside, Task};
+use cronhold_core::RunId;
+use cronhold_core::record::Run;
+use cronhold_core::signal::Signal;
+use cronhold_engine::{LaunchRequest, ProgramRunner};
 use cronhold_schedule::Span;
-use cronhold_store::Pending;
 
 use super::Variant;
 use crate::executor::Whose;
@@ -18,33 +20,50 @@ const TARDY: Span = Span::from_secs(15);
 /// Whoever has programs, with a mistake.
 #[derive(Debug)]
 pub(super) struct WrongOutside {
-    pub(super) outside: Arc<dyn Outside>,
+    pub(super) outside: Arc<dyn ProgramRunner>,
     pub(super) how: Variant,
     pub(super) stage: Stage,
     pub(super) whose: Whose,
 }
 
-impl Outside for WrongOutside {
-    fn perform(&self, task: Task) -> Pending<'_, ()> {
-        match (self.how, task) {
-            (Variant::Immortal, Task::Launch { run, fence, launch_by, kill_at }) => {
-                let kill_at = kill_at.map(|_| FOR_EVER);
-                self.outside.perform(Task::Launch { run, fence, launch_by, kill_at })
+impl ProgramRunner for WrongOutside {
+    fn launch(&self, request: LaunchRequest) {
+        match self.how {
+            Variant::Immortal => {
+                self.outside.launch(LaunchRequest { kill_at: request.kill_at.map(|_| FOR_EVER), ..request });
             }
-            (Variant::Immortal, Task::Extend { .. }) => Box::pin(async {}),
-            (Variant::Restarting, Task::Adopt { run }) => {
-                self.outside.perform(Task::Launch { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) })
-            }
-            (Variant::Tardy, Task::Launch { run, fence, kill_at, .. }) => {
+            Variant::Tardy => {
                 let (outside, time) = (Arc::clone(&self.outside), self.stage.time.clone());
-                let kill_at = kill_at.map(|kill_at| kill_at.plus(TARDY));
+                let kill_at = request.kill_at.map(|kill_at| kill_at.plus(TARDY));
                 self.stage.executor.spawn(self.whose, async move {
                     time.sleep(TARDY).await;
-                    outside.perform(Task::Launch { run, fence, launch_by: FOR_EVER, kill_at }).await;
+                    outside.launch(LaunchRequest { launch_by: FOR_EVER, kill_at, ..request });
                 });
-                Box::pin(async {})
             }
-            (_, task) => self.outside.perform(task),
+            _ => self.outside.launch(request),
         }
+    }
+
+    fn adopt(&self, run: Arc<Run>) {
+        match self.how {
+            Variant::Restarting => {
+                self.outside.launch(LaunchRequest { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) });
+            }
+            _ => self.outside.adopt(run),
+        }
+    }
+
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        if !matches!(self.how, Variant::Immortal) {
+            self.outside.extend(leases);
+        }
+    }
+
+    fn stop(&self, run: &Run) {
+        self.outside.stop(run);
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) {
+        self.outside.signal(run, signal);
     }
 }

@@ -1,26 +1,26 @@
-//! What comes of a store that nodes share: leases, runs that others have declared over, and nodes that ask again.
+//! Scripts for stores that nodes share: leases, runs that other nodes declared over, and nodes that ask again.
 
-use super::play;
+use super::check;
 
 #[test]
-fn programs_that_nobody_wants() {
-    play(
+fn unclaimed_program_is_reported_and_forgotten_later() {
+    check(
         "@10 connected
         @10 list 1=running 2=code=0 3=lost
         @10 ready
             store 5 of 2
             store all of 3
             1 launched
-            ! the keeper runs a program (pid 7) of run 1, which is over or unknown; it goes on unless it has to be alone
-        @10 written 3
+            ! unclaimed 1 pid 7
+        @10 stored 3
             3 keeperlost
-        @11 written 2
+        @11 stored 2
             2 success: nothing to say
         @12 stop 1
             > stop 1 15 60s
         @13 ended 1 signal=15
             store 5 of 1
-        @14 written 1
+        @14 stored 1
             1 failure: signal SIGTERM
         @15 settled 1
             > forget 1
@@ -31,22 +31,22 @@ fn programs_that_nobody_wants() {
             > forget 2
         @99 wait",
     );
-    // A list that comes when the node is ready already, and comes again.
-    play(
+    // The list comes after the node is ready, and comes again.
+    check(
         "@10 ready
         @10 connected
         @10 list 1=code=3
             store 5 of 1
-        @10 written 1
+        @10 stored 1
             1 failure: exit code 3
-        @11 away
+        @11 disconnected
         @12 connected
         @12 list 1=code=3
         @70 wait
             > forget 1",
     );
-    // A run that someone has declared over while its program goes on.
-    play(
+    // Another node declared the run over while its program continues.
+    check(
         "@10 connected
         @10 list
         @10 launch 1
@@ -56,7 +56,7 @@ fn programs_that_nobody_wants() {
         @10 settled 1
         @11 ended 1 code=0
             store 5 of 1
-        @11 written 1
+        @11 stored 1
             1 success: nothing to say
         @71 wait
             > forget 1",
@@ -64,8 +64,8 @@ fn programs_that_nobody_wants() {
 }
 
 #[test]
-fn leases_go_with_launches_and_are_extended() {
-    play(
+fn lease_is_sent_with_the_launch_and_extended() {
+    check(
         "@10 launch 1 30
         @10 extend 1=31 2=31
         @10 connected
@@ -79,7 +79,7 @@ fn leases_go_with_launches_and_are_extended() {
         @12 extend 1=33
         @13 extend 1=34
             > lease 1 34
-        @14 away
+        @14 disconnected
         @14 extend 1=35
         @14 extend 1=36
         @15 connected
@@ -88,12 +88,12 @@ fn leases_go_with_launches_and_are_extended() {
         @16 ended 1 signal=9!
             store 5 of 1
         @16 extend 1=40
-        @16 written 1
+        @16 stored 1
             1 failure: lock lost
         @16 extend 1=41",
     );
-    // One of an earlier life, before and after it is found, and one whose launch may be lost.
-    play(
+    // A program of an earlier daemon, before and after it is found, and one whose launch may be lost.
+    check(
         "@10 adopt 1 running
         @10 extend 1=40
         @11 connected
@@ -104,7 +104,7 @@ fn leases_go_with_launches_and_are_extended() {
             > lease 1 42
         @12 launch 2 40
             > launch 2 by 22 until 40
-        @13 away
+        @13 disconnected
         @13 extend 2=44
         @14 connected
         @14 list 1=running
@@ -114,8 +114,8 @@ fn leases_go_with_launches_and_are_extended() {
 }
 
 #[test]
-fn a_node_that_asks_again_hears_it_again() {
-    play(
+fn node_that_asks_again_gets_the_last_report_again() {
+    check(
         "@10 connected
         @10 list 1=running
         @10 launch 2
@@ -129,7 +129,7 @@ fn a_node_that_asks_again_hears_it_again() {
         @11 ended 1 code=1
             store 5 of 1
         @11 adopt 1 running
-        @12 written 1
+        @12 stored 1
             1 failure: exit code 1
         @13 adopt 1 running
             1 failure: exit code 1
@@ -144,13 +144,13 @@ fn a_node_that_asks_again_hears_it_again() {
         @16 adopt 3 running
             3 lost",
     );
-    // A run that is found not to be over is told of until it is.
-    play(
+    // A run that turns out not to be over is reported until it is.
+    check(
         "@10 ready
         @10 connected
         @10 list 1=lost
             store all of 1
-        @10 written 1
+        @10 stored 1
             1 keeperlost
         @10 adopt 1 running
             1 keeperlost

@@ -1,14 +1,15 @@
-//! What a program writes, from its file into a store. The keeper appends both streams to one file per run, and punches
-//! out the middle of one that grows too long. A store gets the file's bytes in their order while the program runs, up to
-//! [`LIVE_MAX`]; when more was written, the end comes when the program has ended, after a line that says how much is
-//! missing.
+//! What programs write, from their files into the store. The keeper lets a program append both streams to one file per
+//! run, and punches out the middle of a file that grows too long. The store gets the bytes of the file in order while
+//! the program runs, up to [`LIVE_MAX`]. If the program wrote more, the end follows when it has ended, after a line
+//! that says how many bytes are left out.
 //!
-//! Offsets in a store are those of the text that is stored. Where to go on follows from what is stored alone, so that
-//! nothing has to be remembered beside it: up to [`LIVE_MAX`] bytes are the beginning of the file, and more are the whole,
-//! because the end of a long output is appended in one piece. Only a file that its program has emptied begins later in
-//! the stored text, after a line that says so.
+//! Offsets in the store are those of the stored text. Where to continue follows from its length: up to [`LIVE_MAX`]
+//! bytes are the beginning of the file, and more are the whole output, because the end of a long output is appended in
+//! one piece. Only a file that its program truncated begins later in the stored text; `RestartLog` records where.
 
 mod progress;
+mod restarts;
+mod shipper;
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -17,88 +18,91 @@ use std::path::{Path, PathBuf};
 
 use cronhold_core::RunId;
 use cronhold_core::record::Written;
+use cronhold_keeper::OutputLimits;
 
-use crate::launch::OUTPUT;
+pub use progress::TRUNCATED;
+use progress::{EDGE, FileStamp, OutputPiece, OutputProgress};
+use restarts::{Restart, RestartLog};
+pub use shipper::OutputShipper;
 
-use progress::Seen;
-pub use progress::{EDGE, EMPTIED, Piece, Progress, after_emptied};
+/// How much of an output the keeper keeps in the file, and the store with it.
+const OUTPUT: OutputLimits = OutputLimits::DEFAULT;
 
-/// What is stored while a program runs: as much as the keeper leaves in the file.
-pub const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
-/// Bytes that are appended at once, but for the end of a long output.
-pub const PIECE_MAX: u64 = 256 * 1024;
-/// Lines that stay with the run, and letters of each.
+/// Bytes that are stored while a program runs: as many as the keeper leaves in the file.
+const LIVE_MAX: u64 = OUTPUT.head + OUTPUT.tail;
+/// Bytes of one append. Only the end of a long output is longer.
+const PIECE_MAX: u64 = 256 * 1024;
+/// Lines that the run record keeps, and characters of each.
 const LINES_MAX: usize = 10;
 const LINE_MAX: usize = 1_000;
-/// Bytes at the end in which the last lines are looked for.
+/// Bytes at the end of the output in which the last lines are searched.
 const LINES_BYTES: u64 = 64 * 1024;
 
 /// The file that a run's program writes to.
 #[derive(Debug, Clone)]
-pub struct OutputFile(PathBuf);
+struct OutputFile(PathBuf);
 
 impl OutputFile {
-    /// The file of a run, in the daemon's own directory.
-    pub fn new(data: &Path, run: RunId) -> Self {
+    /// The file of a run, in the daemon's data directory.
+    fn new(data: &Path, run: RunId) -> Self {
         Self(data.join("keeper/outputs").join(run.to_string()))
     }
 
-    /// Whether there may be something to be stored while the program runs. Cheap.
-    pub fn has_changed(&self, progress: &Progress) -> bool {
-        progress.stored < LIVE_MAX && self.seen().is_some_and(|seen| progress.seen != Some(seen))
+    /// Whether there may be something to store while the program runs. Reads only metadata.
+    fn has_changed(&self, progress: &OutputProgress) -> bool {
+        progress.stored < LIVE_MAX && self.stamp().is_some_and(|stamp| progress.stamp != Some(stamp))
     }
 
-    /// The next bytes to be stored while the program runs; nothing when there are none, or when they are gone from the
-    /// file already.
-    pub fn grown(&self, progress: &Progress) -> io::Result<Piece> {
+    /// The next bytes to store while the program runs; empty if there are none, or if they were punched out already.
+    fn grown(&self, progress: &OutputProgress) -> io::Result<OutputPiece> {
         let file = File::open(&self.0)?;
         let found = file.metadata()?;
         let (mut bytes, start) = begin(&file, progress)?;
-        // No room is left for the line. The end has room for all.
+        // There is no room left for the notice. It is stored with the end of the output.
         if start.is_over() {
-            return Ok(Piece { bytes: Vec::new(), after: progress.clone().grown(&[], Seen::new(&found)) });
+            return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().grown(&[], FileStamp::new(&found)) });
         }
         let offset = start.offset();
         let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
         let mut more = read(&file, offset, until)?;
-        // The file may have been emptied while it was read; that is seen the next time.
+        // The program may have truncated the file while it was read; the next look shows that.
         if !start.fits(&file)? {
-            return Ok(Piece { bytes: Vec::new(), after: progress.clone().unseen() });
+            return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().unseen() });
         }
-        // The middle may have been punched out while it was read. What is behind this is there for sure.
+        // The keeper may have punched out the middle while it was read. What is behind this offset is intact.
         let sure_from = file.metadata()?.len().saturating_sub(OUTPUT.tail);
         if offset < sure_from {
             more.truncate(length(OUTPUT.head.saturating_sub(offset)));
         }
-        // What is left for the next piece is looked for even if nothing changes.
+        // The rest is read with the next piece, even if the file does not change.
         let is_all = more.len() as u64 == found.len().saturating_sub(offset);
-        let after = start.grown(&more, Seen::new(&found));
+        let after = start.grown(&more, FileStamp::new(&found));
         let after = if is_all { after } else { after.unseen() };
         bytes.extend(more);
-        Ok(Piece { bytes, after })
+        Ok(OutputPiece { bytes, after })
     }
 
-    /// The next bytes to be stored of an output that is over and has so many bytes; none when all is stored. When nobody
-    /// knows how many, they are those of the file.
-    pub fn rest(&self, progress: &Progress, total: Option<u64>) -> io::Result<Option<Piece>> {
-        let seen = self.seen();
-        let known = total.unwrap_or_else(|| seen.map_or(0, Seen::length));
-        let is_stored = progress.offset() == known && (known == 0 || seen == progress.seen);
+    /// The next bytes to store of an output whose program has ended; `None` if everything is stored. Without a known
+    /// total the length of the file counts.
+    fn rest(&self, progress: &OutputProgress, total: Option<u64>) -> io::Result<Option<OutputPiece>> {
+        let stamp = self.stamp();
+        let known = total.unwrap_or_else(|| stamp.map_or(0, FileStamp::length));
+        let is_stored = progress.offset() == known && (known == 0 || stamp == progress.stamp);
         if progress.is_over() || is_stored || (total.is_none() && self.is_cut(progress, known)?) {
             return Ok(None);
         }
         self.rest_of(progress, known)
     }
 
-    /// Whether a machine that went down has kept less of the file than was stored.
-    fn is_cut(&self, progress: &Progress, found: u64) -> io::Result<bool> {
+    /// Whether the file is shorter than what was stored of it because the machine crashed.
+    fn is_cut(&self, progress: &OutputProgress, found: u64) -> io::Result<bool> {
         let is_shorter = found < progress.offset();
         Ok(is_shorter && (found == 0 || progress.begins(&File::open(&self.0)?)?))
     }
 
-    fn rest_of(&self, progress: &Progress, total: u64) -> io::Result<Option<Piece>> {
+    fn rest_of(&self, progress: &OutputProgress, total: u64) -> io::Result<Option<OutputPiece>> {
         let file = File::open(&self.0)?;
-        let seen = Seen::new(&file.metadata()?);
+        let stamp = FileStamp::new(&file.metadata()?);
         let (mut bytes, start) = begin(&file, progress)?;
         let offset = start.offset();
         if bytes.is_empty() && offset >= total {
@@ -112,20 +116,20 @@ impl OutputFile {
             (offset.max(total.saturating_sub(OUTPUT.tail)), total)
         };
         if from > offset {
-            bytes.extend(mark(from - offset).into_bytes());
+            bytes.extend(gap_notice(from - offset).into_bytes());
         }
         let more = read(&file, from, until)?;
         if (more.len() as u64) < until - from {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the file is shorter than it was"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "the output file became shorter"));
         }
         bytes.extend(&more);
-        let mut after = start.grown(&more, seen);
+        let mut after = start.grown(&more, stamp);
         after.stored = progress.stored + bytes.len() as u64;
-        Ok(Some(Piece { bytes, after }))
+        Ok(Some(OutputPiece { bytes, after }))
     }
 
     /// How much was written, and the last lines.
-    pub fn written(&self, progress: &Progress, total: u64) -> io::Result<Written> {
+    fn written(&self, progress: &OutputProgress, total: u64) -> io::Result<Written> {
         let bytes = progress.base + total;
         if total == 0 {
             return Ok(Written { bytes, tail: Vec::new() });
@@ -135,21 +139,21 @@ impl OutputFile {
         Ok(Written { bytes, tail: last_lines(&end, from > 0) })
     }
 
-    fn seen(&self) -> Option<Seen> {
-        fs::metadata(&self.0).ok().map(|found| Seen::new(&found))
+    fn stamp(&self) -> Option<FileStamp> {
+        fs::metadata(&self.0).ok().map(|found| FileStamp::new(&found))
     }
 }
 
-/// Where a file goes on, and what is stored before that: the line that says so when it was emptied.
-fn begin(file: &File, progress: &Progress) -> io::Result<(Vec<u8>, Progress)> {
+/// Where to continue in a file, and what is stored before that: the notice, if the program truncated the file.
+fn begin(file: &File, progress: &OutputProgress) -> io::Result<(Vec<u8>, OutputProgress)> {
     Ok(match progress.fits(file)? {
         true => (Vec::new(), progress.clone()),
-        false => (EMPTIED.as_bytes().to_vec(), progress.emptied()),
+        false => (TRUNCATED.as_bytes().to_vec(), progress.truncated()),
     })
 }
 
-/// The line that stands for what is left out.
-fn mark(bytes: u64) -> String {
+/// The line that stands for bytes that are left out.
+fn gap_notice(bytes: u64) -> String {
     let digits = bytes.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -184,7 +188,7 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// The bytes of a range, or as many of them as there are.
+/// The bytes of a range, or as many of them as the file has.
 fn read(file: &File, from: u64, until: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length(until.saturating_sub(from))];
     let mut filled = 0;
@@ -212,10 +216,10 @@ mod tests {
 
     use super::*;
 
-    /// A file with a program's output, removed at the end.
-    struct Scratch(OutputFile);
+    /// A file with a program's output, removed at the end of the test.
+    struct ScratchOutput(OutputFile);
 
-    impl Scratch {
+    impl ScratchOutput {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("cronhold-output-{name}-{}", std::process::id()));
             fs::write(&path, "").expect("written");
@@ -229,13 +233,13 @@ mod tests {
             file.write_all(&text(from, until)).expect("written");
         }
 
-        /// Writes another text into it, from the beginning.
-        fn empty(&self, text: &str) {
+        /// Replaces the content of the file.
+        fn replace(&self, text: &str) {
             fs::write(&self.0.0, text).expect("written");
         }
 
-        /// Stores what is there, as long as the program runs.
-        fn live(&self, stored: &mut Stored) {
+        /// Stores what is there while the program runs.
+        fn live(&self, stored: &mut StoredOutput) {
             while self.0.has_changed(&stored.progress) {
                 let piece = self.0.grown(&stored.progress).expect("there");
                 let is_last = piece.bytes.is_empty();
@@ -246,7 +250,7 @@ mod tests {
             }
         }
 
-        fn finish(&self, stored: &mut Stored, total: impl Into<Option<u64>> + Copy) {
+        fn finish(&self, stored: &mut StoredOutput, total: impl Into<Option<u64>> + Copy) {
             while let Some(piece) = self.0.rest(&stored.progress, total.into()).expect("there") {
                 assert!(!piece.bytes.is_empty());
                 stored.add(piece);
@@ -256,24 +260,24 @@ mod tests {
 
     /// A store with one output.
     #[derive(Default)]
-    struct Stored {
+    struct StoredOutput {
         text: Vec<u8>,
-        progress: Progress,
+        progress: OutputProgress,
     }
 
-    impl Stored {
-        fn add(&mut self, piece: Piece) {
+    impl StoredOutput {
+        fn add(&mut self, piece: OutputPiece) {
             self.text.extend(piece.bytes);
             self.progress = piece.after;
             assert_eq!(self.progress.stored, self.text.len() as u64);
         }
 
         fn shown(&self) -> String {
-            String::from_utf8_lossy(&self.text).replace(EMPTIED, "|")
+            String::from_utf8_lossy(&self.text).replace(TRUNCATED, "|")
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for ScratchOutput {
         fn drop(&mut self) {
             let _ = fs::remove_file(&self.0.0);
         }
@@ -284,49 +288,49 @@ mod tests {
     }
 
     #[test]
-    fn short_outputs_are_stored_as_they_are() {
-        let scratch = Scratch::new("short");
-        let mut stored = Stored::default();
+    fn short_output_is_stored_unchanged() {
+        let scratch = ScratchOutput::new("short");
+        let mut stored = StoredOutput::default();
         scratch.live(&mut stored);
         assert!(!scratch.0.has_changed(&stored.progress));
         scratch.write(0, 700_000);
         assert!(scratch.0.has_changed(&stored.progress));
         scratch.live(&mut stored);
         assert_eq!(stored.text.len(), 700_000);
-        // What a process in the background writes later is not of this run.
+        // What a background process writes after the end does not belong to the run.
         scratch.write(700_000, 900_000);
         scratch.finish(&mut stored, 800_000);
         assert!(stored.text == text(0, 800_000));
     }
 
     #[test]
-    fn long_outputs_keep_both_ends() {
+    fn long_output_keeps_its_head_and_tail() {
         let total = LIVE_MAX + 5_000_000;
-        // How much was stored while the program ran, and where the mark comes.
+        // How much was stored while the program ran, and where the gap begins.
         for (live, marked) in [(0, OUTPUT.head), (OUTPUT.head, OUTPUT.head), (3_000_000, 3_000_000)] {
-            let scratch = Scratch::new(&format!("long-{live}"));
-            let mut stored = Stored::default();
+            let scratch = ScratchOutput::new(&format!("long-{live}"));
+            let mut stored = StoredOutput::default();
             scratch.write(0, live);
             scratch.live(&mut stored);
             // What is punched out reads as zeros.
-            scratch.empty("");
+            scratch.replace("");
             scratch.write(0, OUTPUT.head);
             scratch.write(total - OUTPUT.tail, total);
             scratch.live(&mut stored);
             assert_eq!(stored.text.len() as u64, live.max(OUTPUT.head), "nothing is taken from the hole");
             scratch.finish(&mut stored, total);
             let gap = total - OUTPUT.tail - marked;
-            let expected = [text(0, marked), mark(gap).into_bytes(), text(total - OUTPUT.tail, total)].concat();
+            let expected = [text(0, marked), gap_notice(gap).into_bytes(), text(total - OUTPUT.tail, total)].concat();
             assert!(stored.text == expected, "{live}");
             assert_eq!(scratch.0.rest(&stored.progress, Some(total)).expect("there"), None);
         }
     }
 
     #[test]
-    fn one_that_was_followed_to_the_end_has_no_mark() {
-        let scratch = Scratch::new("followed");
-        let mut stored = Stored::default();
-        // Nothing is punched out as long as the file is not longer.
+    fn output_that_was_stored_while_it_grew_has_no_gap() {
+        let scratch = ScratchOutput::new("followed");
+        let mut stored = StoredOutput::default();
+        // The keeper punches out nothing as long as the file is not longer.
         scratch.write(0, LIVE_MAX);
         scratch.live(&mut stored);
         assert_eq!(stored.text.len() as u64, LIVE_MAX);
@@ -336,30 +340,30 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_emptied_goes_on_from_its_beginning() {
-        // What was there, what was there next, what is there in the end, and what is stored.
+    fn truncated_file_is_stored_again_after_a_notice() {
+        // The content of the file at first, then, in the end, and what is stored.
         for (first, then, end, shown) in [
             ("one two\n", "x\n", "x\ny\n", "one two\n|x\ny\n"),
             // As long as before, and longer.
             ("step 1\n", "step 2\n", "step 3\n", "step 1\n|step 2\n|step 3\n"),
             ("one\n", "three\nfour\n", "three\nfour\n", "one\n|three\nfour\n"),
-            // With the same end in the same place.
+            // With the same end at the same offset.
             ("a one\n", "b one\n", "b one\nx\n", "a one\n|b one\nx\n"),
             ("one\n", "", "", "one\n|"),
             ("one\n", "", "two\n", "one\n|two\n"),
-            // Before anything was stored it cannot be seen.
+            // Before anything was stored a truncation cannot be detected.
             ("", "x\n", "x\n", "x\n"),
         ] {
-            let scratch = Scratch::new("emptied");
-            let mut stored = Stored::default();
+            let scratch = ScratchOutput::new("emptied");
+            let mut stored = StoredOutput::default();
             for text in [first, then] {
-                scratch.empty(text);
-                // Two looks may be within one tick of the clock of files.
-                stored.progress.seen = None;
+                scratch.replace(text);
+                // Two changes may have the same modification time.
+                stored.progress.stamp = None;
                 scratch.live(&mut stored);
             }
-            scratch.empty(end);
-            stored.progress.seen = None;
+            scratch.replace(end);
+            stored.progress.stamp = None;
             scratch.finish(&mut stored, end.len() as u64);
             assert_eq!(stored.shown(), shown);
             let written = scratch.0.written(&stored.progress, end.len() as u64).expect("there");
@@ -368,76 +372,75 @@ mod tests {
     }
 
     #[test]
-    fn a_later_life_knows_where_an_emptied_file_goes_on() {
-        let scratch = Scratch::new("later");
-        let mut stored = Stored::default();
-        scratch.empty("one two three\n");
-        scratch.live(&mut stored);
-        scratch.empty("four\n");
-        scratch.live(&mut stored);
-        // As if the file had never been emptied, and as it is.
-        let earlier = |base: usize| {
-            let of_file = stored.text[base..].to_vec();
-            Progress::of_earlier(stored.text.len() as u64, base as u64, of_file.clone(), of_file)
-        };
-        assert!(!scratch.0.goes_on(&earlier(0)));
-        assert_eq!(after_emptied(&stored.text[..20]), None);
-        let progress = earlier(after_emptied(&stored.text).expect("the line is there"));
-        assert!(scratch.0.goes_on(&progress));
-        stored.progress = progress;
-        scratch.empty("four\nfive\n");
-        scratch.finish(&mut stored, 10);
-        assert_eq!(stored.shown(), "one two three\n|four\nfive\n");
+    fn later_daemon_continues_truncated_file_whatever_the_program_prints() {
+        // The program may print the notice itself; only the recorded offset counts.
+        for text in ["four\n".to_owned(), format!("four\n{TRUNCATED}")] {
+            let scratch = ScratchOutput::new("later");
+            let mut stored = StoredOutput::default();
+            scratch.replace(TRUNCATED);
+            scratch.live(&mut stored);
+            let before = stored.progress.base;
+            scratch.replace(&text);
+            scratch.live(&mut stored);
+            let length = stored.text.len() as u64;
+            let base = Restart { previous: before, latest: stored.progress.base }.base(length);
+            let of_file = stored.text[super::length(base)..].to_vec();
+            stored.progress = OutputProgress::from_store(length, base, of_file.clone(), of_file);
+            let whole = format!("{text}five\n");
+            scratch.replace(&whole);
+            scratch.finish(&mut stored, whole.len() as u64);
+            assert_eq!(String::from_utf8_lossy(&stored.text), format!("{TRUNCATED}{TRUNCATED}{whole}"));
+        }
     }
 
     #[test]
-    fn many_that_were_emptied_are_not_longer_than_one() {
-        let scratch = Scratch::new("often");
-        let mut stored = Stored::default();
+    fn file_that_is_truncated_often_is_stored_up_to_the_limit() {
+        let scratch = ScratchOutput::new("often");
+        let mut stored = StoredOutput::default();
         for letter in ["1", "2", "3", "4"] {
-            scratch.empty(&letter.repeat(4_000_000));
-            stored.progress.seen = None;
+            scratch.replace(&letter.repeat(4_000_000));
+            stored.progress.stamp = None;
             scratch.live(&mut stored);
         }
         assert_eq!(stored.text.len() as u64, LIVE_MAX);
-        scratch.empty("");
+        scratch.replace("");
         scratch.write(0, 5_000_000);
         scratch.finish(&mut stored, 5_000_000);
-        assert!(stored.text.ends_with(&[EMPTIED.as_bytes(), &text(0, 5_000_000)].concat()));
-        assert_eq!(stored.text.len() as u64, LIVE_MAX + EMPTIED.len() as u64 + 5_000_000);
+        assert!(stored.text.ends_with(&[TRUNCATED.as_bytes(), &text(0, 5_000_000)].concat()));
+        assert_eq!(stored.text.len() as u64, LIVE_MAX + TRUNCATED.len() as u64 + 5_000_000);
     }
 
     #[test]
-    fn of_one_that_was_lost_all_is_stored_that_is_there() {
-        let scratch = Scratch::new("lost");
-        let mut stored = Stored::default();
-        scratch.empty("one\n");
+    fn output_of_lost_program_is_stored_as_far_as_the_file_goes() {
+        let scratch = ScratchOutput::new("lost");
+        let mut stored = StoredOutput::default();
+        scratch.replace("one\n");
         scratch.live(&mut stored);
-        scratch.empty("one\ntwo\n");
+        scratch.replace("one\ntwo\n");
         scratch.finish(&mut stored, None);
         assert_eq!(stored.shown(), "one\ntwo\n");
-        // A machine that went down may have kept less.
-        scratch.empty("on");
+        // After a crash of the machine the file may be shorter.
+        scratch.replace("on");
         scratch.finish(&mut stored, None);
         assert_eq!(stored.shown(), "one\ntwo\n");
-        // One that was emptied and has less than before is not cut off.
-        scratch.empty("x\n");
+        // A truncated file that is shorter than before is not taken for that.
+        scratch.replace("x\n");
         scratch.finish(&mut stored, None);
         assert_eq!(stored.shown(), "one\ntwo\n|x\n");
         fs::remove_file(&scratch.0.0).expect("there");
         scratch.finish(&mut stored, None);
-        scratch.finish(&mut Stored::default(), None);
+        scratch.finish(&mut StoredOutput::default(), None);
     }
 
     #[test]
-    fn marks_in_words() {
+    fn gap_notice_groups_digits() {
         for (bytes, text) in [(7, "7"), (999, "999"), (1_000, "1,000"), (123_456_789, "123,456,789")] {
-            assert_eq!(mark(bytes), format!("\n[… {text} bytes left out …]\n"));
+            assert_eq!(gap_notice(bytes), format!("\n[… {text} bytes left out …]\n"));
         }
     }
 
     #[test]
-    fn the_last_lines() {
+    fn last_lines_are_limited_in_number_and_length() {
         let many: String = (0..30).map(|number| format!("line {number}\n")).collect();
         let ten: Vec<String> = (20..30).map(|number| format!("line {number}")).collect();
         assert_eq!(last_lines(many.as_bytes(), true), ten);
@@ -455,10 +458,10 @@ mod tests {
     }
 
     #[test]
-    fn counts_all_that_was_written() {
-        let scratch = Scratch::new("counts");
+    fn written_counts_bytes_and_keeps_last_lines() {
+        let scratch = ScratchOutput::new("counts");
         fs::write(&scratch.0.0, "one\ntwo\nlater\n").expect("written");
-        let none = Progress::default();
+        let none = OutputProgress::default();
         let written = scratch.0.written(&none, 8).expect("there");
         assert_eq!(written, Written { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
         let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"));

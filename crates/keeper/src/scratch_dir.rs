@@ -1,4 +1,4 @@
-//! A directory for one test, gone when the test is over.
+//! A directory for one test, removed when the test ends.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The directory.
+/// A directory that is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchDir(PathBuf);
 
-impl Scratch {
+impl ScratchDir {
     pub(crate) fn new() -> Self {
         let name = format!("keeper-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).expect("a new name in a folder for everybody");
+        std::fs::create_dir(&path).expect("a new name");
         Self(path)
     }
 
@@ -27,7 +27,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -1,4 +1,4 @@
-//! What wakes the client's thread, and how it waits: only ever for the bell, the line, or a time.
+//! What wakes the client's thread, and how the thread waits: for a notification, the connection, or a time.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,54 +9,54 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A bell that any thread can ring. Clones are the same bell.
+/// Wakes a thread that waits in `poll`. Any thread can notify it, and clones share it.
 #[derive(Debug, Clone)]
-pub struct Bell(Arc<OwnedFd>);
+pub struct Wakeup(Arc<OwnedFd>);
 
-impl Bell {
-    /// A new bell.
+impl Wakeup {
+    /// A wakeup that was not notified. Fails if no file descriptor is left.
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Rings.
-    pub fn ring(&self) {
-        // It fails only when it has rung as often as it can count, and then it is heard anyway.
+    /// Wakes the thread that waits, or the next one that does.
+    pub fn notify(&self) {
+        // It fails only if the counter is full, and then the thread wakes anyway.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Takes note that it has rung.
-    pub(super) fn hush(&self) {
+    /// Makes it count as not notified.
+    pub(super) fn clear(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }
 
-    /// Waits for a while, or until all is over.
-    pub(super) fn rest(&self, wait: Duration, is_over: &AtomicBool) {
+    /// Waits for a while, or until the client is dropped.
+    pub(super) fn rest(&self, wait: Duration, is_stopping: &AtomicBool) {
         let until = clock() + wait;
-        while !is_over.load(Ordering::Relaxed) {
+        while !is_stopping.load(Ordering::Relaxed) {
             let left = until.saturating_sub(clock());
-            if left.is_zero() || watch(&mut [PollFd::new(&*self.0, PollFlags::IN)], Some(left)).is_err() {
+            if left.is_zero() || poll_ready(&mut [PollFd::new(&*self.0, PollFlags::IN)], Some(left)).is_err() {
                 return;
             }
-            self.hush();
+            self.clear();
         }
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Wakeup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Time since the machine was started. It never steps.
+/// Time since the machine started, suspended time included. It never steps.
 pub(super) fn clock() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Waits until one of these is ready, or for so long.
-pub(super) fn watch(fds: &mut [PollFd<'_>], most: Option<Duration>) -> io::Result<()> {
+/// Waits until one of these is ready, or until the time has passed.
+pub(super) fn poll_ready(fds: &mut [PollFd<'_>], most: Option<Duration>) -> io::Result<()> {
     let most = most.map(|most| Timespec {
         tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(most.subsec_nanos()),

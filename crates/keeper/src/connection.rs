@@ -1,5 +1,5 @@
-//! A connection to a daemon. Nothing here waits: what comes is taken as far as it came, and what is to be sent lies in a
-//! buffer with a limit. Whoever does not read what we say loses the connection, comes again, and gets the whole list.
+//! A connection to a daemon. Nothing here blocks: messages are read as far as they came, and what is to be sent waits
+//! in a buffer with a limit. A daemon that does not read loses the connection, reconnects, and gets the whole list.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,41 +10,41 @@ use rustix::net::{RecvFlags, SendFlags};
 use crate::frames::{FrameError, Inbox, encode};
 use crate::protocol::{FromKeeper, ToKeeper};
 
-/// How much is read at once.
+/// Bytes of one read.
 const READ: usize = 64 * 1024;
-/// How often that is done before other work has its turn.
+/// Reads in one turn.
 const READS_MAX: usize = 16;
-/// What may wait to be read by the other side: a list of 100,000 programs has 15 MiB.
+/// Bytes that may wait to be read by the daemon: a list of 100,000 programs has 15 MiB.
 const OUT_MAX: usize = 32 * 1024 * 1024;
-/// A buffer that is empty again keeps this much.
+/// The capacity that an empty buffer keeps.
 const KEPT_MAX: usize = 1024 * 1024;
 
-/// The connection is of no more use.
+/// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Closed {
-    #[error("the other side went away")]
+pub(crate) enum ConnectionClosed {
+    #[error("the daemon closed it")]
     Gone,
-    #[error("it does not read what it is told")]
+    #[error("the daemon does not read its messages")]
     Slow,
     #[error(transparent)]
-    Garbage(#[from] FrameError),
+    Invalid(#[from] FrameError),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A connection.
+/// A connection to a daemon.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct DaemonConnection {
     socket: OwnedFd,
     inbox: Inbox,
     out: Vec<u8>,
     sent: usize,
     chunk: Box<[u8]>,
-    /// What is waited for: to read, to write.
+    /// Whether the loop waits for it to become readable, and writable.
     pub(crate) waits: (bool, bool),
 }
 
-impl Line {
+impl DaemonConnection {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         let chunk = vec![0; READ].into_boxed_slice();
         Self { socket, inbox: Inbox::default(), out: Vec::new(), sent: 0, chunk, waits: (true, false) }
@@ -54,11 +54,11 @@ impl Line {
         &self.socket
     }
 
-    /// Takes what came, within bounds.
-    pub(crate) fn receive(&mut self) -> Result<(), Closed> {
+    /// Reads what came, up to a limit.
+    pub(crate) fn receive(&mut self) -> Result<(), ConnectionClosed> {
         for _ in 0..READS_MAX {
             match rustix::net::recv(&self.socket, &mut *self.chunk, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return Err(Closed::Gone),
+                Ok((0, _)) => return Err(ConnectionClosed::Gone),
                 Ok((length, _)) => {
                     self.inbox.push(&self.chunk[..length]);
                     if length < READ {
@@ -67,31 +67,31 @@ impl Line {
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Closed::Io(error.into())),
+                Err(error) => return Err(ConnectionClosed::Io(error.into())),
             }
         }
         Ok(())
     }
 
-    /// The next whole message of what came.
-    pub(crate) fn next(&mut self) -> Result<Option<ToKeeper>, Closed> {
+    /// The next complete message.
+    pub(crate) fn next(&mut self) -> Result<Option<ToKeeper>, ConnectionClosed> {
         Ok(self.inbox.next()?)
     }
 
     /// Adds a message to what is to be sent.
-    pub(crate) fn tell(&mut self, message: &FromKeeper) -> Result<(), Closed> {
+    pub(crate) fn add(&mut self, message: &FromKeeper) -> Result<(), ConnectionClosed> {
         encode(message, &mut self.out)?;
-        if self.out.len() - self.sent > OUT_MAX { Err(Closed::Slow) } else { Ok(()) }
+        if self.out.len() - self.sent > OUT_MAX { Err(ConnectionClosed::Slow) } else { Ok(()) }
     }
 
-    /// Sends as much as the other side takes.
-    pub(crate) fn flush(&mut self) -> Result<(), Closed> {
+    /// Sends as much as the socket takes.
+    pub(crate) fn flush(&mut self) -> Result<(), ConnectionClosed> {
         while self.sent < self.out.len() {
             match rustix::net::send(&self.socket, &self.out[self.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(length) => self.sent += length,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Closed::Io(error.into())),
+                Err(error) => return Err(ConnectionClosed::Io(error.into())),
             }
         }
         self.out.clear();
@@ -100,7 +100,7 @@ impl Line {
         Ok(())
     }
 
-    /// Whether something waits for the other side to read.
+    /// Whether something waits to be sent.
     pub(crate) fn is_behind(&self) -> bool {
         self.sent < self.out.len()
     }
@@ -114,36 +114,36 @@ mod tests {
     use crate::protocol::RunKey;
 
     #[test]
-    fn who_does_not_read_is_left() {
+    fn daemon_that_does_not_read_is_disconnected() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut line = Line::new(ours.into());
+        let mut connection = DaemonConnection::new(ours.into());
         let message = FromKeeper::Refused { run: RunKey(1), why: "x".repeat(1024 * 1024) };
-        let mut told = 0;
+        let mut added = 0;
         let error = loop {
-            line.flush().unwrap();
-            match line.tell(&message) {
-                Ok(()) => told += 1,
+            connection.flush().unwrap();
+            match connection.add(&message) {
+                Ok(()) => added += 1,
                 Err(error) => break error,
             }
         };
-        assert!(matches!(error, Closed::Slow), "{error}");
-        assert!((31..40).contains(&told), "{told}");
+        assert!(matches!(error, ConnectionClosed::Slow), "{error}");
+        assert!((31..40).contains(&added), "{added}");
         drop(theirs);
-        assert!(line.flush().is_err());
+        assert!(connection.flush().is_err());
     }
 
     #[test]
-    fn an_end_of_the_other_side_is_seen_after_its_last_message() {
+    fn last_message_is_received_before_the_close() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut line = Line::new(ours.into());
-        line.receive().unwrap();
+        let mut connection = DaemonConnection::new(ours.into());
+        connection.receive().unwrap();
         let mut bytes = Vec::new();
         encode(&ToKeeper::Retire, &mut bytes).unwrap();
         io::Write::write_all(&mut &theirs, &bytes).unwrap();
         drop(theirs);
-        line.receive().unwrap();
-        assert_eq!(line.next().unwrap(), Some(ToKeeper::Retire));
-        assert!(line.next().unwrap().is_none());
-        assert!(matches!(line.receive(), Err(Closed::Gone)));
+        connection.receive().unwrap();
+        assert_eq!(connection.next().unwrap(), Some(ToKeeper::Retire));
+        assert!(connection.next().unwrap().is_none());
+        assert!(matches!(connection.receive(), Err(ConnectionClosed::Gone)));
     }
 }

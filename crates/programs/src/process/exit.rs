@@ -1,20 +1,20 @@
-//! How a process ended, as the node is told.
+//! Turns the end of a process into a report for the node.
 
 use cronhold_core::command::{Report, Verdict};
 use cronhold_core::record::{self, Run, Work, Written};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_keeper::{End, Exit};
+use cronhold_keeper::{ProcessExit, ProgramEnd};
 
-/// Shells add this to the number of a signal that has no name here.
+/// A signal without a name is reported as an exit code, as shells do: its number and this.
 const SIGNAL_CODE: i32 = 128;
 
-/// A process has ended. Without a run, which is over or unknown then, nobody knows which codes are a success to it.
-pub(super) fn ended(run: Option<&Run>, end: End, written: Written) -> Report {
+/// A process has ended. Without a run only exit code 0 is a success.
+pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: Written) -> Report {
     let by_signal = |number| Signal::from_number(number).ok_or(SIGNAL_CODE + number);
     let ended = match end.exit {
-        Exit::Code(code) => Err(code),
-        Exit::Signal(number) => by_signal(number),
+        ProcessExit::Code(code) => Err(code),
+        ProcessExit::Signal(number) => by_signal(number),
     };
     let (success, reason, exit) = match ended {
         Ok(signal) => (false, Some(Reason::Signal(signal)), record::Exit::Signal(signal)),
@@ -22,12 +22,12 @@ pub(super) fn ended(run: Option<&Run>, end: End, written: Written) -> Report {
     };
     // A plain success has no reason.
     let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
-    // What ended it says more than how it did, as with a stop.
+    // As with a stop, what ended the process says more than its exit code.
     let reason = if end.by_lease { Some(Reason::LockLost) } else { reason };
     Report::Ended(Verdict { success, reason, exit: Some(exit), written: Some(written) })
 }
 
-/// A process was told to end before it was started.
+/// A process was stopped before it was started.
 pub(super) fn never_started(signal: Signal) -> Report {
     Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
 }

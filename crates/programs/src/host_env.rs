@@ -1,59 +1,121 @@
-//! From a run to what the keeper is told to start: the command line and the environment, with secrets read at the last
-//! moment. What does not fit is said in words, because it becomes the reason why the run was not launched.
+//! Turns a run into what the keeper executes: the command line and the environment. Secrets are read at the last
+//! moment.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 use cronhold_core::record::{CommandLine, EnvText, Process, Run, Terms, Work};
-use cronhold_keeper::{Launch, Limits, OutputRule, RunKey};
+use cronhold_engine::LaunchRequest;
+use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey};
 use cronhold_schedule::Span;
 use nix::unistd::{Uid, User};
 
-/// How much of an output is kept.
-pub const OUTPUT: OutputRule = OutputRule { head: 1 << 20, tail: 9 << 20 };
-
-/// Bytes of command line and environment together. The system takes about as much.
-const WORDS_MAX: usize = 2 << 20;
+/// Bytes of command line and environment together. The system allows about as many.
+const ARGUMENTS_MAX: usize = 2 << 20;
 /// Bytes of a secret.
 const SECRET_MAX: u64 = 128 * 1024;
-/// A program is asked to end in the last part of so many of its lease.
+/// A program is asked to end at most this fraction of its lease before the lease ends.
 const NOTICE_SHARE: u64 = 3;
-/// Variables of the daemon that are about the daemon and not about its programs.
+/// Variables that concern the daemon and are not passed to programs.
 const OWN_NAMES: [&str; 5] = ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "PWD", "OLDPWD"];
 const OWN_PREFIXES: [&str; 2] = ["CRONHOLD_", "LISTEN_"];
-/// Variables that say whose home one is in.
+/// Variables that depend on the user.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
-/// Shells for jobs that name none; the last is there on every system.
+/// Shells for jobs that do not name one; every system has the last.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
 /// What programs get from the daemon.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
-    /// All variables of the daemon.
+pub struct HostEnv {
+    /// The environment of the daemon.
     env: BTreeMap<String, String>,
-    /// The shell of jobs that name none.
+    /// The shell for jobs that do not name one.
     shell: &'static str,
 }
 
-impl Surroundings {
-    /// With the daemon's environment. Variables that are not text are left out.
+/// Why a run's program cannot be started. The message becomes the reason of the run.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The run has a program of another kind.
+    #[error("the run does not have a process")]
+    NoProcess,
+    /// The command line is empty.
+    #[error("the command does not name a program")]
+    NoProgram,
+    /// A variable is taken from one that the daemon does not have.
+    #[error("cannot set the variable {name}: the daemon does not have the variable {from}")]
+    VariableUnset {
+        /// The variable of the job.
+        name: String,
+        /// The variable of the daemon.
+        from: String,
+    },
+    /// A variable cannot be read from its file.
+    #[error("cannot read the variable {name} from {path}: {source}")]
+    Secret {
+        /// The variable.
+        name: String,
+        /// The file.
+        path: String,
+        /// The reason.
+        source: SecretError,
+    },
+    /// A variable has a name that no environment can hold.
+    #[error("`{0}` is not a valid variable name")]
+    VariableName(String),
+    /// The value or the name of a variable has a zero byte.
+    #[error("the variable {0} contains a zero byte")]
+    NulInVariable(String),
+    /// The command line has a zero byte.
+    #[error("the command line contains a zero byte")]
+    NulInCommand,
+    /// The working directory or the user has a zero byte.
+    #[error("the directory or the user contains a zero byte")]
+    NulInSettings,
+    /// The system would not accept this many arguments and variables.
+    #[error(
+        "the command line has {command} bytes and the environment {environment}; together at most {ARGUMENTS_MAX} are \
+         allowed"
+    )]
+    TooLong {
+        /// Bytes of the command line.
+        command: usize,
+        /// Bytes of the environment.
+        environment: usize,
+    },
+}
+
+/// Why a secret cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The path names a directory, a pipe or a device.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// The file is longer than a secret may be.
+    #[error("it has more than {SECRET_MAX} bytes")]
+    TooLong,
+    /// The file is not text.
+    #[error("it is not valid UTF-8")]
+    NotText(#[from] FromUtf8Error),
+}
+
+impl HostEnv {
+    /// Takes the daemon's environment.
     pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or(SHELLS[1]);
         Self { env: env.into_iter().collect(), shell }
     }
 
-    /// What the keeper is told for a run, or why its program cannot be started. It has to begin by one uptime, and to be
-    /// dead by another when it has a lease.
-    pub fn launch(
-        &self,
-        run: &Run,
-        fence: Option<u64>,
-        launch_by: Span,
-        kill_at: Option<Span>,
-    ) -> Result<Launch, String> {
-        let Some(Work::Process(process)) = &run.work else { return Err("it has no process".to_owned()) };
+    /// What the keeper is asked to start for a run.
+    pub fn launch(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
+        let LaunchRequest { run, fence, launch_by, kill_at } = request;
+        let Some(Work::Process(process)) = &run.work else { return Err(LaunchError::NoProcess) };
         let argv = match &process.command {
             CommandLine::Shell { text, shell } => {
                 let shell = shell.as_deref().unwrap_or(self.shell);
@@ -62,12 +124,12 @@ impl Surroundings {
             CommandLine::Exec(words) => words.clone(),
         };
         if argv.first().is_none_or(String::is_empty) {
-            return Err("it names no program".to_owned());
+            return Err(LaunchError::NoProgram);
         }
-        let env = self.environment(run, process, fence)?;
+        let env = self.environment(run, process, *fence)?;
         check(&argv, &env, process)?;
         tracing::debug!(event = "program_launched", job = %run.job, run = %run.id, "launching {}#{}", run.job, run.number.0);
-        Ok(Launch {
+        Ok(ProgramLaunch {
             run: RunKey(run.id.bits()),
             argv,
             env: env.into_iter().collect(),
@@ -75,7 +137,7 @@ impl Surroundings {
             umask: process.umask,
             user: process.user.clone(),
             limits: limits(process),
-            output: OUTPUT,
+            output: OutputLimits::DEFAULT,
             launch_by: launch_by.micros(),
             kill_at: kill_at.map(Span::micros),
             stop_signal: run.terms.signal.number(),
@@ -83,13 +145,14 @@ impl Surroundings {
         })
     }
 
-    /// The daemon's own variables, then those of the user, then those of the job, then those of the run.
+    /// The variables of the daemon, then of the user, then of the job, then of the run. Later ones replace earlier
+    /// ones.
     fn environment(
         &self,
         run: &Run,
         process: &Process,
         fence: Option<u64>,
-    ) -> Result<BTreeMap<String, String>, String> {
+    ) -> Result<BTreeMap<String, String>, LaunchError> {
         let is_inherited =
             |name: &str| !OWN_NAMES.contains(&name) && !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
         let mut env: BTreeMap<String, String> = self
@@ -105,11 +168,15 @@ impl Surroundings {
         for (name, text) in &process.env {
             let value = match text {
                 EnvText::Text(text) => text.clone(),
-                EnvText::Env(from) => self.env.get(from).cloned().ok_or_else(|| {
-                    format!("the variable {name} is to be taken from {from}, which the daemon does not have")
+                EnvText::Env(from) => {
+                    let value = self.env.get(from).cloned();
+                    value.ok_or_else(|| LaunchError::VariableUnset { name: name.clone(), from: from.clone() })?
+                }
+                EnvText::File(path) => read_secret(Path::new(path)).map_err(|source| LaunchError::Secret {
+                    name: name.clone(),
+                    path: path.clone(),
+                    source,
                 })?,
-                EnvText::File(path) => secret(Path::new(path))
-                    .map_err(|why| format!("the variable {name} is to be read from {path}: {why}"))?,
             };
             env.insert(name.clone(), value);
         }
@@ -128,14 +195,14 @@ impl Surroundings {
     }
 }
 
-/// How long before the end of its lease a program is asked to end: its grace, but no large part of its lease, or it would
-/// be asked while all is well.
+/// How long before the end of its lease a program is asked to end: its grace period, but only a small part of the
+/// lease, because otherwise it would be asked before the next extension is due.
 fn notice(run: &Run) -> Span {
     let Terms { grace, lease, .. } = run.terms;
     lease.map_or(grace, |lease| grace.min(Span::from_micros(lease.micros() / NOTICE_SHARE)))
 }
 
-/// What a system that knows the user says of them. One that nobody knows is refused by the keeper.
+/// The variables of a user. The keeper refuses a user that the system does not know.
 fn personal(user: &str) -> Vec<(String, String)> {
     let by_number = || user.parse().ok().and_then(|number| User::from_uid(Uid::from_raw(number)).ok().flatten());
     let Some(user) = User::from_name(user).ok().flatten().or_else(by_number) else { return Vec::new() };
@@ -145,55 +212,53 @@ fn personal(user: &str) -> Vec<(String, String)> {
     PERSONAL.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
 }
 
-/// The content of a file without the end of its last line.
-fn secret(path: &Path) -> Result<String, String> {
-    // A pipe or a device could make everyone wait.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+/// The content of a file without a final newline.
+fn read_secret(path: &Path) -> Result<String, SecretError> {
+    // A pipe or a device could block.
+    let found = std::fs::metadata(path)?;
     if !found.is_file() {
-        return Err("it is no file".to_owned());
+        return Err(SecretError::NotAFile);
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(SECRET_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| error.to_string())?;
+    File::open(path)?.take(SECRET_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > SECRET_MAX {
-        return Err(format!("it has more than {SECRET_MAX} bytes"));
+        return Err(SecretError::TooLong);
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| "it is not text in UTF-8".to_owned())?;
+    let mut text = String::from_utf8(bytes)?;
     if text.ends_with('\n') {
         text.pop();
     }
     Ok(text)
 }
 
-/// What no system can execute is found before anyone tries.
-fn check(argv: &[String], env: &BTreeMap<String, String>, process: &Process) -> Result<(), String> {
-    let zero = |text: &str| text.contains('\0');
-    if argv.iter().any(|word| zero(word)) {
-        return Err("its command line has a zero byte in it".to_owned());
+/// Finds what no system can execute before the keeper tries.
+fn check(argv: &[String], env: &BTreeMap<String, String>, process: &Process) -> Result<(), LaunchError> {
+    let has_nul = |text: &str| text.contains('\0');
+    if argv.iter().any(|word| has_nul(word)) {
+        return Err(LaunchError::NulInCommand);
     }
-    if let Some((name, _)) = env.iter().find(|(name, value)| zero(name) || zero(value)) {
-        return Err(format!("the variable {} has a zero byte in it", name.replace('\0', "␀")));
+    if let Some((name, _)) = env.iter().find(|(name, value)| has_nul(name) || has_nul(value)) {
+        return Err(LaunchError::NulInVariable(name.replace('\0', "␀")));
     }
     if let Some(name) = env.keys().find(|name| name.is_empty() || name.contains('=')) {
-        return Err(format!("`{name}` cannot be the name of a variable"));
+        return Err(LaunchError::VariableName(name.clone()));
     }
-    if process.cwd.as_deref().is_some_and(zero) || process.user.as_deref().is_some_and(zero) {
-        return Err("its directory or user has a zero byte in it".to_owned());
+    if process.cwd.as_deref().is_some_and(has_nul) || process.user.as_deref().is_some_and(has_nul) {
+        return Err(LaunchError::NulInSettings);
     }
-    let words: usize = argv.iter().map(String::len).sum();
-    let variables: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if words + variables > WORDS_MAX {
-        let sizes = format!("its command line has {words} bytes and its environment {variables}");
-        return Err(format!("{sizes}; {WORDS_MAX} are allowed together"));
+    let command: usize = argv.iter().map(String::len).sum();
+    let environment: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if command + environment > ARGUMENTS_MAX {
+        return Err(LaunchError::TooLong { command, environment });
     }
     Ok(())
 }
 
-fn limits(process: &Process) -> Limits {
+fn limits(process: &Process) -> ProcessLimits {
     let cronhold_core::job::Limits { memory, cpu, pids, files, cpu_time, core } = process.limits;
-    // A part of a second is a second: less would be none.
+    // Rounded up, because zero would mean no time at all.
     let seconds = |span: Span| span.secs() + u64::from(!span.is_whole_secs());
-    Limits { memory, cpu, pids, files, cpu_time: cpu_time.map(seconds), core }
+    ProcessLimits { memory, cpu, pids, files, cpu_time: cpu_time.map(seconds), core }
 }
 
 fn in_capitals(name: &str) -> String {
@@ -204,14 +269,16 @@ fn in_capitals(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use crate::testing::run;
 
-    fn surroundings(env: &[(&str, &str)]) -> Surroundings {
-        Surroundings::new(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-    }
+    type IsLaunchError = fn(&LaunchError) -> bool;
 
-    fn launched(run: &Run, env: &[(&str, &str)]) -> Result<Launch, String> {
-        surroundings(env).launch(run, Some(9), Span::from_secs(5), Some(Span::from_secs(30)))
+    fn launched(run: &Run, env: &[(&str, &str)]) -> Result<ProgramLaunch, LaunchError> {
+        let (launch_by, kill_at) = (Span::from_secs(5), Some(Span::from_secs(30)));
+        let request = LaunchRequest { run: Arc::new(run.clone()), fence: Some(9), launch_by, kill_at };
+        HostEnv::new(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).launch(&request)
     }
 
     fn exec(words: &[&str]) -> Process {
@@ -219,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_executed() {
+    fn command_runs_by_the_named_shell_or_directly() {
         let shell = |shell: Option<&str>| {
             let command = CommandLine::Shell { text: "echo $HOME".to_owned(), shell: shell.map(str::to_owned) };
             launched(&run(Process::plain(command)), &[]).expect("fine").argv.join(" ")
@@ -231,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_and_how_early_its_end_is_told() {
+    fn notice_before_lease_end_is_at_most_a_third_of_the_lease() {
         let secs = Span::from_secs;
         for (grace, lease, notice) in
             [(60, None, 60), (60, Some(45), 15), (10, Some(45), 10), (15, Some(45), 15), (0, Some(6), 0)]
@@ -245,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_in_layers() {
+    fn environment_of_run_replaces_job_replaces_daemon() {
         let mut process = exec(&["true"]);
         let text = |text: &str| EnvText::Text(text.to_owned());
         process.env = BTreeMap::from([
@@ -287,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn another_users_home() {
+    fn another_user_has_its_own_home() {
         let mut process = exec(&["true"]);
         process.user = Some("0".to_owned());
         let launch = launched(&run(process.clone()), &[("HOME", "/nowhere"), ("LANG", "C")]).expect("fine");
@@ -300,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_in_words() {
+    fn what_cannot_be_started_has_an_error_of_its_own() {
         let dir = std::env::temp_dir();
         let with = |name: &str, text: EnvText| {
             let mut process = exec(&["true"]);
@@ -308,24 +375,34 @@ mod tests {
             process
         };
         let text = |text: &str| EnvText::Text(text.to_owned());
-        for (process, why) in [
-            (with("TOKEN", EnvText::Env("VAULT".to_owned())), "TOKEN is to be taken from VAULT, which the daemon"),
-            (with("TOKEN", EnvText::File("/no/such".to_owned())), "TOKEN is to be read from /no/such: No such file"),
-            (with("TOKEN", EnvText::File(dir.display().to_string())), "it is no file"),
-            (with("A=B", text("x")), "`A=B` cannot be the name of a variable"),
-            (with("A", text("x\0y")), "the variable A has a zero byte"),
-            (with("A", text(&"x".repeat(WORDS_MAX))), "are allowed together"),
-            (exec(&["echo", "\0"]), "its command line has a zero byte"),
-            (exec(&[]), "it names no program"),
-            (exec(&[""]), "it names no program"),
-        ] {
-            let said = launched(&run(process.clone()), &[]).expect_err("it cannot");
-            assert!(said.contains(why), "{said}");
+        let no_file =
+            |error: &SecretError| matches!(error, SecretError::Io(error) if error.kind() == io::ErrorKind::NotFound);
+        let cases: [(Process, IsLaunchError); 7] = [
+            (
+                with("TOKEN", EnvText::Env("VAULT".to_owned())),
+                |error| matches!(error, LaunchError::VariableUnset { from, .. } if from == "VAULT"),
+            ),
+            (with("A=B", text("x")), |error| matches!(error, LaunchError::VariableName(name) if name == "A=B")),
+            (with("A", text("x\0y")), |error| matches!(error, LaunchError::NulInVariable(name) if name == "A")),
+            (with("A", text(&"x".repeat(ARGUMENTS_MAX))), |error| matches!(error, LaunchError::TooLong { .. })),
+            (exec(&["echo", "\0"]), |error| matches!(error, LaunchError::NulInCommand)),
+            (exec(&[]), |error| matches!(error, LaunchError::NoProgram)),
+            (exec(&[""]), |error| matches!(error, LaunchError::NoProgram)),
+        ];
+        for (process, is_expected) in cases {
+            let error = launched(&run(process), &[]).expect_err("it cannot be started");
+            assert!(is_expected(&error), "{error:?}");
         }
+        let secret = |path: &str| match launched(&run(with("TOKEN", EnvText::File(path.to_owned()))), &[]) {
+            Err(LaunchError::Secret { source, .. }) => source,
+            other => panic!("{other:?}"),
+        };
+        assert!(no_file(&secret("/no/such")));
+        assert!(matches!(secret(&dir.display().to_string()), SecretError::NotAFile));
     }
 
     #[test]
-    fn secrets_are_read_at_the_start() {
+    fn secret_is_read_without_its_final_newline() {
         let file = std::env::temp_dir().join(format!("cronhold-secret-{}", std::process::id()));
         std::fs::write(&file, "two\nlines\n").expect("written");
         let mut process = exec(&["true"]);

@@ -1,0 +1,140 @@
+//! One connection to a keeper, with a buffer for each direction.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::wakeup::{Wakeup, poll_ready};
+use super::{ConnectionError, KeeperEvent};
+use crate::frames::{FrameError, Inbox, encode};
+use crate::protocol::{FromKeeper, ToKeeper, is_understood, spoken};
+
+/// No more messages are taken from the delegate while this many bytes wait to be sent.
+const OUT_MAX: usize = 1 << 20;
+/// Bytes in one read.
+const READ_MAX: usize = 256 * 1024;
+/// How long the keeper may take to answer the hello.
+const HELLO_WAIT: Duration = Duration::from_secs(10);
+
+/// A connection to a keeper.
+#[derive(Debug)]
+pub(super) struct KeeperConnection {
+    stream: UnixStream,
+    inbox: Inbox,
+    /// The buffer for reads.
+    read_buffer: Vec<u8>,
+    outbox: Vec<u8>,
+    /// How many bytes of `outbox` were sent.
+    sent: usize,
+}
+
+impl KeeperConnection {
+    /// Takes a socket and sends the hello.
+    pub(super) fn new(stream: UnixStream, version: &str) -> io::Result<Self> {
+        let mut connection =
+            Self { stream, inbox: Inbox::default(), read_buffer: vec![0; READ_MAX], outbox: Vec::new(), sent: 0 };
+        let (oldest, protocol) = spoken();
+        let hello = ToKeeper::Hello { protocol, oldest, version: version.to_owned() };
+        connection.put(&hello).map_err(io::Error::other)?;
+        connection.stream.set_read_timeout(Some(HELLO_WAIT))?;
+        connection.stream.set_write_timeout(Some(HELLO_WAIT))?;
+        connection.stream.write_all(&connection.outbox)?;
+        connection.outbox.clear();
+        Ok(connection)
+    }
+
+    /// Waits for the answer to the hello.
+    pub(super) fn receive_hello(&mut self) -> Result<KeeperEvent, ConnectionError> {
+        let message = loop {
+            if let Some(message) = self.inbox.next().map_err(ConnectionError::InvalidHello)? {
+                break message;
+            }
+            if self.read().map_err(ConnectionError::NoHello)? == 0 {
+                return Err(ConnectionError::ClosedBeforeHello);
+            }
+        };
+        let FromKeeper::Hello { protocol, oldest, version, pid, warnings } = message else {
+            return Err(ConnectionError::NotAHello);
+        };
+        if !is_understood(oldest, protocol) {
+            return Err(ConnectionError::OtherProtocol { version, pid, theirs: (oldest, protocol), ours: spoken() });
+        }
+        self.stream.set_nonblocking(true).map_err(ConnectionError::Socket)?;
+        Ok(KeeperEvent::Connected { version, pid, warnings })
+    }
+
+    /// Whether another message may be added.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.len() - self.sent < OUT_MAX
+    }
+
+    /// Adds a message to what is to be sent.
+    pub(super) fn put(&mut self, message: &ToKeeper) -> Result<(), FrameError> {
+        encode(message, &mut self.outbox)
+    }
+
+    /// Sends what can be sent.
+    pub(super) fn send(&mut self) -> Result<(), ConnectionError> {
+        self.write().map_err(ConnectionError::Socket)
+    }
+
+    /// Waits until a message comes, the wakeup is notified or more can be sent, and returns what came.
+    pub(super) fn receive(&mut self, wakeup: &Wakeup) -> Result<Vec<FromKeeper>, ConnectionError> {
+        // The list often comes with the hello, and nothing may come after it for a long time.
+        let messages = self.messages()?;
+        if !messages.is_empty() {
+            return Ok(messages);
+        }
+        let wanted = if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(wakeup, PollFlags::IN)];
+        poll_ready(&mut fds, None).map_err(ConnectionError::Socket)?;
+        let [is_readable, is_notified] = fds.map(|fd| !fd.revents().is_empty());
+        if is_notified {
+            wakeup.clear();
+        }
+        let is_closed = is_readable && self.read().map_or_else(|error| !is_transient(&error), |count| count == 0);
+        // Messages that came before the close are handled first; the next call finds the connection closed again.
+        let messages = self.messages()?;
+        if messages.is_empty() && is_closed { Err(ConnectionError::Closed) } else { Ok(messages) }
+    }
+
+    /// All complete messages that came.
+    fn messages(&mut self) -> Result<Vec<FromKeeper>, ConnectionError> {
+        let mut messages = Vec::new();
+        loop {
+            match self.inbox.next() {
+                Ok(Some(message)) => messages.push(message),
+                Err(error) if messages.is_empty() => return Err(ConnectionError::Invalid(error)),
+                Ok(None) | Err(_) => return Ok(messages),
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        while self.sent < self.outbox.len() {
+            match self.stream.write(&self.outbox[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The keeper may have sent something before it closed its side.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.outbox.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        let count = self.stream.read(&mut self.read_buffer)?;
+        self.inbox.push(&self.read_buffer[..count]);
+        Ok(count)
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

@@ -1,0 +1,339 @@
+//! Copies what programs write from their files into the store: a few times a second while they run, and the rest when
+//! they have ended, before the end is reported to the node. It has a thread of its own, because it reads files. The
+//! node never waits for it. While the store is unreachable it waits, and loses nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use cronhold_core::RunId;
+use cronhold_core::record::Written;
+use cronhold_engine::Clock;
+use cronhold_keeper::fail;
+use cronhold_schedule::Span;
+use cronhold_store::{Fault, Store};
+use tokio::task::JoinSet;
+
+use super::{EDGE, OutputFile, OutputPiece, OutputProgress, PIECE_MAX, Restart, RestartLog};
+use crate::event::ProgramEvent;
+use crate::process::UnstoredOutput;
+use crate::runner::LocalRunner;
+
+/// Time between two looks at the files of running programs.
+const POLL_EVERY: Span = Span::from_millis(250);
+/// The wait when no program runs; the runner ends it when one does.
+const IDLE_WAIT: Span = Span::from_secs(60);
+/// Appends in flight, and their bytes. The last one may exceed the bytes.
+const PIECES_MAX: usize = 256;
+const BYTES_MAX: usize = 32 << 20;
+/// Programs that have ended and whose outputs are worked on at the same time.
+const FINISHING_MAX: usize = 1_024;
+/// The first and the longest wait after the store failed.
+const RETRY_MIN: Span = Span::from_millis(100);
+const RETRY_MAX: Span = Span::from_secs(5);
+
+/// The thread that stores outputs. Dropping this ends it.
+#[derive(Debug)]
+pub struct OutputShipper {
+    runner: Arc<LocalRunner>,
+    is_stopping: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What runs in the thread.
+struct ShipperLoop {
+    data: PathBuf,
+    store: Arc<dyn Store>,
+    runner: Arc<LocalRunner>,
+    clock: Box<dyn Clock>,
+    is_stopping: Arc<AtomicBool>,
+    /// How far each output is stored; `None` if the store has to be asked.
+    progress: BTreeMap<RunId, Option<OutputProgress>>,
+    /// Where the files of programs that truncated theirs begin in the stored output.
+    restarts: RestartLog,
+    /// Outputs of programs that have ended, with their length if it is known.
+    finishing: BTreeMap<RunId, Option<u64>>,
+    /// Runs with a request to the store in flight.
+    in_flight: BTreeSet<RunId>,
+    requests: JoinSet<StoreReply>,
+    bytes_in_flight: usize,
+    /// When files are looked at next.
+    poll_at: Span,
+    /// After a failure of the store: when it is tried again, and how long this wait is.
+    retry: Option<(Span, Span)>,
+}
+
+/// The result of a request to the store: how far an output is stored; `None` if the store has to be asked again.
+struct StoreReply {
+    run: RunId,
+    bytes: usize,
+    progress: Result<Option<OutputProgress>, Fault>,
+}
+
+impl OutputShipper {
+    /// Starts the thread for the outputs in a data directory. The clock is made inside the thread's executor.
+    pub fn start<C: Clock + 'static>(
+        data: PathBuf,
+        store: Arc<dyn Store>,
+        runner: Arc<LocalRunner>,
+        make_clock: impl FnOnce() -> io::Result<C> + Send + 'static,
+    ) -> io::Result<Self> {
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let (loop_runner, loop_stopping) = (Arc::clone(&runner), Arc::clone(&is_stopping));
+        let executor = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let work = move || {
+            executor.block_on(async {
+                // The executor needed the same resources as a clock, and got them.
+                let Ok(clock) = make_clock() else { return };
+                ShipperLoop::new(data, store, loop_runner, Box::new(clock), loop_stopping).run().await;
+            });
+        };
+        let thread = std::thread::Builder::new().name("outputs".to_owned()).spawn(work)?;
+        Ok(Self { runner, is_stopping, thread: Some(thread) })
+    }
+}
+
+impl Drop for OutputShipper {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.runner.notify_output();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked is over as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl ShipperLoop {
+    fn new(
+        data: PathBuf,
+        store: Arc<dyn Store>,
+        runner: Arc<LocalRunner>,
+        clock: Box<dyn Clock>,
+        is_stopping: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            restarts: RestartLog::open(&data),
+            data,
+            store,
+            runner,
+            clock,
+            is_stopping,
+            progress: BTreeMap::new(),
+            finishing: BTreeMap::new(),
+            in_flight: BTreeSet::new(),
+            requests: JoinSet::new(),
+            bytes_in_flight: 0,
+            poll_at: Span::ZERO,
+            retry: None,
+        }
+    }
+
+    async fn run(mut self) {
+        while !self.is_stopping.load(Ordering::Relaxed) {
+            let uptime = self.clock.uptime();
+            let room = FINISHING_MAX.saturating_sub(self.finishing.len());
+            for UnstoredOutput { run, length } in self.runner.take_unstored(room) {
+                self.finishing.insert(run, length);
+            }
+            if self.retry.is_none_or(|(until, _)| until <= uptime) {
+                self.finish_all();
+                if self.poll_at <= uptime {
+                    self.poll_at = uptime.plus(POLL_EVERY);
+                    self.poll_running();
+                }
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Waits for a reply of the store, for the runner, or for the next look at files.
+    async fn wait(&mut self) {
+        let uptime = self.clock.uptime();
+        let retry_at = self.retry.map(|(until, _)| until).filter(|until| *until > uptime);
+        let is_idle = self.finishing.is_empty() && !self.runner.has_running();
+        let wait = if is_idle { IDLE_WAIT } else { retry_at.unwrap_or(self.poll_at).minus(uptime) };
+        tokio::select! {
+            biased;
+            Some(reply) = self.requests.join_next() => {
+                let mut next = Some(reply);
+                while let Some(reply) = next {
+                    self.apply_reply(reply.expect("a request does not panic"));
+                    next = self.requests.try_join_next();
+                }
+            }
+            () = self.runner.output_notified() => {}
+            () = self.clock.sleep(wait) => {}
+        }
+    }
+
+    /// Appends the next piece of each output whose program has ended, and reports those that are stored.
+    fn finish_all(&mut self) {
+        let waiting: Vec<(RunId, Option<u64>)> = self
+            .finishing
+            .iter()
+            .filter(|(run, _)| !self.in_flight.contains(run))
+            .map(|(run, total)| (*run, *total))
+            .collect();
+        for (run, total) in waiting {
+            if self.is_full() {
+                return;
+            }
+            let file = OutputFile::new(&self.data, run);
+            let Some(progress) = self.progress(run).cloned() else {
+                self.request_progress(run);
+                continue;
+            };
+            match file.rest(&progress, total) {
+                Ok(Some(piece)) => self.append(run, &progress, piece),
+                Ok(None) => self.finish(run, total),
+                Err(source) => self.give_up(run, total, &ProgramEvent::OutputUnreadable { run, source }),
+            }
+        }
+    }
+
+    fn finish(&mut self, run: RunId, total: Option<u64>) {
+        let progress = self.progress.remove(&run).flatten().unwrap_or_default();
+        self.finishing.remove(&run);
+        // The report of a program that was lost with its keeper says nothing about its output.
+        let written = total.map_or_else(Written::default, |total| {
+            let written = OutputFile::new(&self.data, run).written(&progress, total);
+            written.unwrap_or_else(|_| Written { bytes: total, tail: Vec::new() })
+        });
+        fail::point("daemon-after-output");
+        self.runner.output_stored(run, written);
+    }
+
+    /// Reports the end of a run although its output is incomplete.
+    fn give_up(&mut self, run: RunId, total: Option<u64>, event: &ProgramEvent) {
+        self.runner.observe(event);
+        self.finish(run, total);
+    }
+
+    /// Appends the next piece of each running program that has written something.
+    fn poll_running(&mut self) {
+        let runner = Arc::clone(&self.runner);
+        self.progress.retain(|run, _| runner.has(*run));
+        if runner.has_all() {
+            self.restarts.retain(|run| runner.has(run));
+        }
+        for run in runner.running_runs() {
+            if self.is_full() {
+                return;
+            }
+            if self.in_flight.contains(&run) {
+                continue;
+            }
+            let file = OutputFile::new(&self.data, run);
+            let Some(progress) = self.progress(run) else {
+                self.request_progress(run);
+                continue;
+            };
+            if !file.has_changed(progress) {
+                continue;
+            }
+            let progress = progress.clone();
+            match file.grown(&progress) {
+                Ok(piece) if piece.bytes.is_empty() => drop(self.progress.insert(run, Some(piece.after))),
+                Ok(piece) => self.append(run, &progress, piece),
+                // It is read again when the program has ended, and a failure is logged then.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// How far an output is stored; `None` if the store has to be asked.
+    fn progress(&mut self, run: RunId) -> Option<&OutputProgress> {
+        let runner = &self.runner;
+        let begin = || runner.is_new(run).then(OutputProgress::default);
+        self.progress.entry(run).or_insert_with(begin).as_ref()
+    }
+
+    /// Asks the store how far an output is stored.
+    fn request_progress(&mut self, run: RunId) {
+        let (store, restart) = (Arc::clone(&self.store), self.restarts.get(run));
+        self.in_flight.insert(run);
+        self.requests.spawn(async move {
+            let progress = stored_progress(&*store, run, restart).await.map(Some);
+            StoreReply { run, bytes: 0, progress }
+        });
+    }
+
+    fn append(&mut self, run: RunId, before: &OutputProgress, piece: OutputPiece) {
+        let store = Arc::clone(&self.store);
+        let OutputPiece { bytes, after } = piece;
+        let from = before.stored;
+        if after.base != before.base {
+            let recorded = self.restarts.record(run, before.base, after.base);
+            self.observe_unrecorded(run, recorded);
+        }
+        self.in_flight.insert(run);
+        self.bytes_in_flight += bytes.len();
+        self.requests.spawn(async move {
+            let length = store.append(run, from, &bytes).await;
+            // If the store has more or less than expected, it is asked what it has.
+            let progress = length.map(|length| (length == after.stored).then_some(after));
+            StoreReply { run, bytes: bytes.len(), progress }
+        });
+    }
+
+    fn apply_reply(&mut self, reply: StoreReply) {
+        let StoreReply { run, bytes, progress } = reply;
+        self.in_flight.remove(&run);
+        self.bytes_in_flight -= bytes;
+        if let Ok(Some(progress)) = &progress {
+            let confirmed = self.restarts.confirm(run, progress.base);
+            self.observe_unrecorded(run, confirmed);
+        }
+        // An append whose reply was lost may have taken place, so the store is asked.
+        self.progress.insert(run, progress.as_ref().ok().cloned().flatten());
+        match progress {
+            Ok(_) => {
+                self.retry = None;
+                if bytes as u64 >= PIECE_MAX {
+                    // The file probably has more.
+                    self.poll_at = Span::ZERO;
+                }
+            }
+            Err(fault) if fault.is_passing() => {
+                let wait = self.retry.map_or(RETRY_MIN, |(_, wait)| wait.plus(wait).min(RETRY_MAX));
+                self.retry = Some((self.clock.uptime().plus(wait), wait));
+            }
+            // The output of a running program is tried again.
+            Err(source) => {
+                if let Some(total) = self.finishing.get(&run).copied() {
+                    self.give_up(run, total, &ProgramEvent::OutputNotStored { run, source });
+                }
+            }
+        }
+    }
+
+    /// A restart that cannot be recorded does not stop the output. If the daemon crashes before the output is stored to
+    /// its end, the next one stores the file again from its start.
+    fn observe_unrecorded(&self, run: RunId, recorded: io::Result<()>) {
+        if let Err(source) = recorded {
+            self.runner.observe(&ProgramEvent::RestartUnrecorded { run, source });
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.requests.len() >= PIECES_MAX || self.bytes_in_flight >= BYTES_MAX
+    }
+}
+
+/// How far an earlier daemon stored an output.
+async fn stored_progress(store: &dyn Store, run: RunId, restart: Restart) -> Result<OutputProgress, Fault> {
+    let length = store.read(run, 0, 0).await?.length;
+    let base = restart.base(length);
+    let edge = EDGE.min(length - base);
+    let first = read(store, run, base, edge).await?;
+    let last = read(store, run, length - edge, edge).await?;
+    Ok(OutputProgress::from_store(length, base, first, last))
+}
+
+async fn read(store: &dyn Store, run: RunId, from: u64, bytes: u64) -> Result<Vec<u8>, Fault> {
+    Ok(store.read(run, from, usize::try_from(bytes).unwrap_or(usize::MAX)).await?.bytes)
+}

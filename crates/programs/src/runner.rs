@@ -1,0 +1,334 @@
+//! Programs of this machine as the engine's port. The node's requests go into the tables, the keeper client's thread
+//! takes messages out of them and puts events in, and a loop of its own carries reports to the node, because the node
+//! takes no reports while it hands out requests.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cronhold_core::RunId;
+use cronhold_core::decision::Change;
+use cronhold_core::record::{Record, Run, Work, Written};
+use cronhold_core::signal::Signal;
+use cronhold_engine::{Clock, Feed, Handle, LaunchRequest, News, ProgramRunner};
+use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup};
+use cronhold_keeper::{FromKeeper, ToKeeper, fail};
+use cronhold_schedule::Span;
+use tokio::sync::Notify;
+
+use crate::event::{EventObserver, ProgramEvent};
+use crate::host_env::HostEnv;
+use crate::noop::Noops;
+use crate::process::{Processes, UnstoredOutput};
+
+/// Reports that are taken from a table at once.
+const REPORTS_MAX: usize = 1_024;
+
+/// Runs the programs of this machine.
+pub struct LocalRunner {
+    version: String,
+    clock: Arc<dyn Clock>,
+    host_env: HostEnv,
+    observer: EventObserver,
+    noops: Mutex<Noops>,
+    processes: Mutex<Processes>,
+    /// There may be a report earlier than expected.
+    report_wakeup: Notify,
+    /// There may be an output to store.
+    output_wakeup: Notify,
+    /// The node has handed out requests for the keeper.
+    request_wakeup: Notify,
+    /// There may be a message for the keeper.
+    keeper_wakeup: Wakeup,
+}
+
+impl LocalRunner {
+    /// A runner without programs. Keepers of another version than `version` are replaced.
+    pub fn new(version: &str, clock: Arc<dyn Clock>, host_env: HostEnv, observer: EventObserver) -> io::Result<Self> {
+        Ok(Self {
+            version: version.to_owned(),
+            clock,
+            host_env,
+            observer,
+            noops: Mutex::default(),
+            processes: Mutex::default(),
+            report_wakeup: Notify::new(),
+            output_wakeup: Notify::new(),
+            request_wakeup: Notify::new(),
+            keeper_wakeup: Wakeup::new()?,
+        })
+    }
+
+    /// Carries requests of the node and reports to it, until it is dropped.
+    pub async fn run(&self, node: &Handle) {
+        tokio::join!(self.forward_requests(), self.forward_reports(node));
+    }
+
+    /// Wakes the keeper client once the node has handed out all it has for now: launches that are sent together share
+    /// one write of the keeper's journal, and their programs start sooner.
+    async fn forward_requests(&self) {
+        loop {
+            self.request_wakeup.notified().await;
+            self.keeper_wakeup.notify();
+        }
+    }
+
+    async fn forward_reports(&self, node: &Handle) {
+        loop {
+            let uptime = self.clock.uptime();
+            if self.processes().expire_settled(uptime) {
+                self.keeper_wakeup.notify();
+            }
+            let mut reports = self.noops().take(uptime, REPORTS_MAX);
+            reports.extend(self.processes().take_reports(uptime, REPORTS_MAX));
+            if reports.is_empty() {
+                self.wait_for_report().await;
+            }
+            for (run, report) in reports {
+                node.report(run, report).await;
+            }
+        }
+    }
+
+    async fn wait_for_report(&self) {
+        let next = self.noops().next().into_iter().chain(self.processes().next_due()).min();
+        match next.map(|next| next.minus(self.clock.uptime())) {
+            Some(wait) => tokio::select! {
+                biased;
+                () = self.report_wakeup.notified() => {}
+                () = self.clock.sleep(wait) => {}
+            },
+            None => self.report_wakeup.notified().await,
+        }
+    }
+
+    /// Notified when there is a message for the keeper.
+    pub fn keeper_wakeup(&self) -> &Wakeup {
+        &self.keeper_wakeup
+    }
+
+    /// How many programs the keeper runs for this node.
+    pub fn running_count(&self) -> usize {
+        self.processes().running().count()
+    }
+
+    /// Whether the keeper runs any program for this node.
+    pub(crate) fn has_running(&self) -> bool {
+        self.processes().running().next().is_some()
+    }
+
+    /// The runs whose programs the keeper runs, in order.
+    pub(crate) fn running_runs(&self) -> Vec<RunId> {
+        self.processes().running().collect()
+    }
+
+    /// Whether a run has a process.
+    pub(crate) fn has(&self, run: RunId) -> bool {
+        self.processes().has(run)
+    }
+
+    /// Whether every run without a process here is over or was never started.
+    pub(crate) fn has_all(&self) -> bool {
+        self.processes().has_all()
+    }
+
+    /// Whether no earlier daemon can have stored output of a run.
+    pub(crate) fn is_new(&self, run: RunId) -> bool {
+        self.processes().is_new(run)
+    }
+
+    /// Takes programs that have ended and whose outputs have to be stored.
+    pub(crate) fn take_unstored(&self, most: usize) -> Vec<UnstoredOutput> {
+        self.processes().take_unstored(most)
+    }
+
+    /// The output of a program that has ended is stored.
+    pub(crate) fn output_stored(&self, run: RunId, written: Written) {
+        self.processes().output_stored(run, written);
+        self.report_wakeup.notify_one();
+    }
+
+    /// Waits until there may be an output to store.
+    pub(crate) async fn output_notified(&self) {
+        self.output_wakeup.notified().await;
+    }
+
+    /// Wakes the thread that stores outputs.
+    pub(crate) fn notify_output(&self) {
+        self.output_wakeup.notify_one();
+    }
+
+    pub(crate) fn observe(&self, event: &ProgramEvent) {
+        (self.observer)(event);
+    }
+
+    fn observe_table(&self) {
+        let events = self.processes().take_events();
+        events.iter().for_each(|event| self.observe(event));
+    }
+
+    fn noops(&self) -> MutexGuard<'_, Noops> {
+        self.noops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A table was changed by a request of the node.
+    fn requested(&self, is_process: bool) {
+        if is_process {
+            self.request_wakeup.notify_one();
+            // A program that is adopted may have ended.
+            self.notify_output();
+        }
+        self.report_wakeup.notify_one();
+    }
+}
+
+impl ProgramRunner for LocalRunner {
+    fn launch(&self, request: LaunchRequest) {
+        let is_process = is_process(&request.run);
+        if is_process {
+            fail::point("daemon-before-launch");
+            self.processes().launch(request);
+        } else {
+            self.noops().launch(&request.run, request.kill_at, self.clock.uptime());
+        }
+        self.requested(is_process);
+    }
+
+    fn adopt(&self, run: Arc<Run>) {
+        let is_process = is_process(&run);
+        if is_process {
+            self.processes().adopt(run);
+        } else {
+            self.noops().adopt(&run, self.clock.now(), self.clock.uptime());
+        }
+        self.requested(is_process);
+    }
+
+    fn extend(&self, leases: &[(RunId, Span)]) {
+        self.noops().extend(leases, self.clock.uptime());
+        self.processes().extend(leases);
+        self.requested(true);
+    }
+
+    fn stop(&self, run: &Run) {
+        let is_process = is_process(run);
+        if is_process {
+            self.processes().stop(run);
+        } else {
+            self.noops().stop(run);
+        }
+        self.requested(is_process);
+    }
+
+    fn signal(&self, run: RunId, signal: Signal) {
+        let is_process = self.has(run);
+        if is_process {
+            self.processes().signal(run, signal);
+        } else {
+            self.noops().signal(run, signal);
+        }
+        self.requested(is_process);
+    }
+}
+
+impl Feed for LocalRunner {
+    /// The keeper need not remember what is stored.
+    fn tell(&self, news: &News<'_>) {
+        match news {
+            News::Committed { done, .. } => {
+                let mut settled = done.changes.iter().filter_map(|change| match change {
+                    Change::Put(Record::Run(run)) if run.state.is_finished() && is_process(run) => Some(run.id),
+                    _ => None,
+                });
+                let Some(first) = settled.next() else { return };
+                let mut processes = self.processes();
+                processes.settled(first);
+                settled.for_each(|run| processes.settled(run));
+            }
+            News::Known(run) => self.processes().settled(*run),
+            News::Ready { .. } => {
+                self.processes().ready();
+                self.observe_table();
+            }
+            _ => return,
+        }
+        self.request_wakeup.notify_one();
+    }
+}
+
+impl KeeperDelegate for LocalRunner {
+    fn next_message(&self) -> Option<ToKeeper> {
+        loop {
+            let request = {
+                let mut processes = self.processes();
+                if let Some(message) = processes.next_control() {
+                    return Some(message);
+                }
+                processes.next_launch(self.clock.uptime())
+            };
+            let Some(request) = request else { break };
+            // Secrets are read from files here, while the table is not locked.
+            match self.host_env.launch(&request) {
+                Ok(launch) => return Some(ToKeeper::Launch(Box::new(launch))),
+                Err(error) => {
+                    self.processes().refused(request.run.id, error.to_string());
+                    self.report_wakeup.notify_one();
+                }
+            }
+        }
+        let forget = self.processes().next_forget();
+        if forget.is_some() {
+            fail::point("daemon-before-forget");
+        }
+        forget
+    }
+
+    fn on_event(&self, event: KeeperEvent) {
+        match event {
+            KeeperEvent::Connected { version, pid, warnings } => {
+                let is_other = version != self.version;
+                self.processes().connected(is_other);
+                let own = self.version.clone();
+                self.observe(&if is_other {
+                    ProgramEvent::OtherKeeperConnected { version, own, pid }
+                } else {
+                    ProgramEvent::KeeperConnected { version, pid }
+                });
+                for warning in warnings {
+                    self.observe(&ProgramEvent::KeeperWarning(warning));
+                }
+            }
+            KeeperEvent::Received(message) => {
+                match message {
+                    FromKeeper::Started { .. } => fail::point("daemon-before-running"),
+                    FromKeeper::Ended { .. } => fail::point("daemon-before-report"),
+                    FromKeeper::Hello { .. } | FromKeeper::Listed { .. } | FromKeeper::Refused { .. } => {}
+                }
+                self.processes().receive(message);
+            }
+            KeeperEvent::Disconnected(error) => {
+                let event = ProgramEvent::unreachable(&error);
+                if self.processes().disconnected(error) {
+                    self.observe(&event);
+                }
+            }
+        }
+        self.observe_table();
+        self.report_wakeup.notify_one();
+        self.notify_output();
+    }
+}
+
+fn is_process(run: &Run) -> bool {
+    matches!(run.work, Some(Work::Process(_)))
+}
+
+impl fmt::Debug for LocalRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalRunner").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,35 @@
+//! Why a store cannot be opened, read or copied.
+
+use cronhold_store::Fault;
+#[cfg(feature = "redis")]
+use cronhold_store_redis as redis;
+use cronhold_store_sqlite as sqlite;
+
+use crate::StoreUrl;
+
+/// Why something could not be done with the store of a URL. The message is complete and has a hint where there is one.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// An SQLite store cannot be opened.
+    #[error(transparent)]
+    OpenSqlite(#[from] sqlite::OpenError),
+    /// A Redis store cannot be opened.
+    #[cfg(feature = "redis")]
+    #[error(transparent)]
+    OpenRedis(#[from] redis::OpenError),
+    /// The store failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The store has no definitions of other schedulers, because only Cronhold writes to it.
+    #[error("{0} is a store to which no other programs write")]
+    NotShared(StoreUrl),
+    /// An SQLite store cannot be copied.
+    #[error(transparent)]
+    Backup(#[from] sqlite::BackupError),
+    /// This kind of store cannot be copied into a file.
+    #[error(
+        "{0} is a Redis store, which cannot be copied into a file from here: let Redis write its snapshot \
+         (`redis-cli BGSAVE`), or copy its append-only files"
+    )]
+    NoBackup(StoreUrl),
+}
