@@ -9,10 +9,13 @@ mod read;
 pub mod reference;
 mod render;
 mod size;
+mod support;
 mod write;
 mod yaml;
 
-pub use mistake::{Mistake, line_column};
+pub use mistake::{Mistake, MistakeKind, line_column};
 pub use read::{JobRead, Options, Places, read_job, read_schedule, read_stored_job};
 pub use render::{Style, render, render_line};
+pub use support::unsupported_in;
 pub use write::write_job;
+pub use yaml::to_yaml;

@@ -3,9 +3,23 @@
 
 use std::ops::Range;
 
+use cronhold_core::job::Feature;
+
+/// Whether the writer of the file or this version of the program has to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MistakeKind {
+    /// The file is invalid.
+    #[default]
+    Invalid,
+    /// The file is valid, but this version does not carry out what it asks for.
+    Unsupported,
+}
+
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
+    /// Whether the file is invalid, or asks for something that is not supported.
+    pub kind: MistakeKind,
     /// The file as its reader called it.
     pub file: String,
     /// Byte range in the file.
@@ -21,7 +35,14 @@ pub struct Mistake {
 impl Mistake {
     /// A mistake without a hint.
     pub fn new(file: impl Into<String>, at: Range<usize>, message: impl Into<String>) -> Self {
-        Self { file: file.into(), at, message: message.into(), hint: None, related: None }
+        let kind = MistakeKind::default();
+        Self { kind, file: file.into(), at, message: message.into(), hint: None, related: None }
+    }
+
+    /// A feature that this version does not carry out, at the key that asks for it.
+    pub(crate) fn unsupported(file: impl Into<String>, at: Range<usize>, feature: Feature) -> Self {
+        let mistake = Self::new(file, at, feature.message()).hint(feature.hint());
+        Self { kind: MistakeKind::Unsupported, ..mistake }
     }
 
     /// The same with a hint.

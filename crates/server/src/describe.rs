@@ -6,13 +6,13 @@ use std::sync::Arc;
 use cronhold_api::{FileMistake, Job, JobDetail, Pause, Run, Schedule};
 use cronhold_core::JobId;
 use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, Key, Pauses, Record};
-use cronhold_jobfile::write_job;
+use cronhold_jobfile::{line_column, to_yaml, unsupported_in, write_job};
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
 
+use crate::App;
 use crate::find_run::latest_run;
 use crate::node_names::NodeNames;
-use crate::{App, yaml};
 
 /// What is wrong with job files now.
 #[derive(Debug, Default)]
@@ -48,6 +48,27 @@ impl Mistakes {
 
     fn of(&self, job: &JobId) -> Vec<FileMistake> {
         self.of_jobs.get(job).cloned().unwrap_or_default()
+    }
+
+    /// Mistakes of a job's file, and what the stored job asks for although this version does not carry it out. Such a
+    /// job was stored by another version. It keeps its schedule, and is reported with the places in its YAML.
+    fn of_record(&self, record: &JobRecord) -> Vec<FileMistake> {
+        let mut all = self.of(&record.id);
+        if let Some((yaml, mistakes)) = unsupported_in(record.id.as_str(), &record.job) {
+            let reported: BTreeSet<String> = all.iter().map(|mistake| mistake.message.clone()).collect();
+            for mistake in mistakes.into_iter().filter(|mistake| !reported.contains(&mistake.message)) {
+                let (line, column) = line_column(&yaml, mistake.at.start);
+                let (line, column) = (line as u64, column as u64);
+                all.push(FileMistake {
+                    file: mistake.file,
+                    line,
+                    column,
+                    message: mistake.message,
+                    hint: mistake.hint,
+                });
+            }
+        }
+        all
     }
 }
 
@@ -108,7 +129,7 @@ pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes
         paused: pause.is_some(),
         pause,
         labels: record.job.labels.clone(),
-        errors: mistakes.of(&record.id),
+        errors: mistakes.of_record(record),
         source: record.source.to_string(),
         revision: record.revision,
         active: around.active(&record.id),
@@ -154,7 +175,8 @@ pub(crate) async fn detail(app: &App, record: &Arc<JobRecord>) -> Result<JobDeta
         }
     });
     let (schedules, text) = (schedules.collect(), record.job.description.clone());
-    Ok(JobDetail { schedules, text, yaml: yaml::write(&definition), definition, job })
+    let yaml = to_yaml(&definition).expect("a JSON value");
+    Ok(JobDetail { schedules, text, yaml, definition, job })
 }
 
 /// What tells a job in one revision apart from all others.

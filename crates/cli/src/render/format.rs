@@ -4,9 +4,9 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
+use cronhold_jobfile::to_yaml;
 use serde::Serialize;
 
-use super::yaml;
 use crate::render::Wall;
 use crate::{Failure, Session};
 
@@ -45,7 +45,7 @@ impl Encoding {
                 serde_json::to_writer_pretty(&mut *out, value)?;
                 writeln!(out)
             }
-            Self::Yaml => yaml::write(value, out),
+            Self::Yaml => out.write_all(to_yaml(value)?.as_bytes()),
         }
     }
 
@@ -58,7 +58,7 @@ impl Encoding {
             }
             Self::Yaml => {
                 writeln!(out, "---")?;
-                yaml::write(value, out)
+                out.write_all(to_yaml(value)?.as_bytes())
             }
         }
     }

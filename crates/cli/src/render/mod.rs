@@ -18,7 +18,6 @@ pub(crate) mod said;
 mod table;
 pub(crate) mod watch;
 mod when;
-mod yaml;
 
 use std::io::{self, Write};
 

@@ -11,7 +11,7 @@ use cronhold_schedule::{Instant, Span};
 
 use super::admit;
 use super::draft::Draft;
-use crate::job::{Condition, Requirement};
+use crate::job::{Condition, Feature, Requirement};
 use crate::record::{JobRecord, JobState, Key, Run};
 use crate::run::{Reason, State};
 use crate::view::Halt;
@@ -131,16 +131,14 @@ impl<'a> Asking<'a> {
                 let asked = after::After { job, args, states, within: *within, must_exist: *must_exist };
                 self.after(&asked, again)
             }
-            Requirement::MaxRunning { pool: Some(_), .. } => {
-                Ok(broken("pools are not supported by this version".to_owned()))
-            }
+            Requirement::MaxRunning { pool: Some(_), .. } => Ok(broken(Feature::Pool.message())),
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
                 let peers = peers::before(self.draft, self.state, self.run, self.job)?;
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
                 Ok(if is_duplicate { Gate::Skip(Reason::Duplicate) } else { Gate::Open })
             }
-            Requirement::Probe(_) => Ok(broken("this version cannot ask files, http or commands".to_owned())),
+            Requirement::Probe(probe) => Ok(broken(Feature::of_probe(probe).message())),
             Requirement::Window { from, until, zone } => {
                 let zone = zone.as_deref().unwrap_or(&self.job.zone);
                 Ok(match self.draft.view.world.zones.get(zone) {

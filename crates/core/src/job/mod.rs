@@ -6,6 +6,7 @@ mod condition;
 mod policies;
 mod program;
 mod scope;
+mod support;
 mod templates;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ pub use policies::{
 };
 pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, Name, Scope};
+pub use support::Feature;
+#[cfg(test)]
+pub(crate) use support::job_with;
 
 use crate::template::Template;
 

@@ -11,7 +11,7 @@ use cronhold_schedule::calendar::Calendar;
 use super::Options;
 use super::text::{Unreadable, read_text};
 use super::walk::{Found, Kind};
-use crate::mistake::Mistake;
+use crate::mistake::{Mistake, MistakeKind};
 use crate::read::{self, JobRead, Places, read_job};
 
 /// What came of one file.
@@ -81,7 +81,11 @@ impl ReadFile {
 }
 
 fn of_job(read: JobRead) -> (Content, Vec<Mistake>) {
-    let JobRead { job, draft, mistakes, places } = read;
+    let JobRead { mut job, mut draft, mistakes, places } = read;
+    if mistakes.iter().all(|mistake| mistake.kind == MistakeKind::Unsupported) {
+        // Nothing is missing from the job, so everything else that is wrong with it can be found as well.
+        job = job.or_else(|| draft.take());
+    }
     let content = Content::Job { job: job.map(Arc::new), draft: draft.map(Arc::new), places: Arc::new(places) };
     (content, mistakes)
 }

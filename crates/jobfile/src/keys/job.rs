@@ -1,5 +1,7 @@
 //! Keys of a job and of its small policies.
 
+use cronhold_core::job::Feature;
+
 use super::schedule::WHEN;
 use super::work::{ACTION, CONDITION, PROGRAM};
 use super::{CHANNEL, IDENTIFIER, Key, Shape, Table};
@@ -108,7 +110,8 @@ pub static JOB: Table = Table {
             "triggers",
             Shape::List(&Shape::Either(&[CHANNEL, Shape::Map(&TRIGGER)])),
             "Channels whose messages start runs.",
-        ),
+        )
+        .needs(Feature::Triggers),
         Key::new("retain", Shape::Map(&RETAIN), "How many finished runs are kept, and how long their output."),
         Key::new(
             "on_lost",

@@ -6,6 +6,7 @@ mod job;
 mod schedule;
 mod work;
 
+use cronhold_core::job::Feature;
 pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
 pub(crate) use job::{CPU_LEAST, MEMORY_LEAST};
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
@@ -99,11 +100,13 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// Whether it must be there.
     pub required: bool,
+    /// The feature that has to be supported for the key to be accepted; `None` for what every version carries out.
+    pub feature: Option<Feature>,
 }
 
 impl Key {
     const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
-        Self { name, aliases: &[], shape, doc, default: None, required: false }
+        Self { name, aliases: &[], shape, doc, default: None, required: false, feature: None }
     }
 
     const fn default(mut self, default: &'static str) -> Self {
@@ -119,6 +122,25 @@ impl Key {
     const fn required(mut self) -> Self {
         self.required = true;
         self
+    }
+
+    /// A key that is refused while this version does not support the feature.
+    const fn needs(mut self, feature: Feature) -> Self {
+        self.feature = Some(feature);
+        self
+    }
+
+    /// What the key means, and whether this version refuses it.
+    pub fn meaning(&self) -> String {
+        match self.unsupported() {
+            Some(_) => format!("{} **Not supported by this version.**", self.doc),
+            None => self.doc.to_owned(),
+        }
+    }
+
+    /// The feature of the key that this version does not support, if there is one.
+    pub fn unsupported(&self) -> Option<Feature> {
+        self.feature.filter(|feature| !feature.is_supported())
     }
 }
 
@@ -202,6 +224,7 @@ mod tests {
     fn names_are_unique_and_sentences_end() {
         let tables: BTreeSet<&str> = TABLES.iter().map(|table| table.name).collect();
         assert_eq!(tables.len(), TABLES.len());
+        let mut features = Vec::new();
         for table in TABLES {
             let mut seen = BTreeSet::new();
             assert!(table.doc.ends_with('.'), "{}", table.name);
@@ -210,10 +233,13 @@ mod tests {
             }
             for key in table.keys {
                 assert!(key.doc.ends_with('.'), "{}.{}", table.name, key.name);
+                features.extend(key.feature);
             }
             for name in table.one_of.iter().flat_map(|group| group.iter()) {
                 assert!(table.key(name).is_some(), "{}: one_of names {name}", table.name);
             }
         }
+        features.sort();
+        assert_eq!(features, Feature::ALL, "each feature is needed by one key");
     }
 }

@@ -72,7 +72,7 @@ pub static SCHEDULE: Table = Table {
         Key::new("daily_interval", Shape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
             .also(&["daily-interval"]),
         Key::new("at", MOMENTS, "At these instants."),
-        Key::new("triggered", Shape::True, "Never by time: by hand, by an action or by a message."),
+        Key::new("triggered", Shape::True, "Never by time: only when someone starts a run."),
         Key::new("never", Shape::True, "Never at all by itself."),
         Key::new("reboot", Shape::True, "Once when a node starts."),
         Key::new("year", Shape::Value, "Years, such as `2026` or `*/2`."),

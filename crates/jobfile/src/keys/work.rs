@@ -1,5 +1,6 @@
 //! Keys of programs, conditions and actions: what is run, awaited and done.
 
+use cronhold_core::job::Feature;
 use cronhold_core::run::State;
 
 use super::{CHANNEL, IDENTIFIER, Key, Shape, Table};
@@ -30,19 +31,22 @@ pub static PROGRAM: Table = Table {
     keys: &[
         Key::new("shell", Shape::Text, "A command line for the job's shell."),
         Key::new("exec", Shape::Some(&Shape::Template), "A program and its arguments, without a shell."),
-        Key::new("http", REQUEST, "One HTTP request."),
-        Key::new("remote", Shape::Map(&REMOTE), "A remote task: started, polled and cancelled by HTTP."),
+        Key::new("http", REQUEST, "One HTTP request.").needs(Feature::HttpProgram),
+        Key::new("remote", Shape::Map(&REMOTE), "A remote task: started, polled and cancelled by HTTP.")
+            .needs(Feature::RemoteProgram),
         Key::new(
             "task",
             Shape::Either(&[Shape::Map(&TASK_QUEUE), Shape::Map(&TASK_WRITE)]),
             "A durable task that is queued, or a value for one that exists.",
-        ),
+        )
+        .needs(Feature::TaskProgram),
         Key::new(
             "noop",
             Shape::Either(&[Shape::True, Shape::Null, Shape::Span, Shape::Map(&NOOP)]),
             "Nothing, for as long as it says.",
         ),
-        Key::new("plugin", Shape::Map(&PLUGIN), "An executable that speaks the plug-in protocol."),
+        Key::new("plugin", Shape::Map(&PLUGIN), "An executable that speaks the plug-in protocol.")
+            .needs(Feature::PluginProgram),
     ],
 };
 
@@ -160,9 +164,9 @@ pub static CONDITION: Table = Table {
             Shape::Either(&[Shape::True, Shape::Map(&SKIP_DUPLICATE)]),
             "No other run with the same args is active, else this one is skipped.",
         ),
-        Key::new("file", Shape::Template, "A file is there."),
-        Key::new("http", REQUEST, "A request is answered as expected."),
-        Key::new("command", Shape::Template, "A shell command ends with 0."),
+        Key::new("file", Shape::Template, "A file is there.").needs(Feature::FileCondition),
+        Key::new("http", REQUEST, "A request is answered as expected.").needs(Feature::HttpCondition),
+        Key::new("command", Shape::Template, "A shell command ends with 0.").needs(Feature::CommandCondition),
         Key::new("window", Shape::Map(&WINDOW), "The local time of day is inside a window."),
         Key::new("all", Shape::Some(&Shape::Map(&CONDITION)), "All of these hold."),
         Key::new("any", Shape::Some(&Shape::Map(&CONDITION)), "One of these holds."),
@@ -198,7 +202,7 @@ pub static MAX_RUNNING: Table = Table {
     keys: &[
         Key::new("count", Shape::Whole { least: 1, most: u32::MAX as i64 }, "The limit.").required(),
         Key::new("same_args", Shape::Bool, "Whether only runs with the same args count.").default("false"),
-        Key::new("pool", Shape::Text, "A pool shared by jobs, instead of this job's own runs."),
+        Key::new("pool", Shape::Text, "A pool shared by jobs, instead of this job's own runs.").needs(Feature::Pool),
     ],
 };
 
@@ -228,14 +232,17 @@ pub static WINDOW: Table = Table {
 pub static ACTION: Table = Table {
     name: "action",
     noun: "an action",
-    doc: "What happens on a transition. Actions are kept until done.",
+    doc: "What happens when a run enters a state.",
     one_of: &[&["run"], &["webhook"], &["email"], &["command"], &["publish"]],
     keys: &[
-        Key::new("run", Shape::Either(&[Shape::Text, Shape::Map(&RUN)]), "A run of a job is created."),
-        Key::new("webhook", Shape::Either(&[URL, Shape::Map(&WEBHOOK)]), "A request is sent."),
-        Key::new("email", Shape::Map(&EMAIL), "A mail is sent."),
-        Key::new("command", Shape::Template, "A shell command runs on the node."),
-        Key::new("publish", Shape::Either(&[CHANNEL, Shape::Map(&PUBLISH)]), "A message goes to a channel."),
+        Key::new("run", Shape::Either(&[Shape::Text, Shape::Map(&RUN)]), "A run of a job is created.")
+            .needs(Feature::RunAction),
+        Key::new("webhook", Shape::Either(&[URL, Shape::Map(&WEBHOOK)]), "A request is sent.")
+            .needs(Feature::WebhookAction),
+        Key::new("email", Shape::Map(&EMAIL), "A mail is sent.").needs(Feature::EmailAction),
+        Key::new("command", Shape::Template, "A shell command runs on the node.").needs(Feature::CommandAction),
+        Key::new("publish", Shape::Either(&[CHANNEL, Shape::Map(&PUBLISH)]), "A message goes to a channel.")
+            .needs(Feature::PublishAction),
     ],
 };
 

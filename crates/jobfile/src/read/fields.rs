@@ -47,8 +47,11 @@ impl Reader<'_> {
         };
         let fields = Fields { table, entries, node: item.node };
         let known: Vec<Option<&Key>> = entries.iter().map(|entry| table.key(&entry.key)).collect();
-        for (entry, _) in entries.iter().zip(&known).filter(|(_, key)| key.is_none()) {
-            self.unknown(table, entry);
+        for (entry, key) in entries.iter().zip(&known) {
+            match key {
+                Some(key) => self.report_unsupported(key, entry),
+                None => self.unknown(table, entry),
+            }
         }
         for key in table.keys {
             let is_key = |found: &Option<&Key>| found.is_some_and(|found| std::ptr::eq(found, key));

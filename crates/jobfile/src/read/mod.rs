@@ -61,21 +61,24 @@ pub struct JobRead {
 /// What a file that says nothing should say.
 const EMPTY_HINT: &str = "a job needs at least a program, such as `program: echo hello`";
 
-/// Reads a job file. `file` is what mistakes call it.
+/// Reads a job file. `file` is the name that mistakes use. A key that this version does not carry out is a mistake.
 pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
-    read_tree(file, text, options, yaml::parse(file, text))
+    let (root, mistakes) = yaml::parse(file, text);
+    read_tree(root, text, Reader::new(file, text, options.zones, mistakes))
 }
 
-/// Reads the definition of a job that is stored. It was a good file once, and is not refused for being long.
+/// Reads the definition of a stored job. It was accepted once, perhaps by another version, so neither its size nor a
+/// feature that this version does not carry out makes it unreadable: the job keeps its schedule, and
+/// [`Job::unsupported`] says what has to be reported about it.
 pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
-    read_tree(id, text, options, yaml::parse_any_size(id, text))
+    let (root, mistakes) = yaml::parse_any_size(id, text);
+    read_tree(root, text, Reader::new(id, text, options.zones, mistakes).accepting_unsupported())
 }
 
-fn read_tree(file: &str, text: &str, options: &Options<'_>, (root, mistakes): (Option<Node>, Vec<Mistake>)) -> JobRead {
-    let mut reader = Reader::new(file, text, options.zones, mistakes);
+fn read_tree(root: Option<Node>, text: &str, mut reader: Reader<'_>) -> JobRead {
     let job = root.as_ref().and_then(|root| match root.value {
         Value::Null => {
-            let mistake = Mistake::new(file, 0..0, "the file holds no job").hint(EMPTY_HINT);
+            let mistake = reader.mistake(&(0..0), "the file holds no job").hint(EMPTY_HINT);
             reader.report(mistake);
             None
         }

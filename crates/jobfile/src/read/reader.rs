@@ -11,6 +11,7 @@ use cronhold_core::job::Scope;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use cronhold_schedule::{TextError, Zones};
 
+use crate::keys::Key;
 use crate::mistake::Mistake;
 use crate::yaml::{self, Entry, Kind, Node, Scalar, Value};
 
@@ -23,6 +24,8 @@ pub(crate) struct Reader<'t> {
     pub(super) params: BTreeSet<String>,
     /// The place that is being read, which decides what templates may use besides.
     pub(super) scope: Scope,
+    /// Whether a key that this version does not carry out is a mistake.
+    refuses_unsupported: bool,
     mistakes: Vec<Mistake>,
 }
 
@@ -49,7 +52,12 @@ impl<'n> Item<'n> {
 
 impl<'t> Reader<'t> {
     pub(crate) fn new(file: &'t str, text: &'t str, zones: &'t Zones, mistakes: Vec<Mistake>) -> Self {
-        Self { file, text, zones, params: BTreeSet::new(), scope: Scope::Run, mistakes }
+        Self { file, text, zones, params: BTreeSet::new(), scope: Scope::Run, refuses_unsupported: true, mistakes }
+    }
+
+    /// A reader that accepts keys that this version does not carry out.
+    pub(crate) fn accepting_unsupported(self) -> Self {
+        Self { refuses_unsupported: false, ..self }
     }
 
     /// All mistakes in the order of the file.
@@ -66,6 +74,13 @@ impl<'t> Reader<'t> {
     /// Whether so many mistakes were found that nobody wants more. Readers whose mistakes cost time stop then.
     pub(crate) fn is_full(&self) -> bool {
         self.mistakes.len() >= yaml::MISTAKES_MAX
+    }
+
+    /// Refuses a key that this version does not carry out.
+    pub(crate) fn report_unsupported(&mut self, key: &Key, entry: &Entry) {
+        if let (true, Some(feature)) = (self.refuses_unsupported, key.unsupported()) {
+            self.report(Mistake::unsupported(self.file, entry.key_span.clone(), feature));
+        }
     }
 
     pub(crate) fn report(&mut self, mistake: Mistake) {

@@ -55,7 +55,7 @@ fn any_required<'k>(keys: impl Iterator<Item = &'k Key>) -> Value {
 fn property(key: &Key) -> Value {
     let mut value = shape(&key.shape);
     let default = key.default.map(|default| format!(" Default: {default}.")).unwrap_or_default();
-    value["description"] = json!(format!("{}{default}", key.doc));
+    value["description"] = json!(format!("{}{default}", key.meaning()));
     value
 }
 

@@ -3,10 +3,12 @@
 //!
 //! The core schema of YAML 1.2 is read strictly: only `true` and `false` are booleans, so that
 //! `on:` is a key and `no` is a text; a number that begins with a zero (`017`) is a text.
+//! `write` is the other direction: any value as YAML.
 
 mod build;
 mod place;
 mod scalar;
+mod write;
 
 use std::ops::Range;
 
@@ -15,6 +17,7 @@ pub(crate) use place::{first_line, inside};
 pub(crate) use scalar::{float, integer};
 #[cfg(test)]
 use serde_json::{Value as Json, json};
+pub use write::to_yaml;
 
 /// No file may be larger.
 pub(crate) const FILE_BYTES_MAX: usize = 1 << 20;
