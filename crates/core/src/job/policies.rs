@@ -222,7 +222,7 @@ pub enum OnLost {
 }
 
 /// Messages that start runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trigger {
     /// Channel listened to, its children included; begins with `/`.
     pub channel: String,

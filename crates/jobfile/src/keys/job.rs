@@ -1,140 +1,109 @@
 //! Keys of a job and of its small policies.
 
-use cronhold_core::job::Feature;
+use cronhold_core::Job;
+use cronhold_core::job::{CatchUp, Feature, Limits, Param, Retain, Retry, StopPolicy, Trigger};
 
-use super::schedule::WHEN;
-use super::work::{ACTION, CONDITION, PROGRAM};
-use super::{CHANNEL, IDENTIFIER, Key, Shape, Table};
+use super::codec::{self, FROM_ONE};
+use super::record::record;
+use super::{IDENTIFIER, Key, Shape, Table};
 
-/// A count from 0 on.
-const COUNT: Shape = Shape::Whole { least: 0, most: u32::MAX as i64 };
-/// A count from 1 on.
-const POSITIVE: Shape = Shape::Whole { least: 1, most: u32::MAX as i64 };
+record! {
+    /// A job.
+    pub static JOB: Job = "job", "a job",
+        "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.";
+    value description = codec::TEXT => Key::field("description", "Markdown for people.");
+    value labels = codec::LABELS => Key::field("labels", "Words to find the job by.");
+    // Params come before everything that may hold templates, which use their names.
+    value params = codec::PARAMS => Key::field(
+        "params",
+        "What runs of the job are told apart by; a list of names makes all of them required.",
+    );
+    value schedules = codec::SCHEDULES => Key::field(
+        "schedule",
+        "When the job runs by itself: one schedule or a list of them.",
+    );
+    always program = codec::PROGRAM_VALUE => Key::field(
+        "program",
+        "What a run executes: a text for the shell, a list of program and arguments, or a map.",
+    )
+    .required();
+    value conditions = codec::CONDITIONS => Key::field(
+        "conditions",
+        "What must hold before a run starts, in order.",
+    );
+    value lock = codec::LOCK => Key::field(
+        "lock",
+        "What the job holds alone while it runs: `true` for a lock of its own, or a name that jobs share.",
+    )
+    .default("false");
+    value ttl = codec::SOME_SPAN => Key::field(
+        "ttl",
+        "How long the lock outlives a holder that is gone; a number is seconds.",
+    )
+    .default("10s");
+    value overlap = codec::OVERLAP => Key::field(
+        "overlap",
+        "What happens when a run is due while another one is active.",
+    )
+    .default("skip");
+    value catch_up = codec::CATCH_UP => Key::field("catch_up", "What happens to occurrences that were missed.")
+        .default("last within 1h");
+    value retry = codec::RETRY => Key::field(
+        "retry",
+        "Whether and when a failed run is tried again; a number is the attempts in all.",
+    )
+    .default("no retry");
+    option timeout = codec::SOME_SPAN => Key::field("timeout", "After which a run is stopped.").default("none");
+    value stop = codec::STOP => Key::field("stop", "How a run is stopped: a signal, a grace period, then SIGKILL.");
+    value env = codec::ENV => Key::field(
+        "env",
+        "Environment of the program; a map names where a secret comes from.",
+    );
+    option cwd = codec::TEMPLATE_TEXT => Key::field("cwd", "Directory the program starts in.");
+    option shell = codec::TEXT => Key::field("shell", "Shell for shell programs.").default("/bin/bash, else /bin/sh");
+    option user = codec::TEXT => Key::field("user", "User the program runs as.");
+    option umask = codec::UMASK => Key::field(
+        "umask",
+        "File mode mask of the program, in octal: `\"022\"` or `0o22`.",
+    );
+    option limits = codec::LIMITS => Key::field("limits", "What the program and all that descends from it may use.")
+        .default("no limits");
+    value nodes = codec::NODES => Key::field(
+        "nodes",
+        "Labels that a node must have to run the job, or `each` for a run on every node.",
+    )
+    .default("any node");
+    value success_codes = codec::SUCCESS_CODES => Key::field("success_codes", "Exit codes that mean success.")
+        .default("[0]");
+    value on = codec::ACTIONS => Key::field(
+        "on",
+        "Actions by the state that a run enters, or `finished` for any of its last states.",
+    );
+    value triggers = codec::TRIGGERS => Key::field("triggers", "Channels whose messages start runs.")
+        .needs(Feature::Triggers);
+    value retain = codec::RETAIN => Key::field(
+        "retain",
+        "How many finished runs are kept, and how long their output.",
+    );
+    value on_lost = codec::ON_LOST => Key::field(
+        "on_lost",
+        "What becomes of a run whose node was lost as it started.",
+    )
+    .default("error");
+    value paused = codec::BOOL => Key::field("paused", "Whether the job is paused from the beginning.")
+        .default("false");
+}
 
-/// Less memory than this starts no program: someone forgot the unit.
-pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
-/// The smallest part of a processor that kernels can deal out.
-pub(crate) const CPU_LEAST: f64 = 0.01;
-
-/// What `nodes` can be besides labels.
-static EVERYWHERE: &[&str] = &["each"];
-
-/// Transitions that actions can wait for: every state, and `finished` for any of the last four.
-static EVENTS: &str = "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
-
-/// A job.
-pub static JOB: Table = Table {
-    name: "job",
-    noun: "a job",
-    doc: "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.",
-    one_of: &[],
-    keys: &[
-        Key::new("description", Shape::Text, "Markdown for people."),
-        Key::new("labels", Shape::List(&Shape::Text), "Words to find the job by."),
-        Key::new(
-            "params",
-            Shape::Either(&[
-                Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Null, Shape::Map(&PARAM)]) },
-                Shape::List(&Shape::Pattern { regex: IDENTIFIER, noun: "a name" }),
-            ]),
-            "What runs of the job are told apart by; a list of names makes all of them required.",
-        ),
-        Key::new("schedule", WHEN, "When the job runs by itself: one schedule or a list of them."),
-        Key::new(
-            "program",
-            Shape::Either(&[Shape::Text, Shape::Some(&Shape::Template), Shape::Map(&PROGRAM)]),
-            "What a run executes: a text for the shell, a list of program and arguments, or a map.",
-        )
-        .required(),
-        Key::new("conditions", Shape::List(&Shape::Map(&CONDITION)), "What must hold before a run starts, in order."),
-        Key::new(
-            "lock",
-            Shape::Either(&[Shape::Bool, Shape::Text]),
-            "What the job holds alone while it runs: `true` for a lock of its own, or a name that jobs share.",
-        )
-        .default("false"),
-        Key::new("ttl", Shape::Span, "How long the lock outlives a holder that is gone; a number is seconds.")
-            .default("10s"),
-        Key::new(
-            "overlap",
-            Shape::Either(&[Shape::Word(&["allow", "skip", "queue", "replace"]), Shape::Map(&OVERLAP)]),
-            "What happens when a run is due while another one is active.",
-        )
-        .default("skip"),
-        Key::new(
-            "catch_up",
-            Shape::Either(&[Shape::Word(&["none", "last", "all"]), Shape::Map(&CATCH_UP)]),
-            "What happens to occurrences that were missed.",
-        )
-        .default("last within 1h"),
-        Key::new(
-            "retry",
-            Shape::Either(&[POSITIVE, Shape::Map(&RETRY)]),
-            "Whether and when a failed run is tried again; a number is the attempts in all.",
-        )
-        .default("no retry"),
-        Key::new("timeout", Shape::Span, "After which a run is stopped.").default("none"),
-        Key::new("stop", Shape::Map(&STOP), "How a run is stopped: a signal, a grace period, then SIGKILL."),
-        Key::new(
-            "env",
-            Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Template, Shape::Map(&ENV_SOURCE)]) },
-            "Environment of the program; a map names where a secret comes from.",
-        ),
-        Key::new("cwd", Shape::Template, "Directory the program starts in."),
-        Key::new("shell", Shape::Text, "Shell for shell programs.").default("/bin/bash, else /bin/sh"),
-        Key::new("user", Shape::Text, "User the program runs as."),
-        Key::new(
-            "umask",
-            Shape::Either(&[
-                Shape::Pattern { regex: "^(0o)?[0-7]{1,4}$", noun: "a mask in octal digits" },
-                Shape::Whole { least: 0, most: 0o777 },
-            ]),
-            "File mode mask of the program, in octal: `\"022\"` or `0o22`.",
-        ),
-        Key::new("limits", Shape::Map(&LIMITS), "What the program and all that descends from it may use.")
-            .default("no limits"),
-        Key::new(
-            "nodes",
-            Shape::Either(&[Shape::Word(EVERYWHERE), Shape::List(&Shape::Text), Shape::Map(&EACH)]),
-            "Labels that a node must have to run the job, or `each` for a run on every node.",
-        )
-        .default("any node"),
-        Key::new("success_codes", Shape::Some(&Shape::Whole { least: 0, most: 255 }), "Exit codes that mean success.")
-            .default("[0]"),
-        Key::new(
-            "on",
-            Shape::Names { regex: EVENTS, value: &Shape::List(&Shape::Map(&ACTION)) },
-            "Actions by the state that a run enters, or `finished` for any of its last states.",
-        ),
-        Key::new(
-            "triggers",
-            Shape::List(&Shape::Either(&[CHANNEL, Shape::Map(&TRIGGER)])),
-            "Channels whose messages start runs.",
-        )
-        .needs(Feature::Triggers),
-        Key::new("retain", Shape::Map(&RETAIN), "How many finished runs are kept, and how long their output."),
-        Key::new(
-            "on_lost",
-            Shape::Word(&["error", "retry"]),
-            "What becomes of a run whose node was lost as it started.",
-        )
-        .default("error"),
-        Key::new("paused", Shape::Bool, "Whether the job is paused from the beginning.").default("false"),
-    ],
-};
-
-/// A parameter.
-pub static PARAM: Table = Table {
-    name: "param",
-    noun: "a param",
-    doc: "One parameter of a job. Arguments are always texts.",
-    one_of: &[],
-    keys: &[
-        Key::new("default", Shape::Value, "Used when nobody gives a value; without it the param is required."),
-        Key::new("choices", Shape::Some(&Shape::Value), "The only values allowed."),
-        Key::new("description", Shape::Text, "For people."),
-    ],
-};
+record! {
+    /// A parameter.
+    pub static PARAM: Param = "param", "a param", "One parameter of a job. Arguments are always texts.";
+    option default = codec::ANY_TEXT => Key::field(
+        "default",
+        "Used when nobody gives a value; without it the param is required.",
+    );
+    value choices = codec::CHOICES => Key::field("choices", "The only values allowed.");
+    value description = codec::TEXT => Key::field("description", "For people.");
+}
 
 /// `overlap` as a map.
 pub static OVERLAP: Table = Table {
@@ -151,48 +120,34 @@ pub static QUEUE: Table = Table {
     noun: "`queue`",
     doc: "How long the queue may become.",
     one_of: &[],
-    keys: &[Key::new("limit", POSITIVE, "How many runs may wait; more are skipped.").default("100")],
+    keys: &[Key::new("limit", FROM_ONE, "How many runs may wait; more are skipped.").default("100")],
 };
 
-/// `catch_up` as a map.
-pub static CATCH_UP: Table = Table {
-    name: "catch_up",
-    noun: "`catch_up`",
-    doc: "Which missed occurrences run afterwards, and how old they may be.",
-    one_of: &[],
-    keys: &[
-        Key::new("policy", Shape::Word(&["none", "last", "all"]), "Which of them run.").default("last"),
-        Key::new("within", Shape::Span, "How old they may be.").default("1h"),
-    ],
-};
+record! {
+    /// `catch_up` as a map.
+    pub static CATCH_UP: CatchUp = "catch_up", "`catch_up`",
+        "Which missed occurrences run afterwards, and how old they may be.";
+    always policy = codec::CATCH_UP_POLICY => Key::field("policy", "Which of them run.").default("last");
+    always within = codec::SOME_SPAN => Key::field("within", "How old they may be.").default("1h");
+}
 
-/// `retry`.
-pub static RETRY: Table = Table {
-    name: "retry",
-    noun: "`retry`",
-    doc: "Whether and when a run that did not succeed is tried again.",
-    one_of: &[],
-    keys: &[
-        Key::new("attempts", POSITIVE, "Attempts in all, the first included.").default("1"),
-        Key::new("backoff", Shape::Span, "Wait before the second attempt.").default("10s"),
-        Key::new("factor", Shape::Number { least: 1.0 }, "What the wait is multiplied with each time.").default("2"),
-        Key::new("most", Shape::Span, "The longest wait.").default("10m"),
-        Key::new("on", Shape::Some(&Shape::Word(&["failure", "error"])), "Which outcomes are tried again.")
-            .default("[failure]"),
-    ],
-};
+record! {
+    /// `retry`.
+    pub static RETRY: Retry = "retry", "`retry`", "Whether and when a run that did not succeed is tried again.";
+    always attempts = codec::POSITIVE => Key::field("attempts", "Attempts in all, the first included.").default("1");
+    value backoff = codec::SPAN => Key::field("backoff", "Wait before the second attempt.").default("10s");
+    value factor = codec::FACTOR => Key::field("factor", "What the wait is multiplied with each time.").default("2");
+    value most = codec::SPAN => Key::field("most", "The longest wait.").default("10m");
+    value on = codec::RETRY_ON => Key::field("on", "Which outcomes are tried again.").default("[failure]");
+}
 
-/// `stop` of a job.
-pub static STOP: Table = Table {
-    name: "stop",
-    noun: "`stop`",
-    doc: "How a run is stopped.",
-    one_of: &[],
-    keys: &[
-        Key::new("signal", Shape::Text, "The first signal, such as SIGINT.").default("SIGTERM"),
-        Key::new("grace", Shape::Span, "Time between the signal and SIGKILL to the whole group.").default("1m"),
-    ],
-};
+record! {
+    /// `stop` of a job.
+    pub static STOP: StopPolicy = "stop", "`stop`", "How a run is stopped.";
+    value signal = codec::SIGNAL => Key::field("signal", "The first signal, such as SIGINT.").default("SIGTERM");
+    value grace = codec::SPAN => Key::field("grace", "Time between the signal and SIGKILL to the whole group.")
+        .default("1m");
+}
 
 /// A value of `env` that is not in the file.
 pub static ENV_SOURCE: Table = Table {
@@ -210,22 +165,19 @@ pub static ENV_SOURCE: Table = Table {
     ],
 };
 
-/// `limits`.
-pub static LIMITS: Table = Table {
-    name: "limits",
-    noun: "`limits`",
-    doc: "What a program may use. Memory, processors and processes are counted together with all that descends from it.",
-    one_of: &[],
-    keys: &[
-        Key::new("memory", Shape::Size { least: MEMORY_LEAST }, "Memory; whoever needs more is killed.")
-            .default("no limit"),
-        Key::new("cpu", Shape::Number { least: CPU_LEAST }, "Processors, such as `0.5` or `2`.").default("no limit"),
-        Key::new("pids", POSITIVE, "Processes and threads.").default("no limit"),
-        Key::new("files", POSITIVE, "Open files of each process.").default("as the daemon"),
-        Key::new("cpu_time", Shape::Span, "Processor time of each process, from 1s on.").default("as the daemon"),
-        Key::new("core", Shape::Size { least: 0 }, "Size of a core dump; 0 for none.").default("as the daemon"),
-    ],
-};
+record! {
+    /// `limits`.
+    pub static LIMITS: Limits = "limits", "`limits`",
+        "What a program may use. Memory, processors and processes are counted together with all that descends from it.";
+    option memory = codec::MEMORY => Key::field("memory", "Memory; whoever needs more is killed.").default("no limit");
+    option cpu = codec::PROCESSORS => Key::field("cpu", "Processors, such as `0.5` or `2`.").default("no limit");
+    option pids = codec::POSITIVE_WIDE => Key::field("pids", "Processes and threads.").default("no limit");
+    option files = codec::POSITIVE_WIDE => Key::field("files", "Open files of each process.")
+        .default("as the daemon");
+    option cpu_time = codec::PROCESSOR_TIME => Key::field("cpu_time", "Processor time of each process, from 1s on.")
+        .default("as the daemon");
+    option core = codec::SIZE => Key::field("core", "Size of a core dump; 0 for none.").default("as the daemon");
+}
 
 /// `nodes` as a map.
 pub static EACH: Table = Table {
@@ -236,27 +188,16 @@ pub static EACH: Table = Table {
     keys: &[Key::new("each", Shape::List(&Shape::Text), "Labels that the nodes must have.").required()],
 };
 
-/// A trigger.
-pub static TRIGGER: Table = Table {
-    name: "trigger",
-    noun: "a trigger",
-    doc: "Messages that start runs.",
-    one_of: &[],
-    keys: &[
-        Key::new("channel", CHANNEL, "Channel listened to, its children included.").required(),
-        Key::new(
-            "args",
-            Shape::Names { regex: IDENTIFIER, value: &Shape::Template },
-            "Args of the runs; `message` and `channel` can be used in them.",
-        ),
-        Key::new(
-            "batching",
-            Shape::Either(&[Shape::Word(&["greedy", "newest"]), Shape::Map(&BATCHING)]),
-            "How messages become runs.",
-        )
-        .default("greedy"),
-    ],
-};
+record! {
+    /// A trigger.
+    pub static TRIGGER: Trigger = "trigger", "a trigger", "Messages that start runs.";
+    always channel = codec::CHANNEL => Key::field("channel", "Channel listened to, its children included.").required();
+    value args = codec::TRIGGER_ARGS => Key::field(
+        "args",
+        "Args of the runs; `message` and `channel` can be used in them.",
+    );
+    value batching = codec::BATCHING => Key::field("batching", "How messages become runs.").default("greedy");
+}
 
 /// `batching` as a map.
 pub static BATCHING: Table = Table {
@@ -272,8 +213,8 @@ pub static BATCHING: Table = Table {
              `newest`: the newest first, one a run.",
         )
         .default("greedy"),
-        Key::new("concurrent", POSITIVE, "Runs at once.").default("1"),
-        Key::new("most", POSITIVE, "Messages in one run at most; not with `newest`.").default("1000"),
+        Key::new("concurrent", FROM_ONE, "Runs at once.").default("1"),
+        Key::new("most", FROM_ONE, "Messages in one run at most; not with `newest`.").default("1000"),
         Key::new(
             "base",
             Shape::Number { least: 1.0001 },
@@ -283,32 +224,13 @@ pub static BATCHING: Table = Table {
     ],
 };
 
-/// `retain`.
-pub static RETAIN: Table = Table {
-    name: "retain",
-    noun: "`retain`",
-    doc: "How many finished runs are kept, each outcome apart, and for how long the output.",
-    one_of: &[],
-    keys: &[
-        Key::new("success", COUNT, "Successful runs.").default("1000"),
-        Key::new("failure", COUNT, "Failed runs.").default("1000"),
-        Key::new("error", COUNT, "Runs that ended in error.").default("1000"),
-        Key::new("skipped", COUNT, "Skipped runs.").default("200"),
-        Key::new("output", Shape::Span, "How long output is kept after its last line.").default("24h"),
-    ],
-};
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use cronhold_core::job::Event;
-
-    use super::*;
-
-    #[test]
-    fn every_event_is_a_key_of_on() {
-        let listed = EVENTS.trim_start_matches("^(").trim_end_matches(")$").split('|');
-        assert_eq!(listed.collect::<BTreeSet<_>>(), Event::names().collect());
-    }
+record! {
+    /// `retain`.
+    pub static RETAIN: Retain = "retain", "`retain`",
+        "How many finished runs are kept, each outcome apart, and for how long the output.";
+    value success = codec::COUNT => Key::field("success", "Successful runs.").default("1000");
+    value failure = codec::COUNT => Key::field("failure", "Failed runs.").default("1000");
+    value error = codec::COUNT => Key::field("error", "Runs that ended in error.").default("1000");
+    value skipped = codec::COUNT => Key::field("skipped", "Skipped runs.").default("200");
+    value output = codec::SPAN => Key::field("output", "How long output is kept after its last line.").default("24h");
 }

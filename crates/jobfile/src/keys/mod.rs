@@ -1,14 +1,17 @@
-//! Every key that a job file can have, in one table per map: its name, what may stand behind it,
-//! what it means and what holds without it. Unknown keys, the JSON Schema and the reference are all
-//! made of these tables, so they cannot disagree.
+//! Every key that a job file can have, in one table per map: its name, what may stand behind it, what it means, its default,
+//! and for a map that is one type also the field that it stands for (`record`). Reader, writer, JSON Schema and reference
+//! are made of these tables, so they cannot disagree.
 
+mod codec;
 mod job;
+pub(crate) mod record;
 mod schedule;
 mod work;
 
+pub(crate) use codec::CPU_LEAST;
 use cronhold_core::job::Feature;
 pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
-pub(crate) use job::{CPU_LEAST, MEMORY_LEAST};
+pub(crate) use record::write_record;
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
 pub use work::{
     ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, METHODS, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN,
@@ -107,6 +110,16 @@ pub struct Key {
 impl Key {
     const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
         Self { name, aliases: &[], shape, doc, default: None, required: false, feature: None }
+    }
+
+    /// A key of a `record!`, whose codec gives the shape.
+    const fn field(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Shape::Null, doc)
+    }
+
+    const fn of(mut self, shape: Shape) -> Self {
+        self.shape = shape;
+        self
     }
 
     const fn default(mut self, default: &'static str) -> Self {

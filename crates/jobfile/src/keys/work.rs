@@ -1,23 +1,25 @@
 //! Keys of programs, conditions and actions: what is run, awaited and done.
 
-use cronhold_core::job::Feature;
+use cronhold_core::job::{Feature, HttpProgram, HttpTarget};
 use cronhold_core::run::State;
 
+use super::codec::{self, FROM_ONE};
+use super::record::record;
 use super::{CHANNEL, IDENTIFIER, Key, Shape, Table};
 
 const TEMPLATES: Shape = Shape::Names { regex: IDENTIFIER, value: &Shape::Template };
-const HEADERS: Shape = Shape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &Shape::Template };
-const URL: Shape =
+pub(super) const HEADERS: Shape = Shape::Names { regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", value: &Shape::Template };
+pub(super) const URL: Shape =
     Shape::Pattern { regex: r"^(https?://|\{\{)", noun: "a URL, which begins with `http://` or `https://`" };
 const REQUEST: Shape = Shape::Either(&[URL, Shape::Map(&HTTP)]);
 const SOME_STATES: Shape = Shape::Some(&Shape::Word(&State::NAMES));
 /// Methods of requests.
 pub const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-const METHOD: Shape = Shape::Pattern {
+pub(super) const METHOD: Shape = Shape::Pattern {
     regex: "^([Gg][Ee][Tt]|[Hh][Ee][Aa][Dd]|[Pp][Oo][Ss][Tt]|[Pp][Uu][Tt]|[Pp][Aa][Tt][Cc][Hh]|[Dd][Ee][Ll][Ee][Tt][Ee]|[Oo][Pp][Tt][Ii][Oo][Nn][Ss])$",
     noun: "a method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
 };
-const STATUS: Shape = Shape::Either(&[
+pub(super) const STATUS: Shape = Shape::Either(&[
     Shape::Whole { least: 100, most: 599 },
     Shape::Pattern { regex: "^([1-5][0-9][0-9](-[1-5][0-9][0-9])?|[1-5]xx)$", noun: "`200`, `200-299` or `2xx`" },
 ]);
@@ -50,22 +52,16 @@ pub static PROGRAM: Table = Table {
     ],
 };
 
-/// A request.
-pub static HTTP: Table = Table {
-    name: "http",
-    noun: "a request",
-    doc: "One HTTP request.",
-    one_of: &[],
-    keys: &[
-        Key::new("url", URL, "Where to.").required(),
-        Key::new("method", METHOD, "The method.").default("GET"),
-        Key::new("headers", HEADERS, "Headers to send."),
-        Key::new("body", Shape::Template, "Body to send."),
-        Key::new("expect", Shape::Either(&[STATUS, Shape::Some(&STATUS)]), "Status codes that mean success.")
-            .default("2xx"),
-        Key::new("timeout", Shape::Span, "After which the request fails.").default("1m"),
-    ],
-};
+record! {
+    /// A request.
+    pub static HTTP: HttpProgram = "http", "a request", "One HTTP request.";
+    always url = codec::URL => Key::field("url", "Where to.").required();
+    value method = codec::METHOD => Key::field("method", "The method.").default("GET");
+    value headers = codec::HEADERS => Key::field("headers", "Headers to send.");
+    option body = codec::TEMPLATE => Key::field("body", "Body to send.");
+    value expect = codec::STATUSES => Key::field("expect", "Status codes that mean success.").default("2xx");
+    value timeout = codec::SOME_SPAN => Key::field("timeout", "After which the request fails.").default("1m");
+}
 
 /// A remote task.
 pub static REMOTE: Table = Table {
@@ -156,7 +152,7 @@ pub static CONDITION: Table = Table {
         Key::new("after", Shape::Either(&[Shape::Text, Shape::Map(&AFTER)]), "A run of a job in one of some states."),
         Key::new(
             "max_running",
-            Shape::Either(&[Shape::Whole { least: 1, most: u32::MAX as i64 }, Shape::Map(&MAX_RUNNING)]),
+            Shape::Either(&[FROM_ONE, Shape::Map(&MAX_RUNNING)]),
             "Fewer than so many runs are active.",
         ),
         Key::new(
@@ -200,7 +196,7 @@ pub static MAX_RUNNING: Table = Table {
     doc: "Fewer than so many runs are active.",
     one_of: &[],
     keys: &[
-        Key::new("count", Shape::Whole { least: 1, most: u32::MAX as i64 }, "The limit.").required(),
+        Key::new("count", FROM_ONE, "The limit.").required(),
         Key::new("same_args", Shape::Bool, "Whether only runs with the same args count.").default("false"),
         Key::new("pool", Shape::Text, "A pool shared by jobs, instead of this job's own runs.").needs(Feature::Pool),
     ],
@@ -258,19 +254,14 @@ pub static RUN: Table = Table {
     ],
 };
 
-/// `webhook` as a map.
-pub static WEBHOOK: Table = Table {
-    name: "webhook",
-    noun: "`webhook`",
-    doc: "A request is sent.",
-    one_of: &[],
-    keys: &[
-        Key::new("url", URL, "Where to.").required(),
-        Key::new("method", METHOD, "The method.").default("POST"),
-        Key::new("headers", HEADERS, "Headers to send."),
-        Key::new("body", Shape::Template, "Body to send.").default("the run's summary as JSON"),
-    ],
-};
+record! {
+    /// `webhook` as a map.
+    pub static WEBHOOK: HttpTarget = "webhook", "`webhook`", "A request is sent.";
+    always url = codec::URL => Key::field("url", "Where to.").required();
+    value method = codec::METHOD => Key::field("method", "The method.").default("POST");
+    value headers = codec::HEADERS => Key::field("headers", "Headers to send.");
+    option body = codec::TEMPLATE => Key::field("body", "Body to send.").default("the run's summary as JSON");
+}
 
 /// `email`.
 pub static EMAIL: Table = Table {

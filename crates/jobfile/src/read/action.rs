@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{Action, Event, HttpTarget, Scope};
+use cronhold_core::template::Template;
 use cronhold_schedule::text::shortened;
 
 use super::names;
@@ -12,7 +13,7 @@ use crate::yaml::Value;
 
 impl Reader<'_> {
     /// Actions by the transition they wait for.
-    pub(super) fn actions(&mut self, item: Item<'_>) -> BTreeMap<Event, Vec<Action>> {
+    pub(crate) fn actions(&mut self, item: Item<'_>) -> BTreeMap<Event, Vec<Action>> {
         let is_event: names::NameCheck = |name| Event::parse(name).map(drop);
         let entries = self.names(item, is_event, "{failure: [{command: page-me}]}").unwrap_or_default();
         let mut actions = BTreeMap::new();
@@ -53,14 +54,7 @@ impl Reader<'_> {
         if !matches!(item.node.value, Value::Map(_)) {
             return self.url(item).map(HttpTarget::new);
         }
-        let fields = self.fields(item, &keys::WEBHOOK)?;
-        let url = fields.get("url").and_then(|item| self.url(item));
-        let method = fields.get("method").and_then(|item| self.method(item));
-        let headers = fields.get("headers").map(|item| self.headers(item)).unwrap_or_default();
-        let body = fields.get("body").and_then(|item| self.template(item));
-        let target = HttpTarget::new(url?);
-        let method = method.map_or(target.method, str::to_owned);
-        Some(HttpTarget { method, headers, body, ..target })
+        self.record(item, HttpTarget::new(Template::literal("")))
     }
 
     fn email(&mut self, item: Item<'_>) -> Option<Action> {
@@ -99,7 +93,7 @@ impl Reader<'_> {
     }
 
     /// A channel, which begins with `/`.
-    pub(super) fn channel<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+    pub(crate) fn channel<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
         let text = self.text(item)?;
         if !text.starts_with('/') {
             let message = format!("the channel `{}` does not begin with `/`", shortened(text));

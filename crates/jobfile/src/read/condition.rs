@@ -9,7 +9,7 @@ use crate::yaml::Value;
 
 impl Reader<'_> {
     /// One condition. Nesting is bounded by the depth of the file.
-    pub(super) fn condition(&mut self, item: Item<'_>) -> Option<Condition> {
+    pub(crate) fn condition(&mut self, item: Item<'_>) -> Option<Condition> {
         let fields = self.fields(item, &keys::CONDITION)?;
         let requires = fields.kind().and_then(|(kind, item)| self.requirement(kind, item));
         let timeout = fields.get("timeout").and_then(|item| self.some_span(item));

@@ -1,113 +1,29 @@
-//! The job itself: every key of its map.
+//! The job itself, and values of its keys that have forms of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::job::{EnvValue, Job, Lock, Nodes, OnLost, Program};
+use cronhold_core::job::{EnvValue, Job, Lock, Nodes, Program};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
-use super::fields::Fields;
 use super::reader::{Item, Reader};
 use super::{names, quoted};
 use crate::keys;
 use crate::yaml::{Kind, Node, Value};
 
 impl Reader<'_> {
-    /// Reads a job from the root of its file. Params come first wherever they stand, as templates use their names.
+    /// Reads a job from the root of its file.
     pub(super) fn job(&mut self, root: &Node) -> Option<Job> {
-        let fields = self.fields(Item { name: "job", node: root }, &keys::JOB)?;
-        let params = fields.get("params").map(|item| self.params(item)).unwrap_or_default();
-        let program = fields.get("program").and_then(|item| self.program(item));
         // What stands in the other keys is read even if the program is wrong, for their mistakes.
-        let mut job = Job::new(program.unwrap_or(Program::Noop { duration: Span::ZERO }));
-        job.params = params;
-        self.texts_of_job(&fields, &mut job);
-        self.work_of_job(&fields, &mut job);
-        self.policies_of_job(&fields, &mut job);
-        self.surroundings_of_job(&fields, &mut job);
+        let mut job = Job::new(Program::Noop { duration: Span::ZERO });
+        self.record_into(Item { name: "job", node: root }, &mut job)?;
+        if let Some(node) = root.get("schedule") {
+            self.check_args(Item { name: "schedule", node }, &job.params);
+        }
         Some(job)
     }
 
-    fn texts_of_job(&mut self, fields: &Fields<'_>, job: &mut Job) {
-        if let Some(text) = fields.get("description").and_then(|item| self.text(item)) {
-            job.description = text.to_owned();
-        }
-        if let Some(labels) = fields.get("labels").and_then(|item| self.texts(item, "[eod]")) {
-            job.labels = labels;
-        }
-        if let Some(paused) = fields.get("paused").and_then(|item| self.bool(item)) {
-            job.paused = paused;
-        }
-    }
-
-    fn work_of_job(&mut self, fields: &Fields<'_>, job: &mut Job) {
-        if let Some(item) = fields.get("schedule") {
-            job.schedules = self.schedules(item);
-            self.check_args(item, &job.params);
-        }
-        if let Some(item) = fields.get("conditions") {
-            let nodes = self.list(item, "[{max_running: 1}]").unwrap_or_default();
-            job.conditions = nodes.iter().filter_map(|node| self.condition(item.item(node))).collect();
-        }
-        if let Some(item) = fields.get("on") {
-            job.on = self.actions(item);
-        }
-        if let Some(item) = fields.get("triggers") {
-            let nodes = self.list(item, "[{channel: /prices/ready}]").unwrap_or_default();
-            job.triggers = nodes.iter().filter_map(|node| self.trigger(item.item(node))).collect();
-        }
-    }
-
-    fn policies_of_job(&mut self, fields: &Fields<'_>, job: &mut Job) {
-        if let Some(lock) = fields.get("lock").and_then(|item| self.lock(item)) {
-            job.lock = lock;
-        }
-        if let Some(ttl) = fields.get("ttl").and_then(|item| self.some_span(item)) {
-            job.ttl = ttl;
-        }
-        if let Some(overlap) = fields.get("overlap").and_then(|item| self.overlap(item)) {
-            job.overlap = overlap;
-        }
-        if let Some(catch_up) = fields.get("catch_up").and_then(|item| self.catch_up(item)) {
-            job.catch_up = catch_up;
-        }
-        if let Some(retry) = fields.get("retry").and_then(|item| self.retry(item)) {
-            job.retry = retry;
-        }
-        job.timeout = fields.get("timeout").and_then(|item| self.some_span(item));
-        if let Some(stop) = fields.get("stop").and_then(|item| self.stop(item)) {
-            job.stop = stop;
-        }
-        if let Some(retain) = fields.get("retain").and_then(|item| self.retain(item)) {
-            job.retain = retain;
-        }
-        if let Some("retry") = fields.get("on_lost").and_then(|item| self.word(item, &["error", "retry"])) {
-            job.on_lost = OnLost::Retry;
-        }
-    }
-
-    fn surroundings_of_job(&mut self, fields: &Fields<'_>, job: &mut Job) {
-        if let Some(item) = fields.get("env") {
-            job.env = self.env(item);
-        }
-        job.cwd = fields.get("cwd").and_then(|item| self.template_text(item));
-        job.shell = fields.get("shell").and_then(|item| self.text(item)).map(str::to_owned);
-        job.user = fields.get("user").and_then(|item| self.text(item)).map(str::to_owned);
-        job.umask = fields.get("umask").and_then(|item| self.umask(item));
-        job.limits = fields.get("limits").and_then(|item| self.limits(item));
-        if let Some(nodes) = fields.get("nodes").and_then(|item| self.nodes(item)) {
-            job.nodes = nodes;
-        }
-        if let Some(item) = fields.get("success_codes") {
-            let nodes = self.some(item, "[0, 3]").unwrap_or_default();
-            let codes = nodes.iter().filter_map(|node| self.whole(item.item(node), 0, 255));
-            // A set: the order and repeats of exit codes mean nothing.
-            let codes: BTreeSet<u8> = codes.filter_map(|code| u8::try_from(code).ok()).collect();
-            job.success_codes = codes.into_iter().collect();
-        }
-    }
-
-    fn lock(&mut self, item: Item<'_>) -> Option<Lock> {
+    pub(crate) fn lock(&mut self, item: Item<'_>) -> Option<Lock> {
         if let Value::Scalar(scalar) = &item.node.value
             && let Kind::Bool(own) = scalar.kind()
         {
@@ -126,7 +42,7 @@ impl Reader<'_> {
         Some(Lock::Named(name.to_owned()))
     }
 
-    fn env(&mut self, item: Item<'_>) -> BTreeMap<String, EnvValue> {
+    pub(crate) fn env(&mut self, item: Item<'_>) -> BTreeMap<String, EnvValue> {
         let entries = self.names(item, names::variable, "{TZ: UTC}").unwrap_or_default();
         entries.iter().filter_map(|entry| Some((entry.key.clone(), self.env_value(Item::entry(entry))?))).collect()
     }
@@ -147,7 +63,7 @@ impl Reader<'_> {
     }
 
     /// A mask as people write it: octal digits. A bare `22` is refused, as YAML makes 22 of it and not octal 22.
-    fn umask(&mut self, item: Item<'_>) -> Option<u32> {
+    pub(crate) fn umask(&mut self, item: Item<'_>) -> Option<u32> {
         let Value::Scalar(scalar) = &item.node.value else {
             return self.wrong(item, "a mask in octal digits", "\"022\"");
         };
@@ -165,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    fn nodes(&mut self, item: Item<'_>) -> Option<Nodes> {
+    pub(crate) fn nodes(&mut self, item: Item<'_>) -> Option<Nodes> {
         match &item.node.value {
             Value::Scalar(scalar) if scalar.text == "each" => Some(Nodes::Each(BTreeSet::new())),
             Value::Map(_) => {

@@ -25,7 +25,7 @@ use cronhold_schedule::Zones;
 use cronhold_schedule::text::shortened;
 
 pub use places::Places;
-use reader::{Item, Reader};
+pub(crate) use reader::{Item, Reader};
 
 use crate::mistake::Mistake;
 use crate::yaml::{self, Node, Value};

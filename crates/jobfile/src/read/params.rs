@@ -7,12 +7,11 @@ use cronhold_schedule::text::did_you_mean;
 
 use super::reader::{Item, Reader};
 use super::{names, quoted};
-use crate::keys;
 use crate::yaml::Value;
 
 impl Reader<'_> {
     /// Reads `params` and makes their names known to templates.
-    pub(super) fn params(&mut self, item: Item<'_>) -> BTreeMap<String, Param> {
+    pub(crate) fn params(&mut self, item: Item<'_>) -> BTreeMap<String, Param> {
         if let Value::List(nodes) = &item.node.value {
             return nodes.iter().filter_map(|node| self.bare_param(item.item(node))).collect();
         }
@@ -39,28 +38,20 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let fields = self.fields(item, &keys::PARAM)?;
-        let default = fields.get("default").and_then(|item| self.value(item)).map(str::to_owned);
-        let choices: Vec<String> = match fields.get("choices") {
-            Some(item) => {
-                let nodes = self.some(item, "[us, eu]").unwrap_or_default();
-                nodes.iter().filter_map(|node| self.value(item.item(node)).map(str::to_owned)).collect()
-            }
-            None => Vec::new(),
-        };
-        if let (Some(default), Some(given)) = (&default, fields.get("default"))
-            && !choices.is_empty()
-            && !choices.contains(default)
+        let param = self.record(item, Param::default())?;
+        if let (Some(default), Some(node)) = (&param.default, item.node.get("default"))
+            && !param.choices.is_empty()
+            && !param.choices.contains(default)
         {
             let message = format!("the default {} of `{}` is not one of its choices", quoted(default), item.name);
-            self.refuse::<()>(given, message, format!("choices are {}", choices.join(", ")));
+            let hint = format!("choices are {}", param.choices.join(", "));
+            self.refuse::<()>(Item { name: "default", node }, message, hint);
         }
-        let description = fields.get("description").and_then(|item| self.text(item)).unwrap_or_default().to_owned();
-        Some(Param { default, choices, description })
+        Some(param)
     }
 
     /// Args of schedules name params and take their choices.
-    pub(super) fn check_args(&mut self, item: Item<'_>, params: &BTreeMap<String, Param>) {
+    pub(crate) fn check_args(&mut self, item: Item<'_>, params: &BTreeMap<String, Param>) {
         let nodes = match &item.node.value {
             Value::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),

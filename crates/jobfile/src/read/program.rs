@@ -14,7 +14,7 @@ use crate::yaml::{Kind, Value};
 
 impl Reader<'_> {
     /// A text for the shell, a list of program and arguments, or a map with one kind.
-    pub(super) fn program(&mut self, item: Item<'_>) -> Option<Program> {
+    pub(crate) fn program(&mut self, item: Item<'_>) -> Option<Program> {
         match &item.node.value {
             Value::Scalar(_) => self.template_text(item).map(Program::Shell),
             Value::List(_) => self.exec(item),
@@ -46,30 +46,15 @@ impl Reader<'_> {
     }
 
     /// A request: a URL or a map.
-    pub(super) fn http(&mut self, item: Item<'_>) -> Option<HttpProgram> {
+    pub(crate) fn http(&mut self, item: Item<'_>) -> Option<HttpProgram> {
         if !matches!(item.node.value, Value::Map(_)) {
             return self.url(item).map(HttpProgram::new);
         }
-        let fields = self.fields(item, &keys::HTTP)?;
-        let url = fields.get("url").and_then(|item| self.url(item));
-        let method = fields.get("method").and_then(|item| self.method(item));
-        let headers = fields.get("headers").map(|item| self.headers(item)).unwrap_or_default();
-        let body = fields.get("body").and_then(|item| self.template(item));
-        let expect = fields.get("expect").and_then(|item| self.statuses(item));
-        let timeout = fields.get("timeout").and_then(|item| self.some_span(item));
-        let request = HttpProgram::new(url?);
-        Some(HttpProgram {
-            method: method.map_or(request.method, str::to_owned),
-            headers,
-            body,
-            expect: expect.unwrap_or(request.expect),
-            timeout: timeout.unwrap_or(request.timeout),
-            url: request.url,
-        })
+        self.record(item, HttpProgram::new(Template::literal("")))
     }
 
     /// An address of the web, unless it begins with an expression.
-    pub(super) fn url(&mut self, item: Item<'_>) -> Option<Template> {
+    pub(crate) fn url(&mut self, item: Item<'_>) -> Option<Template> {
         let url = self.template_text(item)?;
         if ["http://", "https://", "{{"].iter().any(|start| url.text().starts_with(start)) {
             return Some(url);
@@ -78,7 +63,7 @@ impl Reader<'_> {
         self.refuse(item, message, "a URL begins with `https://` or `http://`")
     }
 
-    pub(super) fn method(&mut self, item: Item<'_>) -> Option<&'static str> {
+    pub(crate) fn method(&mut self, item: Item<'_>) -> Option<&'static str> {
         let text = self.text(item)?;
         let upper = text.to_ascii_uppercase();
         if let Some(method) = METHODS.iter().find(|method| **method == upper) {
@@ -91,12 +76,12 @@ impl Reader<'_> {
         self.refuse(item, format!("{} is not a method", quoted(text)), hint)
     }
 
-    pub(super) fn headers(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
+    pub(crate) fn headers(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
         self.templates(item, names::header, "{Accept: text/plain}")
     }
 
     /// Status codes: `200`, `200-299`, `2xx`, one or a list.
-    fn statuses(&mut self, item: Item<'_>) -> Option<Vec<(u16, u16)>> {
+    pub(crate) fn statuses(&mut self, item: Item<'_>) -> Option<Vec<(u16, u16)>> {
         let nodes = self.one_or_some(item, "[200, 404]")?;
         let ranges: Vec<_> = nodes.iter().filter_map(|node| self.status(item.item(node))).collect();
         (ranges.len() == nodes.len()).then_some(ranges)

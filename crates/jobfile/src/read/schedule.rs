@@ -15,7 +15,7 @@ use crate::yaml::{Node, Value};
 
 impl Reader<'_> {
     /// One schedule or a list of them. No two may have the same id, as a cursor belongs to an id.
-    pub(super) fn schedules(&mut self, item: Item<'_>) -> Vec<Schedule> {
+    pub(crate) fn schedules(&mut self, item: Item<'_>) -> Vec<Schedule> {
         let nodes = match &item.node.value {
             Value::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),
@@ -56,7 +56,7 @@ impl Reader<'_> {
     }
 
     /// A schedule as one text: cron, an @-word or a phrase.
-    pub(super) fn schedule_text(&mut self, item: Item<'_>) -> Option<Spec> {
+    pub(crate) fn schedule_text(&mut self, item: Item<'_>) -> Option<Spec> {
         let text = self.value(item)?;
         let mut spec = self.parsed(item, Spec::parse(text))?;
         if let Some(zone) = spec.zone.take()
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 
     /// What the parts do not say alone, such as a phase longer than its interval.
-    pub(super) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
+    pub(crate) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
         let Err(error) = spec.check() else { return Some(()) };
         let entry = fields.node.entries().iter().find(|entry| entry.key == error.key);
         let at = entry.map_or(&fields.node.span, |entry| &entry.value.span);
@@ -135,7 +135,7 @@ impl Reader<'_> {
         None
     }
 
-    pub(super) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
+    pub(crate) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
         let item = fields.get("name")?;
         let name = self.text(item)?;
         if name.is_empty() || name.len() > ScheduleId::MAX {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Some(name.to_owned())
     }
 
-    pub(super) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
+    pub(crate) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
         let Some(item) = fields.get("args") else { return BTreeMap::new() };
         let entries = self.names(item, names::param, "{region: us}").unwrap_or_default();
         let value = |entry| Some((Item::entry(entry).name.to_owned(), self.value(Item::entry(entry))?.to_owned()));
@@ -154,7 +154,7 @@ impl Reader<'_> {
     }
 
     /// When the runs of a schedule are stopped, in our form or with `type`.
-    pub(super) fn stop_schedule(&mut self, item: Item<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+    pub(crate) fn stop_schedule(&mut self, item: Item<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
         if item.node.get("type").is_some() {
             return self.apsis_stop(item, spec);
         }

@@ -14,7 +14,7 @@ use super::reader::{Item, Reader};
 
 impl Reader<'_> {
     /// Reads with the names of another place.
-    pub(super) fn scoped<T>(&mut self, scope: Scope, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn scoped<T>(&mut self, scope: Scope, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.scope, scope);
         let value = read(self);
         self.scope = outer;
@@ -34,7 +34,7 @@ impl Reader<'_> {
     }
 
     /// The id of a job, which may hold expressions.
-    pub(super) fn job_id(&mut self, item: Item<'_>) -> Option<Template> {
+    pub(crate) fn job_id(&mut self, item: Item<'_>) -> Option<Template> {
         let id = self.template_text(item)?;
         if id.is_literal() {
             self.parsed(item, JobId::parse(id.text()))?;
@@ -43,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// An expression without braces.
-    pub(super) fn expression(&mut self, item: Item<'_>) -> Option<Expression> {
+    pub(crate) fn expression(&mut self, item: Item<'_>) -> Option<Expression> {
         let text = self.text(item)?;
         let expression = self.parsed(item, Expression::parse(text))?;
         let place_of = |name: &str| expression.place_of(name);
@@ -52,13 +52,13 @@ impl Reader<'_> {
     }
 
     /// Templates by name.
-    pub(super) fn templates(&mut self, item: Item<'_>, check: NameCheck, example: &str) -> BTreeMap<String, Template> {
+    pub(crate) fn templates(&mut self, item: Item<'_>, check: NameCheck, example: &str) -> BTreeMap<String, Template> {
         let entries = self.names(item, check, example).unwrap_or_default();
         entries.iter().filter_map(|entry| Some((entry.key.clone(), self.template(Item::entry(entry))?))).collect()
     }
 
     /// Args of a run that is asked for or made.
-    pub(super) fn arg_templates(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
+    pub(crate) fn arg_templates(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
         self.templates(item, names::param, "{date: \"{{ date }}\"}")
     }
 
