@@ -1,12 +1,12 @@
-//! A job in the keys of its file, as JSON, which is YAML too. What API and command line show, and
-//! what a job that never was a file is stored as. Defaults are left out. Maps that are one type are written by their
-//! `record!`; here is what has several forms.
+//! Writes a job in the keys of a job file, as JSON, without keys that have their default. The API and the command line show
+//! it, and stores keep it. Maps that are one type are written by their `record!`; this module writes values that have
+//! several forms.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Lock, Nodes, Overlap, Param,
-    Probe, Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, Schedule, StopSchedule, TaskProgram, Trigger,
+    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Lock, Nodes, Overlap, Param, Probe,
+    Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, RunEvent, Schedule, StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::template::Template;
@@ -19,18 +19,18 @@ pub fn write_job(job: &Job) -> Value {
     write_record(job, &Job::new(job.program.clone()))
 }
 
-/// A map in the making.
+/// Collects the keys of a map.
 #[derive(Default)]
-struct Keys {
+struct MapBuilder {
     map: Map<String, Value>,
 }
 
-impl Keys {
+impl MapBuilder {
     fn put(&mut self, key: &str, value: Value) {
         self.map.insert(key.to_owned(), value);
     }
 
-    /// A key whose value is only worth writing when it is not what holds without it.
+    /// Adds a key unless its value is the default.
     fn unless(&mut self, is_default: bool, key: &str, value: impl FnOnce() -> Value) {
         if !is_default {
             self.put(key, value());
@@ -46,14 +46,14 @@ pub(crate) fn map<T>(values: &BTreeMap<String, T>, write: impl Fn(&T) -> Value) 
     Value::Object(values.iter().map(|(name, value)| (name.clone(), write(value))).collect())
 }
 
-pub(crate) fn actions(on: &BTreeMap<Event, Vec<Action>>) -> Value {
+pub(crate) fn actions(on: &BTreeMap<RunEvent, Vec<Action>>) -> Value {
     let events = on.iter().map(|(event, actions)| (event.name().to_owned(), actions.iter().map(action).collect()));
     Value::Object(events.collect())
 }
 
 pub(crate) fn template(template: &Template) -> Value {
     let text = template.text();
-    // A text that only looks like a template has to be kept from being read as one.
+    // A literal text that looks like a template has to be escaped.
     let is_live = Template::parse(text).map_or(true, |parsed| !parsed.is_literal());
     if template.is_literal() && is_live { json!(format!("{{% raw %}}{text}{{% endraw %}}")) } else { json!(text) }
 }
@@ -64,7 +64,7 @@ pub(crate) fn param(param: &Param) -> Value {
 
 pub(crate) fn schedule(schedule: &Schedule) -> Value {
     let mut value = json!(schedule.spec);
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     keys.unless(schedule.name.is_none(), "name", || json!(schedule.name));
     keys.unless(schedule.args.is_empty(), "args", || json!(schedule.args));
     keys.unless(schedule.enabled, "enabled", || json!(false));
@@ -109,7 +109,7 @@ fn http(request: &HttpProgram) -> Value {
 }
 
 fn remote(remote: &RemoteProgram) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     keys.put("start", http(&remote.start));
     keys.put("poll", http(&remote.poll));
     keys.unless(remote.every == RemoteProgram::EVERY_DEFAULT, "every", || json!(remote.every));
@@ -120,7 +120,7 @@ fn remote(remote: &RemoteProgram) -> Value {
 }
 
 pub(crate) fn condition(condition: &Condition) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     let (key, value) = requirement(&condition.requires);
     keys.put(key, value);
     keys.unless(condition.timeout.is_none(), "timeout", || json!(condition.timeout));
@@ -129,7 +129,7 @@ pub(crate) fn condition(condition: &Condition) -> Value {
 }
 
 fn requirement(requirement: &Requirement) -> (&'static str, Value) {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     match requirement {
         Requirement::After { job, args, states, within, must_exist } => {
             keys.put("job", template(job));
@@ -166,7 +166,7 @@ fn requirement(requirement: &Requirement) -> (&'static str, Value) {
 }
 
 fn action(action: &Action) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     match action {
         Action::Run { job, args } => {
             keys.put("job", template(job));
@@ -238,7 +238,7 @@ pub(crate) fn trigger(trigger: &Trigger) -> Value {
 }
 
 pub(crate) fn batching(batching: Batching) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     let (policy, concurrent) = match batching {
         Batching::Greedy { concurrent, most } => {
             keys.unless(most == Batching::MOST_DEFAULT, "most", || json!(most));

@@ -124,7 +124,7 @@ fn bad_files_show_all_mistakes() {
 }
 
 #[test]
-fn colours_are_asked_for() {
+fn colours_appear_only_if_requested() {
     let text = "program: [";
     let mistake = &read_job("x.yaml", text, &Options::default()).mistakes[0];
     assert!(render(mistake, text, Style::Coloured).contains('\u{1b}'));

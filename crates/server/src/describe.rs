@@ -198,3 +198,37 @@ fn told_pause(pauses: &Pauses, everything: bool) -> Option<Pause> {
     };
     Some(Pause { since: pause.since, by, why: pause.why.clone(), everything })
 }
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::JobUid;
+    use cronhold_core::command::{Command, Provided};
+    use cronhold_core::record::Source;
+    use cronhold_jobfile::{Options, read_stored_job};
+
+    use super::*;
+    use crate::testing::with_rig;
+
+    /// A job that another version accepted is stored: it is not refused, but reported wherever jobs are shown.
+    #[test]
+    fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
+        with_rig("describe-unsupported", async |rig| {
+            let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{email: {to: ops@example.org}}]}}";
+            let job = read_stored_job("backup", text, &Options::default()).job.expect("a stored job");
+            let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
+            let (job, source) = (Arc::new(job), Source::Api);
+            let command = Command::PutJob { id, job, source, uid, provided: Provided::Any };
+            rig.app.ask(Actor::Operator("test".to_owned()), command).await.expect("stored");
+            let shown = rig.ask("GET /api/v1/jobs/backup", "").await.json();
+            assert!(shown["next"].is_string(), "{shown}");
+            assert_eq!(shown["errors"][0]["message"], "`email` actions are not supported by this version");
+            let line = shown["errors"][0]["line"].as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
+            let yaml = shown["yaml"].as_str().expect("a text");
+            assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- email:"), "{yaml}");
+
+            let refused = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
+            assert_eq!(refused.problem().0, 422);
+            assert!(refused.text.contains("`email` actions are not supported"), "{}", refused.text);
+        });
+    }
+}

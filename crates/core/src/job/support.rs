@@ -189,7 +189,7 @@ fn collect_requirements(conditions: &[Condition], features: &mut BTreeSet<Featur
 pub(crate) fn job_with(feature: Feature) -> Job {
     use std::collections::BTreeMap;
 
-    use super::{Batching, Event, HttpProgram, HttpTarget, RemoteProgram, TaskProgram, Trigger};
+    use super::{Batching, HttpProgram, HttpTarget, RemoteProgram, RunEvent, TaskProgram, Trigger};
     use crate::template::{Expression, Template};
 
     let template = |text| Template::parse(text).expect("a template");
@@ -199,7 +199,7 @@ pub(crate) fn job_with(feature: Feature) -> Job {
     let require = |job: &mut Job, requires| {
         job.conditions = vec![Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT }];
     };
-    let act = |job: &mut Job, action| job.on = BTreeMap::from([(Event::Finished, vec![action])]);
+    let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![action])]);
     match feature {
         Feature::HttpProgram => job.program = Program::Http(Box::new(request())),
         Feature::RemoteProgram => {

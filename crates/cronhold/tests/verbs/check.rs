@@ -22,3 +22,11 @@ fn files_without_a_job() {
     let text = folder.transcript(&[&["check", "empty"], &["check", "bad"], &["check", "one.yaml"]]);
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn unsupported_keys_are_refused_with_their_place() {
+    let folder = Folder::new("check-unsupported").put("http.yaml", "program: {http: https://example.org}\n");
+    let folder = folder.put("mail.yaml", "program: x\non:\n  failure: [{email: {to: ops@example.org}}]\n");
+    let text = folder.transcript(&[&["check", "."], &["check", ".", "-o", "json"]]);
+    insta::assert_snapshot!(text);
+}

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Event, Limits, Lock, Nodes, OnLost, Overlap, Param,
-    Program, Retain, Retry, RetryOn, Schedule, Scope, StopPolicy, Trigger,
+    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Limits, Lock, Nodes, OnLost, Overlap, Param,
+    Program, Retain, Retry, RetryOn, RunEvent, Schedule, StopPolicy, TemplateScope, Trigger,
 };
 use cronhold_core::signal::Signal;
 use cronhold_core::template::Template;
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::record::Codec;
 use super::schedule::WHEN;
 use super::work::{ACTION, CONDITION, HEADERS as HEADER_NAMES, METHOD as METHOD_NAME, PROGRAM, STATUS, URL as ANY_URL};
-use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, Shape, job};
+use super::{CHANNEL as ANY_CHANNEL, IDENTIFIER, ValueShape, job};
 use crate::size;
 use crate::write;
 
@@ -28,26 +28,29 @@ pub(super) const EVENTS: &str =
     "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
 
 const MOST: i64 = u32::MAX as i64;
-pub(super) const FROM_ONE: Shape = Shape::Whole { least: 1, most: MOST };
+pub(super) const FROM_ONE: ValueShape = ValueShape::Whole { least: 1, most: MOST };
 
-pub(super) const TEXT: Codec<String> =
-    Codec { shape: Shape::Text, read: |reader, item| reader.text(item).map(str::to_owned), write: |text| json!(text) };
+pub(super) const TEXT: Codec<String> = Codec {
+    shape: ValueShape::Text,
+    read: |reader, item| reader.text(item).map(str::to_owned),
+    write: |text| json!(text),
+};
 
 /// A text, number or boolean, as it is written.
 pub(super) const ANY_TEXT: Codec<String> = Codec {
-    shape: Shape::Value,
+    shape: ValueShape::Value,
     read: |reader, item| reader.value(item).map(str::to_owned),
     write: |text| json!(text),
 };
 
 pub(super) const LABELS: Codec<Vec<String>> = Codec {
-    shape: Shape::List(&Shape::Text),
+    shape: ValueShape::List(&ValueShape::Text),
     read: |reader, item| reader.texts(item, "[eod]"),
     write: |labels| json!(labels),
 };
 
 pub(super) const CHOICES: Codec<Vec<String>> = Codec {
-    shape: Shape::Some(&Shape::Value),
+    shape: ValueShape::Some(&ValueShape::Value),
     read: |reader, item| {
         let nodes = reader.some(item, "[us, eu]")?;
         Some(nodes.iter().filter_map(|node| reader.value(item.item(node)).map(str::to_owned)).collect())
@@ -56,11 +59,11 @@ pub(super) const CHOICES: Codec<Vec<String>> = Codec {
 };
 
 pub(super) const BOOL: Codec<bool> =
-    Codec { shape: Shape::Bool, read: |reader, item| reader.bool(item), write: |value| json!(value) };
+    Codec { shape: ValueShape::Bool, read: |reader, item| reader.bool(item), write: |value| json!(value) };
 
 /// A number from 0 on.
 pub(super) const COUNT: Codec<u32> = Codec {
-    shape: Shape::Whole { least: 0, most: MOST },
+    shape: ValueShape::Whole { least: 0, most: MOST },
     read: |reader, item| reader.count(item, 0),
     write: |count| json!(count),
 };
@@ -74,23 +77,26 @@ pub(super) const POSITIVE_WIDE: Codec<u64> =
     Codec { shape: FROM_ONE, read: |reader, item| reader.count(item, 1).map(u64::from), write: |count| json!(count) };
 
 pub(super) const SPAN: Codec<Span> =
-    Codec { shape: Shape::Span, read: |reader, item| reader.span(item), write: |span| json!(span) };
+    Codec { shape: ValueShape::Span, read: |reader, item| reader.span(item), write: |span| json!(span) };
 
 /// A span that is not zero.
 pub(super) const SOME_SPAN: Codec<Span> =
-    Codec { shape: Shape::Span, read: |reader, item| reader.some_span(item), write: |span| json!(span) };
+    Codec { shape: ValueShape::Span, read: |reader, item| reader.some_span(item), write: |span| json!(span) };
 
 pub(super) const TEMPLATE: Codec<Template> =
-    Codec { shape: Shape::Template, read: |reader, item| reader.template(item), write: write::template };
+    Codec { shape: ValueShape::Template, read: |reader, item| reader.template(item), write: write::template };
 
 /// A template that is not an empty text.
 pub(super) const TEMPLATE_TEXT: Codec<Template> =
-    Codec { shape: Shape::Template, read: |reader, item| reader.template_text(item), write: write::template };
+    Codec { shape: ValueShape::Template, read: |reader, item| reader.template_text(item), write: write::template };
 
 pub(super) const PARAMS: Codec<BTreeMap<String, Param>> = Codec {
-    shape: Shape::Either(&[
-        Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Null, Shape::Map(&job::PARAM)]) },
-        Shape::List(&Shape::Pattern { regex: IDENTIFIER, noun: "a name" }),
+    shape: ValueShape::Either(&[
+        ValueShape::Names {
+            regex: IDENTIFIER,
+            value: &ValueShape::Either(&[ValueShape::Null, ValueShape::Map(&job::PARAM)]),
+        },
+        ValueShape::List(&ValueShape::Pattern { regex: IDENTIFIER, noun: "a name" }),
     ]),
     read: |reader, item| Some(reader.params(item)),
     write: |params| write::map(params, write::param),
@@ -103,13 +109,13 @@ pub(super) const SCHEDULES: Codec<Vec<Schedule>> = Codec {
 };
 
 pub(super) const PROGRAM_VALUE: Codec<Program> = Codec {
-    shape: Shape::Either(&[Shape::Text, Shape::Some(&Shape::Template), Shape::Map(&PROGRAM)]),
+    shape: ValueShape::Either(&[ValueShape::Text, ValueShape::Some(&ValueShape::Template), ValueShape::Map(&PROGRAM)]),
     read: |reader, item| reader.program(item),
     write: write::program,
 };
 
 pub(super) const CONDITIONS: Codec<Vec<Condition>> = Codec {
-    shape: Shape::List(&Shape::Map(&CONDITION)),
+    shape: ValueShape::List(&ValueShape::Map(&CONDITION)),
     read: |reader, item| {
         let nodes = reader.list(item, "[{max_running: 1}]")?;
         Some(nodes.iter().filter_map(|node| reader.condition(item.item(node))).collect())
@@ -118,43 +124,46 @@ pub(super) const CONDITIONS: Codec<Vec<Condition>> = Codec {
 };
 
 pub(super) const LOCK: Codec<Lock> = Codec {
-    shape: Shape::Either(&[Shape::Bool, Shape::Text]),
+    shape: ValueShape::Either(&[ValueShape::Bool, ValueShape::Text]),
     read: |reader, item| reader.lock(item),
     write: write::lock,
 };
 
 pub(super) const OVERLAP: Codec<Overlap> = Codec {
-    shape: Shape::Either(&[Shape::Word(&["allow", "skip", "queue", "replace"]), Shape::Map(&job::OVERLAP)]),
+    shape: ValueShape::Either(&[
+        ValueShape::Word(&["allow", "skip", "queue", "replace"]),
+        ValueShape::Map(&job::OVERLAP),
+    ]),
     read: |reader, item| reader.overlap(item),
     write: |overlap| write::overlap(*overlap),
 };
 
 pub(super) const CATCH_UP: Codec<CatchUp> = Codec {
-    shape: Shape::Either(&[Shape::Word(&["none", "last", "all"]), Shape::Map(&job::CATCH_UP)]),
+    shape: ValueShape::Either(&[ValueShape::Word(&["none", "last", "all"]), ValueShape::Map(&job::CATCH_UP)]),
     read: |reader, item| reader.catch_up(item),
     write: write::catch_up,
 };
 
 pub(super) const CATCH_UP_POLICY: Codec<CatchUpPolicy> = Codec {
-    shape: Shape::Word(&["none", "last", "all"]),
+    shape: ValueShape::Word(&["none", "last", "all"]),
     read: |reader, item| reader.catch_up_policy(item),
     write: |policy| json!(policy),
 };
 
 pub(super) const RETRY: Codec<Retry> = Codec {
-    shape: Shape::Either(&[FROM_ONE, Shape::Map(&job::RETRY)]),
+    shape: ValueShape::Either(&[FROM_ONE, ValueShape::Map(&job::RETRY)]),
     read: |reader, item| reader.retry(item),
     write: |retry| super::write_record(retry, &Retry::default()),
 };
 
 pub(super) const FACTOR: Codec<f64> = Codec {
-    shape: Shape::Number { least: 1.0 },
+    shape: ValueShape::Number { least: 1.0 },
     read: |reader, item| reader.number(item, 1.0),
     write: |factor| json!(factor),
 };
 
 pub(super) const RETRY_ON: Codec<BTreeSet<RetryOn>> = Codec {
-    shape: Shape::Some(&Shape::Word(&["failure", "error"])),
+    shape: ValueShape::Some(&ValueShape::Word(&["failure", "error"])),
     read: |reader, item| {
         let nodes = reader.some(item, "[failure, error]")?;
         let words = nodes.iter().filter_map(|node| reader.word(item.item(node), &["failure", "error"]));
@@ -164,66 +173,73 @@ pub(super) const RETRY_ON: Codec<BTreeSet<RetryOn>> = Codec {
 };
 
 pub(super) const STOP: Codec<StopPolicy> = Codec {
-    shape: Shape::Map(&job::STOP),
+    shape: ValueShape::Map(&job::STOP),
     read: |reader, item| reader.record(item, StopPolicy::default()),
     write: |stop| super::write_record(stop, &StopPolicy::default()),
 };
 
 pub(super) const SIGNAL: Codec<Signal> =
-    Codec { shape: Shape::Text, read: |reader, item| reader.signal(item), write: |signal| json!(signal) };
+    Codec { shape: ValueShape::Text, read: |reader, item| reader.signal(item), write: |signal| json!(signal) };
 
 pub(super) const ENV: Codec<BTreeMap<String, EnvValue>> = Codec {
-    shape: Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Template, Shape::Map(&job::ENV_SOURCE)]) },
+    shape: ValueShape::Names {
+        regex: IDENTIFIER,
+        value: &ValueShape::Either(&[ValueShape::Template, ValueShape::Map(&job::ENV_SOURCE)]),
+    },
     read: |reader, item| Some(reader.env(item)),
     write: |env| write::map(env, write::env_value),
 };
 
 pub(super) const UMASK: Codec<u32> = Codec {
-    shape: Shape::Either(&[
-        Shape::Pattern { regex: "^(0o)?[0-7]{1,4}$", noun: "a mask in octal digits" },
-        Shape::Whole { least: 0, most: 0o777 },
+    shape: ValueShape::Either(&[
+        ValueShape::Pattern { regex: "^(0o)?[0-7]{1,4}$", noun: "a mask in octal digits" },
+        ValueShape::Whole { least: 0, most: 0o777 },
     ]),
     read: |reader, item| reader.umask(item),
     write: |mask| json!(format!("{mask:03o}")),
 };
 
 pub(super) const LIMITS: Codec<Box<Limits>> = Codec {
-    shape: Shape::Map(&job::LIMITS),
+    shape: ValueShape::Map(&job::LIMITS),
     read: |reader, item| reader.record(item, Limits::default()).filter(|limits| !limits.is_empty()).map(Box::new),
     write: |limits| super::write_record(&**limits, &Limits::default()),
 };
 
 pub(super) const MEMORY: Codec<u64> = Codec {
-    shape: Shape::Size { least: MEMORY_LEAST },
+    shape: ValueShape::Size { least: MEMORY_LEAST },
     read: |reader, item| reader.size(item, MEMORY_LEAST),
     write: |bytes| json!(size::print(*bytes)),
 };
 
 /// A size that may be 0.
 pub(super) const SIZE: Codec<u64> = Codec {
-    shape: Shape::Size { least: 0 },
+    shape: ValueShape::Size { least: 0 },
     read: |reader, item| reader.size(item, 0),
     write: |bytes| json!(size::print(*bytes)),
 };
 
 /// Processors, in thousandths.
 pub(super) const PROCESSORS: Codec<u64> = Codec {
-    shape: Shape::Number { least: CPU_LEAST },
+    shape: ValueShape::Number { least: CPU_LEAST },
     read: |reader, item| reader.processors(item),
     write: |thousandths| json!(*thousandths as f64 / 1000.0),
 };
 
 pub(super) const PROCESSOR_TIME: Codec<Span> =
-    Codec { shape: Shape::Span, read: |reader, item| reader.processor_time(item), write: |span| json!(span) };
+    Codec { shape: ValueShape::Span, read: |reader, item| reader.processor_time(item), write: |span| json!(span) };
 
 pub(super) const NODES: Codec<Nodes> = Codec {
-    shape: Shape::Either(&[Shape::Word(&["each"]), Shape::List(&Shape::Text), Shape::Map(&job::EACH)]),
+    shape: ValueShape::Either(&[
+        ValueShape::Word(&["each"]),
+        ValueShape::List(&ValueShape::Text),
+        ValueShape::Map(&job::EACH),
+    ]),
     read: |reader, item| reader.nodes(item),
     write: write::nodes,
 };
 
 pub(super) const SUCCESS_CODES: Codec<Vec<u8>> = Codec {
-    shape: Shape::Some(&Shape::Whole { least: 0, most: 255 }),
+    shape: ValueShape::Some(&ValueShape::Whole { least: 0, most: 255 }),
     read: |reader, item| {
         let nodes = reader.some(item, "[0, 3]")?;
         let codes = nodes.iter().filter_map(|node| reader.whole(item.item(node), 0, 255));
@@ -234,14 +250,14 @@ pub(super) const SUCCESS_CODES: Codec<Vec<u8>> = Codec {
     write: |codes| json!(codes),
 };
 
-pub(super) const ACTIONS: Codec<BTreeMap<Event, Vec<Action>>> = Codec {
-    shape: Shape::Names { regex: EVENTS, value: &Shape::List(&Shape::Map(&ACTION)) },
+pub(super) const ACTIONS: Codec<BTreeMap<RunEvent, Vec<Action>>> = Codec {
+    shape: ValueShape::Names { regex: EVENTS, value: &ValueShape::List(&ValueShape::Map(&ACTION)) },
     read: |reader, item| Some(reader.actions(item)),
     write: write::actions,
 };
 
 pub(super) const TRIGGERS: Codec<Vec<Trigger>> = Codec {
-    shape: Shape::List(&Shape::Either(&[ANY_CHANNEL, Shape::Map(&job::TRIGGER)])),
+    shape: ValueShape::List(&ValueShape::Either(&[ANY_CHANNEL, ValueShape::Map(&job::TRIGGER)])),
     read: |reader, item| {
         let nodes = reader.list(item, "[{channel: /prices/ready}]")?;
         Some(nodes.iter().filter_map(|node| reader.trigger(item.item(node))).collect())
@@ -256,9 +272,9 @@ pub(super) const CHANNEL: Codec<String> = Codec {
 };
 
 pub(super) const TRIGGER_ARGS: Codec<BTreeMap<String, Template>> = Codec {
-    shape: Shape::Names { regex: IDENTIFIER, value: &Shape::Template },
+    shape: ValueShape::Names { regex: IDENTIFIER, value: &ValueShape::Template },
     read: |reader, item| {
-        let args = reader.scoped(Scope::Trigger, |reader| reader.arg_templates(item));
+        let args = reader.scoped(TemplateScope::Trigger, |reader| reader.arg_templates(item));
         reader.known_params(item);
         Some(args)
     },
@@ -266,19 +282,19 @@ pub(super) const TRIGGER_ARGS: Codec<BTreeMap<String, Template>> = Codec {
 };
 
 pub(super) const BATCHING: Codec<Batching> = Codec {
-    shape: Shape::Either(&[Shape::Word(&["greedy", "newest"]), Shape::Map(&job::BATCHING)]),
+    shape: ValueShape::Either(&[ValueShape::Word(&["greedy", "newest"]), ValueShape::Map(&job::BATCHING)]),
     read: |reader, item| reader.batching(item),
     write: |batching| write::batching(*batching),
 };
 
 pub(super) const RETAIN: Codec<Retain> = Codec {
-    shape: Shape::Map(&job::RETAIN),
+    shape: ValueShape::Map(&job::RETAIN),
     read: |reader, item| reader.record(item, Retain::default()),
     write: |retain| super::write_record(retain, &Retain::default()),
 };
 
 pub(super) const ON_LOST: Codec<OnLost> = Codec {
-    shape: Shape::Word(&["error", "retry"]),
+    shape: ValueShape::Word(&["error", "retry"]),
     read: |reader, item| {
         let word = reader.word(item, &["error", "retry"])?;
         Some(if word == "retry" { OnLost::Retry } else { OnLost::Error })
@@ -303,7 +319,7 @@ pub(super) const HEADERS: Codec<BTreeMap<String, Template>> = Codec {
 
 /// Status codes as inclusive ranges.
 pub(super) const STATUSES: Codec<Vec<(u16, u16)>> = Codec {
-    shape: Shape::Either(&[STATUS, Shape::Some(&STATUS)]),
+    shape: ValueShape::Either(&[STATUS, ValueShape::Some(&STATUS)]),
     read: |reader, item| reader.statuses(item),
     write: |ranges| ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect(),
 };
@@ -315,6 +331,6 @@ mod tests {
     #[test]
     fn every_event_is_a_key_of_on() {
         let listed = EVENTS.trim_start_matches("^(").trim_end_matches(")$").split('|');
-        assert_eq!(listed.collect::<BTreeSet<_>>(), Event::names().collect());
+        assert_eq!(listed.collect::<BTreeSet<_>>(), RunEvent::names().collect());
     }
 }

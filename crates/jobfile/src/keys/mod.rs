@@ -1,6 +1,6 @@
-//! Every key that a job file can have, in one table per map: its name, what may stand behind it, what it means, its default,
-//! and for a map that is one type also the field that it stands for (`record`). Reader, writer, JSON Schema and reference
-//! are made of these tables, so they cannot disagree.
+//! Every key that a job file can have, in one table per map: its name, its values, its meaning and its default. For a map
+//! that is one type, the table also names the field of each key (`record`). Reader, writer, JSON Schema and reference are
+//! made of these tables, so they cannot disagree.
 
 mod codec;
 mod job;
@@ -19,7 +19,7 @@ pub use work::{
 };
 
 /// All tables, in reading order.
-pub static TABLES: &[&Table] = &[
+pub static TABLES: &[&KeyTable] = &[
     &JOB,
     &PARAM,
     &SCHEDULE,
@@ -62,7 +62,7 @@ pub static TABLES: &[&Table] = &[
 
 /// The keys of one map.
 #[derive(Debug)]
-pub struct Table {
+pub struct KeyTable {
     /// Name in the schema, such as `schedule`.
     pub name: &'static str,
     /// What it is called in messages, such as `a schedule`.
@@ -70,14 +70,14 @@ pub struct Table {
     /// What it describes.
     pub doc: &'static str,
     /// Its keys in the order people write them.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeySpec],
     /// Exactly one of these groups must be there, each with one or more of its keys; no rule when empty.
     pub one_of: &'static [&'static [&'static str]],
 }
 
-impl Table {
+impl KeyTable {
     /// A key by its name or one of its other names.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name || key.aliases.contains(&name))
     }
 
@@ -90,13 +90,13 @@ impl Table {
 
 /// One key.
 #[derive(Debug)]
-pub struct Key {
+pub struct KeySpec {
     /// Canonical name.
     pub name: &'static str,
     /// Other names that are read as well.
     pub aliases: &'static [&'static str],
     /// What may stand behind it.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// What it means, in one sentence.
     pub doc: &'static str,
     /// What holds without it, for people.
@@ -107,17 +107,12 @@ pub struct Key {
     pub feature: Option<Feature>,
 }
 
-impl Key {
-    const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
+impl KeySpec {
+    const fn new(name: &'static str, shape: ValueShape, doc: &'static str) -> Self {
         Self { name, aliases: &[], shape, doc, default: None, required: false, feature: None }
     }
 
-    /// A key of a `record!`, whose codec gives the shape.
-    const fn field(name: &'static str, doc: &'static str) -> Self {
-        Self::new(name, Shape::Null, doc)
-    }
-
-    const fn of(mut self, shape: Shape) -> Self {
+    const fn of(mut self, shape: ValueShape) -> Self {
         self.shape = shape;
         self
     }
@@ -159,7 +154,7 @@ impl Key {
 
 /// What may stand behind a key.
 #[derive(Debug)]
-pub enum Shape {
+pub enum ValueShape {
     /// A text; a number is taken as its text.
     Text,
     /// A text, number or boolean, taken as its text.
@@ -207,26 +202,26 @@ pub enum Shape {
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list.
-    List(&'static Shape),
+    List(&'static ValueShape),
     /// A list with at least one item.
-    Some(&'static Shape),
+    Some(&'static ValueShape),
     /// A map with the keys of a table.
-    Map(&'static Table),
+    Map(&'static KeyTable),
     /// A map with keys of the writer's choice.
     Names {
         /// What the names must look like; anything when empty.
         regex: &'static str,
         /// What stands behind each.
-        value: &'static Shape,
+        value: &'static ValueShape,
     },
     /// Any of these.
-    Either(&'static [Shape]),
+    Either(&'static [ValueShape]),
 }
 
 /// Names of params, args and settings.
 pub(crate) const IDENTIFIER: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 /// Channels.
-pub(crate) const CHANNEL: Shape = Shape::Pattern { regex: "^/", noun: "a channel, which begins with `/`" };
+pub(crate) const CHANNEL: ValueShape = ValueShape::Pattern { regex: "^/", noun: "a channel, which begins with `/`" };
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -234,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_sentences_end() {
+    fn tables_are_consistent() {
         let tables: BTreeSet<&str> = TABLES.iter().map(|table| table.name).collect();
         assert_eq!(tables.len(), TABLES.len());
         let mut features = Vec::new();

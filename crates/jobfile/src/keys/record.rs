@@ -5,15 +5,15 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Shape, Table};
-use crate::read::{Item, Reader};
+use super::{KeySpec, KeyTable, ValueShape};
+use crate::read::{JobReader, NamedNode};
 
 /// How the value of a key is read and written, and what it may look like.
 pub(crate) struct Codec<V: 'static> {
     /// What may stand behind the key, for the schema and the reference.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueShape,
     /// Reads a value, or reports what is wrong with it and returns `None`.
-    pub(crate) read: fn(&mut Reader<'_>, Item<'_>) -> Option<V>,
+    pub(crate) read: fn(&mut JobReader<'_>, NamedNode<'_>) -> Option<V>,
     /// Writes a value so that `read` reads it back.
     pub(crate) write: fn(&V) -> Json,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Codec<V: 'static> {
 /// A type that is a map in a job file.
 pub(crate) trait Record: Sized + 'static {
     /// Its keys.
-    const TABLE: &'static Table;
+    const TABLE: &'static KeyTable;
     /// How each key of the table is read into the type and written from it, in the same order.
     const FIELDS: &'static [Accessor<Self>];
 }
@@ -30,21 +30,21 @@ pub(crate) trait Record: Sized + 'static {
 pub(crate) struct Accessor<T: 'static> {
     /// Reads a value into the field. If the value is invalid, it reports that, leaves the field as it is and returns
     /// false.
-    pub(crate) read: fn(&mut Reader<'_>, Item<'_>, &mut T) -> bool,
+    pub(crate) read: fn(&mut JobReader<'_>, NamedNode<'_>, &mut T) -> bool,
     /// Writes the field of the first value; `None` if it is not worth a key, because the second value, which has all
     /// defaults, has the same.
     pub(crate) write: fn(&T, &T) -> Option<Json>,
 }
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Reads a map over a value that has all defaults; `None` if a required key is missing or invalid.
-    pub(crate) fn record<T: Record>(&mut self, item: Item<'_>, mut defaults: T) -> Option<T> {
+    pub(crate) fn record<T: Record>(&mut self, item: NamedNode<'_>, mut defaults: T) -> Option<T> {
         self.record_into(item, &mut defaults)?.then_some(defaults)
     }
 
     /// Reads every key of a map that is valid into its field, and returns whether all required keys are there and valid;
     /// `None` if it is not a map.
-    pub(crate) fn record_into<T: Record>(&mut self, item: Item<'_>, record: &mut T) -> Option<bool> {
+    pub(crate) fn record_into<T: Record>(&mut self, item: NamedNode<'_>, record: &mut T) -> Option<bool> {
         let fields = self.fields(item, T::TABLE)?;
         let mut is_complete = true;
         for (key, accessor) in T::TABLE.keys.iter().zip(T::FIELDS) {
@@ -66,6 +66,11 @@ pub(crate) fn write_record<T: Record>(record: &T, defaults: &T) -> Json {
     Json::Object(map)
 }
 
+/// A key of a `record!`, whose codec gives the shape.
+pub(super) const fn key(name: &'static str, doc: &'static str) -> KeySpec {
+    KeySpec::new(name, ValueShape::Null, doc)
+}
+
 /// Describes the keys of a type: `HOW field = codec => key;` where HOW is
 ///
 /// * `value`: written unless it is the default,
@@ -75,7 +80,7 @@ macro_rules! record {
     ($(#[$meta:meta])* $vis:vis static $table:ident: $type:ty = $name:literal, $noun:literal, $doc:literal;
      $($how:ident $field:ident = $codec:expr => $key:expr;)+) => {
         $(#[$meta])*
-        $vis static $table: $crate::keys::Table = $crate::keys::Table {
+        $vis static $table: $crate::keys::KeyTable = $crate::keys::KeyTable {
             name: $name,
             noun: $noun,
             doc: $doc,
@@ -84,7 +89,7 @@ macro_rules! record {
         };
 
         impl $crate::keys::record::Record for $type {
-            const TABLE: &'static $crate::keys::Table = &$table;
+            const TABLE: &'static $crate::keys::KeyTable = &$table;
             const FIELDS: &'static [$crate::keys::record::Accessor<Self>] =
                 &[$($crate::keys::record::accessor!($how, $field, $codec)),+];
         }

@@ -1,4 +1,4 @@
-//! The job itself, and values of its keys that have forms of their own.
+//! Reads the job, and values of its keys that have several forms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use cronhold_core::job::{EnvValue, Job, Lock, Nodes, Program};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
 use crate::keys;
-use crate::yaml::{Kind, Node, Value};
+use crate::yaml::{ScalarKind, YamlNode, YamlValue};
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Reads a job from the root of its file.
-    pub(super) fn job(&mut self, root: &Node) -> Option<Job> {
-        // What stands in the other keys is read even if the program is wrong, for their mistakes.
+    pub(super) fn job(&mut self, root: &YamlNode) -> Option<Job> {
+        // The other keys are read even if the program is wrong, to report their mistakes.
         let mut job = Job::new(Program::Noop { duration: Span::ZERO });
-        self.record_into(Item { name: "job", node: root }, &mut job)?;
+        self.record_into(NamedNode { name: "job", node: root }, &mut job)?;
         if let Some(node) = root.get("schedule") {
-            self.check_args(Item { name: "schedule", node }, &job.params);
+            self.check_args(NamedNode { name: "schedule", node }, &job.params);
         }
         Some(job)
     }
 
-    pub(crate) fn lock(&mut self, item: Item<'_>) -> Option<Lock> {
-        if let Value::Scalar(scalar) = &item.node.value
-            && let Kind::Bool(own) = scalar.kind()
+    pub(crate) fn lock(&mut self, item: NamedNode<'_>) -> Option<Lock> {
+        if let YamlValue::Scalar(scalar) = &item.node.value
+            && let ScalarKind::Bool(own) = scalar.kind()
         {
             return Some(if own { Lock::Job } else { Lock::None });
         }
@@ -42,13 +42,13 @@ impl Reader<'_> {
         Some(Lock::Named(name.to_owned()))
     }
 
-    pub(crate) fn env(&mut self, item: Item<'_>) -> BTreeMap<String, EnvValue> {
+    pub(crate) fn env(&mut self, item: NamedNode<'_>) -> BTreeMap<String, EnvValue> {
         let entries = self.names(item, names::variable, "{TZ: UTC}").unwrap_or_default();
-        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.env_value(Item::entry(entry))?))).collect()
+        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.env_value(NamedNode::entry(entry))?))).collect()
     }
 
-    fn env_value(&mut self, item: Item<'_>) -> Option<EnvValue> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn env_value(&mut self, item: NamedNode<'_>) -> Option<EnvValue> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return self.template(item).map(EnvValue::Text);
         }
         let fields = self.fields(item, &keys::ENV_SOURCE)?;
@@ -62,15 +62,15 @@ impl Reader<'_> {
         }
     }
 
-    /// A mask as people write it: octal digits. A bare `22` is refused, as YAML makes 22 of it and not octal 22.
-    pub(crate) fn umask(&mut self, item: Item<'_>) -> Option<u32> {
-        let Value::Scalar(scalar) = &item.node.value else {
+    /// A mask in octal digits. A bare `22` is refused, because YAML reads it as decimal.
+    pub(crate) fn umask(&mut self, item: NamedNode<'_>) -> Option<u32> {
+        let YamlValue::Scalar(scalar) = &item.node.value else {
             return self.wrong(item, "a mask in octal digits", "\"022\"");
         };
         let digits = scalar.text.strip_prefix("0o").unwrap_or(&scalar.text);
         let is_octal = (1..=4).contains(&digits.len()) && digits.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
         let mask = u32::from_str_radix(digits, 8).ok().filter(|mask| is_octal && *mask <= 0o777);
-        let is_decimal = scalar.kind() == Kind::Integer && !scalar.text.starts_with("0o") && scalar.text != "0";
+        let is_decimal = scalar.kind() == ScalarKind::Integer && !scalar.text.starts_with("0o") && scalar.text != "0";
         match mask {
             Some(mask) if !is_decimal => Some(mask),
             Some(_) => {
@@ -81,16 +81,16 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn nodes(&mut self, item: Item<'_>) -> Option<Nodes> {
+    pub(crate) fn nodes(&mut self, item: NamedNode<'_>) -> Option<Nodes> {
         match &item.node.value {
-            Value::Scalar(scalar) if scalar.text == "each" => Some(Nodes::Each(BTreeSet::new())),
-            Value::Map(_) => {
+            YamlValue::Scalar(scalar) if scalar.text == "each" => Some(Nodes::Each(BTreeSet::new())),
+            YamlValue::Map(_) => {
                 let fields = self.fields(item, &keys::EACH)?;
                 let labels = self.texts(fields.get("each")?, "{each: [gpu]}")?;
                 Some(Nodes::Each(labels.into_iter().collect()))
             }
-            Value::List(items) if items.is_empty() => Some(Nodes::Any),
-            Value::List(_) => Some(Nodes::Labels(self.texts(item, "[gpu]")?.into_iter().collect())),
+            YamlValue::List(items) if items.is_empty() => Some(Nodes::Any),
+            YamlValue::List(_) => Some(Nodes::Labels(self.texts(item, "[gpu]")?.into_iter().collect())),
             _ => self.wrong(item, "`each` or a list of labels", "[gpu]"),
         }
     }

@@ -6,13 +6,13 @@ use cronhold_schedule::text::did_you_mean;
 
 use super::fields::Fields;
 use super::quoted;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
-    pub(crate) fn overlap(&mut self, item: Item<'_>) -> Option<Overlap> {
-        if let Value::Map(_) = item.node.value {
+impl JobReader<'_> {
+    pub(crate) fn overlap(&mut self, item: NamedNode<'_>) -> Option<Overlap> {
+        if let YamlValue::Map(_) = item.node.value {
             let fields = self.fields(item, &keys::OVERLAP)?;
             let (_, item) = fields.kind()?;
             let fields = self.fields(item, &keys::QUEUE)?;
@@ -27,16 +27,16 @@ impl Reader<'_> {
         })
     }
 
-    pub(crate) fn catch_up(&mut self, item: Item<'_>) -> Option<CatchUp> {
+    pub(crate) fn catch_up(&mut self, item: NamedNode<'_>) -> Option<CatchUp> {
         let mut catch_up = CatchUp::default();
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             catch_up.policy = self.catch_up_policy(item)?;
             return Some(catch_up);
         }
         self.record(item, catch_up)
     }
 
-    pub(crate) fn catch_up_policy(&mut self, item: Item<'_>) -> Option<CatchUpPolicy> {
+    pub(crate) fn catch_up_policy(&mut self, item: NamedNode<'_>) -> Option<CatchUpPolicy> {
         Some(match self.word(item, &["none", "last", "all"])? {
             "none" => CatchUpPolicy::None,
             "last" => CatchUpPolicy::Last,
@@ -44,9 +44,9 @@ impl Reader<'_> {
         })
     }
 
-    pub(crate) fn retry(&mut self, item: Item<'_>) -> Option<Retry> {
+    pub(crate) fn retry(&mut self, item: NamedNode<'_>) -> Option<Retry> {
         let mut retry = Retry::default();
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             retry.attempts = self.count(item, 1)?;
             return Some(retry);
         }
@@ -54,26 +54,26 @@ impl Reader<'_> {
         if let (true, Some(node)) = (retry.backoff > retry.most, item.node.get("backoff")) {
             let message = format!("`backoff` is {}, longer than the longest wait of {}", retry.backoff, retry.most);
             let hint = format!("write `most: {}` or more", retry.backoff);
-            return self.refuse(Item { name: "backoff", node }, message, hint);
+            return self.refuse(NamedNode { name: "backoff", node }, message, hint);
         }
         Some(retry)
     }
 
-    pub(crate) fn signal(&mut self, item: Item<'_>) -> Option<Signal> {
+    pub(crate) fn signal(&mut self, item: NamedNode<'_>) -> Option<Signal> {
         let text = self.text(item)?;
         self.parsed(item, Signal::parse(text))
     }
 
-    pub(crate) fn trigger(&mut self, item: Item<'_>) -> Option<Trigger> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(crate) fn trigger(&mut self, item: NamedNode<'_>) -> Option<Trigger> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let channel = self.channel(item)?.to_owned();
             return Some(Trigger { channel, ..Trigger::default() });
         }
         self.record(item, Trigger::default())
     }
 
-    /// Args that a job's own runs get must name its params.
-    pub(crate) fn known_params(&mut self, item: Item<'_>) {
+    /// Checks that the args for a job's own runs name its params.
+    pub(crate) fn known_params(&mut self, item: NamedNode<'_>) {
         for entry in item.node.entries() {
             if self.params.contains(&entry.key) {
                 continue;
@@ -87,8 +87,8 @@ impl Reader<'_> {
         }
     }
 
-    pub(crate) fn batching(&mut self, item: Item<'_>) -> Option<Batching> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(crate) fn batching(&mut self, item: NamedNode<'_>) -> Option<Batching> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return Some(match self.word(item, &["greedy", "newest"])? {
                 "newest" => Batching::Newest { concurrent: 1, timeout: Batching::TIMEOUT_DEFAULT },
                 _ => Batching::default(),

@@ -1,5 +1,4 @@
-//! The committed documents are the generated ones, and the schema agrees with the reader wherever
-//! a schema can know.
+//! Checks that the committed documents are up to date, and that the schema agrees with the reader as far as a schema can.
 
 use std::fs;
 use std::path::Path;
