@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use cronhold_core::job::{Job, Program};
-use cronhold_jobfile::directory::{self, Unreadable};
+use cronhold_jobfile::directory::{self, UnreadableFile};
 use cronhold_jobfile::{Options, read_job, read_schedule, write_job};
 use cronhold_schedule::Span;
 use serde_json::{Map, Value, json};
@@ -154,7 +154,7 @@ pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure
         Failure::Mistakes { mistakes, texts, typed: false }
     };
     let text = directory::read_text(&shown, path).map_err(|unreadable| {
-        let Unreadable { mistake, text } = *unreadable;
+        let UnreadableFile { mistake, text } = *unreadable;
         wrong(vec![mistake], text)
     })?;
     let read = read_job(&shown, &text, &Options { zones: session.zones });

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use cronhold_core::JobId;
 use cronhold_core::job::Schedule as JobSchedule;
-use cronhold_jobfile::directory::{self, Directory, LoadedJob, Unreadable};
-use cronhold_jobfile::{Mistake, Options, Places, read_job, read_schedule};
+use cronhold_jobfile::directory::{self, Directory, LoadedJob, UnreadableFile};
+use cronhold_jobfile::{JobPlaces, Mistake, Options, read_job, read_schedule};
 use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Bound, CompileError, Fold, Gap, Instant, Schedule, Spec, Surroundings, Zone};
@@ -82,7 +82,7 @@ impl ScheduleFlags {
     fn of_file(&self, path: &Path, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
         let shown = path.display().to_string();
         let text = directory::read_text(&shown, path).map_err(|unreadable| {
-            let Unreadable { mistake, text } = *unreadable;
+            let UnreadableFile { mistake, text } = *unreadable;
             ScheduleSource { file: &shown, text: &text, typed: false }.failure(vec![mistake])
         })?;
         let source = ScheduleSource { file: &shown, text: &text, typed: false };
@@ -181,7 +181,7 @@ impl ScheduleFlags {
         &self,
         wrong: Vec<ScheduleCompileError>,
         source: &ScheduleSource<'_>,
-        places: &Places,
+        places: &JobPlaces,
         around: Directory,
     ) -> Failure {
         let needs_broken = |wrong: &ScheduleCompileError| {

@@ -9,7 +9,7 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::job::{Param, Scope};
+use crate::job::{Param, TemplateScope};
 
 /// Longest value of one argument in bytes.
 pub const ARG_MAX: usize = 32 * 1024;
@@ -169,7 +169,7 @@ pub fn check_param_name(name: &str) -> Result<(), TextError> {
     if name.len() > NAME_MAX {
         return Err(TextError::new(whole, format!("the name of a param can have at most {NAME_MAX} characters")));
     }
-    if Scope::Run.has(name) {
+    if TemplateScope::Run.has(name) {
         return Err(TextError::new(whole, format!("`{name}` cannot be the name of a param"))
             .hint("every run has that name already"));
     }

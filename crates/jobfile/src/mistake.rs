@@ -1,37 +1,58 @@
-//! A mistake in a job file: where, what, and what to write instead. Everything that reads job
-//! files answers with it, and only `render` makes text of it.
+//! A mistake in a job file: its place, a message and a hint. Every reader of job files returns mistakes; only `render`
+//! turns them into text.
 
 use std::ops::Range;
 
-/// One mistake.
+use cronhold_core::job::Feature;
+
+/// Whether the file is invalid or the version lacks a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MistakeKind {
+    /// The file is invalid.
+    #[default]
+    Invalid,
+    /// The file is valid, but this version does not carry out what it asks for.
+    Unsupported,
+}
+
+/// A mistake in a job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The file as its reader called it.
+    /// Whether the file is invalid, or asks for something that is not supported.
+    pub kind: MistakeKind,
+    /// Name of the file, as the caller of the reader gave it.
     pub file: String,
     /// Byte range in the file.
     pub at: Range<usize>,
     /// What is wrong and what was expected.
     pub message: String,
-    /// What to write instead.
+    /// What to write instead, if that is known.
     pub hint: Option<String>,
-    /// Another place that has to do with it, and how.
+    /// Another place that is involved, with a label.
     pub related: Option<(Range<usize>, String)>,
 }
 
 impl Mistake {
     /// A mistake without a hint.
     pub fn new(file: impl Into<String>, at: Range<usize>, message: impl Into<String>) -> Self {
-        Self { file: file.into(), at, message: message.into(), hint: None, related: None }
+        let kind = MistakeKind::default();
+        Self { kind, file: file.into(), at, message: message.into(), hint: None, related: None }
     }
 
-    /// The same with a hint.
+    /// A feature that this version does not carry out, at the key that asks for it.
+    pub(crate) fn unsupported(file: impl Into<String>, at: Range<usize>, feature: Feature) -> Self {
+        let mistake = Self::new(file, at, feature.message()).hint(feature.hint());
+        Self { kind: MistakeKind::Unsupported, ..mistake }
+    }
+
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same with another place that has to do with it.
+    /// Adds another place that is involved.
     #[must_use]
     pub fn related(mut self, at: Range<usize>, label: impl Into<String>) -> Self {
         self.related = Some((at, label.into()));
@@ -39,7 +60,7 @@ impl Mistake {
     }
 }
 
-/// Line and column of a byte offset, both counted from 1, columns in characters. Offsets past the end are the end's.
+/// Line and column of a byte offset, both counted from 1, columns in characters. An offset past the end counts as the end.
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {

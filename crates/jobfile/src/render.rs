@@ -1,5 +1,4 @@
-//! Mistakes as text: as compilers show them, with the lines of the file, or one line each for
-//! editors and logs. The only place that knows how a mistake looks.
+//! Renders mistakes as text: with the lines of the file, as compilers do, or on one line for editors and logs.
 
 use std::ops::Range;
 
@@ -10,17 +9,17 @@ use crate::mistake::{Mistake, line_column};
 /// Whether colours may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Text alone.
+    /// Without colours.
     Plain,
     /// With colours for a terminal.
     Coloured,
 }
 
-/// Lines of the file shown before and after a mistake are found within so many bytes, so that one
-/// mistake in a large file does not cost its whole length.
+/// Bytes before and after a mistake that are searched for the surrounding lines. The limit keeps the cost of a mistake in
+/// a large file low.
 const CONTEXT_BYTES: usize = 4096;
 
-/// A mistake with the lines it stands in; `text` is the file's whole text.
+/// Renders a mistake with its lines; `text` is the whole text of the file.
 pub fn render(mistake: &Mistake, text: &str, style: Style) -> String {
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -45,14 +44,14 @@ pub fn render(mistake: &Mistake, text: &str, style: Style) -> String {
     renderer.render(&[group])
 }
 
-/// A mistake on one line: `file:line:column: message (hint)`.
+/// Renders a mistake on one line: `file:line:column: message (hint)`.
 pub fn render_line(mistake: &Mistake, text: &str) -> String {
     let (line, column) = line_column(text, mistake.at.start);
     let hint = mistake.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{}:{line}:{column}: {}{hint}", mistake.file, mistake.message)
 }
 
-/// A range that lies inside the text and on the boundaries of characters.
+/// Limits a range to the text and to the boundaries of characters.
 fn bounded(text: &str, range: &Range<usize>) -> Range<usize> {
     let start = floor(text, range.start);
     let end = floor(text, range.end.max(start));

@@ -4,7 +4,7 @@
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-/// What a size looks like, for the schema.
+/// Pattern of a size, for the schema.
 pub(crate) const PATTERN: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*([Bb]|[KkMmGgTt]([Ii]?[Bb])?)?\s*$";
 /// The largest size: what a kernel takes as a signed number.
 pub(crate) const MOST: u64 = i64::MAX.cast_unsigned();
@@ -26,10 +26,10 @@ const UNITS: [(&str, u64); 14] = [
     ("B", 1),
     ("", 1),
 ];
-/// Those that sizes are printed in.
+/// Units in which sizes are printed.
 const PRINTED: usize = 4;
 
-/// Decimals that count; no unit has room for more.
+/// Decimals that are read; further ones are below a byte in every unit.
 const DECIMALS_MAX: usize = 12;
 
 /// Reads a size.
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn sizes_are_read_in_all_units() {
         for (text, bytes, printed) in [
             ("0", 0, "0"),
             ("512", 512, "512"),
@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(bytes in prop_oneof![0..=MOST, (0..=4096_u64).prop_map(|n| n << 30)]) {
+        fn printed_sizes_read_back(bytes in prop_oneof![0..=MOST, (0..=4096_u64).prop_map(|n| n << 30)]) {
             prop_assert_eq!(parse(&print(bytes)), Ok(bytes));
         }
 

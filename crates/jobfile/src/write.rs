@@ -1,68 +1,36 @@
-//! A job in the keys of its file, as JSON, which is YAML too. What API and command line show, and
-//! what a job that never was a file is stored as. Defaults are left out.
+//! Writes a job in the keys of a job file, as JSON, without keys that have their default. The API and the command line show
+//! it, and stores keep it. Maps that are one type are written by their `record!`; this module writes values that have
+//! several forms.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Limits, Lock, Nodes, OnLost, Overlap,
-    Param, Probe, Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, Retain, Retry, Schedule, StopPolicy,
-    StopSchedule, TaskProgram, Trigger,
+    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Lock, Nodes, Overlap, Param, Probe,
+    Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, RunEvent, Schedule, StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::template::Template;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::size;
+use crate::keys::write_record;
 
 /// The job as a map that `read_job` reads back into the same job.
 pub fn write_job(job: &Job) -> Value {
-    let default = Job::new(job.program.clone());
-    let mut keys = Keys::default();
-    keys.unless(job.description.is_empty(), "description", || json!(job.description));
-    keys.unless(job.labels.is_empty(), "labels", || json!(job.labels));
-    keys.unless(job.params.is_empty(), "params", || map(&job.params, param));
-    keys.unless(job.schedules.is_empty(), "schedule", || job.schedules.iter().map(schedule).collect());
-    keys.put("program", program(&job.program));
-    keys.unless(job.conditions.is_empty(), "conditions", || job.conditions.iter().map(condition).collect());
-    keys.unless(job.lock == default.lock, "lock", || lock(&job.lock));
-    keys.unless(job.ttl == default.ttl, "ttl", || json!(job.ttl));
-    keys.unless(job.overlap == default.overlap, "overlap", || overlap(job.overlap));
-    keys.unless(job.catch_up == default.catch_up, "catch_up", || catch_up(job.catch_up));
-    keys.unless(job.retry == default.retry, "retry", || retry(&job.retry));
-    keys.unless(job.timeout.is_none(), "timeout", || json!(job.timeout));
-    keys.unless(job.stop == default.stop, "stop", || stop(&job.stop));
-    keys.unless(job.env.is_empty(), "env", || map(&job.env, env_value));
-    keys.unless(job.cwd.is_none(), "cwd", || json!(job.cwd.as_ref().map(template)));
-    keys.unless(job.shell.is_none(), "shell", || json!(job.shell));
-    keys.unless(job.user.is_none(), "user", || json!(job.user));
-    keys.unless(job.umask.is_none(), "umask", || json!(job.umask.map(|mask| format!("{mask:03o}"))));
-    keys.unless(job.limits.is_none(), "limits", || json!(job.limits.as_deref().map(limits)));
-    keys.unless(job.nodes == default.nodes, "nodes", || nodes(&job.nodes));
-    keys.unless(job.success_codes == default.success_codes, "success_codes", || json!(job.success_codes));
-    keys.unless(job.on.is_empty(), "on", || {
-        let events = job.on.iter().map(|(event, actions)| (name(event), actions.iter().map(action).collect()));
-        Value::Object(events.collect())
-    });
-    keys.unless(job.triggers.is_empty(), "triggers", || job.triggers.iter().map(trigger).collect());
-    keys.unless(job.retain == default.retain, "retain", || retain(&job.retain));
-    keys.unless(job.on_lost == OnLost::Error, "on_lost", || json!(job.on_lost));
-    keys.unless(!job.paused, "paused", || json!(true));
-    keys.into_value()
+    write_record(job, &Job::new(job.program.clone()))
 }
 
-/// A map in the making.
+/// Collects the keys of a map.
 #[derive(Default)]
-struct Keys {
+struct MapBuilder {
     map: Map<String, Value>,
 }
 
-impl Keys {
+impl MapBuilder {
     fn put(&mut self, key: &str, value: Value) {
         self.map.insert(key.to_owned(), value);
     }
 
-    /// A key whose value is only worth writing when it is not what holds without it.
+    /// Adds a key unless its value is the default.
     fn unless(&mut self, is_default: bool, key: &str, value: impl FnOnce() -> Value) {
         if !is_default {
             self.put(key, value());
@@ -74,36 +42,29 @@ impl Keys {
     }
 }
 
-fn map<T>(values: &BTreeMap<String, T>, write: impl Fn(&T) -> Value) -> Value {
+pub(crate) fn map<T>(values: &BTreeMap<String, T>, write: impl Fn(&T) -> Value) -> Value {
     Value::Object(values.iter().map(|(name, value)| (name.clone(), write(value))).collect())
 }
 
-/// The text of something that serializes to one, such as a state.
-fn name(value: &impl Serialize) -> String {
-    match json!(value) {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
+pub(crate) fn actions(on: &BTreeMap<RunEvent, Vec<Action>>) -> Value {
+    let events = on.iter().map(|(event, actions)| (event.name().to_owned(), actions.iter().map(action).collect()));
+    Value::Object(events.collect())
 }
 
-fn template(template: &Template) -> Value {
+pub(crate) fn template(template: &Template) -> Value {
     let text = template.text();
-    // A text that only looks like a template has to be kept from being read as one.
+    // A literal text that looks like a template has to be escaped.
     let is_live = Template::parse(text).map_or(true, |parsed| !parsed.is_literal());
     if template.is_literal() && is_live { json!(format!("{{% raw %}}{text}{{% endraw %}}")) } else { json!(text) }
 }
 
-fn param(param: &Param) -> Value {
-    let mut keys = Keys::default();
-    keys.unless(param.default.is_none(), "default", || json!(param.default));
-    keys.unless(param.choices.is_empty(), "choices", || json!(param.choices));
-    keys.unless(param.description.is_empty(), "description", || json!(param.description));
-    keys.into_value()
+pub(crate) fn param(param: &Param) -> Value {
+    write_record(param, &Param::default())
 }
 
-fn schedule(schedule: &Schedule) -> Value {
+pub(crate) fn schedule(schedule: &Schedule) -> Value {
     let mut value = json!(schedule.spec);
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     keys.unless(schedule.name.is_none(), "name", || json!(schedule.name));
     keys.unless(schedule.args.is_empty(), "args", || json!(schedule.args));
     keys.unless(schedule.enabled, "enabled", || json!(false));
@@ -118,7 +79,7 @@ fn schedule(schedule: &Schedule) -> Value {
     value
 }
 
-fn program(program: &Program) -> Value {
+pub(crate) fn program(program: &Program) -> Value {
     match program {
         Program::Shell(command) => template(command),
         Program::Exec(words) => words.iter().map(template).collect(),
@@ -144,20 +105,11 @@ fn task(task: &TaskProgram) -> Value {
 }
 
 fn http(request: &HttpProgram) -> Value {
-    let mut keys = Keys::default();
-    keys.put("url", template(&request.url));
-    keys.unless(request.method == "GET", "method", || json!(request.method));
-    keys.unless(request.headers.is_empty(), "headers", || map(&request.headers, template));
-    keys.unless(request.body.is_none(), "body", || json!(request.body.as_ref().map(template)));
-    keys.unless(request.expect == [HttpProgram::EXPECT_DEFAULT], "expect", || {
-        request.expect.iter().map(|(first, last)| format!("{first}-{last}")).collect()
-    });
-    keys.unless(request.timeout == HttpProgram::TIMEOUT_DEFAULT, "timeout", || json!(request.timeout));
-    keys.into_value()
+    write_record(request, &HttpProgram::new(request.url.clone()))
 }
 
 fn remote(remote: &RemoteProgram) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     keys.put("start", http(&remote.start));
     keys.put("poll", http(&remote.poll));
     keys.unless(remote.every == RemoteProgram::EVERY_DEFAULT, "every", || json!(remote.every));
@@ -167,8 +119,8 @@ fn remote(remote: &RemoteProgram) -> Value {
     keys.into_value()
 }
 
-fn condition(condition: &Condition) -> Value {
-    let mut keys = Keys::default();
+pub(crate) fn condition(condition: &Condition) -> Value {
+    let mut keys = MapBuilder::default();
     let (key, value) = requirement(&condition.requires);
     keys.put(key, value);
     keys.unless(condition.timeout.is_none(), "timeout", || json!(condition.timeout));
@@ -177,7 +129,7 @@ fn condition(condition: &Condition) -> Value {
 }
 
 fn requirement(requirement: &Requirement) -> (&'static str, Value) {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     match requirement {
         Requirement::After { job, args, states, within, must_exist } => {
             keys.put("job", template(job));
@@ -214,7 +166,7 @@ fn requirement(requirement: &Requirement) -> (&'static str, Value) {
 }
 
 fn action(action: &Action) -> Value {
-    let mut keys = Keys::default();
+    let mut keys = MapBuilder::default();
     match action {
         Action::Run { job, args } => {
             keys.put("job", template(job));
@@ -238,15 +190,10 @@ fn action(action: &Action) -> Value {
 }
 
 fn webhook(target: &HttpTarget) -> Value {
-    let mut keys = Keys::default();
-    keys.put("url", template(&target.url));
-    keys.unless(target.method == "POST", "method", || json!(target.method));
-    keys.unless(target.headers.is_empty(), "headers", || map(&target.headers, template));
-    keys.unless(target.body.is_none(), "body", || json!(target.body.as_ref().map(template)));
-    keys.into_value()
+    write_record(target, &HttpTarget::new(target.url.clone()))
 }
 
-fn lock(lock: &Lock) -> Value {
+pub(crate) fn lock(lock: &Lock) -> Value {
     match lock {
         Lock::None => json!(false),
         Lock::Job => json!(true),
@@ -254,7 +201,7 @@ fn lock(lock: &Lock) -> Value {
     }
 }
 
-fn overlap(overlap: Overlap) -> Value {
+pub(crate) fn overlap(overlap: Overlap) -> Value {
     match overlap {
         Overlap::Allow => json!("allow"),
         Overlap::Skip => json!("skip"),
@@ -264,31 +211,12 @@ fn overlap(overlap: Overlap) -> Value {
     }
 }
 
-fn catch_up(catch_up: CatchUp) -> Value {
-    let within_is_default = catch_up.within == CatchUp::default().within;
-    if within_is_default { json!(catch_up.policy) } else { json!(catch_up) }
+pub(crate) fn catch_up(catch_up: &CatchUp) -> Value {
+    let default = CatchUp::default();
+    if catch_up.within == default.within { json!(catch_up.policy) } else { write_record(catch_up, &default) }
 }
 
-fn retry(retry: &Retry) -> Value {
-    let default = Retry::default();
-    let mut keys = Keys::default();
-    keys.put("attempts", json!(retry.attempts));
-    keys.unless(retry.backoff == default.backoff, "backoff", || json!(retry.backoff));
-    keys.unless(retry.factor == default.factor, "factor", || json!(retry.factor));
-    keys.unless(retry.most == default.most, "most", || json!(retry.most));
-    keys.unless(retry.on == default.on, "on", || json!(retry.on));
-    keys.into_value()
-}
-
-fn stop(stop: &StopPolicy) -> Value {
-    let default = StopPolicy::default();
-    let mut keys = Keys::default();
-    keys.unless(stop.signal == default.signal, "signal", || json!(stop.signal));
-    keys.unless(stop.grace == default.grace, "grace", || json!(stop.grace));
-    keys.into_value()
-}
-
-fn env_value(value: &EnvValue) -> Value {
+pub(crate) fn env_value(value: &EnvValue) -> Value {
     match value {
         EnvValue::Text(text) => template(text),
         EnvValue::File(path) => json!({"file": path}),
@@ -296,19 +224,7 @@ fn env_value(value: &EnvValue) -> Value {
     }
 }
 
-fn limits(limits: &Limits) -> Value {
-    let mut keys = Keys::default();
-    let size = |bytes: Option<u64>| json!(bytes.map(size::print));
-    keys.unless(limits.memory.is_none(), "memory", || size(limits.memory));
-    keys.unless(limits.cpu.is_none(), "cpu", || json!(limits.cpu.map(|thousandths| thousandths as f64 / 1000.0)));
-    keys.unless(limits.pids.is_none(), "pids", || json!(limits.pids));
-    keys.unless(limits.files.is_none(), "files", || json!(limits.files));
-    keys.unless(limits.cpu_time.is_none(), "cpu_time", || json!(limits.cpu_time));
-    keys.unless(limits.core.is_none(), "core", || size(limits.core));
-    keys.into_value()
-}
-
-fn nodes(nodes: &Nodes) -> Value {
+pub(crate) fn nodes(nodes: &Nodes) -> Value {
     match nodes {
         Nodes::Any => json!([]),
         Nodes::Labels(labels) => json!(labels),
@@ -317,16 +233,12 @@ fn nodes(nodes: &Nodes) -> Value {
     }
 }
 
-fn trigger(trigger: &Trigger) -> Value {
-    let mut keys = Keys::default();
-    keys.put("channel", json!(trigger.channel));
-    keys.unless(trigger.args.is_empty(), "args", || map(&trigger.args, template));
-    keys.unless(trigger.batching == Batching::default(), "batching", || batching(trigger.batching));
-    keys.into_value()
+pub(crate) fn trigger(trigger: &Trigger) -> Value {
+    write_record(trigger, &Trigger::default())
 }
 
-fn batching(batching: Batching) -> Value {
-    let mut keys = Keys::default();
+pub(crate) fn batching(batching: Batching) -> Value {
+    let mut keys = MapBuilder::default();
     let (policy, concurrent) = match batching {
         Batching::Greedy { concurrent, most } => {
             keys.unless(most == Batching::MOST_DEFAULT, "most", || json!(most));
@@ -344,16 +256,5 @@ fn batching(batching: Batching) -> Value {
     };
     keys.put("policy", json!(policy));
     keys.unless(concurrent == 1, "concurrent", || json!(concurrent));
-    keys.into_value()
-}
-
-fn retain(retain: &Retain) -> Value {
-    let default = Retain::default();
-    let mut keys = Keys::default();
-    keys.unless(retain.success == default.success, "success", || json!(retain.success));
-    keys.unless(retain.failure == default.failure, "failure", || json!(retain.failure));
-    keys.unless(retain.error == default.error, "error", || json!(retain.error));
-    keys.unless(retain.skipped == default.skipped, "skipped", || json!(retain.skipped));
-    keys.unless(retain.output == default.output, "output", || json!(retain.output));
     keys.into_value()
 }

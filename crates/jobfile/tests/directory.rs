@@ -87,7 +87,7 @@ fn directories_show_all_their_mistakes() {
 }
 
 #[test]
-fn the_examples_have_no_mistake() {
+fn examples_load_without_mistakes() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/jobs");
     assert_eq!(lines(&examples), [] as [&str; 0]);
     let directory = loaded(&examples);
@@ -95,7 +95,7 @@ fn the_examples_have_no_mistake() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_are_reported_and_the_others_loaded() {
     let folder = Folder::new("unreadable");
     let link = |to: &str, from: &str| std::os::unix::fs::symlink(to, folder.0.join(from)).expect("a link");
     folder.put("a/ok.yaml", "program: x\n");
@@ -131,7 +131,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn the_root_must_be_a_directory() {
+fn root_that_is_not_a_directory_is_reported() {
     let folder = Folder::new("root");
     folder.put("file", "");
     let missing = lines(&folder.0.join("missing"));
@@ -141,7 +141,7 @@ fn the_root_must_be_a_directory() {
 }
 
 #[test]
-fn many_files_are_loaded_in_one_order() {
+fn mistakes_of_many_files_have_a_fixed_order() {
     let folder = Folder::new("many");
     for number in 0..300 {
         let after = (number + 1) % 300;

@@ -1,10 +1,14 @@
-//! Whole files: good ones are read, written and read again; bad ones show all their mistakes as
-//! people see them. The pictures are in `snapshots/`.
+//! Whole files: good ones are read, written and read again; bad ones, and those that ask for what this version does not
+//! carry out, show all their mistakes as people see them. The expected texts are in `snapshots/`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cronhold_jobfile::{Options, Style, read_job, render, render_line, write_job};
+use cronhold_core::job::Feature;
+use cronhold_jobfile::{
+    JobRead, MistakeKind, Options, Style, read_job, read_stored_job, render, render_line, write_job,
+};
 
 fn files(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
@@ -16,17 +20,89 @@ fn files(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), fs::read_to_string(path).expect("a text"))).collect()
 }
 
+/// A file that `read` accepts, written and read again.
+fn assert_survives(read: fn(&str, &str, &Options<'_>) -> JobRead, name: &str, text: &str) {
+    let first = read(name, text, &Options::default());
+    let shown: Vec<String> = first.mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
+    assert!(shown.is_empty(), "{shown:#?}");
+    let job = first.job.expect("a job, as there is no mistake");
+    let written = format!("{:#}", write_job(&job));
+    let again = read(name, &written, &Options::default());
+    assert_eq!(again.mistakes, [], "{name}: {written}");
+    assert_eq!(again.job, Some(job), "{name}: {written}");
+}
+
 #[test]
 fn good_files_survive_writing_and_reading() {
     for (name, text) in files("good") {
+        assert_survives(read_job, &name, &text);
+    }
+}
+
+#[test]
+fn unsupported_files_survive_writing_and_reading_once_stored() {
+    for (name, text) in files("unsupported") {
+        assert_survives(read_stored_job, &name, &text);
+    }
+}
+
+#[test]
+fn unsupported_files_are_refused_at_each_key() {
+    for (name, text) in files("unsupported") {
         let read = read_job(&name, &text, &Options::default());
-        let shown: Vec<String> = read.mistakes.iter().map(|mistake| render_line(mistake, &text)).collect();
-        assert!(shown.is_empty(), "{shown:#?}");
-        let job = read.job.expect("a job, as there is no mistake");
-        let written = format!("{:#}", write_job(&job));
-        let again = read_job(&name, &written, &Options::default());
-        assert_eq!(again.mistakes, [], "{name}: {written}");
-        assert_eq!(again.job, Some(job), "{name}: {written}");
+        assert!(read.job.is_none() && !read.mistakes.is_empty(), "{name}");
+        assert!(read.mistakes.iter().all(|mistake| mistake.kind == MistakeKind::Unsupported), "{name}");
+        let shown: Vec<String> = read.mistakes.iter().map(|mistake| render(mistake, &text, Style::Plain)).collect();
+        insta::assert_snapshot!(format!("unsupported-{}", name.trim_end_matches(".yaml")), shown.join("\n\n"));
+    }
+}
+
+/// A file is refused exactly if the job that it describes uses a feature that this version does not carry out.
+#[test]
+fn reader_and_job_agree_about_what_is_supported() {
+    for folder in ["good", "unsupported"] {
+        for (name, text) in files(folder) {
+            let refused = read_job(&name, &text, &Options::default()).mistakes;
+            let messages: BTreeSet<String> = refused.into_iter().map(|mistake| mistake.message).collect();
+            let job = read_stored_job(&name, &text, &Options::default()).job.expect("a job");
+            let expected: BTreeSet<String> = job.unsupported().into_iter().map(|feature| feature.message()).collect();
+            assert_eq!(messages, expected, "{name}");
+            assert_eq!(messages.is_empty(), folder == "good", "{name}");
+        }
+    }
+}
+
+#[test]
+fn each_unsupported_feature_is_refused_with_its_place() {
+    let condition = |text: &str| format!("program: x\nconditions:\n  - {text}\n");
+    let action = |text: &str| format!("program: x\non:\n  failure:\n    - {text}\n");
+    for (feature, text, place) in [
+        (Feature::HttpProgram, "program:\n  http: https://example.org\n".to_owned(), "2:3"),
+        (
+            Feature::RemoteProgram,
+            "program: {remote: {start: 'https://x', poll: 'https://x', success: '1', failure: '0'}}".to_owned(),
+            "1:11",
+        ),
+        (Feature::TaskProgram, "program: {task: {queue: a, class: B}}".to_owned(), "1:11"),
+        (Feature::PluginProgram, "program: {plugin: {command: k8s}}".to_owned(), "1:11"),
+        (Feature::FileCondition, condition("file: /ready"), "3:5"),
+        (Feature::HttpCondition, condition("http: https://example.org"), "3:5"),
+        (Feature::CommandCondition, condition("not: {command: test -e /stop}"), "3:11"),
+        (Feature::Pool, condition("max_running: {count: 2, pool: database}"), "3:29"),
+        (Feature::RunAction, action("run: other"), "4:7"),
+        (Feature::WebhookAction, action("webhook: https://example.org"), "4:7"),
+        (Feature::EmailAction, action("email: {to: ops@example.org}"), "4:7"),
+        (Feature::CommandAction, action("command: page-me"), "4:7"),
+        (Feature::PublishAction, action("publish: /alerts"), "4:7"),
+        (Feature::Triggers, "program: x\ntriggers: [/prices]\n".to_owned(), "2:1"),
+    ] {
+        let read = read_job("job.yaml", &text, &Options::default());
+        let lines: Vec<String> = read.mistakes.iter().map(|mistake| render_line(mistake, &text)).collect();
+        let expected =
+            (!feature.is_supported()).then(|| format!("job.yaml:{place}: {} ({})", feature.message(), feature.hint()));
+        assert_eq!(lines, expected.into_iter().collect::<Vec<_>>(), "{text}");
+        let stored = read_stored_job("job", &text, &Options::default()).job.expect("a stored job is not refused");
+        assert_eq!(stored.unsupported().contains(&feature), !feature.is_supported(), "{text}");
     }
 }
 
@@ -48,7 +124,7 @@ fn bad_files_show_all_mistakes() {
 }
 
 #[test]
-fn colours_are_asked_for() {
+fn colours_appear_only_if_requested() {
     let text = "program: [";
     let mistake = &read_job("x.yaml", text, &Options::default()).mistakes[0];
     assert!(render(mistake, text, Style::Coloured).contains('\u{1b}'));

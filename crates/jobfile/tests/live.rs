@@ -75,7 +75,7 @@ fn id(text: &str) -> JobId {
 }
 
 #[test]
-fn only_what_has_changed_is_read() {
+fn unchanged_files_are_not_read_again() {
     let folder = Folder::new("changed");
     folder.put("a.yaml", "program: x\n");
     folder.put("b.yaml", "program: x\n");
@@ -98,7 +98,7 @@ fn only_what_has_changed_is_read() {
 
 /// Stamps are coarse: a file that was written just now is looked into again.
 #[test]
-fn a_change_that_no_stamp_shows() {
+fn change_within_one_timestamp_tick_is_found() {
     let folder = Folder::new("young");
     folder.put("a.yaml", "program: x\n");
     let mut live = folder.live(&[("", None)]);
@@ -129,7 +129,7 @@ fn mistakes_across_files_have_their_places() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_stays() {
+fn unreadable_folder_keeps_its_jobs() {
     let folder = Folder::new("absent");
     folder.put("jobs/a.yaml", "program: x\n");
     folder.put("jobs/in/b.yaml", "program: x\n");
@@ -162,7 +162,7 @@ fn what_cannot_be_looked_at_stays() {
 }
 
 #[test]
-fn several_directories() {
+fn several_directories_keep_their_prefixes() {
     let folder = Folder::new("several");
     folder.put("one/team/a.yaml", "program: x\n");
     folder.put("one/stays.yaml", "program: x\n");
@@ -184,7 +184,7 @@ fn several_directories() {
 }
 
 #[test]
-fn the_bell_rings() {
+fn watch_wakes_up_when_a_file_changes() {
     let folder = Folder::new("bell");
     folder.put("in/a.yaml", "program: x\n");
     let mut live = folder.live(&[("", None)]);

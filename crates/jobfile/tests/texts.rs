@@ -5,7 +5,7 @@ use cronhold_jobfile::{Mistake, Options, Style, read_job, read_schedule, render,
 use proptest::prelude::*;
 
 #[test]
-fn schedules_of_a_command_line() {
+fn command_line_schedules_are_read() {
     for (text, canonical) in [
         ("0 18 * * Mon-Fri", "0 18 * * 1-5"),
         ("*/5 * * * *", "*/5 * * * *"),
@@ -49,7 +49,7 @@ fn schedules_of_a_command_line() {
 }
 
 #[test]
-fn mistakes_in_schedules_point() {
+fn schedule_mistakes_have_their_place() {
     for (text, expected) in [
         ("0 25 * * *", "schedule:1:3: hour must be 0–23, not 25"),
         ("", "schedule:1:1: expected a schedule (such as `0 18 * * Mon-Fri`"),
@@ -64,7 +64,7 @@ fn mistakes_in_schedules_point() {
 }
 
 #[test]
-fn a_file_of_mistakes_alone_is_cut_short() {
+fn mistakes_of_one_file_are_limited() {
     let schedules = "  - {every: 1h, timezone: Nowhere, colour: red}\n".repeat(10_000);
     let text = format!("program: echo\nschedule:\n{schedules}");
     assert_eq!(read_job("x.yaml", &text, &Options::default()).mistakes.len(), 100);
@@ -108,12 +108,12 @@ const PIECES: [&str; 32] = [
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+    fn any_text_is_read_without_panic(text in "\\PC{0,200}") {
         check(&text);
     }
 
     #[test]
-    fn no_mix_of_pieces_makes_it_panic(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40)) {
+    fn any_mix_of_yaml_pieces_is_read_without_panic(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40)) {
         check(&pieces.concat());
     }
 }

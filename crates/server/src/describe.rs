@@ -6,14 +6,14 @@ use std::sync::Arc;
 use cronhold_api::{FileMistake, Job, JobDetail, Pause, Run, Schedule};
 use cronhold_core::JobId;
 use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, Key, Pauses, Record};
-use cronhold_jobfile::write_job;
+use cronhold_jobfile::{line_column, to_yaml, unsupported_in, write_job};
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
 
+use crate::App;
 use crate::find_run::latest_run;
 use crate::load_readable::load_readable;
 use crate::node_names::NodeNames;
-use crate::{App, yaml};
 
 /// What is wrong with job files now.
 #[derive(Debug, Default)]
@@ -51,6 +51,27 @@ impl Mistakes {
 
     fn of(&self, job: &JobId) -> Vec<FileMistake> {
         self.of_jobs.get(job).cloned().unwrap_or_default()
+    }
+
+    /// Mistakes of a job's file, and what the stored job asks for although this version does not carry it out. Such a
+    /// job was stored by another version. It keeps its schedule, and is reported with the places in its YAML.
+    fn of_record(&self, record: &JobRecord) -> Vec<FileMistake> {
+        let mut all = self.of(&record.id);
+        if let Some((yaml, mistakes)) = unsupported_in(record.id.as_str(), &record.job) {
+            let reported: BTreeSet<String> = all.iter().map(|mistake| mistake.message.clone()).collect();
+            for mistake in mistakes.into_iter().filter(|mistake| !reported.contains(&mistake.message)) {
+                let (line, column) = line_column(&yaml, mistake.at.start);
+                let (line, column) = (line as u64, column as u64);
+                all.push(FileMistake {
+                    file: mistake.file,
+                    line,
+                    column,
+                    message: mistake.message,
+                    hint: mistake.hint,
+                });
+            }
+        }
+        all
     }
 }
 
@@ -113,7 +134,7 @@ pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes
         paused: pause.is_some(),
         pause,
         labels: record.job.labels.clone(),
-        errors: mistakes.of(&record.id),
+        errors: mistakes.of_record(record),
         source: record.source.to_string(),
         revision: record.revision,
         active: around.active(&record.id),
@@ -159,7 +180,8 @@ pub(crate) async fn detail(app: &App, record: &Arc<JobRecord>) -> Result<JobDeta
         }
     });
     let (schedules, text) = (schedules.collect(), record.job.description.clone());
-    Ok(JobDetail { schedules, text, yaml: yaml::write(&definition), definition, job })
+    let yaml = to_yaml(&definition).expect("a JSON value");
+    Ok(JobDetail { schedules, text, yaml, definition, job })
 }
 
 /// What tells a job in one revision apart from all others.
@@ -180,4 +202,38 @@ fn told_pause(pauses: &Pauses, everything: bool) -> Option<Pause> {
         other => other.to_string(),
     };
     Some(Pause { since: pause.since, by, why: pause.why.clone(), everything })
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::JobUid;
+    use cronhold_core::command::{Command, Provided};
+    use cronhold_core::record::Source;
+    use cronhold_jobfile::{Options, read_stored_job};
+
+    use super::*;
+    use crate::testing::with_rig;
+
+    /// A job that another version accepted is stored: it is not refused, but reported wherever jobs are shown.
+    #[test]
+    fn stored_job_with_unsupported_action_keeps_its_schedule_and_has_an_error() {
+        with_rig("describe-unsupported", async |rig| {
+            let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{email: {to: ops@example.org}}]}}";
+            let job = read_stored_job("backup", text, &Options::default()).job.expect("a stored job");
+            let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
+            let (job, source) = (Arc::new(job), Source::Api);
+            let command = Command::PutJob { id, job, source, uid, provided: Provided::Any };
+            rig.app.ask(Actor::Operator("test".to_owned()), command).await.expect("stored");
+            let shown = rig.ask("GET /api/v1/jobs/backup", "").await.json();
+            assert!(shown["next"].is_string(), "{shown}");
+            assert_eq!(shown["errors"][0]["message"], "`email` actions are not supported by this version");
+            let line = shown["errors"][0]["line"].as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
+            let yaml = shown["yaml"].as_str().expect("a text");
+            assert_eq!(yaml.lines().nth(line - 1).map(str::trim), Some("- email:"), "{yaml}");
+
+            let refused = rig.send("PUT /api/v1/jobs/backup", &shown["definition"].to_string()).await;
+            assert_eq!(refused.problem().0, 422);
+            assert!(refused.text.contains("`email` actions are not supported"), "{}", refused.text);
+        });
+    }
 }

@@ -29,7 +29,6 @@ mod serve;
 mod stream;
 #[cfg(test)]
 mod testing;
-mod yaml;
 
 use std::sync::Arc;
 

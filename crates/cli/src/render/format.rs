@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
+use cronhold_jobfile::to_yaml;
 use serde::Serialize;
 
-use super::yaml;
 use crate::render::LocalTimeFormat;
 use crate::{Failure, Session};
 
@@ -44,7 +44,7 @@ impl Encoding {
                 serde_json::to_writer_pretty(&mut *out, value)?;
                 writeln!(out)
             }
-            Self::Yaml => yaml::write(value, out),
+            Self::Yaml => out.write_all(to_yaml(value)?.as_bytes()),
         }
     }
 
@@ -57,7 +57,7 @@ impl Encoding {
             }
             Self::Yaml => {
                 writeln!(out, "---")?;
-                yaml::write(value, out)
+                out.write_all(to_yaml(value)?.as_bytes())
             }
         }
     }

@@ -18,7 +18,6 @@ pub(crate) mod run;
 pub(crate) mod runs;
 mod table;
 pub(crate) mod watch;
-mod yaml;
 
 use std::io::{self, Write};
 

@@ -137,7 +137,7 @@ mod tests {
     use crate::args::Args;
     use crate::decide::testing::{DecisionBench, START, job_id};
     use crate::ids::{JobUid, RunId, RunNumber};
-    use crate::job::{Limits, Param};
+    use crate::job::{Feature, Limits, Param, job_with};
     use crate::record::Source;
 
     fn template(text: &str) -> Template {
@@ -222,6 +222,26 @@ mod tests {
         let mut job = exec(1);
         job.cwd = Some(template("{{ night }}"));
         assert!(wrong(job, "monday").contains("night"));
+    }
+
+    /// A program that the reader of job files accepts is started, and one that it refuses fails with its kind.
+    #[test]
+    fn a_program_has_work_exactly_if_its_feature_is_supported() {
+        for feature in Feature::ALL {
+            let job = job_with(feature);
+            let Some(of_program) = Feature::of_program(&job.program) else { continue };
+            let work = bound(job, "monday").expect("nothing to bind");
+            assert_eq!(of_program.is_supported(), !matches!(work, Work::Unsupported(_)), "{feature:?}: {work:?}");
+        }
+        for program in [
+            Program::Shell(template("true")),
+            Program::Exec(vec![template("true")]),
+            Program::Noop { duration: Span::ZERO },
+        ] {
+            assert_eq!(Feature::of_program(&program), None);
+            let work = bound(Job::new(program), "monday").expect("nothing to bind");
+            assert!(!matches!(work, Work::Unsupported(_)), "{work:?}");
+        }
     }
 
     #[test]

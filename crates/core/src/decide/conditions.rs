@@ -12,7 +12,7 @@ use cronhold_schedule::{Instant, Span};
 use super::admission;
 use super::draft::UnitDraft;
 use super::finish_run;
-use crate::job::{Condition, Requirement};
+use crate::job::{Condition, Feature, Requirement};
 use crate::record::{JobRecord, JobState, Run};
 use crate::run::{Reason, State};
 

@@ -1,4 +1,4 @@
-//! What happens when a run changes its state. Actions are durable: kept until done.
+//! Actions: what happens when a run enters a state. This version does not carry out actions (see `support`).
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde::Serialize;
 use crate::run::State;
 use crate::template::Template;
 
-/// The transition an action waits for.
+/// The transition that an action belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Event {
-    /// Any finished state.
+pub enum RunEvent {
+    /// The run entered any final state.
     Finished,
     /// The run entered this state.
     #[serde(untagged)]
     State(State),
 }
 
-impl Event {
+impl RunEvent {
     /// The word of any finished state.
     const FINISHED: &'static str = "finished";
 
@@ -52,42 +52,42 @@ impl Event {
     }
 }
 
-/// What is done.
+/// What happens on a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// A run of a job is created; args not named are taken over.
+    /// Create a run of a job; args that are not named are copied from this run.
     Run {
-        /// Which job; may hold template expressions.
+        /// Id of the job; may hold template expressions.
         job: Template,
-        /// Its args.
+        /// Args of the new run.
         args: BTreeMap<String, Template>,
     },
-    /// A request is sent.
+    /// Send an HTTP request.
     Webhook(HttpTarget),
-    /// A mail is sent.
+    /// Send a mail.
     Email {
-        /// Receivers; at least one.
+        /// Recipients; at least one.
         to: Vec<String>,
         /// Subject; job, number and state by default.
         subject: Option<Template>,
         /// Text; the run's summary and last lines by default.
         body: Option<Template>,
     },
-    /// A shell command runs on the node.
+    /// Run a shell command on the node.
     Command(Template),
-    /// A message goes to a channel.
+    /// Publish a message to a channel.
     Publish {
-        /// Begins with `/`.
+        /// The channel, which begins with `/`.
         channel: Template,
-        /// The run's summary by default.
+        /// The message; the run's summary by default.
         message: Option<Template>,
     },
 }
 
-/// Where a webhook goes.
+/// The request of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpTarget {
-    /// Where to.
+    /// URL of the request.
     pub url: Template,
     /// Upper case; `POST` by default.
     pub method: String,
@@ -109,13 +109,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_prints_events() {
-        for name in Event::names() {
-            let event = Event::parse(name).expect(name);
+    fn events_are_read_and_printed() {
+        for name in RunEvent::names() {
+            let event = RunEvent::parse(name).expect(name);
             assert_eq!(event.name(), name);
             assert_eq!(serde_json::to_string(&event).expect("a text"), format!("\"{name}\""));
         }
-        let message = |text| Event::parse(text).expect_err(text).to_string();
+        let message = |text| RunEvent::parse(text).expect_err(text).to_string();
         assert_eq!(message("finish"), "`finish` is not a state of a run (did you mean `finished`?)");
         assert!(message("zebra").ends_with("stopping, success, failure, error, skipped, finished)"));
     }

@@ -1,4 +1,4 @@
-//! What must hold before a run starts.
+//! Conditions: what must hold before a run starts.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::program::HttpProgram;
 use crate::run::State;
 use crate::template::Template;
 
-/// One condition with how long and how often it is asked.
+/// One condition, with how long a run waits for it and how often it is checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// What is required.
     pub requires: Requirement,
-    /// How long a run waits for it before it becomes an error; without end when absent.
+    /// How long a run waits for it before the run ends with an error; no limit when absent.
     pub timeout: Option<Span>,
-    /// Time between two looks at the outside; 30 s by default.
+    /// Time between two checks; 30 s by default.
     pub poll: Span,
 }
 
 impl Condition {
-    /// Time between two looks, unless a job says otherwise.
+    /// Default of `poll`.
     pub const POLL_DEFAULT: Span = Span::from_secs(30);
 }
 
@@ -29,18 +29,18 @@ impl Condition {
 pub enum Requirement {
     /// A run of a job, with these args, in one of these states.
     After {
-        /// Which job; may hold template expressions.
+        /// Id of the job; may hold template expressions.
         job: Template,
-        /// Args of the run; those not named are taken over from this run.
+        /// Args of that run; args that are not named are copied from this run.
         args: BTreeMap<String, Template>,
         /// States that count; `success` by default.
         states: Vec<State>,
-        /// How long ago the run may have finished; any time when absent.
+        /// Age above which a finished run does not count; no limit when absent.
         within: Option<Span>,
-        /// Whether it is an error when no such run exists or is on its way.
+        /// Whether it is an error if no such run exists or is expected.
         must_exist: bool,
     },
-    /// Fewer than so many runs are active.
+    /// Fewer runs than the limit are active.
     MaxRunning {
         /// The limit, at least 1.
         count: u32,
@@ -54,13 +54,13 @@ pub enum Requirement {
         /// `waiting`, `starting`, `running`, `stopping` by default.
         states: Vec<State>,
     },
-    /// The outside says yes.
+    /// A probe of the outside succeeds. This version does not carry out probes.
     Probe(Probe),
-    /// Local time of day is inside a window; it may reach over midnight.
+    /// The local time of day is inside a window, which may span midnight.
     Window {
-        /// First moment.
+        /// Start of the window.
         from: TimeOfDay,
-        /// First moment after it.
+        /// End of the window, exclusive.
         until: TimeOfDay,
         /// Zone of both; the node's when absent.
         zone: Option<String>,
@@ -74,17 +74,17 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// States in which another run makes this one a duplicate, unless a job says otherwise.
+    /// Default states in which another run makes this one a duplicate.
     pub const DUPLICATE_STATES_DEFAULT: [State; 4] = [State::Waiting, State::Starting, State::Running, State::Stopping];
 }
 
-/// A look at the outside.
+/// A check of something outside of Cronhold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Probe {
-    /// A file is there.
+    /// A file exists.
     File(Template),
-    /// A request is answered as expected.
+    /// A request gets an expected response.
     Http(Box<HttpProgram>),
-    /// A shell command ends with 0.
+    /// A shell command exits with 0.
     Command(Template),
 }

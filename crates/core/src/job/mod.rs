@@ -1,11 +1,12 @@
-//! The one job type that every form of a job is read into: YAML files, the API and the
-//! forms of foreign systems. A job is a template; nothing here is bound to a run yet.
+//! The job type. Every form of a job is read into it: YAML files, the API and foreign forms. A job is a template: its
+//! values are bound when a run is created.
 
 mod action;
 mod condition;
 mod policies;
 mod program;
 mod scope;
+mod support;
 mod templates;
 
 use std::collections::BTreeMap;
@@ -13,71 +14,74 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Span, Spec};
 use serde::Serialize;
 
-pub use action::{Action, Event, HttpTarget};
+pub use action::{Action, HttpTarget, RunEvent};
 pub use condition::{Condition, Probe, Requirement};
 pub use policies::{
     Batching, CatchUp, CatchUpPolicy, Limits, Lock, Nodes, OnLost, Overlap, QUEUE_LIMIT_DEFAULT, Retain, Retry,
     RetryOn, StopPolicy, StopSchedule, Trigger,
 };
 pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
-pub use scope::{NAMES, Name, Scope};
+pub use scope::{NAMES, TemplateName, TemplateScope};
+pub use support::Feature;
+#[cfg(test)]
+pub(crate) use support::job_with;
 
 use crate::template::Template;
 
 /// A named template of runs: what to run, when, and under which conditions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Markdown for people.
+    /// Description in Markdown.
     pub description: String,
-    /// Words to find it by.
+    /// Words by which users filter jobs.
     pub labels: Vec<String>,
-    /// What its runs are told apart by.
+    /// Parameters of its runs, by name.
     pub params: BTreeMap<String, Param>,
-    /// When it runs by itself.
+    /// When runs start automatically.
     pub schedules: Vec<Schedule>,
-    /// What it runs.
+    /// What a run executes.
     pub program: Program,
-    /// What must hold before a run starts, in order.
+    /// Conditions that must hold before a run starts, checked in order.
     pub conditions: Vec<Condition>,
-    /// What it holds alone while it runs.
+    /// The lock that a run holds while it is active.
     pub lock: Lock,
-    /// How long the lock outlives a holder that is gone.
+    /// Time after which the lock of a lost node expires.
     pub ttl: Span,
     /// What happens when a run is due while another is active.
     pub overlap: Overlap,
     /// What happens to occurrences that were missed.
     pub catch_up: CatchUp,
-    /// Whether and when a failed run is tried again.
+    /// Whether and when a failed run is retried.
     pub retry: Retry,
-    /// After which a run is stopped.
+    /// Time after which a run is stopped; no limit when absent.
     pub timeout: Option<Span>,
     /// How a run is stopped.
     pub stop: StopPolicy,
-    /// Environment of the program.
+    /// Environment variables that the job adds.
     pub env: BTreeMap<String, EnvValue>,
-    /// Directory the program starts in.
+    /// Working directory of the program.
     pub cwd: Option<Template>,
     /// Shell for shell programs; `/bin/bash`, else `/bin/sh`, when absent.
     pub shell: Option<String>,
-    /// User the program runs as.
+    /// User that the program runs as; the keeper's user when absent.
     pub user: Option<String>,
-    /// File mode mask of the program.
+    /// File mode mask of the program; inherited when absent.
     pub umask: Option<u32>,
-    /// What the program may use; boxed, because few jobs have any.
+    /// Resource limits; boxed, because few jobs have any.
     pub limits: Option<Box<Limits>>,
     /// Which nodes may run it.
     pub nodes: Nodes,
     /// Exit codes that mean success.
     pub success_codes: Vec<u8>,
-    /// What happens on a transition.
-    pub on: BTreeMap<Event, Vec<Action>>,
-    /// Messages that start runs.
+    /// Actions by the state that a run enters.
+    pub on: BTreeMap<RunEvent, Vec<Action>>,
+    /// Channels whose messages start runs.
     pub triggers: Vec<Trigger>,
-    /// How many finished runs and how much output are kept.
+    /// How many finished runs are kept, and how long their output is kept.
     pub retain: Retain,
-    /// What becomes of a run whose node was lost while it was starting.
+    /// What happens to a run whose node is lost while the run is starting.
     pub on_lost: OnLost,
-    /// Whether it is paused from the beginning.
+    /// Whether it is paused when it is created.
     pub paused: bool,
 }
 
@@ -118,24 +122,24 @@ impl Job {
 /// One parameter of a job. Arguments are always strings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Param {
-    /// Used when nobody gives a value; without it the param is required.
+    /// Value that is used if none is given; a param without a default is required.
     pub default: Option<String>,
-    /// The only values allowed, when there are any.
+    /// Allowed values; any value when empty.
     pub choices: Vec<String>,
-    /// For people.
+    /// Description, shown to people.
     pub description: String,
 }
 
 /// One schedule of a job, with what it gives to its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// Its id, when someone chose one.
+    /// Id that the writer of the job chose.
     pub name: Option<String>,
-    /// When.
+    /// When runs are due.
     pub spec: Spec,
     /// Arguments of its runs.
     pub args: BTreeMap<String, String>,
-    /// Whether it counts.
+    /// Whether the schedule is in effect.
     pub enabled: bool,
     /// When its runs are stopped.
     pub stop: Option<StopSchedule>,
@@ -144,7 +148,7 @@ pub struct Schedule {
 impl Schedule {
     /// Its id: its name, else a digest of its timing and args. A cursor belongs to an id.
     ///
-    /// The zone of a schedule that names none is not part of it; whoever stores a job writes the zone into it first.
+    /// The id does not cover the zone of a schedule that names none: a job gets its zone before it is stored.
     pub fn id(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.spec.digest(&self.args))
     }
@@ -165,9 +169,9 @@ pub enum EnvValue {
 mod tests {
     use super::*;
 
-    /// A node keeps all jobs in memory, and there may be a million.
+    /// A node keeps all jobs in memory, up to a million.
     #[test]
-    fn stays_small() {
+    fn job_and_program_stay_within_their_size() {
         assert!(size_of::<Program>() <= 56, "{}", size_of::<Program>());
         assert!(size_of::<Job>() <= 600, "{}", size_of::<Job>());
     }

@@ -1,4 +1,4 @@
-//! The small policies of a job with their defaults. What they mean is decided in `policy`.
+//! The small policies of a job and their defaults. The module `policy` decides what follows from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::template::Template;
 /// Default of `ttl`.
 pub(super) const LOCK_TTL_DEFAULT: Span = Span::from_secs(10);
 
-/// What a job holds alone while it runs.
+/// The lock that a run holds while it is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Lock {
-    /// Nothing.
+    /// No lock.
     #[default]
     None,
     /// A lock named like the job.
@@ -23,7 +23,7 @@ pub enum Lock {
     Named(String),
 }
 
-/// What a program and all that descends from it may use; without limit where absent.
+/// Resource limits of a program and its descendants; no limit where absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
@@ -48,7 +48,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether there is none.
+    /// Whether no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -57,17 +57,17 @@ impl Limits {
 /// What happens when a run is due while another run of the job is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {
-    /// Both run.
+    /// Both runs are active at the same time.
     Allow,
-    /// The new one is skipped.
+    /// The new run is skipped.
     #[default]
     Skip,
-    /// The new one waits, up to this many in a row; more are skipped.
+    /// The new run waits; runs beyond the limit are skipped.
     Queue {
         /// How many may wait.
         limit: u32,
     },
-    /// The old one is stopped, then the new one starts.
+    /// The old run is stopped, then the new run starts.
     Replace,
 }
 
@@ -77,9 +77,9 @@ pub const QUEUE_LIMIT_DEFAULT: u32 = 100;
 /// What happens to occurrences that were missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CatchUp {
-    /// Which of them run.
+    /// Which missed occurrences run.
     pub policy: CatchUpPolicy,
-    /// How old they may be.
+    /// Age above which a missed occurrence is not run.
     pub within: Span,
 }
 
@@ -89,30 +89,30 @@ impl Default for CatchUp {
     }
 }
 
-/// Which missed occurrences run afterwards.
+/// Which missed occurrences run later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CatchUpPolicy {
-    /// None.
+    /// No missed occurrence.
     None,
-    /// The newest.
+    /// The newest missed occurrence.
     Last,
-    /// Every one.
+    /// Every missed occurrence.
     All,
 }
 
-/// Whether and when a run that did not succeed is tried again.
+/// Whether and when an unsuccessful run is retried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retry {
-    /// Attempts in all, the first included; 1 means no retry.
+    /// Total of attempts, including the first; 1 means no retry.
     pub attempts: u32,
     /// Wait before the second attempt.
     pub backoff: Span,
-    /// What the wait is multiplied with each time.
+    /// Factor by which the wait grows with each attempt.
     pub factor: f64,
     /// The longest wait.
     pub most: Span,
-    /// Which outcomes are tried again.
+    /// Outcomes that are retried.
     pub on: BTreeSet<RetryOn>,
 }
 
@@ -128,11 +128,11 @@ impl Default for Retry {
     }
 }
 
-/// An outcome that can be tried again.
+/// An outcome that can be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryOn {
-    /// The program said no.
+    /// The program failed.
     Failure,
     /// The machine, the configuration or the node failed.
     Error,
@@ -156,7 +156,7 @@ impl Default for StopPolicy {
 /// When the runs of one schedule are stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopSchedule {
-    /// That long after the nominal time.
+    /// At this time after the nominal time.
     After(Span),
     /// At the next such time of day after the nominal time, in the schedule's zone.
     At(TimeOfDay),
@@ -165,22 +165,22 @@ pub enum StopSchedule {
 /// Which nodes may run a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Nodes {
-    /// Any one of them.
+    /// Any node.
     #[default]
     Any,
-    /// Any one that has all these labels.
+    /// Any node that has all these labels.
     Labels(BTreeSet<String>),
     /// Every node that has all these labels, each with a run of its own.
     Each(BTreeSet<String>),
 }
 
 impl Nodes {
-    /// Whether every node that may run it does, each with a run of its own.
+    /// Whether every eligible node has a run of its own.
     pub fn is_each(&self) -> bool {
         matches!(self, Self::Each(_))
     }
 
-    /// Whether a node with these labels may run it.
+    /// Whether a node with these labels may run the job.
     pub fn allow(&self, has: &BTreeSet<String>) -> bool {
         match self {
             Self::Any => true,
@@ -189,7 +189,7 @@ impl Nodes {
     }
 }
 
-/// How many finished runs are kept, each outcome apart, and for how long the output.
+/// How many finished runs of each outcome are kept, and how long their output is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Retain {
     /// Successful runs.
@@ -210,11 +210,11 @@ impl Default for Retain {
     }
 }
 
-/// What becomes of a run whose node was lost while it was starting.
+/// What happens to a run whose node is lost while the run is starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLost {
-    /// It ends in error, as nobody knows whether it ran.
+    /// It ends with an error, because it is unknown whether the program ran.
     #[default]
     Error,
     /// It is launched again.
@@ -222,7 +222,7 @@ pub enum OnLost {
 }
 
 /// Messages that start runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trigger {
     /// Channel listened to, its children included; begins with `/`.
     pub channel: String,
@@ -261,9 +261,9 @@ pub enum Batching {
 }
 
 impl Batching {
-    /// Messages in one run at most, unless a job says otherwise.
+    /// Default of `most`.
     pub const MOST_DEFAULT: u32 = 1000;
-    /// Age from which `newest` drops a message, unless a job says otherwise.
+    /// Default age at which `newest` drops a message.
     pub const TIMEOUT_DEFAULT: Span = Span::from_secs(7 * 86_400);
 }
 

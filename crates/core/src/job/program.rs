@@ -1,5 +1,4 @@
-//! What a run executes. Kinds that only talk to the outside are described here and done in
-//! `programs`.
+//! Programs: what a run executes. The types are here; the crate `programs` executes them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use cronhold_schedule::Span;
 
 use crate::template::{Expression, Template};
 
-/// What a run executes. Most are a command; larger kinds stand in boxes, so that a job with a command stays small.
+/// What a run executes. Most are a command; larger kinds are boxed, so that a job with a command stays small.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Program {
     /// A command line for the job's shell.
@@ -20,16 +19,16 @@ pub enum Program {
     Remote(Box<RemoteProgram>),
     /// A durable task that is queued or fed.
     Task(Box<TaskProgram>),
-    /// Nothing, for as long as it says.
+    /// Does nothing for the given time.
     Noop {
-        /// How long it takes.
+        /// Duration of the run.
         duration: Span,
     },
     /// An executable that speaks the plug-in protocol, with its own settings as JSON text.
     Plugin {
         /// Path or name of the executable.
         command: String,
-        /// Settings handed to it: text values may hold template expressions.
+        /// Settings for the executable; values may hold template expressions.
         settings: BTreeMap<String, Template>,
     },
 }
@@ -37,7 +36,7 @@ pub enum Program {
 /// One HTTP request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpProgram {
-    /// Where to.
+    /// URL of the request.
     pub url: Template,
     /// Upper case; `GET` by default.
     pub method: String,
@@ -47,14 +46,14 @@ pub struct HttpProgram {
     pub body: Option<Template>,
     /// Status codes that mean success, as inclusive ranges; 200–299 by default.
     pub expect: Vec<(u16, u16)>,
-    /// After which the request fails; 60 s by default.
+    /// Time after which the request fails; 60 s by default.
     pub timeout: Span,
 }
 
 impl HttpProgram {
-    /// Status codes that mean success, unless a job says otherwise.
+    /// Default of `expect`.
     pub const EXPECT_DEFAULT: (u16, u16) = (200, 299);
-    /// After which a request fails, unless a job says otherwise.
+    /// Default of `timeout`.
     pub const TIMEOUT_DEFAULT: Span = Span::from_secs(60);
 
     /// A `GET` with all defaults.
@@ -73,13 +72,13 @@ impl HttpProgram {
 /// A remote task in the shape of Swarming-like services.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteProgram {
-    /// Starts it; the JSON of its answer is `task` in all that follows.
+    /// Request that starts the task; the JSON of its response is `task` in the following fields.
     pub start: HttpProgram,
-    /// Asks how it is doing; the JSON of its answer is `answer` in `success` and `failure`.
+    /// Request that polls the task; the JSON of its response is `answer` in `success` and `failure`.
     pub poll: HttpProgram,
-    /// Time between questions; 10 s by default.
+    /// Time between two polls; 10 s by default.
     pub every: Span,
-    /// Says of the poll's answer that it succeeded.
+    /// Whether the response to a poll means success.
     pub success: Expression,
     /// Says of the poll's answer that it failed.
     pub failure: Expression,

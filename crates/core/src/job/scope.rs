@@ -1,9 +1,9 @@
-//! Which names templates can use, by the place they stand at: one table, for those who check templates, those who bind
-//! them and the guide.
+//! Which names templates can use, by the key that holds them: one table for the code that checks templates, the code that
+//! binds them, and the guide.
 
-/// The place of a template, which decides what is known when it is bound.
+/// Where a template is used, which decides which names are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum TemplateScope {
     /// Program, conditions, environment: bound when a run is created.
     Run,
     /// Poll and cancel of a remote task: bound when it has been started.
@@ -16,40 +16,45 @@ pub enum Scope {
     Trigger,
 }
 
-/// A name that is bound without being a param.
+/// A name that is bound without being a param of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Name {
-    /// As it is written.
+pub struct TemplateName {
+    /// The name as templates write it.
     pub name: &'static str,
     /// What it stands for.
     pub meaning: &'static str,
-    /// Where it is known.
-    pub scopes: &'static [Scope],
+    /// The scopes in which it is bound.
+    pub scopes: &'static [TemplateScope],
 }
 
-/// Every such name.
-pub const NAMES: [Name; 11] = [
-    Name { name: "run_id", meaning: "the run's id, 32 hex digits", scopes: OF_A_RUN },
-    Name { name: "job", meaning: "the job's id", scopes: &Scope::ALL },
-    Name { name: "nominal_time", meaning: "the instant the run is for, in UTC", scopes: OF_A_RUN },
-    Name { name: "attempt", meaning: "1, and one more with each retry", scopes: OF_A_RUN },
-    Name { name: "task", meaning: "the JSON that answered `start`", scopes: &[Scope::Remote, Scope::Answer] },
-    Name { name: "answer", meaning: "the JSON that answered `poll`", scopes: &[Scope::Answer] },
-    Name { name: "number", meaning: "the run's number in its job", scopes: &[Scope::Action] },
-    Name { name: "state", meaning: "the state that the run has entered", scopes: &[Scope::Action] },
-    Name { name: "reason", meaning: "why, or an empty text", scopes: &[Scope::Action] },
-    Name { name: "message", meaning: "the message's text", scopes: &[Scope::Trigger] },
-    Name { name: "channel", meaning: "the channel it came from", scopes: &[Scope::Trigger] },
+/// All names that are bound without being a param.
+pub const NAMES: [TemplateName; 11] = [
+    TemplateName { name: "run_id", meaning: "the run's id, 32 hex digits", scopes: OF_A_RUN },
+    TemplateName { name: "job", meaning: "the job's id", scopes: &TemplateScope::ALL },
+    TemplateName { name: "nominal_time", meaning: "the instant the run is for, in UTC", scopes: OF_A_RUN },
+    TemplateName { name: "attempt", meaning: "1, and one more with each retry", scopes: OF_A_RUN },
+    TemplateName {
+        name: "task",
+        meaning: "the JSON that answered `start`",
+        scopes: &[TemplateScope::Remote, TemplateScope::Answer],
+    },
+    TemplateName { name: "answer", meaning: "the JSON that answered `poll`", scopes: &[TemplateScope::Answer] },
+    TemplateName { name: "number", meaning: "the run's number in its job", scopes: &[TemplateScope::Action] },
+    TemplateName { name: "state", meaning: "the state that the run has entered", scopes: &[TemplateScope::Action] },
+    TemplateName { name: "reason", meaning: "why, or an empty text", scopes: &[TemplateScope::Action] },
+    TemplateName { name: "message", meaning: "the message's text", scopes: &[TemplateScope::Trigger] },
+    TemplateName { name: "channel", meaning: "the channel it came from", scopes: &[TemplateScope::Trigger] },
 ];
 
-/// Where there is a run.
-const OF_A_RUN: &[Scope] = &[Scope::Run, Scope::Remote, Scope::Answer, Scope::Action];
+/// The scopes that have a run.
+const OF_A_RUN: &[TemplateScope] =
+    &[TemplateScope::Run, TemplateScope::Remote, TemplateScope::Answer, TemplateScope::Action];
 
-impl Scope {
-    /// All places.
+impl TemplateScope {
+    /// All scopes.
     pub const ALL: [Self; 5] = [Self::Run, Self::Remote, Self::Answer, Self::Action, Self::Trigger];
 
-    /// What the place is called.
+    /// What messages and the guide call the scope.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Run => "programs, conditions, `env` and `cwd`",
@@ -81,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_knows_its_names() {
+    fn scopes_have_their_names() {
         for (scope, names) in [
-            (Scope::Run, "run_id job nominal_time attempt"),
-            (Scope::Remote, "run_id job nominal_time attempt task"),
-            (Scope::Answer, "run_id job nominal_time attempt task answer"),
-            (Scope::Action, "run_id job nominal_time attempt number state reason"),
-            (Scope::Trigger, "job message channel"),
+            (TemplateScope::Run, "run_id job nominal_time attempt"),
+            (TemplateScope::Remote, "run_id job nominal_time attempt task"),
+            (TemplateScope::Answer, "run_id job nominal_time attempt task answer"),
+            (TemplateScope::Action, "run_id job nominal_time attempt number state reason"),
+            (TemplateScope::Trigger, "job message channel"),
         ] {
             assert_eq!(scope.names().collect::<Vec<_>>().join(" "), names, "{scope:?}");
             assert_eq!(scope.has_params(), scope.has("run_id"), "{scope:?}");

@@ -1,27 +1,27 @@
-//! Every template of a job with the place it stands at, so that whoever checks or binds a job cannot forget one.
+//! Visits every template of a job with its path, so that no check and no binding can miss one.
 
 use std::collections::BTreeMap;
 
 use super::{
-    Action, Condition, EnvValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, Scope, TaskProgram,
+    Action, Condition, EnvValue, HttpProgram, HttpTarget, Job, Probe, Program, Requirement, TaskProgram, TemplateScope,
 };
 use crate::template::Template;
 
 impl Job {
     /// Calls `f` with a dotted path such as `conditions[0].after.args.date` for each template of the job, the template,
     /// and the names that can be used there.
-    pub fn each_template(&self, f: &mut dyn FnMut(&str, &Template, Scope)) {
+    pub fn each_template(&self, f: &mut dyn FnMut(&str, &Template, TemplateScope)) {
         each_of_program(&self.program, f);
         for (index, condition) in self.conditions.iter().enumerate() {
             each_of_condition(condition, &format!("conditions[{index}]"), f);
         }
         for (name, value) in &self.env {
             if let EnvValue::Text(template) = value {
-                f(&format!("env.{name}"), template, Scope::Run);
+                f(&format!("env.{name}"), template, TemplateScope::Run);
             }
         }
         if let Some(cwd) = &self.cwd {
-            f("cwd", cwd, Scope::Run);
+            f("cwd", cwd, TemplateScope::Run);
         }
         for (event, actions) in &self.on {
             let event = event.name();
@@ -30,48 +30,48 @@ impl Job {
             }
         }
         for (index, trigger) in self.triggers.iter().enumerate() {
-            each_of_map(&trigger.args, &format!("triggers[{index}].args"), Scope::Trigger, f);
+            each_of_map(&trigger.args, &format!("triggers[{index}].args"), TemplateScope::Trigger, f);
         }
     }
 }
 
-fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_program(program: &Program, f: &mut dyn FnMut(&str, &Template, TemplateScope)) {
     match program {
-        Program::Shell(line) => f("program", line, Scope::Run),
+        Program::Shell(line) => f("program", line, TemplateScope::Run),
         Program::Exec(words) => {
             for (index, word) in words.iter().enumerate() {
-                f(&format!("program[{index}]"), word, Scope::Run);
+                f(&format!("program[{index}]"), word, TemplateScope::Run);
             }
         }
-        Program::Http(http) => each_of_http(http, "program.http", Scope::Run, f),
+        Program::Http(http) => each_of_http(http, "program.http", TemplateScope::Run, f),
         Program::Remote(remote) => {
-            each_of_http(&remote.start, "program.remote.start", Scope::Run, f);
-            each_of_http(&remote.poll, "program.remote.poll", Scope::Remote, f);
+            each_of_http(&remote.start, "program.remote.start", TemplateScope::Run, f);
+            each_of_http(&remote.poll, "program.remote.poll", TemplateScope::Remote, f);
             if let Some(cancel) = &remote.cancel {
-                each_of_http(cancel, "program.remote.cancel", Scope::Remote, f);
+                each_of_http(cancel, "program.remote.cancel", TemplateScope::Remote, f);
             }
         }
         Program::Task(task) => match &**task {
-            TaskProgram::Queue { inports, .. } => each_of_map(inports, "program.task.inports", Scope::Run, f),
+            TaskProgram::Queue { inports, .. } => each_of_map(inports, "program.task.inports", TemplateScope::Run, f),
             TaskProgram::Write { task, value, .. } => {
-                f("program.task.task", task, Scope::Run);
-                f("program.task.value", value, Scope::Run);
+                f("program.task.task", task, TemplateScope::Run);
+                f("program.task.value", value, TemplateScope::Run);
             }
         },
         Program::Noop { .. } => {}
-        Program::Plugin { settings, .. } => each_of_map(settings, "program.plugin.settings", Scope::Run, f),
+        Program::Plugin { settings, .. } => each_of_map(settings, "program.plugin.settings", TemplateScope::Run, f),
     }
 }
 
-fn each_of_condition(condition: &Condition, path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_condition(condition: &Condition, path: &str, f: &mut dyn FnMut(&str, &Template, TemplateScope)) {
     match &condition.requires {
         Requirement::After { job, args, .. } => {
-            f(&format!("{path}.after.job"), job, Scope::Run);
-            each_of_map(args, &format!("{path}.after.args"), Scope::Run, f);
+            f(&format!("{path}.after.job"), job, TemplateScope::Run);
+            each_of_map(args, &format!("{path}.after.args"), TemplateScope::Run, f);
         }
-        Requirement::Probe(Probe::File(file)) => f(&format!("{path}.file"), file, Scope::Run),
-        Requirement::Probe(Probe::Http(http)) => each_of_http(http, &format!("{path}.http"), Scope::Run, f),
-        Requirement::Probe(Probe::Command(line)) => f(&format!("{path}.command"), line, Scope::Run),
+        Requirement::Probe(Probe::File(file)) => f(&format!("{path}.file"), file, TemplateScope::Run),
+        Requirement::Probe(Probe::Http(http)) => each_of_http(http, &format!("{path}.http"), TemplateScope::Run, f),
+        Requirement::Probe(Probe::Command(line)) => f(&format!("{path}.command"), line, TemplateScope::Run),
         Requirement::All(inner) => each_of_conditions(inner, &format!("{path}.all"), f),
         Requirement::Any(inner) => each_of_conditions(inner, &format!("{path}.any"), f),
         Requirement::Not(inner) => each_of_condition(inner, &format!("{path}.not"), f),
@@ -79,34 +79,39 @@ fn each_of_condition(condition: &Condition, path: &str, f: &mut dyn FnMut(&str, 
     }
 }
 
-fn each_of_conditions(conditions: &[Condition], path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_conditions(conditions: &[Condition], path: &str, f: &mut dyn FnMut(&str, &Template, TemplateScope)) {
     for (index, condition) in conditions.iter().enumerate() {
         each_of_condition(condition, &format!("{path}[{index}]"), f);
     }
 }
 
-fn each_of_action(action: &Action, path: &str, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_action(action: &Action, path: &str, f: &mut dyn FnMut(&str, &Template, TemplateScope)) {
     match action {
         Action::Run { job, args } => {
-            f(&format!("{path}.run.job"), job, Scope::Action);
-            each_of_map(args, &format!("{path}.run.args"), Scope::Action, f);
+            f(&format!("{path}.run.job"), job, TemplateScope::Action);
+            each_of_map(args, &format!("{path}.run.args"), TemplateScope::Action, f);
         }
         Action::Webhook(HttpTarget { url, headers, body, .. }) => {
-            each_of_request(url, headers, body.as_ref(), &format!("{path}.webhook"), Scope::Action, f);
+            each_of_request(url, headers, body.as_ref(), &format!("{path}.webhook"), TemplateScope::Action, f);
         }
         Action::Email { subject, body, .. } => {
-            each_of_option(subject.as_ref(), &format!("{path}.email.subject"), Scope::Action, f);
-            each_of_option(body.as_ref(), &format!("{path}.email.body"), Scope::Action, f);
+            each_of_option(subject.as_ref(), &format!("{path}.email.subject"), TemplateScope::Action, f);
+            each_of_option(body.as_ref(), &format!("{path}.email.body"), TemplateScope::Action, f);
         }
-        Action::Command(line) => f(&format!("{path}.command"), line, Scope::Action),
+        Action::Command(line) => f(&format!("{path}.command"), line, TemplateScope::Action),
         Action::Publish { channel, message } => {
-            f(&format!("{path}.publish.channel"), channel, Scope::Action);
-            each_of_option(message.as_ref(), &format!("{path}.publish.message"), Scope::Action, f);
+            f(&format!("{path}.publish.channel"), channel, TemplateScope::Action);
+            each_of_option(message.as_ref(), &format!("{path}.publish.message"), TemplateScope::Action, f);
         }
     }
 }
 
-fn each_of_http(http: &HttpProgram, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_http(
+    http: &HttpProgram,
+    path: &str,
+    scope: TemplateScope,
+    f: &mut dyn FnMut(&str, &Template, TemplateScope),
+) {
     each_of_request(&http.url, &http.headers, http.body.as_ref(), path, scope, f);
 }
 
@@ -115,21 +120,31 @@ fn each_of_request(
     headers: &BTreeMap<String, Template>,
     body: Option<&Template>,
     path: &str,
-    scope: Scope,
-    f: &mut dyn FnMut(&str, &Template, Scope),
+    scope: TemplateScope,
+    f: &mut dyn FnMut(&str, &Template, TemplateScope),
 ) {
     f(&format!("{path}.url"), url, scope);
     each_of_map(headers, &format!("{path}.headers"), scope, f);
     each_of_option(body, &format!("{path}.body"), scope, f);
 }
 
-fn each_of_map(map: &BTreeMap<String, Template>, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_map(
+    map: &BTreeMap<String, Template>,
+    path: &str,
+    scope: TemplateScope,
+    f: &mut dyn FnMut(&str, &Template, TemplateScope),
+) {
     for (name, template) in map {
         f(&format!("{path}.{name}"), template, scope);
     }
 }
 
-fn each_of_option(template: Option<&Template>, path: &str, scope: Scope, f: &mut dyn FnMut(&str, &Template, Scope)) {
+fn each_of_option(
+    template: Option<&Template>,
+    path: &str,
+    scope: TemplateScope,
+    f: &mut dyn FnMut(&str, &Template, TemplateScope),
+) {
     if let Some(template) = template {
         f(path, template, scope);
     }
@@ -139,7 +154,7 @@ fn each_of_option(template: Option<&Template>, path: &str, scope: Scope, f: &mut
 mod tests {
     use cronhold_schedule::Span;
 
-    use super::super::{Batching, Event, RemoteProgram, Trigger};
+    use super::super::{Batching, RemoteProgram, RunEvent, Trigger};
     use super::*;
     use crate::run::State;
     use crate::template::Expression;
@@ -174,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn names_every_place() {
+    fn each_template_is_visited_with_its_path() {
         let mut job = Job::new(Program::Exec(vec![template("load"), template("{{ date }}")]));
         let after = Requirement::After {
             job: template("feeds"),
@@ -190,8 +205,8 @@ mod tests {
         let publish = Action::Publish { channel: template("/x"), message: Some(template("m")) };
         let email = Action::Email { to: vec!["x@y".into()], subject: Some(template("s")), body: None };
         job.on = BTreeMap::from([
-            (Event::Finished, vec![publish]),
-            (Event::State(State::Failure), vec![Action::Command(template("c")), email]),
+            (RunEvent::Finished, vec![publish]),
+            (RunEvent::State(State::Failure), vec![Action::Command(template("c")), email]),
         ]);
         let args = map("text", "{{ message }}");
         job.triggers = vec![Trigger { channel: "/x".into(), args, batching: Batching::default() }];
@@ -213,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_places_of_requests() {
+    fn each_template_of_a_request_is_visited() {
         let found = paths(&Job::new(Program::Http(Box::new(http("u")))));
         assert_eq!(
             found,

@@ -15,12 +15,12 @@ pub(super) const WORLD: &str = "the world";
 /// Values by name with zones and calendars. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Bindings {
-    scope: Arc<Scope>,
+    scope: Arc<BoundScope>,
 }
 
 /// A value that a name is bound to. Args are texts; answers of remote services can be anything that JSON can be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Bound {
+pub enum BoundValue {
     /// Nothing.
     Null,
     /// Yes or no.
@@ -32,21 +32,21 @@ pub enum Bound {
     /// A text.
     Text(String),
     /// Values in order.
-    List(Vec<Bound>),
+    List(Vec<BoundValue>),
     /// Values by name.
-    Map(BTreeMap<String, Bound>),
+    Map(BTreeMap<String, BoundValue>),
 }
 
 impl Bindings {
     /// Bindings without any name, in a world of zones and calendars.
     pub fn new(zones: Arc<Zones>, calendars: Arc<Calendars>) -> Self {
-        let world = Value::from_object(World { zones, calendars });
-        Self { scope: Arc::new(Scope { values: BTreeMap::new(), bytes: 0, world }) }
+        let world = Value::from_object(FunctionContext { zones, calendars });
+        Self { scope: Arc::new(BoundScope { values: BTreeMap::new(), bytes: 0, world }) }
     }
 
     /// The same bindings with one name more; a name bound before is bound anew.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, value: impl Into<Bound>) -> Self {
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<BoundValue>) -> Self {
         let value = value.into();
         let scope = Arc::make_mut(&mut self.scope);
         let bytes = value.size();
@@ -75,7 +75,7 @@ impl Bindings {
     }
 }
 
-impl Bound {
+impl BoundValue {
     /// About how many bytes it is when written.
     fn size(&self) -> usize {
         match self {
@@ -101,25 +101,25 @@ impl Bound {
     }
 }
 
-impl From<&str> for Bound {
+impl From<&str> for BoundValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Bound {
+impl From<String> for BoundValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<i64> for Bound {
+impl From<i64> for BoundValue {
     fn from(number: i64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<u32> for Bound {
+impl From<u32> for BoundValue {
     fn from(number: u32) -> Self {
         Self::Number(i64::from(number))
     }
@@ -127,14 +127,14 @@ impl From<u32> for Bound {
 
 /// What the engine looks names up in.
 #[derive(Debug, Clone)]
-struct Scope {
+struct BoundScope {
     /// Each with its size in bytes.
     values: BTreeMap<String, (usize, Value)>,
     bytes: usize,
     world: Value,
 }
 
-impl Object for Scope {
+impl Object for BoundScope {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.get_value_by_str(key.as_str()?)
     }
@@ -145,15 +145,15 @@ impl Object for Scope {
 }
 
 /// What functions may ask.
-pub(super) struct World {
+pub(super) struct FunctionContext {
     pub(super) zones: Arc<Zones>,
     pub(super) calendars: Arc<Calendars>,
 }
 
-impl fmt::Debug for World {
+impl fmt::Debug for FunctionContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("World")
+        f.write_str("FunctionContext")
     }
 }
 
-impl Object for World {}
+impl Object for FunctionContext {}

@@ -16,22 +16,22 @@ pub(super) fn calendar(state: &State<'_, '_>, text: &str) -> Result<Value, Error
     let world = world(state)?;
     let days = CalendarExpr::parse(text).and_then(|expression| world.calendars.compile(&expression));
     let days = days.map_err(|error| refused(error.to_string()))?;
-    Ok(Value::from_object(InTemplate { text: text.to_owned(), days }))
+    Ok(Value::from_object(CalendarValue { text: text.to_owned(), days }))
 }
 
 /// A calendar as a value of a template.
-struct InTemplate {
+struct CalendarValue {
     text: String,
     days: Calendar,
 }
 
-impl fmt::Debug for InTemplate {
+impl fmt::Debug for CalendarValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Object for InTemplate {
+impl Object for CalendarValue {
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, filters, tests};
 
-use super::bindings::{WORLD, World};
+use super::bindings::{FunctionContext, WORLD};
 use super::{calendars, dates, texts};
 
 /// Instructions that one template may take.
@@ -87,8 +87,8 @@ pub(super) fn refused(message: impl Into<String>) -> Error {
 }
 
 /// What functions may ask about the outside.
-pub(super) fn world(state: &State<'_, '_>) -> Result<Arc<World>, Error> {
-    let found = state.lookup(WORLD).and_then(|value| value.downcast_object::<World>());
+pub(super) fn world(state: &State<'_, '_>) -> Result<Arc<FunctionContext>, Error> {
+    let found = state.lookup(WORLD).and_then(|value| value.downcast_object::<FunctionContext>());
     found.ok_or_else(|| refused("zones and calendars cannot be asked here"))
 }
 
@@ -170,7 +170,7 @@ mod tests_of_lists {
     use super::*;
 
     #[test]
-    fn lists_name_what_is_there() {
+    fn lists_match_the_environment() {
         let expressions = FILTERS
             .iter()
             .map(|name| format!("1 | {name}"))

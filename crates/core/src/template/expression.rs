@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::environment::environment;
 use super::errors::{bind_error, check_length, check_values, syntax_error};
-use super::names::Names;
+use super::names::UsedNames;
 use super::{Bindings, shape};
 
 /// What a syntax mistake hints at.
@@ -22,7 +22,7 @@ const HINT: &str = "write for example answer.state == \"COMPLETED\"";
 #[derive(Clone)]
 pub struct Expression {
     text: Box<str>,
-    names: Names,
+    names: UsedNames,
 }
 
 impl Expression {
@@ -36,7 +36,7 @@ impl Expression {
         let compiled = environment().compile_expression(text);
         let compiled = compiled.map_err(|error| syntax_error("expression", text, &error, HINT))?;
         let shape = shape::check_expression(text)?;
-        Ok(Self { text: text.into(), names: Names::new(compiled.undeclared_variables(false), &shape) })
+        Ok(Self { text: text.into(), names: UsedNames::new(compiled.undeclared_variables(false), &shape) })
     }
 
     /// The text as written.
@@ -111,22 +111,22 @@ mod tests {
     use cronhold_schedule::calendar::Calendars;
     use proptest::prelude::*;
 
-    use super::super::Bound;
+    use super::super::BoundValue;
     use super::*;
 
     fn bindings() -> Bindings {
         let answer = BTreeMap::from([
-            ("state".to_owned(), Bound::from("DONE")),
-            ("code".to_owned(), Bound::from(0i64)),
-            ("late".to_owned(), Bound::Bool(false)),
-            ("tags".to_owned(), Bound::List(vec!["a".into(), "b".into()])),
+            ("state".to_owned(), BoundValue::from("DONE")),
+            ("code".to_owned(), BoundValue::from(0i64)),
+            ("late".to_owned(), BoundValue::Bool(false)),
+            ("tags".to_owned(), BoundValue::List(vec!["a".into(), "b".into()])),
         ]);
         let world = Bindings::new(Arc::new(Zones::bundled()), Arc::new(Calendars::new()));
-        world.with("answer", Bound::Map(answer)).with("region", "us")
+        world.with("answer", BoundValue::Map(answer)).with("region", "us")
     }
 
     #[test]
-    fn says_yes_or_no() {
+    fn expressions_evaluate_to_booleans() {
         for (text, expected) in [
             ("answer.state == 'DONE'", true),
             ("answer.state in ['FAILED', \"EXPIRED\"]", false),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn expression_errors_have_their_place() {
         for (text, at, message) in [
             ("", "", "expression: "),
             ("answer.state ==", "", "expression: "),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn is_strict() {
+    fn unbound_names_are_errors() {
         for (text, message) in [
             ("answer.error", "`answer.error` is not defined (add `| default(false)` if it may be absent)"),
             ("answr.state == 1", "is not defined"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_its_names() {
+    fn used_names_are_listed() {
         let expression = Expression::parse("answer.a == b and c | default(1) and weekday(d)").expect("valid");
         assert_eq!(expression.names(), BTreeSet::from(["answer", "b", "c", "d"]));
         assert_eq!(expression.required_names(), BTreeSet::from(["answer", "b", "d"]));

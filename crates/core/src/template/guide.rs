@@ -9,7 +9,7 @@ use super::environment::{FILTERS, FUEL, FUNCTIONS, TESTS};
 use super::shape::JOINS_MAX;
 use super::texts::RANGE_MAX;
 use super::*;
-use crate::job::{NAMES, Scope};
+use crate::job::{NAMES, TemplateScope};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/templates.md");
 
@@ -44,7 +44,7 @@ fn bindings() -> Bindings {
 }
 
 #[test]
-fn every_example_is_true() {
+fn examples_bind_to_the_stated_results() {
     let examples = rows("template", "result");
     assert!(examples.len() > 40, "{}", examples.len());
     for (text, expected) in examples {
@@ -54,7 +54,7 @@ fn every_example_is_true() {
 }
 
 #[test]
-fn every_mistake_is_one() {
+fn mistakes_give_the_stated_errors() {
     let mistakes = rows("template", "mistake");
     assert!(mistakes.len() > 3);
     for (text, expected) in mistakes {
@@ -64,7 +64,7 @@ fn every_mistake_is_one() {
 }
 
 #[test]
-fn everything_has_an_example() {
+fn each_function_filter_and_test_has_an_example() {
     let examples: String = rows("template", "result").into_iter().map(|(text, _)| text + "\n").collect();
     let has = |form: String| examples.contains(&form);
     for name in FUNCTIONS {
@@ -80,8 +80,8 @@ fn everything_has_an_example() {
 }
 
 #[test]
-fn names_are_those_of_the_table() {
-    for scope in Scope::ALL {
+fn names_of_each_scope_are_listed() {
+    for scope in TemplateScope::ALL {
         let params = scope.has_params().then_some("params".to_owned());
         let names: Vec<String> = params.into_iter().chain(scope.names().map(|name| format!("`{name}`"))).collect();
         let row = format!("| {} | {} |\n", scope.noun(), names.join(", "));
@@ -94,7 +94,7 @@ fn names_are_those_of_the_table() {
 }
 
 #[test]
-fn limits_are_the_ones_that_hold() {
+fn stated_limits_are_the_actual_ones() {
     for limit in [
         format!("A text with expressions has at most {} KiB", TEXT_MAX / 1024),
         format!("all values bound to it together at most {} KiB", VALUES_MAX / 1024),

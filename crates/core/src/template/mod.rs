@@ -24,11 +24,11 @@ use std::sync::Arc;
 use cronhold_schedule::TextError;
 use serde::{Serialize, Serializer};
 
-pub use bindings::{Bindings, Bound};
+pub use bindings::{Bindings, BoundValue};
 use environment::environment;
 use errors::{TEMPLATE_HINT, bind_error, check_length, check_values, syntax_error};
 pub use expression::Expression;
-use names::Names;
+use names::UsedNames;
 
 /// Longest text of a template in bytes, when it holds expressions.
 pub const TEXT_MAX: usize = 64 * 1024;
@@ -41,20 +41,20 @@ pub const RESULT_MAX: usize = 1024 * 1024;
 
 /// A text that may hold expressions. Two are equal when their texts are and both are live or both are not.
 #[derive(Clone)]
-pub struct Template(Form);
+pub struct Template(TemplateForm);
 
 /// A job has many templates, most without any expression: those cost no more than their text.
 #[derive(Clone)]
-enum Form {
+enum TemplateForm {
     /// Stands for itself.
     Literal(Box<str>),
     /// Invariant: the text was checked, and the names are those it uses.
-    Live(Arc<Live>),
+    Live(Arc<LiveTemplate>),
 }
 
-struct Live {
+struct LiveTemplate {
     text: Box<str>,
-    names: Names,
+    names: UsedNames,
 }
 
 impl Template {
@@ -71,26 +71,26 @@ impl Template {
         if let Some(inside) = shape::raw_alone(text) {
             return Ok(Self::literal(inside));
         }
-        let names = Names::new(parsed.undeclared_variables(false), &shape);
-        Ok(Self(Form::Live(Arc::new(Live { text: text.into(), names }))))
+        let names = UsedNames::new(parsed.undeclared_variables(false), &shape);
+        Ok(Self(TemplateForm::Live(Arc::new(LiveTemplate { text: text.into(), names }))))
     }
 
     /// A text that stands for itself, even if it looks like a template.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self(Form::Literal(text.into().into_boxed_str()))
+        Self(TemplateForm::Literal(text.into().into_boxed_str()))
     }
 
     /// The text as written.
     pub fn text(&self) -> &str {
         match &self.0 {
-            Form::Literal(text) => text,
-            Form::Live(live) => &live.text,
+            TemplateForm::Literal(text) => text,
+            TemplateForm::Live(live) => &live.text,
         }
     }
 
     /// Whether it is the same for all runs.
     pub fn is_literal(&self) -> bool {
-        matches!(self.0, Form::Literal(_))
+        matches!(self.0, TemplateForm::Literal(_))
     }
 
     /// Names that it uses, other than functions and its own loop variables.
@@ -117,7 +117,7 @@ impl Template {
         check_values(text, bindings)?;
         let parsed = environment().template_from_str(text);
         let parsed = parsed.map_err(|error| syntax_error("template", text, &error, TEMPLATE_HINT))?;
-        let mut result = Limited::default();
+        let mut result = LimitedOutput::default();
         let whole = 0..text.len();
         match parsed.render_captured_to(bindings.value(), &mut result) {
             Ok(_) => String::from_utf8(result.bytes).map_err(|_| TextError::new(whole, "the result is not UTF-8")),
@@ -128,10 +128,10 @@ impl Template {
         }
     }
 
-    fn live(&self) -> Option<&Live> {
+    fn live(&self) -> Option<&LiveTemplate> {
         match &self.0 {
-            Form::Literal(_) => None,
-            Form::Live(live) => Some(live),
+            TemplateForm::Literal(_) => None,
+            TemplateForm::Live(live) => Some(live),
         }
     }
 
@@ -181,12 +181,12 @@ impl Serialize for Template {
 
 /// A result that stops growing at its limit.
 #[derive(Debug, Default)]
-struct Limited {
+struct LimitedOutput {
     bytes: Vec<u8>,
     is_over: bool,
 }
 
-impl io::Write for Limited {
+impl io::Write for LimitedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > RESULT_MAX {
             self.is_over = true;

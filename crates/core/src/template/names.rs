@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::environment::FUNCTIONS;
-use super::shape::Shape;
+use super::shape::TemplateShape;
 
 /// Names in order, each once.
 #[derive(Debug, Clone)]
-pub(super) struct Names(Box<[Name]>);
+pub(super) struct UsedNames(Box<[UsedName]>);
 
 #[derive(Debug, Clone)]
-struct Name {
+struct UsedName {
     text: Box<str>,
     /// Where it stands first.
     at: usize,
@@ -19,12 +19,12 @@ struct Name {
     is_required: bool,
 }
 
-impl Names {
+impl UsedNames {
     /// Puts together what the engine says of a text and what the scan of its shape found.
-    pub(super) fn new(undeclared: impl IntoIterator<Item = String>, shape: &Shape) -> Self {
+    pub(super) fn new(undeclared: impl IntoIterator<Item = String>, shape: &TemplateShape) -> Self {
         let is_value = |name: &String| shape.plain.contains_key(name) || !FUNCTIONS.contains(&name.as_str());
         let sorted: BTreeSet<String> = undeclared.into_iter().filter(is_value).collect();
-        let name = |name: String| Name {
+        let name = |name: String| UsedName {
             at: shape.plain.get(&name).copied().unwrap_or_default(),
             is_required: !shape.optional.contains(&name),
             text: name.into_boxed_str(),

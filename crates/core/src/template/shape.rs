@@ -23,7 +23,7 @@ const KEYWORDS: [&str; 7] = ["and", "elif", "else", "if", "in", "not", "or"];
 
 /// What the scan of a template found.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct TemplateShape {
     /// Names used as values rather than called, with the place where each stands first. Words of the language are among
     /// them: the engine lets them be names too.
     pub(super) plain: BTreeMap<String, usize>,
@@ -32,19 +32,19 @@ pub(super) struct Shape {
 }
 
 /// Looks through a text that the engine has already found to be without syntax mistakes.
-pub(super) fn check(text: &str) -> Result<Shape, TextError> {
-    let mut shape = Shape::default();
+pub(super) fn check(text: &str) -> Result<TemplateShape, TextError> {
+    let mut shape = TemplateShape::default();
     let mut at = 0;
     while let Some(found) = next_opening(text, at) {
         let (kind, start) = found;
-        if kind == Opening::Comment {
+        if kind == TagOpening::Comment {
             at = text[start..].find("#}").map_or(text.len(), |end| start + end + 2);
             continue;
         }
-        let closing = if kind == Opening::Statement { "%}" } else { "}}" };
+        let closing = if kind == TagOpening::Statement { "%}" } else { "}}" };
         let (tokens, end) = tokens(text, start, Some(closing));
         at = end;
-        if kind == Opening::Statement {
+        if kind == TagOpening::Statement {
             check_statement(text, &tokens)?;
             if tokens.first().is_some_and(|token| &text[token.clone()] == "raw") {
                 at = end_of_raw(text, end);
@@ -56,8 +56,8 @@ pub(super) fn check(text: &str) -> Result<Shape, TextError> {
 }
 
 /// The same for a text that is one expression, without braces around it.
-pub(super) fn check_expression(text: &str) -> Result<Shape, TextError> {
-    let mut shape = Shape::default();
+pub(super) fn check_expression(text: &str) -> Result<TemplateShape, TextError> {
+    let mut shape = TemplateShape::default();
     let (tokens, _) = tokens(text, 0, None);
     check_tokens(text, &tokens, &mut shape)?;
     Ok(shape)
@@ -69,19 +69,19 @@ pub(super) fn has_expressions(text: &str) -> bool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum TagOpening {
     Expression,
     Statement,
     Comment,
 }
 
 /// The next `{{`, `{%` or `{#` and the place after it.
-fn next_opening(text: &str, from: usize) -> Option<(Opening, usize)> {
+fn next_opening(text: &str, from: usize) -> Option<(TagOpening, usize)> {
     let bytes = text.as_bytes();
     (from..bytes.len().saturating_sub(1)).find_map(|at| match &bytes[at..at + 2] {
-        b"{{" => Some((Opening::Expression, at + 2)),
-        b"{%" => Some((Opening::Statement, at + 2)),
-        b"{#" => Some((Opening::Comment, at + 2)),
+        b"{{" => Some((TagOpening::Expression, at + 2)),
+        b"{%" => Some((TagOpening::Statement, at + 2)),
+        b"{#" => Some((TagOpening::Comment, at + 2)),
         _ => None,
     })
 }
@@ -112,7 +112,7 @@ fn tokens(text: &str, start: usize, closing: Option<&str>) -> (Vec<Range<usize>>
 }
 
 /// Bounds what the tokens of one expression or statement can build, and notes their names.
-fn check_tokens(text: &str, tokens: &[Range<usize>], shape: &mut Shape) -> Result<(), TextError> {
+fn check_tokens(text: &str, tokens: &[Range<usize>], shape: &mut TemplateShape) -> Result<(), TextError> {
     let mut joins = 0;
     for (index, token) in tokens.iter().enumerate() {
         match &text[token.clone()] {
@@ -206,7 +206,7 @@ fn check_loop(text: &str, tokens: &[Range<usize>]) -> Result<(), TextError> {
 }
 
 /// Sorts a word into filter, test, function, attribute or name; the first three must exist.
-fn note_word(text: &str, tokens: &[Range<usize>], index: usize, shape: &mut Shape) -> Result<(), TextError> {
+fn note_word(text: &str, tokens: &[Range<usize>], index: usize, shape: &mut TemplateShape) -> Result<(), TextError> {
     let word =
         |index: Option<usize>| index.and_then(|index| tokens.get(index)).map_or("", |token| &text[token.clone()]);
     let name = word(Some(index));
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_names() {
+    fn used_names_are_found() {
         for (text, plain, optional) in [
             ("a {{ b }} c", "b", ""),
             ("{{ weekday(x) | upper }}", "x", ""),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_grows() {
+    fn constructs_that_could_grow_values_are_refused() {
         for (text, at, message) in [
             ("{{ a * 3 }}", "*", "`*` cannot be used"),
             ("{{ {'a': 1} }}", "{", "`{` cannot be used"),

@@ -24,7 +24,7 @@ fn bindings() -> Bindings {
 }
 
 #[test]
-fn binds() {
+fn templates_bind_to_the_expected_texts() {
     for (text, expected) in [
         ("plain { text } %}", "plain { text } %}"),
         ("load --region {{ region }}", "load --region us"),
@@ -40,7 +40,7 @@ fn binds() {
         ("{{ day.replace('-', '') }} {{ list.split(',') | last }}", "20260329 c"),
         ("{{ region.startswith('u') }} {{ ' x '.strip().upper() }}", "True X"),
         ("{% for n in range(3, 0, -1) %}{{ n }}{% endfor %}", "321"),
-        ("{% raw %}{{ .Names }}{% endraw %}", "{{ .Names }}"),
+        ("{% raw %}{{ .UsedNames }}{% endraw %}", "{{ .UsedNames }}"),
         ("a{# note #}b", "ab"),
         ("{{ to_date(nominal_time) }} {{ date(day) }}", "2026-03-29 2026-03-29"),
         ("{{ shift_days(day, 3) }} {{ shift_days(day, -29) }}", "2026-04-01 2026-02-28"),
@@ -61,7 +61,7 @@ fn binds() {
 }
 
 #[test]
-fn says_where_the_text_is_wrong() {
+fn syntax_errors_have_their_place() {
     for (text, at, message) in [
         ("a {{ b", "", "template: "),
         ("a {{ b c }}", "c", "template: "),
@@ -81,7 +81,7 @@ fn says_where_the_text_is_wrong() {
 }
 
 #[test]
-fn says_what_cannot_be_bound() {
+fn bind_errors_name_their_cause() {
     for (text, at, message) in [
         ("a {{ regoin }}", "regoin", "`regoin` is not defined (did you mean `region`?)"),
         ("{{ zebra }}", "zebra", "names are attempt, day, list, nominal_time, region"),
@@ -110,7 +110,7 @@ fn says_what_cannot_be_bound() {
 }
 
 #[test]
-fn stays_small() {
+fn templates_stay_within_their_size() {
     let big = bindings().with("big", "x".repeat(60_000));
     let many = Template::parse("{% for x in range(50) %}{{ big }}{% endfor %}").expect("valid");
     assert_eq!(many.bind(&big).expect_err("large").message, "the result has more than 1048576 bytes");
@@ -121,7 +121,7 @@ fn stays_small() {
 }
 
 #[test]
-fn tells_its_names() {
+fn used_names_are_listed() {
     for (text, names, required) in [
         ("plain", "", ""),
         ("{{ region }}/{{ date }}", "date region", "date region"),
@@ -141,14 +141,14 @@ fn tells_its_names() {
 
 #[test]
 fn literals_stand_for_themselves() {
-    let literal = Template::literal("docker ps --format {{.Names}}");
+    let literal = Template::literal("docker ps --format {{.UsedNames}}");
     assert!(literal.is_literal());
-    assert_eq!(literal.bind(&bindings()).as_deref(), Ok("docker ps --format {{.Names}}"));
+    assert_eq!(literal.bind(&bindings()).as_deref(), Ok("docker ps --format {{.UsedNames}}"));
     assert!(literal.names().is_empty());
     assert_eq!(Template::parse("a"), Ok(Template::literal("a")));
     // Kept from being a template, it is the same text.
     let raw = |text: &str| Template::parse(&format!("{{% raw %}}{text}{{% endraw %}}")).expect("a template");
-    assert_eq!(raw("docker ps --format {{.Names}}"), literal);
+    assert_eq!(raw("docker ps --format {{.UsedNames}}"), literal);
     assert!(!raw("a{% endraw %}{{ b }}{% raw %}").is_literal());
 }
 
@@ -235,7 +235,7 @@ proptest! {
 
     /// Whatever the engine takes for an expression, the check of the shape has looked at.
     #[test]
-    fn the_check_sees_all_that_the_engine_sees(text in random_template()) {
+    fn check_finds_every_name_that_the_engine_finds(text in random_template()) {
         if let (Ok(parsed), Ok(shape)) = (environment().template_from_str(&text), shape::check(&text)) {
             for name in parsed.undeclared_variables(false) {
                 prop_assert!(shape.plain.contains_key(&name) || FUNCTIONS.contains(&name.as_str()), "{name} in {text}");

@@ -22,3 +22,13 @@ fn files_without_a_job() {
     let text = folder.transcript(&[&["check", "empty"], &["check", "bad"], &["check", "one.yaml"]]);
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn unsupported_keys_are_refused_with_their_place() {
+    let folder = Folder::new("check-unsupported").put("http.yaml", "program: {http: https://example.org}\n");
+    let folder = folder.put("mail.yaml", "program: x\non:\n  failure: [{email: {to: ops@example.org}}]\n");
+    let text = folder.transcript(&[&["check", "."]]);
+    for part in ["http.yaml:1:11", "mail.yaml:3:14", "not supported by this version", "= help: ", "exit 1"] {
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -1,5 +1,5 @@
-//! One file of a directory as it was read. It is kept while the file stays as it is; most of what only mistakes need is
-//! not, because there can be very many files.
+//! One file of a directory after reading. It is kept until the file changes. Text and places, which only mistakes need,
+//! are dropped if the file has none, because there can be very many files.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,49 +9,49 @@ use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::Calendar;
 
 use super::Options;
-use super::text::{Unreadable, read_text};
-use super::walk::{Found, Kind};
-use crate::mistake::Mistake;
-use crate::read::{self, JobRead, Places, read_job};
+use super::text::{UnreadableFile, read_text};
+use super::walk::{FileKind, FoundFile};
+use crate::mistake::{Mistake, MistakeKind};
+use crate::read::{self, JobPlaces, JobRead, read_job};
 
-/// What came of one file.
+/// The result of reading one file.
 pub(super) struct ReadFile {
-    /// Its text; empty when that was not kept.
+    /// Its text; empty if it was dropped.
     pub(super) text: String,
-    pub(super) content: Content,
+    pub(super) content: FileContent,
     pub(super) mistakes: Vec<Mistake>,
-    /// Tells its text apart from others.
+    /// Digest of its text.
     pub(super) digest: u64,
-    /// Whether text and places were not kept.
+    /// Whether text and places were dropped.
     pub(super) is_thin: bool,
 }
 
-pub(super) enum Content {
+pub(super) enum FileContent {
     Nothing,
     Job {
         job: Option<Arc<Job>>,
-        /// What could be read of a job that has mistakes.
+        /// The valid parts of a job that has mistakes.
         draft: Option<Arc<Job>>,
-        places: Arc<Places>,
+        places: Arc<JobPlaces>,
     },
     Calendar(Option<Calendar>),
 }
 
 impl ReadFile {
     /// Reads a file.
-    pub(super) fn new(found: &Found, options: &Options<'_>) -> Self {
+    pub(super) fn new(found: &FoundFile, options: &Options<'_>) -> Self {
         Self::unless(found, options, None).expect("a file that is not compared is read")
     }
 
-    /// Reads a file, unless it holds what it held before.
-    pub(super) fn unless(found: &Found, options: &Options<'_>, before: Option<u64>) -> Option<Self> {
+    /// Reads a file; `None` if its digest is `before`.
+    pub(super) fn unless(found: &FoundFile, options: &Options<'_>, before: Option<u64>) -> Option<Self> {
         let text = match read_text(&found.file, &found.path) {
             Ok(text) => text,
             Err(unreadable) => {
-                let Unreadable { mistake, text } = *unreadable;
+                let UnreadableFile { mistake, text } = *unreadable;
                 let digest = digest(&(&mistake.message, &text));
                 let mistakes = vec![mistake];
-                return Some(Self { text, content: Content::Nothing, mistakes, digest, is_thin: false })
+                return Some(Self { text, content: FileContent::Nothing, mistakes, digest, is_thin: false })
                     .filter(|_| before != Some(digest));
             }
         };
@@ -60,18 +60,18 @@ impl ReadFile {
             return None;
         }
         let (content, mistakes) = match found.kind {
-            Kind::Job => of_job(read_job(&found.file, &text, &read::Options { zones: options.zones })),
-            Kind::Dates => of_calendar(found, Calendar::from_dates(&text)),
-            Kind::Ics => of_calendar(found, Calendar::from_ics(&text)),
+            FileKind::Job => of_job(read_job(&found.file, &text, &read::Options { zones: options.zones })),
+            FileKind::Dates => of_calendar(found, Calendar::from_dates(&text)),
+            FileKind::Ics => of_calendar(found, Calendar::from_ics(&text)),
         };
         Some(Self { text, content, mistakes, digest, is_thin: false })
     }
 
-    /// The same without what only mistakes need, if it has none.
+    /// Drops text and places if there is no mistake.
     pub(super) fn thinned(mut self) -> Self {
         if self.mistakes.is_empty() {
             self.text = String::new();
-            if let Content::Job { places, .. } = &mut self.content {
+            if let FileContent::Job { places, .. } = &mut self.content {
                 *places = Arc::default();
             }
             self.is_thin = true;
@@ -80,18 +80,22 @@ impl ReadFile {
     }
 }
 
-fn of_job(read: JobRead) -> (Content, Vec<Mistake>) {
-    let JobRead { job, draft, mistakes, places } = read;
-    let content = Content::Job { job: job.map(Arc::new), draft: draft.map(Arc::new), places: Arc::new(places) };
+fn of_job(read: JobRead) -> (FileContent, Vec<Mistake>) {
+    let JobRead { mut job, mut draft, mistakes, places } = read;
+    if mistakes.iter().all(|mistake| mistake.kind == MistakeKind::Unsupported) {
+        // Nothing is missing from the job, so everything else that is wrong with it can be found as well.
+        job = job.or_else(|| draft.take());
+    }
+    let content = FileContent::Job { job: job.map(Arc::new), draft: draft.map(Arc::new), places: Arc::new(places) };
     (content, mistakes)
 }
 
-fn of_calendar(found: &Found, read: Result<Calendar, Vec<TextError>>) -> (Content, Vec<Mistake>) {
+fn of_calendar(found: &FoundFile, read: Result<Calendar, Vec<TextError>>) -> (FileContent, Vec<Mistake>) {
     match read {
-        Ok(calendar) => (Content::Calendar(Some(calendar)), Vec::new()),
+        Ok(calendar) => (FileContent::Calendar(Some(calendar)), Vec::new()),
         Err(errors) => {
             let mistakes = errors.into_iter().map(|error| at_place(&found.file, error)).collect();
-            (Content::Calendar(None), mistakes)
+            (FileContent::Calendar(None), mistakes)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Directories that are looked at again and again. A file that has not changed is not read again, the checks across all
-//! jobs are done on what is in memory, and what cannot be looked at for a while is remembered as it was.
+//! Directories that are scanned repeatedly. Unchanged files are not read again, checks across jobs work on what is in
+//! memory, and jobs in folders that cannot be read for a while are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,31 +11,31 @@ use cronhold_core::JobId;
 use cronhold_schedule::Span;
 
 use super::file::ReadFile;
-use super::load::{Loading, Origin};
-use super::walk::{Found, Kind, Walked, walk};
+use super::load::{DirectoryLoader, FileOrigin};
+use super::walk::{FileKind, FoundFile, Walked, walk};
 use super::{Directory, Options, parallel};
 use crate::mistake::Mistake;
 
-/// Stamps of file systems can be as coarse as this, so a file that is younger may change without another stamp.
+/// Resolution of timestamps of coarse file systems. A younger file can change without a change of its timestamp.
 const STAMP_TICK: Span = Span::from_secs(2);
-/// Mistakes may be found in files of which only the job was kept. They are read again, once; the rest is for files that
-/// change meanwhile.
+/// Rounds of reading files again, because a mistake was found and only the job was kept in memory. One round is enough
+/// unless files change meanwhile.
 const ROUNDS_MAX: usize = 3;
 /// Suffixes of job files.
 const SUFFIXES: [&str; 2] = ["yaml", "yml"];
 
-/// A directory of job files, and what stands before the names of all that is in it.
+/// A directory of job files, and the prefix of its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Where it is.
+    /// Path of the directory.
     pub path: PathBuf,
-    /// What stands before the names; `team` makes `team/backup` of `backup`.
+    /// Prefix of all ids; `team` turns `backup` into `team/backup`.
     pub prefix: Option<String>,
 }
 
 impl Root {
-    /// Whether a job may have a file here. Only what is certainly not there has none: where one may not look nothing is
-    /// known, and a directory that is not there may be one that was not mounted.
+    /// Whether a job may have a file here. Returns false only if there is certainly no file: a folder may be unreadable, and
+    /// a missing directory may be an unmounted one.
     pub fn may_have_file(&self, id: &JobId) -> bool {
         self.name_of(id).is_some_and(|name| !self.path.is_dir() || !self.is_without(name))
     }
@@ -52,34 +52,33 @@ impl Root {
     }
 }
 
-/// Directories that are looked at again and again.
+/// Directories that are scanned repeatedly.
 pub struct Live {
-    roots: Vec<Files>,
+    roots: Vec<RootFiles>,
 }
 
-/// What is known of one directory.
-struct Files {
+/// The last scan of one directory.
+struct RootFiles {
     root: Root,
-    /// Files as they were read last, by the order in which they are taken.
-    kept: BTreeMap<(String, String), Kept>,
-    /// What could not be looked at.
+    /// Files as they were read last, in the order in which they are loaded.
+    kept: BTreeMap<(String, String), KeptFile>,
+    /// Mistakes about files and folders that could not be read.
     mistakes: Vec<Mistake>,
     places: BTreeSet<PathBuf>,
-    /// Whether there is no directory now, or nothing in it where there was something: it is more likely one that is not
-    /// mounted than one that was emptied.
+    /// Whether the directory is missing, or empty after it was not. Then it is more likely unmounted than emptied.
     is_absent: bool,
 }
 
-struct Kept {
-    found: Found,
+struct KeptFile {
+    found: FoundFile,
     read: ReadFile,
     is_young: bool,
 }
 
 impl Live {
-    /// Directories of which nothing is known yet.
+    /// Directories that have not been scanned yet.
     pub fn new(roots: impl IntoIterator<Item = Root>) -> Self {
-        Self { roots: roots.into_iter().map(Files::new).collect() }
+        Self { roots: roots.into_iter().map(RootFiles::new).collect() }
     }
 
     /// The directories.
@@ -87,13 +86,13 @@ impl Live {
         self.roots.iter().map(|files| &files.root)
     }
 
-    /// Looks for what has changed. Answers whether anything has.
+    /// Scans all directories. Returns whether anything has changed.
     pub fn refresh(&mut self, options: &Options<'_>) -> bool {
-        // Every directory is looked at, whatever has changed in the others.
+        // All directories are scanned: no short circuit.
         self.roots.iter_mut().map(|files| files.refresh(options)).fold(false, |before, changed| before | changed)
     }
 
-    /// Everything that is known, checked as a whole. Jobs that are `elsewhere` exist, and no more is known of them.
+    /// The result of the last scan, checked as a whole. Jobs in `elsewhere` exist, but their definitions are unknown.
     pub fn directory(&mut self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
         let mut directory = self.gather(options, elsewhere);
         for _ in 1..ROUNDS_MAX {
@@ -105,12 +104,12 @@ impl Live {
         directory
     }
 
-    /// Folders in which something can happen that matters.
+    /// Folders whose changes matter.
     pub fn places(&self) -> BTreeSet<&Path> {
         self.roots.iter().flat_map(|files| &files.places).map(PathBuf::as_path).collect()
     }
 
-    /// Whether the file of a job is certainly gone from a directory. Where one may not look nothing is known.
+    /// Whether the file of a job is certainly gone from a directory; false if its folder cannot be read.
     pub fn is_gone(&self, root: usize, id: &JobId) -> bool {
         let Some(files) = self.roots.get(root).filter(|files| !files.is_absent && files.has_jobs()) else {
             return false;
@@ -123,10 +122,10 @@ impl Live {
     }
 
     fn gather(&self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
-        let mut loading = Loading::default();
+        let mut loading = DirectoryLoader::default();
         for (root, files) in self.roots.iter().enumerate() {
             loading.mistakes.extend(files.mistakes.iter().cloned());
-            let origin = Origin { root, prefix: files.root.prefix.as_deref() };
+            let origin = FileOrigin { root, prefix: files.root.prefix.as_deref() };
             for kept in files.kept.values() {
                 loading.take(&kept.found, &kept.read, origin);
             }
@@ -134,7 +133,7 @@ impl Live {
         loading.finish(options, elsewhere)
     }
 
-    /// Reads files again in which mistakes were found and of which only the job was kept. Answers whether there were any.
+    /// Reads files again that have mistakes and of which only the job was kept. Returns whether there were any.
     fn thicken(&mut self, directory: &Directory, options: &Options<'_>) -> bool {
         let wrong: BTreeSet<&str> = directory.mistakes.iter().map(|mistake| mistake.file.as_str()).collect();
         let kept = self.roots.iter_mut().flat_map(|files| files.kept.values_mut());
@@ -148,20 +147,20 @@ impl Live {
     }
 }
 
-impl Files {
+impl RootFiles {
     fn new(root: Root) -> Self {
         Self { root, kept: BTreeMap::new(), mistakes: Vec::new(), places: BTreeSet::new(), is_absent: false }
     }
 
     fn has_jobs(&self) -> bool {
-        self.kept.values().any(Kept::is_job)
+        self.kept.values().any(KeptFile::is_job)
     }
 
     fn refresh(&mut self, options: &Options<'_>) -> bool {
         let Walked { found, mut mistakes, closed, places, has_root } = walk(&self.root.path);
         self.places = places;
         let was_absent = self.is_absent;
-        self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == Kind::Job);
+        self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == FileKind::Job);
         if self.is_absent {
             if has_root {
                 let message = "there is no job file in it any more, so all its jobs stay as they are";
@@ -179,8 +178,8 @@ impl Files {
         is_changed
     }
 
-    /// Takes over what was found, and answers how many files are others now and how many are gone.
-    fn take(&mut self, found: Vec<Found>, closed: &[PathBuf], options: &Options<'_>) -> (usize, usize) {
+    /// Stores the result of a scan, and returns how many files have changed and how many are gone.
+    fn take(&mut self, found: Vec<FoundFile>, closed: &[PathBuf], options: &Options<'_>) -> (usize, usize) {
         let mut before = std::mem::take(&mut self.kept);
         let mut doubtful = Vec::new();
         for found in found {
@@ -199,19 +198,19 @@ impl Files {
             changed += usize::from(read.is_some());
             let read = read.or(old.map(|kept| kept.read)).expect("a file that was not read is as it was before");
             let is_young = found.stamp.is_after(young);
-            self.kept.insert(key, Kept { found, read, is_young });
+            self.kept.insert(key, KeptFile { found, read, is_young });
         }
-        // Nothing is known of what lies behind a closed door, so that it stays as it was.
-        let is_closed = |kept: &Kept| closed.iter().any(|closed| kept.found.path.starts_with(closed));
+        // Files below an unreadable folder are kept as they were.
+        let is_closed = |kept: &KeptFile| closed.iter().any(|closed| kept.found.path.starts_with(closed));
         let (hidden, gone): (Vec<_>, Vec<_>) = before.into_iter().partition(|(_, kept)| is_closed(kept));
         self.kept.extend(hidden);
         (changed, gone.len())
     }
 }
 
-impl Kept {
+impl KeptFile {
     fn is_job(&self) -> bool {
-        self.found.kind == Kind::Job
+        self.found.kind == FileKind::Job
     }
 }
 

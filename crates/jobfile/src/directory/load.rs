@@ -1,4 +1,4 @@
-//! Reads a directory: files on several threads, then the names, then the checks across jobs.
+//! Loads a directory: reads files on several threads, then checks names, then checks across jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,9 +8,9 @@ use cronhold_core::{Job, JobId};
 use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::{Calendar, Calendars, check_name};
 
-use super::file::{Content, ReadFile, at_place};
-use super::walk::{Found, Kind, Walked, walk};
-use super::{Around, Directory, LoadedJob, Options, check, check_drafts, parallel};
+use super::file::{FileContent, ReadFile, at_place};
+use super::walk::{FileKind, FoundFile, Walked, walk};
+use super::{CheckContext, Directory, LoadedJob, Options, check, check_drafts, parallel};
 use crate::mistake::Mistake;
 
 /// Reads a directory and checks it as a whole.
@@ -20,55 +20,55 @@ pub fn load(root: &Path, options: &Options<'_>) -> Directory {
 
 /// Reads the calendars of a directory, and no job.
 pub fn load_calendars(root: &Path, options: &Options<'_>) -> Directory {
-    load_some(root, options, |kind| kind != Kind::Job)
+    load_some(root, options, |kind| kind != FileKind::Job)
 }
 
-fn load_some(root: &Path, options: &Options<'_>, wanted: impl Fn(Kind) -> bool) -> Directory {
+fn load_some(root: &Path, options: &Options<'_>, wanted: impl Fn(FileKind) -> bool) -> Directory {
     let Walked { mut found, mistakes, .. } = walk(root);
     found.retain(|found| wanted(found.kind));
     let files = parallel::map(&found, |found| ReadFile::new(found, options));
-    let mut loading = Loading { mistakes, ..Loading::default() };
+    let mut loading = DirectoryLoader { mistakes, ..DirectoryLoader::default() };
     for (found, file) in found.iter().zip(&files) {
-        loading.take(found, file, Origin::default());
+        loading.take(found, file, FileOrigin::default());
     }
     loading.finish(options, &BTreeSet::new())
 }
 
-/// The name of a calendar: its path below the root, where a leading `calendars/` says nothing.
+/// The name of a calendar: its path below the root without a leading `calendars/`.
 fn calendar_name(path: &str) -> &str {
     path.strip_prefix("calendars/").unwrap_or(path)
 }
 
-/// Which of several directories a file lies in.
+/// The directory that a file belongs to.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Origin<'a> {
-    /// Its number.
+pub(super) struct FileOrigin<'a> {
+    /// Index of the directory.
     pub(super) root: usize,
-    /// What stands before the names of all that is in it.
+    /// Prefix of all ids and names.
     pub(super) prefix: Option<&'a str>,
 }
 
-/// A directory that is not complete yet.
+/// Collects the files of a directory.
 #[derive(Default)]
-pub(super) struct Loading {
+pub(super) struct DirectoryLoader {
     jobs: BTreeMap<JobId, LoadedJob>,
     broken: BTreeSet<JobId>,
-    /// What could be read of broken jobs.
+    /// The valid parts of broken jobs.
     drafts: BTreeMap<JobId, LoadedJob>,
     calendars: Calendars,
-    /// Which job a file is for.
+    /// The job of each file.
     owners: BTreeMap<String, JobId>,
-    /// Names of calendars that have mistakes; no job that names them is wrong because of that.
+    /// Names of calendars that have mistakes. Naming one is not a mistake of a job.
     broken_calendars: BTreeSet<String>,
     pub(super) mistakes: Vec<Mistake>,
     texts: BTreeMap<String, String>,
-    /// Which file has a job's id or a calendar's name already.
+    /// The file of each job's id and calendar's name.
     taken: BTreeMap<(bool, String), String>,
 }
 
-impl Loading {
-    pub(super) fn take(&mut self, found: &Found, file: &ReadFile, origin: Origin<'_>) {
-        let is_calendar = found.kind != Kind::Job;
+impl DirectoryLoader {
+    pub(super) fn take(&mut self, found: &FoundFile, file: &ReadFile, origin: FileOrigin<'_>) {
+        let is_calendar = found.kind != FileKind::Job;
         let name = if is_calendar { calendar_name(&found.name) } else { &found.name };
         let name = origin.prefix.map_or_else(|| name.to_owned(), |prefix| format!("{prefix}/{name}"));
         if !file.mistakes.is_empty() {
@@ -93,7 +93,7 @@ impl Loading {
         self.taken.insert(key, found.file.clone());
     }
 
-    fn job(&mut self, found: &Found, name: &str, content: &Content, root: usize) {
+    fn job(&mut self, found: &FoundFile, name: &str, content: &FileContent, root: usize) {
         let id = match JobId::parse(name) {
             Ok(id) => id,
             Err(error) => {
@@ -103,7 +103,7 @@ impl Loading {
             }
         };
         self.owners.insert(found.file.clone(), id.clone());
-        let Content::Job { job, draft, places } = content else {
+        let FileContent::Job { job, draft, places } = content else {
             self.broken.insert(id);
             return;
         };
@@ -122,24 +122,24 @@ impl Loading {
         }
     }
 
-    fn calendar(&mut self, found: &Found, name: &str, content: &Content) {
+    fn calendar(&mut self, found: &FoundFile, name: &str, content: &FileContent) {
         if let Err(error) = check_name(name) {
             let mistake = at_place(&found.file, TextError { at: 0..0, ..error });
             return self.mistakes.push(mistake);
         }
         match content {
-            Content::Calendar(Some(calendar)) => self.calendars.insert(name, calendar.clone()),
+            FileContent::Calendar(Some(calendar)) => self.calendars.insert(name, calendar.clone()),
             _ => drop(self.broken_calendars.insert(name.to_owned())),
         }
     }
 
-    /// Checks all of it together. Jobs that are `elsewhere` exist, and no more is known of them.
+    /// Checks everything together. Jobs in `elsewhere` exist, but their definitions are unknown.
     pub(super) fn finish(mut self, options: &Options<'_>, elsewhere: &BTreeSet<JobId>) -> Directory {
         let mut named = self.calendars.clone();
         for name in &self.broken_calendars {
             named.insert(name.clone(), Calendar::all());
         }
-        let around = Around { zones: options.zones, zone: options.zone, calendars: &named, now: options.now };
+        let around = CheckContext { zones: options.zones, zone: options.zone, calendars: &named, now: options.now };
         let unknown: BTreeSet<JobId> = self.broken.union(elsewhere).cloned().collect();
         self.mistakes.extend(check(&self.jobs, &unknown, &around));
         self.mistakes.extend(check_drafts(&self.drafts, &self.jobs, &unknown, &around));

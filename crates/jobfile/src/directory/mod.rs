@@ -1,5 +1,5 @@
-//! A whole directory of jobs and calendars: every file read, every mistake found, and the checks that no file shows
-//! alone. The only part of the crate that touches a disk, apart from the checks themselves, which are pure.
+//! Loads a directory of jobs and calendars, and runs the checks that need more than one file. It is the only part of the
+//! crate that reads files; the checks themselves are pure.
 
 mod check;
 mod file;
@@ -18,42 +18,42 @@ use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::{Instant, Zone, Zones};
 
 use check::check_drafts;
-pub use check::{Around, check};
+pub use check::{CheckContext, check};
 pub use live::{Live, Root};
 pub use load::{load, load_calendars};
-pub use text::{Unreadable, read_text};
-pub use watch::{Covered, Watch};
+pub use text::{UnreadableFile, read_text};
+pub use watch::{Watch, WatchCoverage};
 
 use crate::mistake::Mistake;
-use crate::read::Places;
+use crate::read::JobPlaces;
 
 /// What loading depends on besides the files.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
-    /// Zones that can be named.
+    /// All time zones.
     pub zones: &'a Arc<Zones>,
     /// The zone of schedules that name none.
     pub zone: &'a Zone,
-    /// From when on a sample occurrence of each schedule is taken, to see whether its run would get all it needs.
+    /// Start of the search for a sample occurrence of each schedule, which the checks use.
     pub now: Instant,
 }
 
-/// What a directory holds.
+/// The content of a directory.
 #[derive(Debug, Default)]
 pub struct Directory {
     /// Jobs without a mistake.
     pub jobs: BTreeMap<JobId, LoadedJob>,
-    /// Ids of jobs that have a mistake. They exist, so that naming them elsewhere is no mistake.
+    /// Ids of jobs that have a mistake. They exist, so a reference to one is not a mistake.
     pub broken: BTreeSet<JobId>,
     /// Calendars without a mistake.
     pub calendars: Calendars,
-    /// Names of calendars that have a mistake. They exist too: a job that names one is no mistake, but cannot be asked.
+    /// Names of calendars that have a mistake. They exist, so a job that uses one is valid, but cannot be compiled.
     pub broken_calendars: BTreeSet<String>,
     /// All mistakes, by file and place.
     pub mistakes: Vec<Mistake>,
-    /// Jobs that files with mistakes are for, by file. One that is no job, or whose path cannot be an id, has none.
+    /// Jobs by the files that have mistakes. Calendars, and files whose path is not a valid id, have no entry.
     pub owners: BTreeMap<String, JobId>,
-    /// Texts of files that have mistakes, by the name that the mistakes use. One that could not be read has none.
+    /// Texts of files that have mistakes, by the name that the mistakes use. Unreadable files have no entry.
     pub texts: BTreeMap<String, String>,
 }
 
@@ -62,11 +62,11 @@ pub struct Directory {
 pub struct LoadedJob {
     /// The job.
     pub job: Arc<Job>,
-    /// The file as mistakes call it.
+    /// Name of the file that mistakes use.
     pub file: String,
-    /// Where its parts stand in the file.
-    pub places: Arc<Places>,
-    /// Which of several directories it is in.
+    /// Places of its parts in the file.
+    pub places: Arc<JobPlaces>,
+    /// Index of its directory, if there are several.
     pub root: usize,
 }
 

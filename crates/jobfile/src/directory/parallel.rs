@@ -1,4 +1,4 @@
-//! The same work for many things, on a few threads, with the answers in the order of the things.
+//! Applies a function to many items on a few threads, and returns the results in the order of the items.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::thread;
 
 /// More threads than this do not help: the disk and the allocator are shared.
 const THREADS_MAX: usize = 8;
-/// Things that a thread takes at once.
+/// Items that a thread takes at once.
 const CHUNK: usize = 32;
 
 /// `work` of each item, in order.
@@ -40,7 +40,7 @@ pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn keeps_the_order() {
+    fn results_keep_the_order_of_the_items() {
         for len in [0, 1, 31, 32, 33, 1000] {
             let items: Vec<usize> = (0..len).collect();
             let expected: Vec<usize> = items.iter().map(|item| item * 2).collect();

@@ -1,4 +1,4 @@
-//! The text of one file: never more of it than a file of ours can have, and never from something that has no end.
+//! Reads the text of one file, up to the size limit and only from regular files.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -7,21 +7,21 @@ use std::path::Path;
 use crate::mistake::Mistake;
 use crate::yaml::FILE_BYTES_MAX;
 
-/// A file that gives no text.
+/// A file that cannot be read as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable {
-    /// Why not.
+pub struct UnreadableFile {
+    /// The reason.
     pub mistake: Mistake,
-    /// What the mistake points into: the file with a mark for each wrong byte, empty if nothing could be read.
+    /// The text that the mistake points into: the file with a mark for each invalid byte; empty if nothing could be read.
     pub text: String,
 }
 
-/// The text of a file. `file` is what mistakes call it.
-pub fn read_text(file: &str, path: &Path) -> Result<String, Box<Unreadable>> {
+/// The text of a file. `file` is the name that mistakes use.
+pub fn read_text(file: &str, path: &Path) -> Result<String, Box<UnreadableFile>> {
     let nothing =
-        |message: String| Box::new(Unreadable { mistake: Mistake::new(file, 0..0, message), text: String::new() });
+        |message: String| Box::new(UnreadableFile { mistake: Mistake::new(file, 0..0, message), text: String::new() });
     let unreadable = |error: io::Error| nothing(format!("it cannot be read: {error}"));
-    // Opening a pipe would wait for a writer.
+    // Opening a pipe would block until there is a writer.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(nothing("it is not a regular file".to_owned()));
     }
@@ -38,6 +38,6 @@ pub fn read_text(file: &str, path: &Path) -> Result<String, Box<Unreadable>> {
         let end = at + char::REPLACEMENT_CHARACTER.len_utf8();
         let message = format!("the byte {byte:#04x} belongs to no character");
         let mistake = Mistake::new(file, at..end, message).hint("save the file as UTF-8");
-        Box::new(Unreadable { mistake, text })
+        Box::new(UnreadableFile { mistake, text })
     })
 }

@@ -1,5 +1,5 @@
-//! Which files of a directory are read, in which order, and under which name. Deterministic: entries are sorted, and
-//! what the order of the file system is does not show.
+//! Finds the files of a directory that are read, their order and their names. Entries are sorted, so that the result does
+//! not depend on the order of the file system.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
@@ -11,14 +11,14 @@ use cronhold_schedule::Instant;
 
 use crate::mistake::Mistake;
 
-/// No folder lies deeper below the root.
+/// Deepest nesting of folders below the root.
 const DEPTH_MAX: usize = 32;
-/// After so many entries the directory is not one of jobs; symbolic links can make a small one endless.
+/// Most entries of a directory. Symbolic links can make a small directory endless.
 const ENTRIES_MAX: usize = 1_000_000;
 
-/// What a file is by its name.
+/// The kind of a file, by its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Job,
     Dates,
     Ics,
@@ -26,21 +26,21 @@ pub(super) enum Kind {
 
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) kind: Kind,
-    /// Where it is.
+pub(super) struct FoundFile {
+    pub(super) kind: FileKind,
+    /// Path of the file.
     pub(super) path: PathBuf,
-    /// What mistakes call it.
+    /// Name that mistakes use.
     pub(super) file: String,
     /// Its path below the root with `/` and without suffix.
     pub(super) name: String,
-    /// What the file system says of it.
-    pub(super) stamp: Stamp,
+    /// Metadata that tells whether the file has changed.
+    pub(super) stamp: FileStamp,
 }
 
-/// What the file system says of a file: another stamp means that it may hold something else.
+/// Metadata of a file. If it has changed, the content may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -48,7 +48,7 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     fn new(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -59,30 +59,29 @@ impl Stamp {
         }
     }
 
-    /// Whether the file was changed after an instant. Its clock ticks slowly, so that one more change within a tick
-    /// would not show in the stamp.
+    /// Whether the file was changed after an instant. A further change within the resolution of the timestamp would not
+    /// be visible.
     pub(super) fn is_after(&self, instant: Instant) -> bool {
         self.changed.0 >= instant.secs()
     }
 }
 
-/// What there is below a root.
+/// The result of a walk.
 pub(super) struct Walked {
     /// All files in the order of their names.
-    pub(super) found: Vec<Found>,
-    /// What could not be looked at.
+    pub(super) found: Vec<FoundFile>,
+    /// Mistakes about files and folders that could not be read.
     pub(super) mistakes: Vec<Mistake>,
-    /// Folders and files that could not be looked at: nothing is known of what is below them.
+    /// Folders and files that could not be read.
     pub(super) closed: Vec<PathBuf>,
-    /// Folders in which something can happen that matters: those that were looked into, the one that the root lies in,
-    /// and those that links lead into.
+    /// Folders whose changes matter: those that were read, the parent of the root, and the targets of links.
     pub(super) places: BTreeSet<PathBuf>,
-    /// Whether there is a directory at all.
+    /// Whether the root is a directory.
     pub(super) has_root: bool,
 }
 
-/// A folder to look into.
-struct Folder {
+/// A folder that is still to be read.
+struct OpenFolder {
     path: PathBuf,
     /// Its path below the root with `/` behind each part.
     name: String,
@@ -90,14 +89,14 @@ struct Folder {
     way: Vec<PathBuf>,
 }
 
-/// Looks through a directory.
+/// Walks through a directory.
 pub(super) fn walk(root: &Path) -> Walked {
-    let mut walk = Walk::default();
+    let mut walk = DirectoryWalk::default();
     walk.places.insert(parent(root));
     walk.link(root);
     match fs::metadata(root).and_then(|metadata| Ok((metadata, root.canonicalize()?))) {
         Ok((metadata, canonical)) if metadata.is_dir() => {
-            walk.folders.push(Folder { path: root.to_owned(), name: String::new(), way: vec![canonical] });
+            walk.folders.push(OpenFolder { path: root.to_owned(), name: String::new(), way: vec![canonical] });
         }
         Ok(_) => walk.report(root, "it is not a directory", Some("give the directory that holds the job files")),
         Err(error) => walk.unreadable(root, &error),
@@ -111,12 +110,12 @@ pub(super) fn walk(root: &Path) -> Walked {
         walk.folder(&folder);
     }
     walk.found.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));
-    let Walk { found, mistakes, closed, places, .. } = walk;
+    let DirectoryWalk { found, mistakes, closed, places, .. } = walk;
     let has_root = places.contains(root);
     Walked { found, mistakes, closed, places, has_root }
 }
 
-/// The folder that something lies in.
+/// The parent folder of a path.
 fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -126,17 +125,17 @@ fn parent(path: &Path) -> PathBuf {
 }
 
 #[derive(Default)]
-struct Walk {
-    found: Vec<Found>,
-    folders: Vec<Folder>,
+struct DirectoryWalk {
+    found: Vec<FoundFile>,
+    folders: Vec<OpenFolder>,
     mistakes: Vec<Mistake>,
     closed: Vec<PathBuf>,
     places: BTreeSet<PathBuf>,
     entries: usize,
 }
 
-impl Walk {
-    fn folder(&mut self, folder: &Folder) {
+impl DirectoryWalk {
+    fn folder(&mut self, folder: &OpenFolder) {
         let entries = match fs::read_dir(&folder.path) {
             Ok(entries) => entries,
             Err(error) => return self.unreadable(&folder.path, &error),
@@ -151,7 +150,7 @@ impl Walk {
         }
     }
 
-    fn entry(&mut self, folder: &Folder, entry: &DirEntry) {
+    fn entry(&mut self, folder: &OpenFolder, entry: &DirEntry) {
         let path = &entry.path();
         let Some(os_name) = path.file_name() else { return };
         if os_name.as_encoded_bytes().starts_with(b".") {
@@ -182,23 +181,29 @@ impl Walk {
         }
     }
 
-    fn file(&mut self, folder: &Folder, path: &Path, kind: Kind, stem: &str, metadata: &Metadata) {
+    fn file(&mut self, folder: &OpenFolder, path: &Path, kind: FileKind, stem: &str, metadata: &Metadata) {
         if !metadata.is_file() {
             return self.report(path, "it is not a regular file", Some("move it out of the directory"));
         }
         let name = format!("{}{stem}", folder.name);
-        let stamp = Stamp::new(metadata);
-        self.found.push(Found { kind, path: path.to_owned(), file: path.to_string_lossy().into_owned(), name, stamp });
+        let stamp = FileStamp::new(metadata);
+        self.found.push(FoundFile {
+            kind,
+            path: path.to_owned(),
+            file: path.to_string_lossy().into_owned(),
+            name,
+            stamp,
+        });
     }
 
-    /// What a link leads to can be replaced where it lies.
+    /// The target of a link can be replaced in its own folder.
     fn link(&mut self, path: &Path) {
         if let Ok(to) = fs::read_link(path) {
             self.places.insert(parent(&parent(path).join(to)));
         }
     }
 
-    fn inner(&mut self, folder: &Folder, path: &Path, name: &str) {
+    fn inner(&mut self, folder: &OpenFolder, path: &Path, name: &str) {
         let canonical = match path.canonicalize() {
             Ok(canonical) => canonical,
             Err(error) => return self.unreadable(path, &error),
@@ -211,7 +216,7 @@ impl Walk {
             return self.report(path, &message, None);
         }
         let way = folder.way.iter().cloned().chain([canonical]).collect();
-        self.folders.push(Folder { path: path.to_owned(), name: format!("{}{name}/", folder.name), way });
+        self.folders.push(OpenFolder { path: path.to_owned(), name: format!("{}{name}/", folder.name), way });
     }
 
     fn unreadable(&mut self, path: &Path, error: &io::Error) {
@@ -228,19 +233,19 @@ impl Walk {
     }
 }
 
-/// Kind and name without suffix of a file that is ours.
-fn split(name: &str) -> Option<(Kind, &str)> {
+/// Kind and name without suffix of a job file or calendar.
+fn split(name: &str) -> Option<(FileKind, &str)> {
     let (stem, suffix) = name.rsplit_once('.')?;
     let kind = match suffix.to_ascii_lowercase().as_str() {
-        "yaml" | "yml" => Kind::Job,
-        "cal" => Kind::Dates,
-        "ics" => Kind::Ics,
+        "yaml" | "yml" => FileKind::Job,
+        "cal" => FileKind::Dates,
+        "ics" => FileKind::Ics,
         _ => return None,
     };
     Some((kind, stem))
 }
 
-/// Whether a file whose name is no text would be ours.
+/// Whether a file whose name is not UTF-8 would be a job file or calendar.
 fn is_ours(path: &Path) -> bool {
     path.extension().and_then(|suffix| suffix.to_str()).is_some_and(|suffix| split(&format!("x.{suffix}")).is_some())
 }

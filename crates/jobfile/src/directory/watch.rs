@@ -1,5 +1,5 @@
-//! The bell that rings when something happens in folders that matter. It says no more than that: what has changed is
-//! found by looking, because hints can be lost, and some file systems give none.
+//! Watches folders for changes with inotify. It reports only that something has changed: a scan finds out what, because
+//! notifications can be lost and some file systems send none.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,10 +10,10 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-/// Room for hints that are taken at once.
+/// Size of the buffer for notifications, in bytes.
 const HINTS_BYTES: usize = 16 * 1024;
 
-/// What changes a folder or a file in it. Reading is not among it, because we read ourselves.
+/// Events that change a folder or a file in it. Reading is not among them, because the scan itself reads.
 const CHANGES: WatchFlags = WatchFlags::from_bits_retain(
     WatchFlags::ATTRIB.bits()
         | WatchFlags::CLOSE_WRITE.bits()
@@ -26,52 +26,52 @@ const CHANGES: WatchFlags = WatchFlags::from_bits_retain(
         | WatchFlags::ONLYDIR.bits(),
 );
 
-/// A bell for a set of folders.
+/// A watch on a set of folders.
 #[derive(Debug)]
 pub struct Watch {
     hints: OwnedFd,
-    /// What the system calls the folders.
+    /// The system's ids of the folders.
     folders: BTreeSet<i32>,
 }
 
-/// What came of watching a set of folders.
+/// The result of watching a set of folders.
 #[derive(Debug)]
-pub struct Covered {
-    /// Whether there are folders among them that were not watched before: what happened in them until now was not heard.
+pub struct WatchCoverage {
+    /// Whether some of the folders were not watched before. Changes in them until now were not reported.
     pub has_new: bool,
     /// Why some of them cannot be watched.
     pub trouble: Option<io::Error>,
 }
 
 impl Watch {
-    /// A bell for nothing yet.
+    /// A watch on no folder.
     pub fn new() -> io::Result<Self> {
         let hints = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         Ok(Self { hints, folders: BTreeSet::new() })
     }
 
-    /// Watches these folders and no others. A folder that was replaced by another of the same name is a new one.
-    pub fn cover<'a>(&mut self, folders: impl IntoIterator<Item = &'a Path>) -> Covered {
+    /// Watches exactly these folders. A folder that was replaced by another one of the same name counts as new.
+    pub fn cover<'a>(&mut self, folders: impl IntoIterator<Item = &'a Path>) -> WatchCoverage {
         let mut trouble = None;
         let mut watched = BTreeSet::new();
         for folder in folders {
             match inotify::add_watch(&self.hints, folder, CHANGES) {
                 Ok(number) => drop(watched.insert(number)),
-                // It may have gone since it was seen, which rings in the folder above.
+                // It may have been removed since it was seen, which its parent folder reports.
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(error) => trouble = Some(error.into()),
             }
         }
         for number in self.folders.difference(&watched) {
-            // Of a folder that is gone the system has taken it away itself.
+            // The system itself removes the watch of a folder that is gone.
             let _ = inotify::remove_watch(&self.hints, *number);
         }
         let has_new = !watched.is_subset(&self.folders);
         self.folders = watched;
-        Covered { has_new, trouble }
+        WatchCoverage { has_new, trouble }
     }
 
-    /// Takes all hints. Answers whether there were any; never waits.
+    /// Takes all pending notifications without waiting. Returns whether there were any.
     pub fn take(&self) -> bool {
         let mut room = [MaybeUninit::uninit(); HINTS_BYTES];
         let mut hints = Reader::new(&self.hints, &mut room);

@@ -16,21 +16,21 @@ use super::{FieldMistake, Form, Written};
 /// Go's zero time, which stands for no next time.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
-/// The command of a job that castle-cron cannot run: `HasError` does not stop each of its versions.
+/// The command of a job that castle-cron cannot run, because not all of its versions respect `HasError`.
 const ELSEWHERE: &str = "false";
 
-/// What came of reading one form.
+/// The result of reading one form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CastleRead {
-    /// Its name, if it is one.
+    /// The job's id, if the name is a valid one.
     pub id: Option<JobId>,
     /// The job. Invariant: it is there exactly when there is no mistake.
     pub job: Option<Job>,
-    /// When castle-cron thinks that it runs next.
+    /// The next start that castle-cron has computed.
     pub next: Option<Instant>,
     /// All mistakes.
     pub mistakes: Vec<FieldMistake>,
-    /// The form as it was found, which writing starts from.
+    /// The form that was read; writing keeps its unknown fields.
     pub form: Form,
 }
 
@@ -63,7 +63,7 @@ pub fn read_form(form: &Form) -> CastleRead {
     let next = next.filter(|next| Instant::parse(ZERO_TIME) != Ok(*next));
     let job = match (cmd, spec, args, paused) {
         (Some(cmd), Some(spec), Some(args), Some(paused)) if mistakes.0.is_empty() => {
-            // castle-cron has neither a shell nor templates: all words stand for themselves.
+            // castle-cron has neither a shell nor templates, so all words are literal.
             let words = std::iter::once(cmd).chain(args).map(Template::literal).collect();
             let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
             Some(Job { schedules: vec![schedule], paused, ..Job::new(Program::Exec(words)) })
@@ -73,7 +73,7 @@ pub fn read_form(form: &Form) -> CastleRead {
     CastleRead { id, job, next, mistakes: mistakes.0, form: form.clone() }
 }
 
-/// Writes a job that runs `next`. `found` is the form that stands there now; what we do not know in it is kept.
+/// Writes a job that runs next at `next`. `found` is the current form, whose unknown fields are kept.
 pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Form>) -> Written {
     let mut form = found.cloned().unwrap_or_default();
     let before = found.and_then(|form| read_form(form).job);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_struct() {
+    fn castle_cron_job_is_read() {
         let read = read(&value("0 0 3 * * * 2026-2030").to_string());
         assert_eq!(read.mistakes, []);
         assert_eq!(read.id, Some(id("rotate")));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn says_all_that_is_wrong() {
+    fn all_mistakes_of_a_form_are_reported() {
         let eight = read(&value("0 0 3 * * * 2026 7").to_string());
         assert!(eight.job.is_none());
         assert!(
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_castle_cron_can_say() {
+    fn job_is_written_as_far_as_castle_cron_can_express_it() {
         for (yaml, schedule, unexpressed) in [
             ("{program: [x, y], schedule: '0 3 * * *'}", "0 3 * * *", ""),
             ("{program: [x, y], schedule: '0 0 3 * * 5#2 2030'}", "0 3 * * 5#2 2030", ""),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_others_wrote() {
+    fn unknown_fields_are_kept() {
         let mut found = value("@daily");
         found["Owner"] = json!("ops");
         found["NextRuntime"] = json!("2026-03-29T01:00:00Z");
@@ -241,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_expressed_reads_back(
+        fn written_forms_read_back(
             words in proptest::collection::vec("\\PC{1,8}", 1..4),
             cron in "([0-9] |\\*/[1-9] )[1-9] (\\*|L|[1-9]W|L-2) (\\*|[1-9]) (\\*|[0-6]L|[1-5])( 20[3-9]0)?",
             secs in 0..4_000_000_000i64,

@@ -1,5 +1,5 @@
-//! Jobs in the forms of other systems, read into the one job type and written back. Nothing that a form holds is lost:
-//! what we do not know stays where its writer put it, and what a form cannot say is named.
+//! Jobs in the forms of other systems, which are read into the job type and written back. Unknown fields of a form are
+//! kept, and keys that a form cannot express are listed.
 
 pub mod castle;
 pub mod object;
@@ -15,16 +15,16 @@ pub struct FieldMistake {
     pub path: String,
     /// What is wrong and what was expected.
     pub message: String,
-    /// What to write instead.
+    /// What to write instead, if that is known.
     pub hint: Option<String>,
 }
 
-/// Something that is allowed and still likely to surprise, for lint.
+/// Something that is valid but likely to surprise, for lint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// Path such as `cron_args.cronstring`.
     pub path: String,
-    /// What may surprise, and how to write it without a doubt.
+    /// What may surprise, and how to write it clearly.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! A JSON object of another system: kept whole, and looked at field by field. Every look that fails is reported with the
-//! path of its field and the others go on, so that one reading finds all mistakes.
+//! A JSON object of another system. All of its fields are kept, and known fields are read one by one. Each mistake is
+//! reported with the path of its field, and reading continues, so that one reading finds all mistakes.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::FieldMistake;
 use crate::write_job;
 
-/// No form is longer, in bytes.
+/// Largest size of a form, in bytes.
 const FORM_BYTES_MAX: usize = 1 << 20;
 
 /// A foreign form with all its fields, known or not. It prints as JSON.
@@ -70,14 +70,14 @@ pub struct Field<'v> {
 pub struct Mistakes(pub Vec<FieldMistake>);
 
 impl Mistakes {
-    /// Reports a mistake; answers nothing, as its readers do.
+    /// Reports a mistake, and returns `None` for the reader to return.
     pub fn report<T>(&mut self, path: String, message: impl Into<String>, hint: &str) -> Option<T> {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         self.0.push(FieldMistake { path, message: message.into(), hint });
         None
     }
 
-    /// What a parser made of a field's text.
+    /// The result of a parser for a field's text; a mistake is reported.
     pub fn parsed<T>(&mut self, path: String, result: Result<T, TextError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -85,7 +85,7 @@ impl Mistakes {
         }
     }
 
-    /// A field that must be there. `null` is like nothing.
+    /// A required field. `null` counts as absent.
     pub fn required<'v>(
         &mut self,
         map: &'v Map<String, Value>,
@@ -114,7 +114,7 @@ impl Mistakes {
         }
     }
 
-    /// A text that says something.
+    /// A text that is not empty.
     pub fn some_text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
         let text = self.text(field, hint)?;
         if text.trim().is_empty() {
@@ -156,7 +156,7 @@ impl Field<'_> {
     }
 }
 
-/// A field that may be there. `null` is like nothing, because some writers print what they do not have.
+/// An optional field. `null` counts as absent, because some programs write absent fields as `null`.
 pub fn optional<'v>(map: &'v Map<String, Value>, parent: &'static str, key: &'static str) -> Option<Field<'v>> {
     map.get(key).filter(|value| !value.is_null()).map(|value| Field { parent, key, value })
 }
@@ -165,7 +165,7 @@ pub fn path(parent: &str, key: &str) -> String {
     if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
 }
 
-/// What a value is, for messages.
+/// What a value is called in messages.
 pub fn found(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

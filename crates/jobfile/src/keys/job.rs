@@ -1,311 +1,224 @@
 //! Keys of a job and of its small policies.
 
-use super::schedule::WHEN;
-use super::work::{ACTION, CONDITION, PROGRAM};
-use super::{CHANNEL, IDENTIFIER, Key, Shape, Table};
+use cronhold_core::Job;
+use cronhold_core::job::{CatchUp, Feature, Limits, Param, Retain, Retry, StopPolicy, Trigger};
 
-/// A count from 0 on.
-const COUNT: Shape = Shape::Whole { least: 0, most: u32::MAX as i64 };
-/// A count from 1 on.
-const POSITIVE: Shape = Shape::Whole { least: 1, most: u32::MAX as i64 };
+use super::codec::{self, FROM_ONE};
+use super::record::{key, record};
+use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
-/// Less memory than this starts no program: someone forgot the unit.
-pub(crate) const MEMORY_LEAST: u64 = 1 << 20;
-/// The smallest part of a processor that kernels can deal out.
-pub(crate) const CPU_LEAST: f64 = 0.01;
+record! {
+    /// A job.
+    pub static JOB: Job = "job", "a job",
+        "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.";
+    value description = codec::TEXT => key("description", "Description in Markdown.");
+    value labels = codec::LABELS => key("labels", "Words to find the job by.");
+    // Params come before everything that may hold templates, which use their names.
+    value params = codec::PARAMS => key(
+        "params",
+        "Parameters of the job's runs. A list of names makes all of them required.",
+    );
+    value schedules = codec::SCHEDULES => key(
+        "schedule",
+        "When runs start automatically: one schedule or a list of them.",
+    );
+    always program = codec::PROGRAM_VALUE => key(
+        "program",
+        "What a run executes: a text for the shell, a list of program and arguments, or a map.",
+    )
+    .required();
+    value conditions = codec::CONDITIONS => key(
+        "conditions",
+        "Conditions that must hold before a run starts, checked in order.",
+    );
+    value lock = codec::LOCK => key(
+        "lock",
+        "Lock that a run holds: `true` for a lock of the job's own, or the name of a lock that jobs share.",
+    )
+    .default("false");
+    value ttl = codec::SOME_SPAN => key(
+        "ttl",
+        "Time after which the lock of a lost node expires; a number is seconds.",
+    )
+    .default("10s");
+    value overlap = codec::OVERLAP => key("overlap", "What happens when a run is due while another one is active.")
+        .default("skip");
+    value catch_up = codec::CATCH_UP => key("catch_up", "What happens to occurrences that were missed.")
+        .default("last within 1h");
+    value retry = codec::RETRY => key(
+        "retry",
+        "Whether and when a failed run is retried; a number is the total of attempts.",
+    )
+    .default("no retry");
+    option timeout = codec::SOME_SPAN => key("timeout", "Time after which a run is stopped.").default("none");
+    value stop = codec::STOP => key("stop", "How a run is stopped: a signal, a grace period, then SIGKILL.");
+    value env = codec::ENV => key(
+        "env",
+        "Environment variables of the program; a map as value names the source of a secret.",
+    );
+    option cwd = codec::TEMPLATE_TEXT => key("cwd", "Working directory of the program.");
+    option shell = codec::TEXT => key("shell", "Shell for shell programs.").default("/bin/bash, else /bin/sh");
+    option user = codec::TEXT => key("user", "User the program runs as.");
+    option umask = codec::UMASK => key("umask", "File mode mask of the program, in octal: `\"022\"` or `0o22`.");
+    option limits = codec::LIMITS => key("limits", "Resource limits of the program and its descendants.")
+        .default("no limits");
+    value nodes = codec::NODES => key(
+        "nodes",
+        "Labels that a node must have to run the job, or `each` for a run on every node.",
+    )
+    .default("any node");
+    value success_codes = codec::SUCCESS_CODES => key("success_codes", "Exit codes that mean success.").default("[0]");
+    value on = codec::ACTIONS => key(
+        "on",
+        "Actions by the state that a run enters, or `finished` for any final state.",
+    );
+    value triggers = codec::TRIGGERS => key("triggers", "Channels whose messages start runs.")
+        .needs(Feature::Triggers);
+    value retain = codec::RETAIN => key(
+        "retain",
+        "How many finished runs are kept, and how long their output is kept.",
+    );
+    value on_lost = codec::ON_LOST => key(
+        "on_lost",
+        "What happens to a run whose node is lost while the run is starting.",
+    )
+    .default("error");
+    value paused = codec::BOOL => key("paused", "Whether the job is paused when it is created.").default("false");
+}
 
-/// What `nodes` can be besides labels.
-static EVERYWHERE: &[&str] = &["each"];
-
-/// Transitions that actions can wait for: every state, and `finished` for any of the last four.
-static EVENTS: &str = "^(finished|scheduled|waiting|starting|running|stopping|success|failure|error|skipped)$";
-
-/// A job.
-pub static JOB: Table = Table {
-    name: "job",
-    noun: "a job",
-    doc: "A job: what to run, when, and under which conditions. Its id is the file's path below the jobs directory.",
-    one_of: &[],
-    keys: &[
-        Key::new("description", Shape::Text, "Markdown for people."),
-        Key::new("labels", Shape::List(&Shape::Text), "Words to find the job by."),
-        Key::new(
-            "params",
-            Shape::Either(&[
-                Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Null, Shape::Map(&PARAM)]) },
-                Shape::List(&Shape::Pattern { regex: IDENTIFIER, noun: "a name" }),
-            ]),
-            "What runs of the job are told apart by; a list of names makes all of them required.",
-        ),
-        Key::new("schedule", WHEN, "When the job runs by itself: one schedule or a list of them."),
-        Key::new(
-            "program",
-            Shape::Either(&[Shape::Text, Shape::Some(&Shape::Template), Shape::Map(&PROGRAM)]),
-            "What a run executes: a text for the shell, a list of program and arguments, or a map.",
-        )
-        .required(),
-        Key::new("conditions", Shape::List(&Shape::Map(&CONDITION)), "What must hold before a run starts, in order."),
-        Key::new(
-            "lock",
-            Shape::Either(&[Shape::Bool, Shape::Text]),
-            "What the job holds alone while it runs: `true` for a lock of its own, or a name that jobs share.",
-        )
-        .default("false"),
-        Key::new("ttl", Shape::Span, "How long the lock outlives a holder that is gone; a number is seconds.")
-            .default("10s"),
-        Key::new(
-            "overlap",
-            Shape::Either(&[Shape::Word(&["allow", "skip", "queue", "replace"]), Shape::Map(&OVERLAP)]),
-            "What happens when a run is due while another one is active.",
-        )
-        .default("skip"),
-        Key::new(
-            "catch_up",
-            Shape::Either(&[Shape::Word(&["none", "last", "all"]), Shape::Map(&CATCH_UP)]),
-            "What happens to occurrences that were missed.",
-        )
-        .default("last within 1h"),
-        Key::new(
-            "retry",
-            Shape::Either(&[POSITIVE, Shape::Map(&RETRY)]),
-            "Whether and when a failed run is tried again; a number is the attempts in all.",
-        )
-        .default("no retry"),
-        Key::new("timeout", Shape::Span, "After which a run is stopped.").default("none"),
-        Key::new("stop", Shape::Map(&STOP), "How a run is stopped: a signal, a grace period, then SIGKILL."),
-        Key::new(
-            "env",
-            Shape::Names { regex: IDENTIFIER, value: &Shape::Either(&[Shape::Template, Shape::Map(&ENV_SOURCE)]) },
-            "Environment of the program; a map names where a secret comes from.",
-        ),
-        Key::new("cwd", Shape::Template, "Directory the program starts in."),
-        Key::new("shell", Shape::Text, "Shell for shell programs.").default("/bin/bash, else /bin/sh"),
-        Key::new("user", Shape::Text, "User the program runs as."),
-        Key::new(
-            "umask",
-            Shape::Either(&[
-                Shape::Pattern { regex: "^(0o)?[0-7]{1,4}$", noun: "a mask in octal digits" },
-                Shape::Whole { least: 0, most: 0o777 },
-            ]),
-            "File mode mask of the program, in octal: `\"022\"` or `0o22`.",
-        ),
-        Key::new("limits", Shape::Map(&LIMITS), "What the program and all that descends from it may use.")
-            .default("no limits"),
-        Key::new(
-            "nodes",
-            Shape::Either(&[Shape::Word(EVERYWHERE), Shape::List(&Shape::Text), Shape::Map(&EACH)]),
-            "Labels that a node must have to run the job, or `each` for a run on every node.",
-        )
-        .default("any node"),
-        Key::new("success_codes", Shape::Some(&Shape::Whole { least: 0, most: 255 }), "Exit codes that mean success.")
-            .default("[0]"),
-        Key::new(
-            "on",
-            Shape::Names { regex: EVENTS, value: &Shape::List(&Shape::Map(&ACTION)) },
-            "Actions by the state that a run enters, or `finished` for any of its last states.",
-        ),
-        Key::new(
-            "triggers",
-            Shape::List(&Shape::Either(&[CHANNEL, Shape::Map(&TRIGGER)])),
-            "Channels whose messages start runs.",
-        ),
-        Key::new("retain", Shape::Map(&RETAIN), "How many finished runs are kept, and how long their output."),
-        Key::new(
-            "on_lost",
-            Shape::Word(&["error", "retry"]),
-            "What becomes of a run whose node was lost as it started.",
-        )
-        .default("error"),
-        Key::new("paused", Shape::Bool, "Whether the job is paused from the beginning.").default("false"),
-    ],
-};
-
-/// A parameter.
-pub static PARAM: Table = Table {
-    name: "param",
-    noun: "a param",
-    doc: "One parameter of a job. Arguments are always texts.",
-    one_of: &[],
-    keys: &[
-        Key::new("default", Shape::Value, "Used when nobody gives a value; without it the param is required."),
-        Key::new("choices", Shape::Some(&Shape::Value), "The only values allowed."),
-        Key::new("description", Shape::Text, "For people."),
-    ],
-};
+record! {
+    /// A parameter.
+    pub static PARAM: Param = "param", "a param", "One parameter of a job. Arguments are always texts.";
+    option default = codec::ANY_TEXT => key(
+        "default",
+        "Value that is used if none is given; a param without a default is required.",
+    );
+    value choices = codec::CHOICES => key("choices", "The only values allowed.");
+    value description = codec::TEXT => key("description", "Shown to people.");
+}
 
 /// `overlap` as a map.
-pub static OVERLAP: Table = Table {
+pub static OVERLAP: KeyTable = KeyTable {
     name: "overlap",
     noun: "`overlap`",
     doc: "A queue with a length of its own.",
     one_of: &[&["queue"]],
-    keys: &[Key::new("queue", Shape::Map(&QUEUE), "The new run waits for the old one.")],
+    keys: &[KeySpec::new("queue", ValueShape::Map(&QUEUE), "The new run waits for the old one.")],
 };
 
 /// `overlap.queue`.
-pub static QUEUE: Table = Table {
+pub static QUEUE: KeyTable = KeyTable {
     name: "queue",
     noun: "`queue`",
     doc: "How long the queue may become.",
     one_of: &[],
-    keys: &[Key::new("limit", POSITIVE, "How many runs may wait; more are skipped.").default("100")],
+    keys: &[KeySpec::new("limit", FROM_ONE, "How many runs may wait; further runs are skipped.").default("100")],
 };
 
-/// `catch_up` as a map.
-pub static CATCH_UP: Table = Table {
-    name: "catch_up",
-    noun: "`catch_up`",
-    doc: "Which missed occurrences run afterwards, and how old they may be.",
-    one_of: &[],
-    keys: &[
-        Key::new("policy", Shape::Word(&["none", "last", "all"]), "Which of them run.").default("last"),
-        Key::new("within", Shape::Span, "How old they may be.").default("1h"),
-    ],
-};
+record! {
+    /// `catch_up` as a map.
+    pub static CATCH_UP: CatchUp = "catch_up", "`catch_up`",
+        "Which missed occurrences run later, and how old they may be.";
+    always policy = codec::CATCH_UP_POLICY => key("policy", "Which missed occurrences run.").default("last");
+    always within = codec::SOME_SPAN => key("within", "Age above which a missed occurrence is not run.").default("1h");
+}
 
-/// `retry`.
-pub static RETRY: Table = Table {
-    name: "retry",
-    noun: "`retry`",
-    doc: "Whether and when a run that did not succeed is tried again.",
-    one_of: &[],
-    keys: &[
-        Key::new("attempts", POSITIVE, "Attempts in all, the first included.").default("1"),
-        Key::new("backoff", Shape::Span, "Wait before the second attempt.").default("10s"),
-        Key::new("factor", Shape::Number { least: 1.0 }, "What the wait is multiplied with each time.").default("2"),
-        Key::new("most", Shape::Span, "The longest wait.").default("10m"),
-        Key::new("on", Shape::Some(&Shape::Word(&["failure", "error"])), "Which outcomes are tried again.")
-            .default("[failure]"),
-    ],
-};
+record! {
+    /// `retry`.
+    pub static RETRY: Retry = "retry", "`retry`", "Whether and when an unsuccessful run is retried.";
+    always attempts = codec::POSITIVE => key("attempts", "Total of attempts, including the first.").default("1");
+    value backoff = codec::SPAN => key("backoff", "Wait before the second attempt.").default("10s");
+    value factor = codec::FACTOR => key("factor", "Factor by which the wait grows with each attempt.").default("2");
+    value most = codec::SPAN => key("most", "The longest wait.").default("10m");
+    value on = codec::RETRY_ON => key("on", "Outcomes that are retried.").default("[failure]");
+}
 
-/// `stop` of a job.
-pub static STOP: Table = Table {
-    name: "stop",
-    noun: "`stop`",
-    doc: "How a run is stopped.",
-    one_of: &[],
-    keys: &[
-        Key::new("signal", Shape::Text, "The first signal, such as SIGINT.").default("SIGTERM"),
-        Key::new("grace", Shape::Span, "Time between the signal and SIGKILL to the whole group.").default("1m"),
-    ],
-};
+record! {
+    /// `stop` of a job.
+    pub static STOP: StopPolicy = "stop", "`stop`", "How a run is stopped.";
+    value signal = codec::SIGNAL => key("signal", "The first signal, such as SIGINT.").default("SIGTERM");
+    value grace = codec::SPAN => key("grace", "Time between the signal and SIGKILL to the whole group.").default("1m");
+}
 
 /// A value of `env` that is not in the file.
-pub static ENV_SOURCE: Table = Table {
+pub static ENV_SOURCE: KeyTable = KeyTable {
     name: "env_source",
     noun: "a variable's source",
-    doc: "Where a secret comes from. It is read when a run starts, and not stored or shown. Outputs are not masked.",
+    doc: "Source of a secret. The node reads it when a run starts, and neither stores nor shows it. Output is not masked.",
     one_of: &[&["file"], &["env"]],
     keys: &[
-        Key::new("file", Shape::Text, "A file on the node; its content is the value."),
-        Key::new(
+        KeySpec::new("file", ValueShape::Text, "A file on the node; its content is the value."),
+        KeySpec::new(
             "env",
-            Shape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
+            ValueShape::Pattern { regex: IDENTIFIER, noun: "the name of a variable" },
             "A variable of the daemon's own environment.",
         ),
     ],
 };
 
-/// `limits`.
-pub static LIMITS: Table = Table {
-    name: "limits",
-    noun: "`limits`",
-    doc: "What a program may use. Memory, processors and processes are counted together with all that descends from it.",
-    one_of: &[],
-    keys: &[
-        Key::new("memory", Shape::Size { least: MEMORY_LEAST }, "Memory; whoever needs more is killed.")
-            .default("no limit"),
-        Key::new("cpu", Shape::Number { least: CPU_LEAST }, "Processors, such as `0.5` or `2`.").default("no limit"),
-        Key::new("pids", POSITIVE, "Processes and threads.").default("no limit"),
-        Key::new("files", POSITIVE, "Open files of each process.").default("as the daemon"),
-        Key::new("cpu_time", Shape::Span, "Processor time of each process, from 1s on.").default("as the daemon"),
-        Key::new("core", Shape::Size { least: 0 }, "Size of a core dump; 0 for none.").default("as the daemon"),
-    ],
-};
+record! {
+    /// `limits`.
+    pub static LIMITS: Limits = "limits", "`limits`",
+        "Resource limits. Memory, processors and processes are counted for the program and its descendants together.";
+    option memory = codec::MEMORY => key("memory", "Memory; a program that needs more is killed.").default("no limit");
+    option cpu = codec::PROCESSORS => key("cpu", "Processors, such as `0.5` or `2`.").default("no limit");
+    option pids = codec::POSITIVE_WIDE => key("pids", "Processes and threads.").default("no limit");
+    option files = codec::POSITIVE_WIDE => key("files", "Open files of each process.").default("as for the daemon");
+    option cpu_time = codec::PROCESSOR_TIME => key("cpu_time", "Processor time of each process, from 1s on.")
+        .default("as for the daemon");
+    option core = codec::SIZE => key("core", "Size of a core dump; 0 for none.").default("as for the daemon");
+}
 
 /// `nodes` as a map.
-pub static EACH: Table = Table {
+pub static EACH: KeyTable = KeyTable {
     name: "each",
     noun: "`nodes`",
     doc: "A run on every node that has all labels.",
     one_of: &[],
-    keys: &[Key::new("each", Shape::List(&Shape::Text), "Labels that the nodes must have.").required()],
+    keys: &[KeySpec::new("each", ValueShape::List(&ValueShape::Text), "Labels that the nodes must have.").required()],
 };
 
-/// A trigger.
-pub static TRIGGER: Table = Table {
-    name: "trigger",
-    noun: "a trigger",
-    doc: "Messages that start runs.",
-    one_of: &[],
-    keys: &[
-        Key::new("channel", CHANNEL, "Channel listened to, its children included.").required(),
-        Key::new(
-            "args",
-            Shape::Names { regex: IDENTIFIER, value: &Shape::Template },
-            "Args of the runs; `message` and `channel` can be used in them.",
-        ),
-        Key::new(
-            "batching",
-            Shape::Either(&[Shape::Word(&["greedy", "newest"]), Shape::Map(&BATCHING)]),
-            "How messages become runs.",
-        )
-        .default("greedy"),
-    ],
-};
+record! {
+    /// A trigger.
+    pub static TRIGGER: Trigger = "trigger", "a trigger", "Messages that start runs.";
+    always channel = codec::CHANNEL => key("channel", "Channel listened to, its children included.").required();
+    value args = codec::TRIGGER_ARGS => key("args", "Args of the runs; `message` and `channel` can be used in them.");
+    value batching = codec::BATCHING => key("batching", "How messages become runs.").default("greedy");
+}
 
 /// `batching` as a map.
-pub static BATCHING: Table = Table {
+pub static BATCHING: KeyTable = KeyTable {
     name: "batching",
     noun: "`batching`",
     doc: "How pending messages are turned into runs.",
     one_of: &[],
     keys: &[
-        Key::new(
+        KeySpec::new(
             "policy",
-            Shape::Word(&["greedy", "logarithmic", "newest"]),
+            ValueShape::Word(&["greedy", "logarithmic", "newest"]),
             "`greedy`: the oldest together; `logarithmic`: batches that grow with the logarithm of the backlog; \
              `newest`: the newest first, one a run.",
         )
         .default("greedy"),
-        Key::new("concurrent", POSITIVE, "Runs at once.").default("1"),
-        Key::new("most", POSITIVE, "Messages in one run at most; not with `newest`.").default("1000"),
-        Key::new(
+        KeySpec::new("concurrent", FROM_ONE, "Runs at once.").default("1"),
+        KeySpec::new("most", FROM_ONE, "Messages in one run at most; not with `newest`.").default("1000"),
+        KeySpec::new(
             "base",
-            Shape::Number { least: 1.0001 },
+            ValueShape::Number { least: 1.0001 },
             "Base of the logarithm; only with `logarithmic`, and needed there.",
         ),
-        Key::new("timeout", Shape::Span, "Age from which a message is dropped; only with `newest`.").default("7d"),
+        KeySpec::new("timeout", ValueShape::Span, "Age at which a message is dropped; only with `newest`.")
+            .default("7d"),
     ],
 };
 
-/// `retain`.
-pub static RETAIN: Table = Table {
-    name: "retain",
-    noun: "`retain`",
-    doc: "How many finished runs are kept, each outcome apart, and for how long the output.",
-    one_of: &[],
-    keys: &[
-        Key::new("success", COUNT, "Successful runs.").default("1000"),
-        Key::new("failure", COUNT, "Failed runs.").default("1000"),
-        Key::new("error", COUNT, "Runs that ended in error.").default("1000"),
-        Key::new("skipped", COUNT, "Skipped runs.").default("200"),
-        Key::new("output", Shape::Span, "How long output is kept after its last line.").default("24h"),
-    ],
-};
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use cronhold_core::job::Event;
-
-    use super::*;
-
-    #[test]
-    fn every_event_is_a_key_of_on() {
-        let listed = EVENTS.trim_start_matches("^(").trim_end_matches(")$").split('|');
-        assert_eq!(listed.collect::<BTreeSet<_>>(), Event::names().collect());
-    }
+record! {
+    /// `retain`.
+    pub static RETAIN: Retain = "retain", "`retain`",
+        "How many finished runs of each outcome are kept, and how long their output is kept.";
+    value success = codec::COUNT => key("success", "Successful runs.").default("1000");
+    value failure = codec::COUNT => key("failure", "Failed runs.").default("1000");
+    value error = codec::COUNT => key("error", "Runs that ended in error.").default("1000");
+    value skipped = codec::COUNT => key("skipped", "Skipped runs.").default("200");
+    value output = codec::SPAN => key("output", "How long output is kept after its last line.").default("24h");
 }

@@ -1,13 +1,17 @@
-//! Every key that a job file can have, in one table per map: its name, what may stand behind it,
-//! what it means and what holds without it. Unknown keys, the JSON Schema and the reference are all
+//! Every key that a job file can have, in one table per map: its name, its values, its meaning and its default. For a map
+//! that is one type, the table also names the field of each key (`record`). Reader, writer, JSON Schema and reference are
 //! made of these tables, so they cannot disagree.
 
+mod codec;
 mod job;
+pub(crate) mod record;
 mod schedule;
 mod work;
 
+pub(crate) use codec::CPU_LEAST;
+use cronhold_core::job::Feature;
 pub use job::{BATCHING, CATCH_UP, EACH, ENV_SOURCE, JOB, LIMITS, OVERLAP, PARAM, QUEUE, RETAIN, RETRY, STOP, TRIGGER};
-pub(crate) use job::{CPU_LEAST, MEMORY_LEAST};
+pub(crate) use record::write_record;
 pub use schedule::{APSIS_PAIR, APSIS_STOP, APSIS_TYPED, DAILY, DAILY_INTERVAL, EDGE, SCHEDULE, STOP_SCHEDULE, WHEN};
 pub use work::{
     ACTION, AFTER, CONDITION, EMAIL, HTTP, MAX_RUNNING, METHODS, NOOP, PLUGIN, PROGRAM, PUBLISH, REMOTE, RUN,
@@ -15,7 +19,7 @@ pub use work::{
 };
 
 /// All tables, in reading order.
-pub static TABLES: &[&Table] = &[
+pub static TABLES: &[&KeyTable] = &[
     &JOB,
     &PARAM,
     &SCHEDULE,
@@ -58,7 +62,7 @@ pub static TABLES: &[&Table] = &[
 
 /// The keys of one map.
 #[derive(Debug)]
-pub struct Table {
+pub struct KeyTable {
     /// Name in the schema, such as `schedule`.
     pub name: &'static str,
     /// What it is called in messages, such as `a schedule`.
@@ -66,14 +70,14 @@ pub struct Table {
     /// What it describes.
     pub doc: &'static str,
     /// Its keys in the order people write them.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeySpec],
     /// Exactly one of these groups must be there, each with one or more of its keys; no rule when empty.
     pub one_of: &'static [&'static [&'static str]],
 }
 
-impl Table {
+impl KeyTable {
     /// A key by its name or one of its other names.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name || key.aliases.contains(&name))
     }
 
@@ -86,24 +90,31 @@ impl Table {
 
 /// One key.
 #[derive(Debug)]
-pub struct Key {
+pub struct KeySpec {
     /// Canonical name.
     pub name: &'static str,
     /// Other names that are read as well.
     pub aliases: &'static [&'static str],
     /// What may stand behind it.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// What it means, in one sentence.
     pub doc: &'static str,
     /// What holds without it, for people.
     pub default: Option<&'static str>,
     /// Whether it must be there.
     pub required: bool,
+    /// The feature that has to be supported for the key to be accepted; `None` for what every version carries out.
+    pub feature: Option<Feature>,
 }
 
-impl Key {
-    const fn new(name: &'static str, shape: Shape, doc: &'static str) -> Self {
-        Self { name, aliases: &[], shape, doc, default: None, required: false }
+impl KeySpec {
+    const fn new(name: &'static str, shape: ValueShape, doc: &'static str) -> Self {
+        Self { name, aliases: &[], shape, doc, default: None, required: false, feature: None }
+    }
+
+    const fn of(mut self, shape: ValueShape) -> Self {
+        self.shape = shape;
+        self
     }
 
     const fn default(mut self, default: &'static str) -> Self {
@@ -120,11 +131,30 @@ impl Key {
         self.required = true;
         self
     }
+
+    /// A key that is refused while this version does not support the feature.
+    const fn needs(mut self, feature: Feature) -> Self {
+        self.feature = Some(feature);
+        self
+    }
+
+    /// What the key means, and whether this version refuses it.
+    pub fn meaning(&self) -> String {
+        match self.unsupported() {
+            Some(_) => format!("{} **Not supported by this version.**", self.doc),
+            None => self.doc.to_owned(),
+        }
+    }
+
+    /// The feature of the key that this version does not support, if there is one.
+    pub fn unsupported(&self) -> Option<Feature> {
+        self.feature.filter(|feature| !feature.is_supported())
+    }
 }
 
 /// What may stand behind a key.
 #[derive(Debug)]
-pub enum Shape {
+pub enum ValueShape {
     /// A text; a number is taken as its text.
     Text,
     /// A text, number or boolean, taken as its text.
@@ -172,26 +202,26 @@ pub enum Shape {
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list.
-    List(&'static Shape),
+    List(&'static ValueShape),
     /// A list with at least one item.
-    Some(&'static Shape),
+    Some(&'static ValueShape),
     /// A map with the keys of a table.
-    Map(&'static Table),
+    Map(&'static KeyTable),
     /// A map with keys of the writer's choice.
     Names {
         /// What the names must look like; anything when empty.
         regex: &'static str,
         /// What stands behind each.
-        value: &'static Shape,
+        value: &'static ValueShape,
     },
     /// Any of these.
-    Either(&'static [Shape]),
+    Either(&'static [ValueShape]),
 }
 
 /// Names of params, args and settings.
 pub(crate) const IDENTIFIER: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 /// Channels.
-pub(crate) const CHANNEL: Shape = Shape::Pattern { regex: "^/", noun: "a channel, which begins with `/`" };
+pub(crate) const CHANNEL: ValueShape = ValueShape::Pattern { regex: "^/", noun: "a channel, which begins with `/`" };
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -199,9 +229,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_sentences_end() {
+    fn tables_are_consistent() {
         let tables: BTreeSet<&str> = TABLES.iter().map(|table| table.name).collect();
         assert_eq!(tables.len(), TABLES.len());
+        let mut features = Vec::new();
         for table in TABLES {
             let mut seen = BTreeSet::new();
             assert!(table.doc.ends_with('.'), "{}", table.name);
@@ -210,10 +241,13 @@ mod tests {
             }
             for key in table.keys {
                 assert!(key.doc.ends_with('.'), "{}.{}", table.name, key.name);
+                features.extend(key.feature);
             }
             for name in table.one_of.iter().flat_map(|group| group.iter()) {
                 assert!(table.key(name).is_some(), "{}: one_of names {name}", table.name);
             }
         }
+        features.sort();
+        assert_eq!(features, Feature::ALL, "each feature is needed by one key");
     }
 }

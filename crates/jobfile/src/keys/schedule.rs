@@ -1,34 +1,36 @@
 //! Keys of schedules: our own form with one key per kind, and the two forms of Apsis.
 
-use super::{IDENTIFIER, Key, Shape, Table};
+use super::{IDENTIFIER, KeySpec, KeyTable, ValueShape};
 
 /// What `schedule` can be.
-pub const WHEN: Shape = Shape::Either(&[
-    Shape::Text,
-    Shape::Map(&SCHEDULE),
-    Shape::Map(&APSIS_TYPED),
-    Shape::Map(&APSIS_PAIR),
-    Shape::List(&Shape::Either(&[
-        Shape::Text,
-        Shape::Map(&SCHEDULE),
-        Shape::Map(&APSIS_TYPED),
-        Shape::Map(&APSIS_PAIR),
+pub const WHEN: ValueShape = ValueShape::Either(&[
+    ValueShape::Text,
+    ValueShape::Map(&SCHEDULE),
+    ValueShape::Map(&APSIS_TYPED),
+    ValueShape::Map(&APSIS_PAIR),
+    ValueShape::List(&ValueShape::Either(&[
+        ValueShape::Text,
+        ValueShape::Map(&SCHEDULE),
+        ValueShape::Map(&APSIS_TYPED),
+        ValueShape::Map(&APSIS_PAIR),
     ])),
 ]);
 
-const ARGS: Shape = Shape::Names { regex: IDENTIFIER, value: &Shape::Value };
-const TIMES: Shape = Shape::Either(&[Shape::Time, Shape::Some(&Shape::Time)]);
-const MOMENTS: Shape = Shape::Either(&[Shape::Moment, Shape::Some(&Shape::Moment)]);
-const DAYS: Shape = Shape::Whole { least: -366, most: 366 };
-const AN_EDGE: Shape = Shape::Either(&[Shape::Time, Shape::Map(&EDGE)]);
+const ARGS: ValueShape = ValueShape::Names { regex: IDENTIFIER, value: &ValueShape::Value };
+const TIMES: ValueShape = ValueShape::Either(&[ValueShape::Time, ValueShape::Some(&ValueShape::Time)]);
+const MOMENTS: ValueShape = ValueShape::Either(&[ValueShape::Moment, ValueShape::Some(&ValueShape::Moment)]);
+const DAYS: ValueShape = ValueShape::Whole { least: -366, most: 366 };
+const AN_EDGE: ValueShape = ValueShape::Either(&[ValueShape::Time, ValueShape::Map(&EDGE)]);
 
-const ZONE: Key =
-    Key::new("timezone", Shape::Text, "IANA zone of dates and times of day.").also(&["tz"]).default("the node's");
-const CALENDAR: Key =
-    Key::new("calendar", Shape::Text, "Only on these days, such as `Mon-Fri` or `us-business - freeze`.");
-const DATE_SHIFT: Key =
-    Key::new("date_shift", DAYS, "Plain days from the calendar day to the day meant; belongs to `daily`.").default("0");
-const CALENDAR_SHIFT: Key = Key::new(
+const ZONE: KeySpec = KeySpec::new("timezone", ValueShape::Text, "IANA zone of dates and times of day.")
+    .also(&["tz"])
+    .default("the node's");
+const CALENDAR: KeySpec =
+    KeySpec::new("calendar", ValueShape::Text, "Only on these days, such as `Mon-Fri` or `us-business - freeze`.");
+const DATE_SHIFT: KeySpec =
+    KeySpec::new("date_shift", DAYS, "Plain days from the calendar day to the day meant; belongs to `daily`.")
+        .default("0");
+const CALENDAR_SHIFT: KeySpec = KeySpec::new(
     "calendar_shift",
     DAYS,
     "Days of the calendar from the calendar day to the day meant; belongs to `daily`.",
@@ -37,7 +39,7 @@ const CALENDAR_SHIFT: Key = Key::new(
 .default("0");
 
 /// A schedule in our own form.
-pub static SCHEDULE: Table = Table {
+pub static SCHEDULE: KeyTable = KeyTable {
     name: "schedule",
     noun: "a schedule",
     doc: "One schedule: exactly one kind (`cron`, `every`, `daily` …, or named cron fields), and what all kinds share.",
@@ -54,77 +56,84 @@ pub static SCHEDULE: Table = Table {
         &["year", "month", "day", "week", "day_of_week", "hour", "minute", "second"],
     ],
     keys: &[
-        Key::new(
+        KeySpec::new(
             "cron",
-            Shape::Text,
+            ValueShape::Text,
             "A cron expression of 5 to 7 fields, an @-word, or a phrase such as `with 10m interval`.",
         ),
-        Key::new("every", Shape::Span, "Every so often, counted from 1970-01-01T00:00:00Z.").also(&["interval"]),
-        Key::new("phase", Shape::Span, "Shifts `every`; must be below it.").default("0s"),
-        Key::new("after", Shape::Span, "That long after the end of the previous run."),
-        Key::new(
+        KeySpec::new("every", ValueShape::Span, "Fixed interval, counted from 1970-01-01T00:00:00Z.")
+            .also(&["interval"]),
+        KeySpec::new("phase", ValueShape::Span, "Shifts `every`; must be below it.").default("0s"),
+        KeySpec::new("after", ValueShape::Span, "Interval from the end of the previous run to the next start."),
+        KeySpec::new(
             "daily",
-            Shape::Either(&[Shape::Time, Shape::Some(&Shape::Time), Shape::Map(&DAILY)]),
+            ValueShape::Either(&[ValueShape::Time, ValueShape::Some(&ValueShape::Time), ValueShape::Map(&DAILY)]),
             "At times of day.",
         ),
         DATE_SHIFT,
         CALENDAR_SHIFT,
-        Key::new("daily_interval", Shape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
+        KeySpec::new("daily_interval", ValueShape::Map(&DAILY_INTERVAL), "At steps inside a window on each day.")
             .also(&["daily-interval"]),
-        Key::new("at", MOMENTS, "At these instants."),
-        Key::new("triggered", Shape::True, "Never by time: by hand, by an action or by a message."),
-        Key::new("never", Shape::True, "Never at all by itself."),
-        Key::new("reboot", Shape::True, "Once when a node starts."),
-        Key::new("year", Shape::Value, "Years, such as `2026` or `*/2`."),
-        Key::new("month", Shape::Value, "Months 1–12 or names."),
-        Key::new("day", Shape::Value, "Days of the month, `last`, `1st mon`, `last fri`."),
-        Key::new("week", Shape::Value, "ISO weeks 1–53."),
-        Key::new("day_of_week", Shape::Value, "Weekdays by name, or 0–6 with 0 for Monday."),
-        Key::new("hour", Shape::Value, "Hours 0–23."),
-        Key::new("minute", Shape::Value, "Minutes 0–59."),
-        Key::new("second", Shape::Value, "Seconds 0–59."),
-        Key::new(
+        KeySpec::new("at", MOMENTS, "At these instants."),
+        KeySpec::new("triggered", ValueShape::True, "Never by time: only when someone starts a run."),
+        KeySpec::new("never", ValueShape::True, "Never."),
+        KeySpec::new("reboot", ValueShape::True, "Once when a node starts."),
+        KeySpec::new("year", ValueShape::Value, "Years, such as `2026` or `*/2`."),
+        KeySpec::new("month", ValueShape::Value, "Months 1–12 or names."),
+        KeySpec::new("day", ValueShape::Value, "Days of the month, `last`, `1st mon`, `last fri`."),
+        KeySpec::new("week", ValueShape::Value, "ISO weeks 1–53."),
+        KeySpec::new("day_of_week", ValueShape::Value, "Weekdays by name, or 0–6 with 0 for Monday."),
+        KeySpec::new("hour", ValueShape::Value, "Hours 0–23."),
+        KeySpec::new("minute", ValueShape::Value, "Minutes 0–59."),
+        KeySpec::new("second", ValueShape::Value, "Seconds 0–59."),
+        KeySpec::new(
             "name",
-            Shape::Text,
-            "Id of the schedule, which keeps its place when the timing is edited; otherwise a digest of it is the id.",
+            ValueShape::Text,
+            "Id of the schedule. A schedule with a name keeps its position when its timing changes; without one, the id is \
+             a digest of the timing.",
         ),
         ZONE,
-        Key::new("start", Shape::Moment, "Nothing before it.").also(&["start_date"]),
-        Key::new(
+        KeySpec::new("start", ValueShape::Moment, "No occurrence before this moment.").also(&["start_date"]),
+        KeySpec::new(
             "end",
-            Shape::Moment,
-            "Nothing after it; a date includes its day, but as APScheduler's `end_date` only its first moment.",
+            ValueShape::Moment,
+            "No occurrence after this moment. A date includes the whole day; as APScheduler's `end_date` it includes only \
+             its first moment.",
         )
         .also(&["end_date"]),
-        Key::new("jitter", Shape::Span, "Runs start up to this much later, spread by job and occurrence.")
+        KeySpec::new("jitter", ValueShape::Span, "Longest random delay of a start, derived from job and occurrence.")
             .default("0s"),
         CALENDAR,
-        Key::new("gap", Shape::Word(&["next", "skip"]), "What happens to times that a clock change leaves out.")
-            .default("next, for fixed times of day"),
-        Key::new(
+        KeySpec::new(
+            "gap",
+            ValueShape::Word(&["next", "skip"]),
+            "What happens to local times that a clock change skips.",
+        )
+        .default("next, for fixed times of day"),
+        KeySpec::new(
             "fold",
-            Shape::Word(&["first", "second", "both"]),
-            "What happens to times that a clock change repeats.",
+            ValueShape::Word(&["first", "second", "both"]),
+            "What happens to local times that a clock change repeats.",
         )
         .default("first, for fixed times of day"),
-        Key::new("args", ARGS, "Arguments of its runs."),
-        Key::new("enabled", Shape::Bool, "Whether the schedule counts.").default("true"),
-        Key::new(
+        KeySpec::new("args", ARGS, "Arguments of its runs."),
+        KeySpec::new("enabled", ValueShape::Bool, "Whether the schedule is in effect.").default("true"),
+        KeySpec::new(
             "stop",
-            Shape::Either(&[Shape::Map(&STOP_SCHEDULE), Shape::Map(&APSIS_STOP)]),
+            ValueShape::Either(&[ValueShape::Map(&STOP_SCHEDULE), ValueShape::Map(&APSIS_STOP)]),
             "When its runs are stopped.",
         ),
     ],
 };
 
 /// `daily` as a map.
-pub static DAILY: Table = Table {
+pub static DAILY: KeyTable = KeyTable {
     name: "daily",
     noun: "`daily`",
     doc: "Times of day on the days of a calendar.",
     one_of: &[&["times"]],
     keys: &[
-        Key::new("times", TIMES, "One time of day or a list of them.").also(&["time", "daytime", "at"]),
+        KeySpec::new("times", TIMES, "One time of day or a list of them.").also(&["time", "daytime", "at"]),
         CALENDAR,
         DATE_SHIFT,
         CALENDAR_SHIFT,
@@ -133,92 +142,103 @@ pub static DAILY: Table = Table {
 };
 
 /// `daily_interval`.
-pub static DAILY_INTERVAL: Table = Table {
+pub static DAILY_INTERVAL: KeyTable = KeyTable {
     name: "daily_interval",
     noun: "`daily_interval`",
     doc: "A window on each day of a calendar, and a step inside it.",
     one_of: &[],
     keys: &[
-        Key::new("from", AN_EDGE, "Where the window begins; the first occurrence.").also(&["start"]).required(),
-        Key::new("until", AN_EDGE, "Where it ends; not part of it.").also(&["stop"]).required(),
-        Key::new("every", Shape::Span, "Elapsed time between occurrences.").also(&["interval"]).required(),
+        KeySpec::new("from", AN_EDGE, "Start of the window, which is the first occurrence.")
+            .also(&["start"])
+            .required(),
+        KeySpec::new("until", AN_EDGE, "End of the window, exclusive.").also(&["stop"]).required(),
+        KeySpec::new("every", ValueShape::Span, "Elapsed time between occurrences.").also(&["interval"]).required(),
         CALENDAR,
         ZONE,
     ],
 };
 
 /// One end of a window.
-pub static EDGE: Table = Table {
+pub static EDGE: KeyTable = KeyTable {
     name: "edge",
     noun: "one end of a window",
     doc: "A time of day, on a day that may be shifted.",
     one_of: &[],
-    keys: &[Key::new("time", Shape::Time, "Time of day.").also(&["daytime"]).required(), DATE_SHIFT, CALENDAR_SHIFT],
+    keys: &[
+        KeySpec::new("time", ValueShape::Time, "Time of day.").also(&["daytime"]).required(),
+        DATE_SHIFT,
+        CALENDAR_SHIFT,
+    ],
 };
 
 /// `stop` of a schedule.
-pub static STOP_SCHEDULE: Table = Table {
+pub static STOP_SCHEDULE: KeyTable = KeyTable {
     name: "stop_schedule",
     noun: "`stop`",
     doc: "When the runs of a schedule are stopped.",
     one_of: &[&["after"], &["at"]],
     keys: &[
-        Key::new("after", Shape::Span, "That long after the nominal time."),
-        Key::new("at", Shape::Time, "At the next such time of day, in the schedule's zone."),
+        KeySpec::new("after", ValueShape::Span, "Time from the nominal time to the stop."),
+        KeySpec::new("at", ValueShape::Time, "At the next such time of day, in the schedule's zone."),
     ],
 };
 
 /// A schedule with `type`.
-pub static APSIS_TYPED: Table = Table {
+pub static APSIS_TYPED: KeyTable = KeyTable {
     name: "typed_schedule",
     noun: "a schedule with `type`",
     doc: "A schedule as Apsis writes it.",
     one_of: &[],
     keys: &[
-        Key::new("type", Shape::Word(&["interval", "daily", "daily-interval", "explicit"]), "Its kind.").required(),
-        Key::new("tz", Shape::Text, "IANA zone.").also(&["timezone"]),
-        Key::new("daytime", TIMES, "Times of day, for `daily`."),
+        KeySpec::new("type", ValueShape::Word(&["interval", "daily", "daily-interval", "explicit"]), "Its kind.")
+            .required(),
+        KeySpec::new("tz", ValueShape::Text, "IANA zone.").also(&["timezone"]),
+        KeySpec::new("daytime", TIMES, "Times of day, for `daily`."),
         CALENDAR,
         DATE_SHIFT,
         CALENDAR_SHIFT,
-        Key::new("interval", Shape::Span, "Step, for `interval` and `daily-interval`."),
-        Key::new("phase", Shape::Span, "Shift, for `interval`."),
-        Key::new("start", AN_EDGE, "Where the window begins, for `daily-interval`."),
-        Key::new("stop", AN_EDGE, "Where the window ends, for `daily-interval`."),
-        Key::new("times", MOMENTS, "Instants, for `explicit`."),
-        Key::new("args", ARGS, "Arguments of its runs."),
-        Key::new("enabled", Shape::Bool, "Whether the schedule counts.").default("true"),
-        Key::new("name", Shape::Text, "Id of the schedule."),
+        KeySpec::new("interval", ValueShape::Span, "Step, for `interval` and `daily-interval`."),
+        KeySpec::new("phase", ValueShape::Span, "Shift, for `interval`."),
+        KeySpec::new("start", AN_EDGE, "Where the window begins, for `daily-interval`."),
+        KeySpec::new("stop", AN_EDGE, "Where the window ends, for `daily-interval`."),
+        KeySpec::new("times", MOMENTS, "Instants, for `explicit`."),
+        KeySpec::new("args", ARGS, "Arguments of its runs."),
+        KeySpec::new("enabled", ValueShape::Bool, "Whether the schedule is in effect.").default("true"),
+        KeySpec::new("name", ValueShape::Text, "Id of the schedule."),
     ],
 };
 
 /// A schedule with its stop beside it.
-pub static APSIS_PAIR: Table = Table {
+pub static APSIS_PAIR: KeyTable = KeyTable {
     name: "started_schedule",
     noun: "a schedule with `start` and `stop`",
     doc: "A schedule as Apsis writes it, with when its runs are stopped.",
     one_of: &[],
     keys: &[
-        Key::new("start", Shape::Either(&[Shape::Map(&SCHEDULE), Shape::Map(&APSIS_TYPED)]), "When runs start.")
-            .required(),
-        Key::new(
+        KeySpec::new(
+            "start",
+            ValueShape::Either(&[ValueShape::Map(&SCHEDULE), ValueShape::Map(&APSIS_TYPED)]),
+            "When runs start.",
+        )
+        .required(),
+        KeySpec::new(
             "stop",
-            Shape::Either(&[Shape::Map(&STOP_SCHEDULE), Shape::Map(&APSIS_STOP)]),
+            ValueShape::Either(&[ValueShape::Map(&STOP_SCHEDULE), ValueShape::Map(&APSIS_STOP)]),
             "When they are stopped.",
         ),
     ],
 };
 
 /// A stop with `type`.
-pub static APSIS_STOP: Table = Table {
+pub static APSIS_STOP: KeyTable = KeyTable {
     name: "typed_stop",
     noun: "a stop with `type`",
     doc: "When runs are stopped, as Apsis writes it.",
     one_of: &[],
     keys: &[
-        Key::new("type", Shape::Word(&["duration", "daytime"]), "Its kind.").required(),
-        Key::new("duration", Shape::Span, "That long after the nominal time, for `duration`."),
-        Key::new("daytime", Shape::Time, "At the next such time of day, for `daytime`."),
-        Key::new("tz", Shape::Text, "Must be the schedule's zone.").also(&["timezone"]),
+        KeySpec::new("type", ValueShape::Word(&["duration", "daytime"]), "Its kind.").required(),
+        KeySpec::new("duration", ValueShape::Span, "Time from the nominal time to the stop, for `duration`."),
+        KeySpec::new("daytime", ValueShape::Time, "At the next such time of day, for `daytime`."),
+        KeySpec::new("tz", ValueShape::Text, "Must be the schedule's zone.").also(&["timezone"]),
     ],
 };

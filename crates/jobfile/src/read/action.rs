@@ -1,33 +1,35 @@
-//! Actions: what happens on a transition.
+//! Reads actions.
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::{Action, Event, HttpTarget, Scope};
+use cronhold_core::job::{Action, HttpTarget, RunEvent, TemplateScope};
+use cronhold_core::template::Template;
 use cronhold_schedule::text::shortened;
 
 use super::names;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
-    /// Actions by the transition they wait for.
-    pub(super) fn actions(&mut self, item: Item<'_>) -> BTreeMap<Event, Vec<Action>> {
-        let is_event: names::NameCheck = |name| Event::parse(name).map(drop);
+impl JobReader<'_> {
+    /// Actions by the transition that they belong to.
+    pub(crate) fn actions(&mut self, item: NamedNode<'_>) -> BTreeMap<RunEvent, Vec<Action>> {
+        let is_event: names::NameCheck = |name| RunEvent::parse(name).map(drop);
         let entries = self.names(item, is_event, "{failure: [{command: page-me}]}").unwrap_or_default();
         let mut actions = BTreeMap::new();
         for entry in entries {
-            let Ok(event) = Event::parse(&entry.key) else { continue };
-            let item = Item::entry(entry);
+            let Ok(event) = RunEvent::parse(&entry.key) else { continue };
+            let item = NamedNode::entry(entry);
             let nodes = self.list(item, "[{run: {job: reports/prices}}]").unwrap_or_default();
-            let of_event =
-                nodes.iter().filter_map(|node| self.scoped(Scope::Action, |reader| reader.action(item.item(node))));
+            let of_event = nodes
+                .iter()
+                .filter_map(|node| self.scoped(TemplateScope::Action, |reader| reader.action(item.item(node))));
             actions.insert(event, of_event.collect());
         }
         actions
     }
 
-    fn action(&mut self, item: Item<'_>) -> Option<Action> {
+    fn action(&mut self, item: NamedNode<'_>) -> Option<Action> {
         let fields = self.fields(item, &keys::ACTION)?;
         let (kind, item) = fields.kind()?;
         match kind {
@@ -39,8 +41,8 @@ impl Reader<'_> {
         }
     }
 
-    fn run(&mut self, item: Item<'_>) -> Option<Action> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn run(&mut self, item: NamedNode<'_>) -> Option<Action> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return Some(Action::Run { job: self.job_id(item)?, args: BTreeMap::new() });
         }
         let fields = self.fields(item, &keys::RUN)?;
@@ -49,21 +51,14 @@ impl Reader<'_> {
         Some(Action::Run { job: job?, args })
     }
 
-    fn webhook(&mut self, item: Item<'_>) -> Option<HttpTarget> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn webhook(&mut self, item: NamedNode<'_>) -> Option<HttpTarget> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return self.url(item).map(HttpTarget::new);
         }
-        let fields = self.fields(item, &keys::WEBHOOK)?;
-        let url = fields.get("url").and_then(|item| self.url(item));
-        let method = fields.get("method").and_then(|item| self.method(item));
-        let headers = fields.get("headers").map(|item| self.headers(item)).unwrap_or_default();
-        let body = fields.get("body").and_then(|item| self.template(item));
-        let target = HttpTarget::new(url?);
-        let method = method.map_or(target.method, str::to_owned);
-        Some(HttpTarget { method, headers, body, ..target })
+        self.record(item, HttpTarget::new(Template::literal("")))
     }
 
-    fn email(&mut self, item: Item<'_>) -> Option<Action> {
+    fn email(&mut self, item: NamedNode<'_>) -> Option<Action> {
         let fields = self.fields(item, &keys::EMAIL)?;
         let to = fields.get("to").and_then(|item| {
             let nodes = self.one_or_some(item, "[ops@example.org]")?;
@@ -75,7 +70,7 @@ impl Reader<'_> {
         Some(Action::Email { to: to?, subject, body })
     }
 
-    fn address(&mut self, item: Item<'_>) -> Option<String> {
+    fn address(&mut self, item: NamedNode<'_>) -> Option<String> {
         let text = self.text(item)?;
         let valid = text
             .split_once('@')
@@ -87,8 +82,8 @@ impl Reader<'_> {
         Some(text.to_owned())
     }
 
-    fn publish(&mut self, item: Item<'_>) -> Option<Action> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn publish(&mut self, item: NamedNode<'_>) -> Option<Action> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let channel = self.channel(item).and_then(|_| self.template_text(item))?;
             return Some(Action::Publish { channel, message: None });
         }
@@ -99,7 +94,7 @@ impl Reader<'_> {
     }
 
     /// A channel, which begins with `/`.
-    pub(super) fn channel<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+    pub(crate) fn channel<'n>(&mut self, item: NamedNode<'n>) -> Option<&'n str> {
         let text = self.text(item)?;
         if !text.starts_with('/') {
             let message = format!("the channel `{}` does not begin with `/`", shortened(text));

@@ -4,12 +4,12 @@ use cronhold_core::job::{Schedule, StopSchedule};
 use cronhold_schedule::{DailyInterval, Span, Spec, Timing};
 
 use super::fields::Fields;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// `{start: SCHEDULE, stop: …}`.
-    pub(super) fn apsis_pair(&mut self, item: Item<'_>) -> Option<Schedule> {
+    pub(super) fn apsis_pair(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
         let fields = self.fields(item, &keys::APSIS_PAIR)?;
         let mut schedules = fields.get("start").map(|item| self.schedules(item)).unwrap_or_default();
         let schedule = schedules.pop();
@@ -19,7 +19,7 @@ impl Reader<'_> {
     }
 
     /// `{type: daily, …}`.
-    pub(super) fn apsis_typed(&mut self, item: Item<'_>) -> Option<Schedule> {
+    pub(super) fn apsis_typed(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
         let fields = self.fields(item, &keys::APSIS_TYPED)?;
         let kind = self.word(fields.get("type")?, &["interval", "daily", "daily-interval", "explicit"])?;
         let timing = match kind {
@@ -60,8 +60,8 @@ impl Reader<'_> {
         Some(Timing::DailyInterval(DailyInterval { from: from?, until: until?, interval: interval? }))
     }
 
-    /// A key that this type cannot do without.
-    fn needed<'n>(&mut self, fields: &Fields<'n>, kind: &str, name: &'static str) -> Option<Item<'n>> {
+    /// A key that this type requires.
+    fn needed<'n>(&mut self, fields: &Fields<'n>, kind: &str, name: &'static str) -> Option<NamedNode<'n>> {
         let item = fields.get(name);
         if item.is_none() {
             let mistake = self.mistake(&fields.node.span, format!("the type `{kind}` needs the key `{name}`"));
@@ -70,7 +70,7 @@ impl Reader<'_> {
         item
     }
 
-    /// Keys that belong to another type would be ignored silently.
+    /// Reports keys that belong to another type, which would otherwise be ignored.
     fn only_of_kind(&mut self, fields: &Fields<'_>, kind: &str) {
         let kinds: [(&'static str, &[&str]); 8] = [
             ("daytime", &["daily"]),
@@ -91,7 +91,7 @@ impl Reader<'_> {
     }
 
     /// `{type: duration, duration: 2h}` or `{type: daytime, daytime: 18:00, tz: …}`.
-    pub(super) fn apsis_stop(&mut self, item: Item<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+    pub(super) fn apsis_stop(&mut self, item: NamedNode<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
         let fields = self.fields(item, &keys::APSIS_STOP)?;
         match self.word(fields.get("type")?, &["duration", "daytime"])? {
             "duration" => self

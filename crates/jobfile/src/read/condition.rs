@@ -1,15 +1,15 @@
-//! Conditions: what must hold before a run starts.
+//! Reads conditions.
 
 use cronhold_core::job::{Condition, Probe, Requirement};
 use cronhold_core::run::State;
 
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// One condition. Nesting is bounded by the depth of the file.
-    pub(super) fn condition(&mut self, item: Item<'_>) -> Option<Condition> {
+    pub(crate) fn condition(&mut self, item: NamedNode<'_>) -> Option<Condition> {
         let fields = self.fields(item, &keys::CONDITION)?;
         let requires = fields.kind().and_then(|(kind, item)| self.requirement(kind, item));
         let timeout = fields.get("timeout").and_then(|item| self.some_span(item));
@@ -17,7 +17,7 @@ impl Reader<'_> {
         Some(Condition { requires: requires?, timeout, poll })
     }
 
-    fn requirement(&mut self, kind: &str, item: Item<'_>) -> Option<Requirement> {
+    fn requirement(&mut self, kind: &str, item: NamedNode<'_>) -> Option<Requirement> {
         match kind {
             "after" => self.after(item),
             "max_running" => self.max_running(item),
@@ -32,14 +32,14 @@ impl Reader<'_> {
         }
     }
 
-    fn group(&mut self, item: Item<'_>) -> Option<Vec<Condition>> {
+    fn group(&mut self, item: NamedNode<'_>) -> Option<Vec<Condition>> {
         let nodes = self.some(item, "[{max_running: 1}]")?;
         let conditions: Vec<_> = nodes.iter().filter_map(|node| self.condition(item.item(node))).collect();
         (conditions.len() == nodes.len()).then_some(conditions)
     }
 
-    fn after(&mut self, item: Item<'_>) -> Option<Requirement> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn after(&mut self, item: NamedNode<'_>) -> Option<Requirement> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let job = self.job_id(item)?;
             let states = vec![State::Success];
             return Some(Requirement::After { job, args: Default::default(), states, within: None, must_exist: false });
@@ -53,8 +53,8 @@ impl Reader<'_> {
         Some(Requirement::After { job: job?, args, states, within, must_exist })
     }
 
-    fn max_running(&mut self, item: Item<'_>) -> Option<Requirement> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    fn max_running(&mut self, item: NamedNode<'_>) -> Option<Requirement> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let count = self.count(item, 1)?;
             return Some(Requirement::MaxRunning { count, same_args: false, pool: None });
         }
@@ -65,9 +65,9 @@ impl Reader<'_> {
         Some(Requirement::MaxRunning { count: count?, same_args, pool })
     }
 
-    fn skip_duplicate(&mut self, item: Item<'_>) -> Option<Requirement> {
+    fn skip_duplicate(&mut self, item: NamedNode<'_>) -> Option<Requirement> {
         let default = Requirement::DUPLICATE_STATES_DEFAULT.to_vec();
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             self.only_true(item)?;
             return Some(Requirement::SkipDuplicate { states: default });
         }
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Some(Requirement::SkipDuplicate { states: states.unwrap_or(Some(default))? })
     }
 
-    fn window(&mut self, item: Item<'_>) -> Option<Requirement> {
+    fn window(&mut self, item: NamedNode<'_>) -> Option<Requirement> {
         let fields = self.fields(item, &keys::WINDOW)?;
         let from = fields.get("from").and_then(|item| self.time(item));
         let until = fields.get("until").and_then(|item| self.time(item));
@@ -89,13 +89,13 @@ impl Reader<'_> {
         Some(Requirement::Window { from: from?, until: until?, zone })
     }
 
-    fn states(&mut self, item: Item<'_>) -> Option<Vec<State>> {
+    fn states(&mut self, item: NamedNode<'_>) -> Option<Vec<State>> {
         let nodes = self.some(item, "[success]")?;
         let states: Vec<State> = nodes.iter().filter_map(|node| self.state(item.item(node))).collect();
         (states.len() == nodes.len()).then_some(states)
     }
 
-    fn state(&mut self, item: Item<'_>) -> Option<State> {
+    fn state(&mut self, item: NamedNode<'_>) -> Option<State> {
         self.word(item, &State::NAMES).and_then(|name| State::parse(name).ok())
     }
 }

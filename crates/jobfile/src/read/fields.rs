@@ -1,57 +1,60 @@
-//! A map whose keys stand in a table: unknown, missing and clashing keys are reported when it is
-//! opened, so that the readers of its values need not.
+//! Opens a map with the keys of a table. Unknown, missing, conflicting and unsupported keys are reported here, so that the
+//! readers of its values do not have to.
 
 use cronhold_schedule::text::{did_you_mean, shortened};
 
-use super::reader::{Item, Reader};
-use crate::keys::{Key, Table};
-use crate::yaml::{Entry, Node, Value};
+use super::reader::{JobReader, NamedNode};
+use crate::keys::{KeySpec, KeyTable};
+use crate::yaml::{YamlEntry, YamlNode, YamlValue};
 
-/// An opened map.
+/// A map whose keys have been checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'n> {
-    table: &'static Table,
-    entries: &'n [Entry],
-    pub(crate) node: &'n Node,
+    table: &'static KeyTable,
+    entries: &'n [YamlEntry],
+    pub(crate) node: &'n YamlNode,
 }
 
 impl<'n> Fields<'n> {
-    /// The value of a key, by its canonical name or another one.
-    pub(crate) fn get(&self, name: &'static str) -> Option<Item<'n>> {
-        self.entry(name).map(Item::entry)
+    /// The value of a key, given under its canonical name or an alias.
+    pub(crate) fn get(&self, name: &'static str) -> Option<NamedNode<'n>> {
+        self.entry(name).map(NamedNode::entry)
     }
 
-    fn entry(&self, name: &'static str) -> Option<&'n Entry> {
+    fn entry(&self, name: &'static str) -> Option<&'n YamlEntry> {
         debug_assert!(
             self.table.key(name).is_some_and(|key| key.name == name),
-            "{name} is no key of {}",
+            "{name} is not a key of {}",
             self.table.name
         );
         let key = self.table.key(name)?;
         self.entries.iter().find(|entry| entry.key == key.name || key.aliases.contains(&entry.key.as_str()))
     }
 
-    /// The one key of those of which exactly one must be there, under its canonical name.
-    pub(crate) fn kind(&self) -> Option<(&'static str, Item<'n>)> {
+    /// The key of the kind, of which there is exactly one, under its canonical name.
+    pub(crate) fn kind(&self) -> Option<(&'static str, NamedNode<'n>)> {
         let names = self.table.one_of.iter().flat_map(|group| group.iter());
         names.copied().find_map(|name| Some((name, self.get(name)?)))
     }
 }
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Opens a map with the keys of a table.
-    pub(crate) fn fields<'n>(&mut self, item: Item<'n>, table: &'static Table) -> Option<Fields<'n>> {
-        let Value::Map(entries) = &item.node.value else {
+    pub(crate) fn fields<'n>(&mut self, item: NamedNode<'n>, table: &'static KeyTable) -> Option<Fields<'n>> {
+        let YamlValue::Map(entries) = &item.node.value else {
             let first = table.keys.iter().find(|key| key.required).or(table.keys.first()).map_or("", |key| key.name);
             return self.wrong(item, "a map", &format!("{{{first}: …}}"));
         };
         let fields = Fields { table, entries, node: item.node };
-        let known: Vec<Option<&Key>> = entries.iter().map(|entry| table.key(&entry.key)).collect();
-        for (entry, _) in entries.iter().zip(&known).filter(|(_, key)| key.is_none()) {
-            self.unknown(table, entry);
+        let known: Vec<Option<&KeySpec>> = entries.iter().map(|entry| table.key(&entry.key)).collect();
+        for (entry, key) in entries.iter().zip(&known) {
+            match key {
+                Some(key) => self.report_unsupported(key, entry),
+                None => self.unknown(table, entry),
+            }
         }
         for key in table.keys {
-            let is_key = |found: &Option<&Key>| found.is_some_and(|found| std::ptr::eq(found, key));
+            let is_key = |found: &Option<&KeySpec>| found.is_some_and(|found| std::ptr::eq(found, key));
             let mut given = entries.iter().zip(&known).filter(|(_, found)| is_key(found)).map(|(entry, _)| entry);
             let first = given.next();
             if let (Some(first), Some(second)) = (first, given.next()) {
@@ -69,7 +72,7 @@ impl Reader<'_> {
         Some(fields)
     }
 
-    fn unknown(&mut self, table: &'static Table, entry: &Entry) {
+    fn unknown(&mut self, table: &'static KeyTable, entry: &YamlEntry) {
         if self.is_full() {
             return;
         }

@@ -1,37 +1,21 @@
-//! What a program may use. Separate from the other keys of a job, because a limit in the wrong unit is easily written and
-//! ends every run: the bounds and the hints are here.
+//! Reads resource limits. A limit in the wrong unit is easily written and ends every run, so there are bounds and hints.
 
-use cronhold_core::job::Limits;
 use cronhold_schedule::Span;
 
-use super::reader::{Item, Reader};
-use crate::keys::{self, CPU_LEAST, MEMORY_LEAST};
+use super::reader::{JobReader, NamedNode};
+use crate::keys::CPU_LEAST;
 use crate::size;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-/// Processors that a limit can name; no machine has more.
+/// Most processors of a limit.
 const CPUS_MOST: f64 = 1_000_000.0;
 /// Kernels count processor time in seconds.
 const CPU_TIME_LEAST: Span = Span::from_secs(1);
 
-impl Reader<'_> {
-    /// The limits; none when the map is empty.
-    pub(super) fn limits(&mut self, item: Item<'_>) -> Option<Box<Limits>> {
-        let fields = self.fields(item, &keys::LIMITS)?;
-        let limits = Limits {
-            memory: fields.get("memory").and_then(|item| self.size(item, MEMORY_LEAST)),
-            cpu: fields.get("cpu").and_then(|item| self.processors(item)),
-            pids: fields.get("pids").and_then(|item| self.count(item, 1)).map(u64::from),
-            files: fields.get("files").and_then(|item| self.count(item, 1)).map(u64::from),
-            cpu_time: fields.get("cpu_time").and_then(|item| self.processor_time(item)),
-            core: fields.get("core").and_then(|item| self.size(item, 0)),
-        };
-        (!limits.is_empty()).then(|| Box::new(limits))
-    }
-
+impl JobReader<'_> {
     /// A size in bytes.
-    fn size(&mut self, item: Item<'_>, least: u64) -> Option<u64> {
-        let Value::Scalar(scalar) = &item.node.value else {
+    pub(crate) fn size(&mut self, item: NamedNode<'_>, least: u64) -> Option<u64> {
+        let YamlValue::Scalar(scalar) = &item.node.value else {
             return self.wrong(item, "a size in bytes", "512MiB");
         };
         let bytes = self.parsed(item, size::parse(&scalar.text))?;
@@ -45,7 +29,7 @@ impl Reader<'_> {
     }
 
     /// Processors in thousandths.
-    fn processors(&mut self, item: Item<'_>) -> Option<u64> {
+    pub(crate) fn processors(&mut self, item: NamedNode<'_>) -> Option<u64> {
         let number = self.number(item, CPU_LEAST)?;
         if number > CPUS_MOST {
             let message = format!("`{}` is {number} processors", item.name);
@@ -55,7 +39,7 @@ impl Reader<'_> {
         Some((number * 1000.0).round() as u64)
     }
 
-    fn processor_time(&mut self, item: Item<'_>) -> Option<Span> {
+    pub(crate) fn processor_time(&mut self, item: NamedNode<'_>) -> Option<Span> {
         let span = self.span(item)?;
         if span < CPU_TIME_LEAST {
             return self.refuse(item, format!("`{}` must be at least 1s", item.name), "write for example `10m`");

@@ -1,5 +1,5 @@
-//! From the text of a job file to the job. One reader per part of a job; each reports what is
-//! wrong with its part and goes on, so that one reading shows all mistakes of a file.
+//! Reads the text of a job file into a job. There is one file for each part of a job. A function reports what is wrong
+//! with its part and continues, so that one reading shows all mistakes of a file.
 
 mod action;
 mod apsis;
@@ -24,16 +24,16 @@ use cronhold_core::job::{Job, Schedule};
 use cronhold_schedule::Zones;
 use cronhold_schedule::text::shortened;
 
-pub use places::Places;
-use reader::{Item, Reader};
+pub use places::JobPlaces;
+pub(crate) use reader::{JobReader, NamedNode};
 
 use crate::mistake::Mistake;
-use crate::yaml::{self, Node, Value};
+use crate::yaml::{self, YamlNode, YamlValue};
 
-/// What a reading depends on besides the text.
+/// What the reader depends on besides the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'z> {
-    /// Zones that can be named.
+    /// All time zones.
     pub zones: &'z Zones,
 }
 
@@ -45,41 +45,44 @@ impl Default for Options<'static> {
     }
 }
 
-/// What came of reading one file.
+/// The result of reading one file.
 #[derive(Debug)]
 pub struct JobRead {
     /// The job. Invariant: it is there exactly when there is no mistake.
     pub job: Option<Job>,
-    /// What could be read of a job that has mistakes: enough to see which other jobs it names, and not to be run.
+    /// The valid parts of a job that has mistakes, to check which other jobs it refers to. It must not be run.
     pub draft: Option<Job>,
     /// All mistakes in the order of the file.
     pub mistakes: Vec<Mistake>,
-    /// Where its parts stand.
-    pub places: Places,
+    /// Places of its parts in the file.
+    pub places: JobPlaces,
 }
 
-/// What a file that says nothing should say.
+/// Hint for a file without a job.
 const EMPTY_HINT: &str = "a job needs at least a program, such as `program: echo hello`";
 
-/// Reads a job file. `file` is what mistakes call it.
+/// Reads a job file. `file` is the name that mistakes use. A key that this version does not carry out is a mistake.
 pub fn read_job(file: &str, text: &str, options: &Options<'_>) -> JobRead {
-    read_tree(file, text, options, yaml::parse(file, text))
+    let (root, mistakes) = yaml::parse(file, text);
+    read_tree(root, text, JobReader::new(file, text, options.zones, mistakes))
 }
 
-/// Reads the definition of a job that is stored. It was a good file once, and is not refused for being long.
+/// Reads the definition of a stored job. It was accepted once, perhaps by another version, so neither its size nor a
+/// feature that this version does not carry out makes it unreadable: the job keeps its schedule, and
+/// [`Job::unsupported`] says what has to be reported about it.
 pub fn read_stored_job(id: &str, text: &str, options: &Options<'_>) -> JobRead {
-    read_tree(id, text, options, yaml::parse_any_size(id, text))
+    let (root, mistakes) = yaml::parse_any_size(id, text);
+    read_tree(root, text, JobReader::new(id, text, options.zones, mistakes).accepting_unsupported())
 }
 
-fn read_tree(file: &str, text: &str, options: &Options<'_>, (root, mistakes): (Option<Node>, Vec<Mistake>)) -> JobRead {
-    let mut reader = Reader::new(file, text, options.zones, mistakes);
+fn read_tree(root: Option<YamlNode>, text: &str, mut reader: JobReader<'_>) -> JobRead {
     let job = root.as_ref().and_then(|root| match root.value {
-        Value::Null => {
-            let mistake = Mistake::new(file, 0..0, "the file holds no job").hint(EMPTY_HINT);
+        YamlValue::Null => {
+            let mistake = reader.mistake(&(0..0), "the file does not contain a job").hint(EMPTY_HINT);
             reader.report(mistake);
             None
         }
-        Value::Map(_) => reader.job(root),
+        YamlValue::Map(_) => reader.job(root),
         _ => {
             let message = format!("a job file must be a map of keys, but is {}", root.found());
             let mistake = reader.mistake(&root.span, message).hint(EMPTY_HINT);
@@ -89,23 +92,23 @@ fn read_tree(file: &str, text: &str, options: &Options<'_>, (root, mistakes): (O
     });
     let mistakes = reader.into_mistakes();
     let (job, draft) = if mistakes.is_empty() { (job, None) } else { (None, job) };
-    JobRead { job, draft, mistakes, places: Places::new(root, text) }
+    JobRead { job, draft, mistakes, places: JobPlaces::new(root, text) }
 }
 
-/// Reads a schedule as people give it on a command line: a cron text, a phrase such as
+/// Reads a schedule from a command line: a cron text, a phrase such as
 /// `with 10m interval`, or a YAML map or list such as `{hour: 14, day: last}`. The places have the paths that they would
 /// have in a job file, such as `schedule[0].timezone`.
-pub fn read_schedule(text: &str, options: &Options<'_>) -> Result<(Vec<Schedule>, Places), Vec<Mistake>> {
+pub fn read_schedule(text: &str, options: &Options<'_>) -> Result<(Vec<Schedule>, JobPlaces), Vec<Mistake>> {
     const FILE: &str = "schedule";
     let trimmed = text.trim_start();
-    // A cron text may begin with `*` or `@`, which YAML has other plans for, and may hold `: ` or ` #`.
+    // A cron text may begin with `*` or `@` and may contain `: ` or ` #`, which have a meaning in YAML.
     let is_yaml = trimmed.starts_with(['{', '[', '-', '"', '\'']) || trimmed.lines().any(has_key);
     let (root, mistakes) = if is_yaml { yaml::parse(FILE, text) } else { (Some(plain(text)), Vec::new()) };
-    let mut reader = Reader::new(FILE, text, options.zones, mistakes);
-    let schedules = root.as_ref().map(|root| reader.schedules(Item { name: "schedule", node: root }));
+    let mut reader = JobReader::new(FILE, text, options.zones, mistakes);
+    let schedules = root.as_ref().map(|root| reader.schedules(NamedNode { name: "schedule", node: root }));
     let mistakes = reader.into_mistakes();
     match (schedules, root) {
-        (Some(schedules), Some(root)) if mistakes.is_empty() => Ok((schedules, Places::of_schedules(root, text))),
+        (Some(schedules), Some(root)) if mistakes.is_empty() => Ok((schedules, JobPlaces::of_schedules(root, text))),
         _ => Err(mistakes),
     }
 }
@@ -117,9 +120,9 @@ fn has_key(line: &str) -> bool {
 }
 
 /// The whole text as one scalar.
-fn plain(text: &str) -> Node {
-    let scalar = yaml::Scalar { text: text.to_owned(), style: yaml::Style::Plain };
-    Node { value: Value::Scalar(scalar), span: 0..text.len() }
+fn plain(text: &str) -> YamlNode {
+    let scalar = yaml::YamlScalar { text: text.to_owned(), style: yaml::TextStyle::Plain };
+    YamlNode { value: YamlValue::Scalar(scalar), span: 0..text.len() }
 }
 
 /// A word of a message in backticks, shortened.

@@ -1,19 +1,24 @@
-//! Names that the writer of a file chooses, as keys of a map: each kind with its own rule.
+//! Rules for names that the writer of a file chooses, such as params and environment variables.
 
 use cronhold_core::args::{check_param_name, is_identifier};
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-use super::reader::{Item, Reader};
-use crate::yaml::{Entry, Value};
+use super::reader::{JobReader, NamedNode};
+use crate::yaml::{YamlEntry, YamlValue};
 
 /// A rule for names.
 pub(super) type NameCheck = fn(&str) -> Result<(), TextError>;
 
-impl Reader<'_> {
-    /// Entries of a map whose keys the writer chose.
-    pub(super) fn names<'n>(&mut self, item: Item<'n>, check: NameCheck, example: &str) -> Option<&'n [Entry]> {
-        let Value::Map(entries) = &item.node.value else {
+impl JobReader<'_> {
+    /// Entries of a map with names as keys.
+    pub(super) fn names<'n>(
+        &mut self,
+        item: NamedNode<'n>,
+        check: NameCheck,
+        example: &str,
+    ) -> Option<&'n [YamlEntry]> {
+        let YamlValue::Map(entries) = &item.node.value else {
             return self.wrong(item, "a map", example);
         };
         for entry in entries {

@@ -1,68 +1,59 @@
-//! Params of a job, and the args that schedules give to them.
+//! Reads params of a job, and checks the args that schedules give to them.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::job::Param;
 use cronhold_schedule::text::did_you_mean;
 
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
-use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Reads `params` and makes their names known to templates.
-    pub(super) fn params(&mut self, item: Item<'_>) -> BTreeMap<String, Param> {
-        if let Value::List(nodes) = &item.node.value {
+    pub(crate) fn params(&mut self, item: NamedNode<'_>) -> BTreeMap<String, Param> {
+        if let YamlValue::List(nodes) = &item.node.value {
             return nodes.iter().filter_map(|node| self.bare_param(item.item(node))).collect();
         }
         let entries = self.names(item, names::param, "{region: {default: us}}").unwrap_or_default();
-        // Names are known before values are read, so that a mistake in one param is one mistake.
+        // Names are registered before values are read, so that a mistake in one param causes no others.
         let known = entries.iter().map(|entry| &entry.key).filter(|name| names::param(name).is_ok());
         self.params.extend(known.cloned());
-        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.param(Item::entry(entry))?))).collect()
+        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.param(NamedNode::entry(entry))?))).collect()
     }
 
-    fn bare_param(&mut self, item: Item<'_>) -> Option<(String, Param)> {
+    fn bare_param(&mut self, item: NamedNode<'_>) -> Option<(String, Param)> {
         let name = self.text(item)?;
         self.parsed(item, names::param(name))?;
         self.params.insert(name.to_owned());
         Some((name.to_owned(), Param::default()))
     }
 
-    fn param(&mut self, item: Item<'_>) -> Option<Param> {
+    fn param(&mut self, item: NamedNode<'_>) -> Option<Param> {
         match &item.node.value {
-            Value::Null => return Some(Param::default()),
-            Value::Scalar(scalar) => {
+            YamlValue::Null => return Some(Param::default()),
+            YamlValue::Scalar(scalar) => {
                 let message = format!("the param `{}` must be a map, but is {}", item.name, item.node.found());
                 return self.refuse(item, message, format!("write `{{default: {}}}`", scalar.text));
             }
             _ => {}
         }
-        let fields = self.fields(item, &keys::PARAM)?;
-        let default = fields.get("default").and_then(|item| self.value(item)).map(str::to_owned);
-        let choices: Vec<String> = match fields.get("choices") {
-            Some(item) => {
-                let nodes = self.some(item, "[us, eu]").unwrap_or_default();
-                nodes.iter().filter_map(|node| self.value(item.item(node)).map(str::to_owned)).collect()
-            }
-            None => Vec::new(),
-        };
-        if let (Some(default), Some(given)) = (&default, fields.get("default"))
-            && !choices.is_empty()
-            && !choices.contains(default)
+        let param = self.record(item, Param::default())?;
+        if let (Some(default), Some(node)) = (&param.default, item.node.get("default"))
+            && !param.choices.is_empty()
+            && !param.choices.contains(default)
         {
             let message = format!("the default {} of `{}` is not one of its choices", quoted(default), item.name);
-            self.refuse::<()>(given, message, format!("choices are {}", choices.join(", ")));
+            let hint = format!("choices are {}", param.choices.join(", "));
+            self.refuse::<()>(NamedNode { name: "default", node }, message, hint);
         }
-        let description = fields.get("description").and_then(|item| self.text(item)).unwrap_or_default().to_owned();
-        Some(Param { default, choices, description })
+        Some(param)
     }
 
-    /// Args of schedules name params and take their choices.
-    pub(super) fn check_args(&mut self, item: Item<'_>, params: &BTreeMap<String, Param>) {
+    /// Checks that args of schedules name params and have allowed values.
+    pub(crate) fn check_args(&mut self, item: NamedNode<'_>, params: &BTreeMap<String, Param>) {
         let nodes = match &item.node.value {
-            Value::List(nodes) => nodes.as_slice(),
+            YamlValue::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),
         };
         for node in nodes {
@@ -79,12 +70,16 @@ impl Reader<'_> {
                     self.report(mistake);
                     continue;
                 };
-                if let Value::Scalar(scalar) = &entry.value.value
+                if let YamlValue::Scalar(scalar) = &entry.value.value
                     && !param.choices.is_empty()
                     && !param.choices.contains(&scalar.text)
                 {
                     let message = format!("{} is not one of the choices of `{}`", quoted(&scalar.text), entry.key);
-                    self.refuse::<()>(Item::entry(entry), message, format!("choices are {}", param.choices.join(", ")));
+                    self.refuse::<()>(
+                        NamedNode::entry(entry),
+                        message,
+                        format!("choices are {}", param.choices.join(", ")),
+                    );
                 }
             }
         }

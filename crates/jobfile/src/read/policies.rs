@@ -1,20 +1,18 @@
-//! The small policies of a job: overlap, catch-up, retry, stop, retention, triggers.
+//! Values of the small policies of a job that have short forms or rules of their own: overlap, catch-up, retry, triggers.
 
-use cronhold_core::job::{
-    Batching, CatchUp, CatchUpPolicy, Overlap, QUEUE_LIMIT_DEFAULT, Retain, Retry, RetryOn, Scope, StopPolicy, Trigger,
-};
+use cronhold_core::job::{Batching, CatchUp, CatchUpPolicy, Overlap, QUEUE_LIMIT_DEFAULT, Retry, Trigger};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::text::did_you_mean;
 
 use super::fields::Fields;
 use super::quoted;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
-    pub(super) fn overlap(&mut self, item: Item<'_>) -> Option<Overlap> {
-        if let Value::Map(_) = item.node.value {
+impl JobReader<'_> {
+    pub(crate) fn overlap(&mut self, item: NamedNode<'_>) -> Option<Overlap> {
+        if let YamlValue::Map(_) = item.node.value {
             let fields = self.fields(item, &keys::OVERLAP)?;
             let (_, item) = fields.kind()?;
             let fields = self.fields(item, &keys::QUEUE)?;
@@ -29,23 +27,16 @@ impl Reader<'_> {
         })
     }
 
-    pub(super) fn catch_up(&mut self, item: Item<'_>) -> Option<CatchUp> {
+    pub(crate) fn catch_up(&mut self, item: NamedNode<'_>) -> Option<CatchUp> {
         let mut catch_up = CatchUp::default();
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             catch_up.policy = self.catch_up_policy(item)?;
             return Some(catch_up);
         }
-        let fields = self.fields(item, &keys::CATCH_UP)?;
-        if let Some(policy) = fields.get("policy").and_then(|item| self.catch_up_policy(item)) {
-            catch_up.policy = policy;
-        }
-        if let Some(within) = fields.get("within").and_then(|item| self.some_span(item)) {
-            catch_up.within = within;
-        }
-        Some(catch_up)
+        self.record(item, catch_up)
     }
 
-    fn catch_up_policy(&mut self, item: Item<'_>) -> Option<CatchUpPolicy> {
+    pub(crate) fn catch_up_policy(&mut self, item: NamedNode<'_>) -> Option<CatchUpPolicy> {
         Some(match self.word(item, &["none", "last", "all"])? {
             "none" => CatchUpPolicy::None,
             "last" => CatchUpPolicy::Last,
@@ -53,86 +44,36 @@ impl Reader<'_> {
         })
     }
 
-    pub(super) fn retry(&mut self, item: Item<'_>) -> Option<Retry> {
+    pub(crate) fn retry(&mut self, item: NamedNode<'_>) -> Option<Retry> {
         let mut retry = Retry::default();
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             retry.attempts = self.count(item, 1)?;
             return Some(retry);
         }
-        let fields = self.fields(item, &keys::RETRY)?;
-        if let Some(attempts) = fields.get("attempts").and_then(|item| self.count(item, 1)) {
-            retry.attempts = attempts;
-        }
-        if let Some(backoff) = fields.get("backoff").and_then(|item| self.span(item)) {
-            retry.backoff = backoff;
-        }
-        if let Some(factor) = fields.get("factor").and_then(|item| self.number(item, 1.0)) {
-            retry.factor = factor;
-        }
-        if let Some(most) = fields.get("most").and_then(|item| self.span(item)) {
-            retry.most = most;
-        }
-        if let Some(item) = fields.get("on") {
-            let nodes = self.some(item, "[failure, error]")?;
-            let words = nodes.iter().filter_map(|node| self.word(item.item(node), &["failure", "error"]));
-            retry.on = words.map(|word| if word == "error" { RetryOn::Error } else { RetryOn::Failure }).collect();
-        }
-        if let (true, Some(item)) = (retry.backoff > retry.most, fields.get("backoff")) {
+        self.record_into(item, &mut retry)?;
+        if let (true, Some(node)) = (retry.backoff > retry.most, item.node.get("backoff")) {
             let message = format!("`backoff` is {}, longer than the longest wait of {}", retry.backoff, retry.most);
-            return self.refuse(item, message, format!("write `most: {}` or more", retry.backoff));
+            let hint = format!("write `most: {}` or more", retry.backoff);
+            return self.refuse(NamedNode { name: "backoff", node }, message, hint);
         }
         Some(retry)
     }
 
-    pub(super) fn stop(&mut self, item: Item<'_>) -> Option<StopPolicy> {
-        let fields = self.fields(item, &keys::STOP)?;
-        let mut stop = StopPolicy::default();
-        if let Some(signal) = fields.get("signal").and_then(|item| self.signal(item)) {
-            stop.signal = signal;
-        }
-        if let Some(grace) = fields.get("grace").and_then(|item| self.span(item)) {
-            stop.grace = grace;
-        }
-        Some(stop)
-    }
-
-    fn signal(&mut self, item: Item<'_>) -> Option<Signal> {
+    pub(crate) fn signal(&mut self, item: NamedNode<'_>) -> Option<Signal> {
         let text = self.text(item)?;
         self.parsed(item, Signal::parse(text))
     }
 
-    pub(super) fn retain(&mut self, item: Item<'_>) -> Option<Retain> {
-        let fields = self.fields(item, &keys::RETAIN)?;
-        let default = Retain::default();
-        let mut count = |name, default| fields.get(name).and_then(|item| self.count(item, 0)).unwrap_or(default);
-        let (success, failure) = (count("success", default.success), count("failure", default.failure));
-        let (error, skipped) = (count("error", default.error), count("skipped", default.skipped));
-        let output = fields.get("output").and_then(|item| self.span(item)).unwrap_or(default.output);
-        Some(Retain { success, failure, error, skipped, output })
-    }
-
-    pub(super) fn trigger(&mut self, item: Item<'_>) -> Option<Trigger> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(crate) fn trigger(&mut self, item: NamedNode<'_>) -> Option<Trigger> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let channel = self.channel(item)?.to_owned();
-            return Some(Trigger { channel, args: Default::default(), batching: Batching::default() });
+            return Some(Trigger { channel, ..Trigger::default() });
         }
-        let fields = self.fields(item, &keys::TRIGGER)?;
-        let channel = fields.get("channel").and_then(|item| self.channel(item)).map(str::to_owned);
-        let args = fields.get("args").map(|item| {
-            let args = self.scoped(Scope::Trigger, |reader| reader.arg_templates(item));
-            self.known_params(item);
-            args
-        });
-        let batching = fields.get("batching").map(|item| self.batching(item));
-        Some(Trigger {
-            channel: channel?,
-            args: args.unwrap_or_default(),
-            batching: batching.unwrap_or_else(|| Some(Batching::default()))?,
-        })
+        self.record(item, Trigger::default())
     }
 
-    /// Args that a job's own runs get must name its params.
-    fn known_params(&mut self, item: Item<'_>) {
+    /// Checks that the args for a job's own runs name its params.
+    pub(crate) fn known_params(&mut self, item: NamedNode<'_>) {
         for entry in item.node.entries() {
             if self.params.contains(&entry.key) {
                 continue;
@@ -146,8 +87,8 @@ impl Reader<'_> {
         }
     }
 
-    fn batching(&mut self, item: Item<'_>) -> Option<Batching> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(crate) fn batching(&mut self, item: NamedNode<'_>) -> Option<Batching> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return Some(match self.word(item, &["greedy", "newest"])? {
                 "newest" => Batching::Newest { concurrent: 1, timeout: Batching::TIMEOUT_DEFAULT },
                 _ => Batching::default(),

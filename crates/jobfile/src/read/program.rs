@@ -1,29 +1,29 @@
-//! Programs: what a run executes.
+//! Reads programs.
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::{HttpProgram, Program, RemoteProgram, Scope, TaskProgram};
+use cronhold_core::job::{HttpProgram, Program, RemoteProgram, TaskProgram, TemplateScope};
 use cronhold_core::template::{Expression, Template};
 use cronhold_schedule::Span;
 use cronhold_schedule::text::did_you_mean;
 
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
 use crate::keys::{self, METHODS};
-use crate::yaml::{Kind, Value};
+use crate::yaml::{ScalarKind, YamlValue};
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// A text for the shell, a list of program and arguments, or a map with one kind.
-    pub(super) fn program(&mut self, item: Item<'_>) -> Option<Program> {
+    pub(crate) fn program(&mut self, item: NamedNode<'_>) -> Option<Program> {
         match &item.node.value {
-            Value::Scalar(_) => self.template_text(item).map(Program::Shell),
-            Value::List(_) => self.exec(item),
-            Value::Map(_) => self.program_kind(item),
-            Value::Null | Value::Broken => self.wrong(item, "a text, a list or a map", "echo hello"),
+            YamlValue::Scalar(_) => self.template_text(item).map(Program::Shell),
+            YamlValue::List(_) => self.exec(item),
+            YamlValue::Map(_) => self.program_kind(item),
+            YamlValue::Null | YamlValue::Broken => self.wrong(item, "a text, a list or a map", "echo hello"),
         }
     }
 
-    fn program_kind(&mut self, item: Item<'_>) -> Option<Program> {
+    fn program_kind(&mut self, item: NamedNode<'_>) -> Option<Program> {
         let fields = self.fields(item, &keys::PROGRAM)?;
         let (kind, item) = fields.kind()?;
         match kind {
@@ -37,7 +37,7 @@ impl Reader<'_> {
         }
     }
 
-    fn exec(&mut self, item: Item<'_>) -> Option<Program> {
+    fn exec(&mut self, item: NamedNode<'_>) -> Option<Program> {
         let nodes = self.some(item, "[load, --region, \"{{ region }}\"]")?;
         let first = self.template_text(item.item(&nodes[0]));
         let rest: Vec<Template> = nodes[1..].iter().filter_map(|node| self.template(item.item(node))).collect();
@@ -46,30 +46,15 @@ impl Reader<'_> {
     }
 
     /// A request: a URL or a map.
-    pub(super) fn http(&mut self, item: Item<'_>) -> Option<HttpProgram> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(crate) fn http(&mut self, item: NamedNode<'_>) -> Option<HttpProgram> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return self.url(item).map(HttpProgram::new);
         }
-        let fields = self.fields(item, &keys::HTTP)?;
-        let url = fields.get("url").and_then(|item| self.url(item));
-        let method = fields.get("method").and_then(|item| self.method(item));
-        let headers = fields.get("headers").map(|item| self.headers(item)).unwrap_or_default();
-        let body = fields.get("body").and_then(|item| self.template(item));
-        let expect = fields.get("expect").and_then(|item| self.statuses(item));
-        let timeout = fields.get("timeout").and_then(|item| self.some_span(item));
-        let request = HttpProgram::new(url?);
-        Some(HttpProgram {
-            method: method.map_or(request.method, str::to_owned),
-            headers,
-            body,
-            expect: expect.unwrap_or(request.expect),
-            timeout: timeout.unwrap_or(request.timeout),
-            url: request.url,
-        })
+        self.record(item, HttpProgram::new(Template::literal("")))
     }
 
-    /// An address of the web, unless it begins with an expression.
-    pub(super) fn url(&mut self, item: Item<'_>) -> Option<Template> {
+    /// A URL, which may begin with an expression.
+    pub(crate) fn url(&mut self, item: NamedNode<'_>) -> Option<Template> {
         let url = self.template_text(item)?;
         if ["http://", "https://", "{{"].iter().any(|start| url.text().starts_with(start)) {
             return Some(url);
@@ -78,7 +63,7 @@ impl Reader<'_> {
         self.refuse(item, message, "a URL begins with `https://` or `http://`")
     }
 
-    pub(super) fn method(&mut self, item: Item<'_>) -> Option<&'static str> {
+    pub(crate) fn method(&mut self, item: NamedNode<'_>) -> Option<&'static str> {
         let text = self.text(item)?;
         let upper = text.to_ascii_uppercase();
         if let Some(method) = METHODS.iter().find(|method| **method == upper) {
@@ -91,18 +76,18 @@ impl Reader<'_> {
         self.refuse(item, format!("{} is not a method", quoted(text)), hint)
     }
 
-    pub(super) fn headers(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
+    pub(crate) fn headers(&mut self, item: NamedNode<'_>) -> BTreeMap<String, Template> {
         self.templates(item, names::header, "{Accept: text/plain}")
     }
 
     /// Status codes: `200`, `200-299`, `2xx`, one or a list.
-    fn statuses(&mut self, item: Item<'_>) -> Option<Vec<(u16, u16)>> {
+    pub(crate) fn statuses(&mut self, item: NamedNode<'_>) -> Option<Vec<(u16, u16)>> {
         let nodes = self.one_or_some(item, "[200, 404]")?;
         let ranges: Vec<_> = nodes.iter().filter_map(|node| self.status(item.item(node))).collect();
         (ranges.len() == nodes.len()).then_some(ranges)
     }
 
-    fn status(&mut self, item: Item<'_>) -> Option<(u16, u16)> {
+    fn status(&mut self, item: NamedNode<'_>) -> Option<(u16, u16)> {
         let text = self.text(item)?;
         let code = |text: &str| text.parse::<u16>().ok().filter(|code| text.len() == 3 && (100..600).contains(code));
         let class = || text.strip_suffix("xx")?.parse::<u16>().ok().filter(|class| (1..6).contains(class));
@@ -117,23 +102,24 @@ impl Reader<'_> {
         }
     }
 
-    fn remote(&mut self, item: Item<'_>) -> Option<RemoteProgram> {
+    fn remote(&mut self, item: NamedNode<'_>) -> Option<RemoteProgram> {
         let fields = self.fields(item, &keys::REMOTE)?;
         let start = fields.get("start").and_then(|item| self.http(item));
-        let poll = fields.get("poll").and_then(|item| self.scoped(Scope::Remote, |reader| reader.http(item)));
-        let cancel = fields.get("cancel").and_then(|item| self.scoped(Scope::Remote, |reader| reader.http(item)));
+        let poll = fields.get("poll").and_then(|item| self.scoped(TemplateScope::Remote, |reader| reader.http(item)));
+        let cancel =
+            fields.get("cancel").and_then(|item| self.scoped(TemplateScope::Remote, |reader| reader.http(item)));
         let every = fields.get("every").and_then(|item| self.some_span(item)).unwrap_or(RemoteProgram::EVERY_DEFAULT);
         let success = fields.get("success").and_then(|item| self.verdict(item));
         let failure = fields.get("failure").and_then(|item| self.verdict(item));
         Some(RemoteProgram { start: start?, poll: poll?, every, success: success?, failure: failure?, cancel })
     }
 
-    /// What `success` and `failure` ask of the poll's answer.
-    fn verdict(&mut self, item: Item<'_>) -> Option<Expression> {
-        self.scoped(Scope::Answer, |reader| reader.expression(item))
+    /// `success` or `failure`, which evaluate the response to a poll.
+    fn verdict(&mut self, item: NamedNode<'_>) -> Option<Expression> {
+        self.scoped(TemplateScope::Answer, |reader| reader.expression(item))
     }
 
-    fn task(&mut self, item: Item<'_>) -> Option<TaskProgram> {
+    fn task(&mut self, item: NamedNode<'_>) -> Option<TaskProgram> {
         let is_write = ["task", "port", "value"].iter().any(|key| item.node.get(key).is_some());
         if is_write {
             let fields = self.fields(item, &keys::TASK_WRITE)?;
@@ -150,20 +136,20 @@ impl Reader<'_> {
         Some(TaskProgram::Queue { queue: queue?, class: class?, inports })
     }
 
-    fn noop(&mut self, item: Item<'_>) -> Option<Span> {
+    fn noop(&mut self, item: NamedNode<'_>) -> Option<Span> {
         match &item.node.value {
-            Value::Null => Some(Span::ZERO),
-            Value::Scalar(scalar) if scalar.kind() == Kind::Bool(true) => Some(Span::ZERO),
-            Value::Scalar(_) => self.span(item),
-            Value::Map(_) => {
+            YamlValue::Null => Some(Span::ZERO),
+            YamlValue::Scalar(scalar) if scalar.kind() == ScalarKind::Bool(true) => Some(Span::ZERO),
+            YamlValue::Scalar(_) => self.span(item),
+            YamlValue::Map(_) => {
                 let fields = self.fields(item, &keys::NOOP)?;
                 fields.get("duration").map_or(Some(Span::ZERO), |item| self.span(item))
             }
-            Value::List(_) | Value::Broken => self.wrong(item, "a span of time", "5s"),
+            YamlValue::List(_) | YamlValue::Broken => self.wrong(item, "a span of time", "5s"),
         }
     }
 
-    fn plugin(&mut self, item: Item<'_>) -> Option<Program> {
+    fn plugin(&mut self, item: NamedNode<'_>) -> Option<Program> {
         let fields = self.fields(item, &keys::PLUGIN)?;
         let command = fields.get("command").and_then(|item| self.text(item)).map(str::to_owned);
         let settings = fields.get("settings").map(|item| self.templates(item, names::setting, "{size: 3}"));

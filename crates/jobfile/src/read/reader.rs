@@ -1,55 +1,71 @@
-//! What all readers share: the file, the mistakes found so far, and how a node becomes a text, a
-//! number, a word or a list, or a mistake that says what was found and what is expected.
+//! The reader of one file: its state, and how a node is read as a text, a number, a word or a list. A node of another type
+//! is a mistake that names what was found and what is expected.
 //!
-//! Readers answer `None` after a mistake and go on with the next key, so that one reading finds
-//! them all. Invariant: whoever answers `None` has reported why.
+//! Functions return `None` after a mistake and the caller continues with the next key, so that one reading finds all
+//! mistakes. Invariant: a function that returns `None` has reported why.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use cronhold_core::job::Scope;
+use cronhold_core::job::TemplateScope;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use cronhold_schedule::{TextError, Zones};
 
+use crate::keys::KeySpec;
 use crate::mistake::Mistake;
-use crate::yaml::{self, Entry, Kind, Node, Scalar, Value};
+use crate::yaml::{self, ScalarKind, YamlEntry, YamlNode, YamlScalar, YamlValue};
 
-/// One reading of one file.
-pub(crate) struct Reader<'t> {
+/// Reads one file.
+pub(crate) struct JobReader<'t> {
     file: &'t str,
     text: &'t str,
     pub(super) zones: &'t Zones,
     /// Names of the job's params, which templates may use.
     pub(super) params: BTreeSet<String>,
-    /// The place that is being read, which decides what templates may use besides.
-    pub(super) scope: Scope,
+    /// The scope that is being read, which decides which other names templates may use.
+    pub(super) scope: TemplateScope,
+    /// Whether a key that this version does not carry out is a mistake.
+    refuses_unsupported: bool,
     mistakes: Vec<Mistake>,
 }
 
-/// A value and what it is called in messages.
+/// A value and the name that messages use for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Item<'n> {
-    /// Its key, or the key of the list it stands in.
+pub(crate) struct NamedNode<'n> {
+    /// Its key, or the key of its list.
     pub(crate) name: &'n str,
     /// The value.
-    pub(crate) node: &'n Node,
+    pub(crate) node: &'n YamlNode,
 }
 
-impl<'n> Item<'n> {
+impl<'n> NamedNode<'n> {
     /// One item of this list.
-    pub(crate) fn item(self, node: &'n Node) -> Self {
+    pub(crate) fn item(self, node: &'n YamlNode) -> Self {
         Self { name: self.name, node }
     }
 
     /// The value of one entry.
-    pub(crate) fn entry(entry: &'n Entry) -> Self {
+    pub(crate) fn entry(entry: &'n YamlEntry) -> Self {
         Self { name: &entry.key, node: &entry.value }
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JobReader<'t> {
     pub(crate) fn new(file: &'t str, text: &'t str, zones: &'t Zones, mistakes: Vec<Mistake>) -> Self {
-        Self { file, text, zones, params: BTreeSet::new(), scope: Scope::Run, mistakes }
+        Self {
+            file,
+            text,
+            zones,
+            params: BTreeSet::new(),
+            scope: TemplateScope::Run,
+            refuses_unsupported: true,
+            mistakes,
+        }
+    }
+
+    /// A reader that accepts keys that this version does not carry out.
+    pub(crate) fn accepting_unsupported(self) -> Self {
+        Self { refuses_unsupported: false, ..self }
     }
 
     /// All mistakes in the order of the file.
@@ -63,9 +79,16 @@ impl<'t> Reader<'t> {
         Mistake::new(self.file, yaml::first_line(self.text, at), message)
     }
 
-    /// Whether so many mistakes were found that nobody wants more. Readers whose mistakes cost time stop then.
+    /// Whether the limit of mistakes is reached. Functions whose mistakes are expensive check it first.
     pub(crate) fn is_full(&self) -> bool {
         self.mistakes.len() >= yaml::MISTAKES_MAX
+    }
+
+    /// Refuses a key that this version does not carry out.
+    pub(crate) fn report_unsupported(&mut self, key: &KeySpec, entry: &YamlEntry) {
+        if let (true, Some(feature)) = (self.refuses_unsupported, key.unsupported()) {
+            self.report(Mistake::unsupported(self.file, entry.key_span.clone(), feature));
+        }
     }
 
     pub(crate) fn report(&mut self, mistake: Mistake) {
@@ -74,12 +97,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The value is not what was expected.
-    pub(crate) fn wrong<T>(&mut self, item: Item<'_>, expected: &str, example: &str) -> Option<T> {
-        let Item { name, node } = item;
+    /// Reports that the value has the wrong type.
+    pub(crate) fn wrong<T>(&mut self, item: NamedNode<'_>, expected: &str, example: &str) -> Option<T> {
+        let NamedNode { name, node } = item;
         let message = match node.value {
-            Value::Broken => return None,
-            Value::Null => format!("`{name}` has no value, but must be {expected}"),
+            YamlValue::Broken => return None,
+            YamlValue::Null => format!("`{name}` has no value, but must be {expected}"),
             _ => format!("`{name}` must be {expected}, but is {}", node.found()),
         };
         let mistake = self.mistake(&node.span, message).hint(format!("write for example `{example}`"));
@@ -87,10 +110,10 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// The value itself is wrong, though its type is right.
+    /// Reports that the value is wrong although its type is right.
     pub(crate) fn refuse<T>(
         &mut self,
-        item: Item<'_>,
+        item: NamedNode<'_>,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Option<T> {
@@ -99,8 +122,8 @@ impl<'t> Reader<'t> {
         None
     }
 
-    /// A value that a parser of texts made, or its mistake at the place in the file.
-    pub(crate) fn parsed<T>(&mut self, item: Item<'_>, parsed: Result<T, TextError>) -> Option<T> {
+    /// The result of a parser of texts; reports its error at the place in the file.
+    pub(crate) fn parsed<T>(&mut self, item: NamedNode<'_>, parsed: Result<T, TextError>) -> Option<T> {
         match parsed {
             Ok(value) => Some(value),
             Err(error) => {
@@ -113,18 +136,18 @@ impl<'t> Reader<'t> {
     }
 
     /// The place in the file of a part of a value's text.
-    pub(crate) fn inside(&self, item: Item<'_>, at: &Range<usize>) -> Range<usize> {
+    pub(crate) fn inside(&self, item: NamedNode<'_>, at: &Range<usize>) -> Range<usize> {
         match &item.node.value {
-            Value::Scalar(scalar) => yaml::inside(self.text, &item.node.span, scalar, at),
+            YamlValue::Scalar(scalar) => yaml::inside(self.text, &item.node.span, scalar, at),
             _ => yaml::first_line(self.text, &item.node.span),
         }
     }
 
-    /// A text; a number is taken as its text, but a boolean is more likely a slip.
-    pub(crate) fn text<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+    /// A text. A number is read as its text; a boolean is a mistake, because it is more likely a slip.
+    pub(crate) fn text<'n>(&mut self, item: NamedNode<'n>) -> Option<&'n str> {
         match &item.node.value {
-            Value::Scalar(scalar) => match scalar.kind() {
-                Kind::Bool(value) => self.refuse(
+            YamlValue::Scalar(scalar) => match scalar.kind() {
+                ScalarKind::Bool(value) => self.refuse(
                     item,
                     format!("`{}` must be a text, but is `{value}`", item.name),
                     format!("quote it if the word is meant: \"{value}\""),
@@ -136,23 +159,23 @@ impl<'t> Reader<'t> {
     }
 
     /// Any text, number or boolean, as it was written.
-    pub(crate) fn value<'n>(&mut self, item: Item<'n>) -> Option<&'n str> {
+    pub(crate) fn value<'n>(&mut self, item: NamedNode<'n>) -> Option<&'n str> {
         match &item.node.value {
-            Value::Scalar(scalar) => Some(&scalar.text),
+            YamlValue::Scalar(scalar) => Some(&scalar.text),
             _ => self.wrong(item, "a text", example_for(item.name)),
         }
     }
 
-    fn not_empty<'n>(&mut self, item: Item<'n>, scalar: &'n Scalar) -> Option<&'n str> {
+    fn not_empty<'n>(&mut self, item: NamedNode<'n>, scalar: &'n YamlScalar) -> Option<&'n str> {
         if scalar.text.trim().is_empty() && item.name != "description" {
             return self.refuse(item, format!("`{}` is empty", item.name), "leave the key out if nothing is meant");
         }
         Some(&scalar.text)
     }
 
-    pub(crate) fn bool(&mut self, item: Item<'_>) -> Option<bool> {
-        if let Value::Scalar(scalar) = &item.node.value {
-            if let Kind::Bool(value) = scalar.kind() {
+    pub(crate) fn bool(&mut self, item: NamedNode<'_>) -> Option<bool> {
+        if let YamlValue::Scalar(scalar) = &item.node.value {
+            if let ScalarKind::Bool(value) = scalar.kind() {
                 return Some(value);
             }
             let meant = match scalar.text.to_lowercase().as_str() {
@@ -168,8 +191,8 @@ impl<'t> Reader<'t> {
         self.wrong(item, "`true` or `false`", "true")
     }
 
-    /// A key that can only say `true`.
-    pub(crate) fn only_true(&mut self, item: Item<'_>) -> Option<()> {
+    /// A key whose only value is `true`.
+    pub(crate) fn only_true(&mut self, item: NamedNode<'_>) -> Option<()> {
         match self.bool(item)? {
             true => Some(()),
             false => {
@@ -180,11 +203,11 @@ impl<'t> Reader<'t> {
     }
 
     /// A whole number within bounds.
-    pub(crate) fn whole(&mut self, item: Item<'_>, least: i64, most: i64) -> Option<i64> {
-        let Value::Scalar(scalar) = &item.node.value else {
+    pub(crate) fn whole(&mut self, item: NamedNode<'_>, least: i64, most: i64) -> Option<i64> {
+        let YamlValue::Scalar(scalar) = &item.node.value else {
             return self.wrong(item, "a whole number", &least.to_string());
         };
-        let Some(number) = yaml::integer(&scalar.text).filter(|_| scalar.kind() == Kind::Integer) else {
+        let Some(number) = yaml::integer(&scalar.text).filter(|_| scalar.kind() == ScalarKind::Integer) else {
             let trimmed = scalar.text.trim_start_matches('0');
             if trimmed.len() < scalar.text.len() && yaml::integer(trimmed).is_some() {
                 let message = format!("`{}` is not a number, as it begins with a zero", scalar.text);
@@ -205,14 +228,16 @@ impl<'t> Reader<'t> {
     }
 
     /// A count that fits the job's types.
-    pub(crate) fn count(&mut self, item: Item<'_>, least: u32) -> Option<u32> {
+    pub(crate) fn count(&mut self, item: NamedNode<'_>, least: u32) -> Option<u32> {
         self.whole(item, i64::from(least), i64::from(u32::MAX)).and_then(|number| u32::try_from(number).ok())
     }
 
-    /// A number, whole or not.
-    pub(crate) fn number(&mut self, item: Item<'_>, least: f64) -> Option<f64> {
+    /// A number, with or without decimals.
+    pub(crate) fn number(&mut self, item: NamedNode<'_>, least: f64) -> Option<f64> {
         let number = match &item.node.value {
-            Value::Scalar(scalar) if matches!(scalar.kind(), Kind::Integer | Kind::Float) => scalar.text.parse().ok(),
+            YamlValue::Scalar(scalar) if matches!(scalar.kind(), ScalarKind::Integer | ScalarKind::Float) => {
+                scalar.text.parse().ok()
+            }
             _ => None,
         };
         match number {
@@ -225,10 +250,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// One of some words.
-    pub(crate) fn word<'w>(&mut self, item: Item<'_>, words: &'w [&'w str]) -> Option<&'w str> {
+    /// One of the given words.
+    pub(crate) fn word<'w>(&mut self, item: NamedNode<'_>, words: &'w [&'w str]) -> Option<&'w str> {
         let listed = || words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        let Value::Scalar(scalar) = &item.node.value else {
+        let YamlValue::Scalar(scalar) = &item.node.value else {
             return self.wrong(item, &format!("one of {}", listed()), words.first().copied().unwrap_or_default());
         };
         if let Some(word) = words.iter().find(|word| **word == scalar.text) {
@@ -243,15 +268,15 @@ impl<'t> Reader<'t> {
     }
 
     /// Items of a list.
-    pub(crate) fn list<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+    pub(crate) fn list<'n>(&mut self, item: NamedNode<'n>, example: &str) -> Option<&'n [YamlNode]> {
         match &item.node.value {
-            Value::List(items) => Some(items),
+            YamlValue::List(items) => Some(items),
             _ => self.wrong(item, "a list", example),
         }
     }
 
-    /// Items of a list that has some.
-    pub(crate) fn some<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+    /// Items of a list that is not empty.
+    pub(crate) fn some<'n>(&mut self, item: NamedNode<'n>, example: &str) -> Option<&'n [YamlNode]> {
         let items = self.list(item, example)?;
         if items.is_empty() {
             let message = format!("`{}` is an empty list, but needs at least one item", item.name);
@@ -261,22 +286,22 @@ impl<'t> Reader<'t> {
     }
 
     /// One value, or a list of them.
-    pub(crate) fn one_or_some<'n>(&mut self, item: Item<'n>, example: &str) -> Option<&'n [Node]> {
+    pub(crate) fn one_or_some<'n>(&mut self, item: NamedNode<'n>, example: &str) -> Option<&'n [YamlNode]> {
         match &item.node.value {
-            Value::Scalar(_) => Some(std::slice::from_ref(item.node)),
+            YamlValue::Scalar(_) => Some(std::slice::from_ref(item.node)),
             _ => self.some(item, example),
         }
     }
 
     /// Texts of a list.
-    pub(crate) fn texts(&mut self, item: Item<'_>, example: &str) -> Option<Vec<String>> {
+    pub(crate) fn texts(&mut self, item: NamedNode<'_>, example: &str) -> Option<Vec<String>> {
         let nodes = self.list(item, example)?;
         let texts = nodes.iter().filter_map(|node| self.text(item.item(node)).map(str::to_owned)).collect();
         Some(texts)
     }
 }
 
-/// A text that makes sense for a key.
+/// An example value for a key.
 fn example_for(key: &str) -> &'static str {
     match key {
         "cron" => "\"0 18 * * Mon-Fri\"",

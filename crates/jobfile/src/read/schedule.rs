@@ -1,5 +1,5 @@
-//! Schedules of a job: a text, a map or a list of them. What all kinds share is read here, the
-//! kinds themselves in `timing`, the forms of Apsis in `apsis`.
+//! Reads schedules: a text, a map or a list of them. Keys that all kinds share are read here, the kinds in `timing`, the
+//! forms of Apsis in `apsis`.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use cronhold_core::record::ScheduleId;
 use cronhold_schedule::{Bound, Fold, Gap, Spec, Timing};
 
 use super::fields::Fields;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use super::{names, quoted};
 use crate::keys;
-use crate::yaml::{Node, Value};
+use crate::yaml::{YamlNode, YamlValue};
 
-impl Reader<'_> {
-    /// One schedule or a list of them. No two may have the same id, as a cursor belongs to an id.
-    pub(super) fn schedules(&mut self, item: Item<'_>) -> Vec<Schedule> {
+impl JobReader<'_> {
+    /// One schedule or a list of them. Ids must be unique, because a cursor belongs to an id.
+    pub(crate) fn schedules(&mut self, item: NamedNode<'_>) -> Vec<Schedule> {
         let nodes = match &item.node.value {
-            Value::List(nodes) => nodes.as_slice(),
+            YamlValue::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),
         };
-        let mut seen: BTreeMap<String, &Node> = BTreeMap::new();
+        let mut seen: BTreeMap<String, &YamlNode> = BTreeMap::new();
         let mut schedules = Vec::new();
         for node in nodes {
             let Some(schedule) = self.schedule(item.item(node)) else { continue };
@@ -40,23 +40,25 @@ impl Reader<'_> {
         schedules
     }
 
-    fn schedule(&mut self, item: Item<'_>) -> Option<Schedule> {
+    fn schedule(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
         match &item.node.value {
-            Value::Scalar(_) => {
+            YamlValue::Scalar(_) => {
                 let spec = self.schedule_text(item)?;
                 Some(Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
             }
-            Value::Map(_) if item.node.get("type").is_some() => self.apsis_typed(item),
-            Value::Map(_) if item.node.get("start").is_some_and(|start| matches!(start.value, Value::Map(_))) => {
+            YamlValue::Map(_) if item.node.get("type").is_some() => self.apsis_typed(item),
+            YamlValue::Map(_)
+                if item.node.get("start").is_some_and(|start| matches!(start.value, YamlValue::Map(_))) =>
+            {
                 self.apsis_pair(item)
             }
-            Value::Map(_) => self.own_schedule(item),
+            YamlValue::Map(_) => self.own_schedule(item),
             _ => self.wrong(item, "a schedule", "{cron: \"0 18 * * Mon-Fri\"}"),
         }
     }
 
     /// A schedule as one text: cron, an @-word or a phrase.
-    pub(super) fn schedule_text(&mut self, item: Item<'_>) -> Option<Spec> {
+    pub(crate) fn schedule_text(&mut self, item: NamedNode<'_>) -> Option<Spec> {
         let text = self.value(item)?;
         let mut spec = self.parsed(item, Spec::parse(text))?;
         if let Some(zone) = spec.zone.take()
@@ -69,11 +71,11 @@ impl Reader<'_> {
         Some(spec)
     }
 
-    fn own_schedule(&mut self, item: Item<'_>) -> Option<Schedule> {
+    fn own_schedule(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
         let fields = self.fields(item, &keys::SCHEDULE)?;
         let timing = self.timing(&fields);
         let has_timing = timing.is_some();
-        // What stands beside a wrong kind is read all the same, for its mistakes.
+        // The other keys are read even if the kind is wrong, to report their mistakes.
         let spec = self.shared(&fields, timing.unwrap_or(Spec::new(Timing::Never))).filter(|_| has_timing);
         let schedule = Schedule {
             name: self.schedule_name(&fields),
@@ -106,7 +108,7 @@ impl Reader<'_> {
         }
         spec.start = fields.get("start").and_then(|item| self.moment(item));
         spec.end = fields.get("end").and_then(|item| match self.moment(item)? {
-            // Whoever writes APScheduler's key means what it means there: the first moment of a date.
+            // In APScheduler, `end_date` means the first moment of a date.
             Bound::Day(day) if item.name == "end_date" => Some(Bound::Local(day.midnight())),
             bound => Some(bound),
         });
@@ -116,8 +118,8 @@ impl Reader<'_> {
         Some(spec)
     }
 
-    /// What can stand inside a kind and beside it must stand in one place.
-    fn once(&mut self, item: Item<'_>, given: bool) -> Option<()> {
+    /// Reports a key that is given both inside a kind and beside it.
+    fn once(&mut self, item: NamedNode<'_>, given: bool) -> Option<()> {
         if given {
             let message = format!("`{}` is given twice, here and inside the kind of schedule", item.name);
             return self.refuse(item, message, "keep one of them");
@@ -125,8 +127,8 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// What the parts do not say alone, such as a phase longer than its interval.
-    pub(super) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
+    /// Checks that involve several keys, such as a phase longer than its interval.
+    pub(crate) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
         let Err(error) = spec.check() else { return Some(()) };
         let entry = fields.node.entries().iter().find(|entry| entry.key == error.key);
         let at = entry.map_or(&fields.node.span, |entry| &entry.value.span);
@@ -135,7 +137,7 @@ impl Reader<'_> {
         None
     }
 
-    pub(super) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
+    pub(crate) fn schedule_name(&mut self, fields: &Fields<'_>) -> Option<String> {
         let item = fields.get("name")?;
         let name = self.text(item)?;
         if name.is_empty() || name.len() > ScheduleId::MAX {
@@ -146,15 +148,16 @@ impl Reader<'_> {
         Some(name.to_owned())
     }
 
-    pub(super) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
+    pub(crate) fn args(&mut self, fields: &Fields<'_>) -> BTreeMap<String, String> {
         let Some(item) = fields.get("args") else { return BTreeMap::new() };
         let entries = self.names(item, names::param, "{region: us}").unwrap_or_default();
-        let value = |entry| Some((Item::entry(entry).name.to_owned(), self.value(Item::entry(entry))?.to_owned()));
+        let value =
+            |entry| Some((NamedNode::entry(entry).name.to_owned(), self.value(NamedNode::entry(entry))?.to_owned()));
         entries.iter().filter_map(value).collect()
     }
 
     /// When the runs of a schedule are stopped, in our form or with `type`.
-    pub(super) fn stop_schedule(&mut self, item: Item<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+    pub(crate) fn stop_schedule(&mut self, item: NamedNode<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
         if item.node.get("type").is_some() {
             return self.apsis_stop(item, spec);
         }

@@ -1,20 +1,20 @@
-//! Templates and expressions in a job file: checked when they are read, and only with names that will be bound. Which
-//! those are at each place is said in one table, that of `cronhold_core::job::Scope`.
+//! Reads templates and expressions, and checks that every name in them will be bound. `cronhold_core::job::TemplateScope`
+//! says which names are bound in which key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use cronhold_core::JobId;
-use cronhold_core::job::{NAMES, Scope};
+use cronhold_core::job::{NAMES, TemplateScope};
 use cronhold_core::template::{Expression, Template};
 use cronhold_schedule::text::did_you_mean;
 
 use super::names::{self, NameCheck};
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 
-impl Reader<'_> {
-    /// Reads with the names of another place.
-    pub(super) fn scoped<T>(&mut self, scope: Scope, read: impl FnOnce(&mut Self) -> T) -> T {
+impl JobReader<'_> {
+    /// Reads with the names of another scope.
+    pub(crate) fn scoped<T>(&mut self, scope: TemplateScope, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.scope, scope);
         let value = read(self);
         self.scope = outer;
@@ -22,19 +22,19 @@ impl Reader<'_> {
     }
 
     /// Any text, number or boolean that may hold expressions.
-    pub(crate) fn template(&mut self, item: Item<'_>) -> Option<Template> {
+    pub(crate) fn template(&mut self, item: NamedNode<'_>) -> Option<Template> {
         let text = self.value(item)?;
         self.template_of(item, text)
     }
 
     /// A text that may hold expressions, and that is not empty.
-    pub(crate) fn template_text(&mut self, item: Item<'_>) -> Option<Template> {
+    pub(crate) fn template_text(&mut self, item: NamedNode<'_>) -> Option<Template> {
         let text = self.text(item)?;
         self.template_of(item, text)
     }
 
     /// The id of a job, which may hold expressions.
-    pub(super) fn job_id(&mut self, item: Item<'_>) -> Option<Template> {
+    pub(crate) fn job_id(&mut self, item: NamedNode<'_>) -> Option<Template> {
         let id = self.template_text(item)?;
         if id.is_literal() {
             self.parsed(item, JobId::parse(id.text()))?;
@@ -43,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// An expression without braces.
-    pub(super) fn expression(&mut self, item: Item<'_>) -> Option<Expression> {
+    pub(crate) fn expression(&mut self, item: NamedNode<'_>) -> Option<Expression> {
         let text = self.text(item)?;
         let expression = self.parsed(item, Expression::parse(text))?;
         let place_of = |name: &str| expression.place_of(name);
@@ -52,17 +52,22 @@ impl Reader<'_> {
     }
 
     /// Templates by name.
-    pub(super) fn templates(&mut self, item: Item<'_>, check: NameCheck, example: &str) -> BTreeMap<String, Template> {
+    pub(crate) fn templates(
+        &mut self,
+        item: NamedNode<'_>,
+        check: NameCheck,
+        example: &str,
+    ) -> BTreeMap<String, Template> {
         let entries = self.names(item, check, example).unwrap_or_default();
-        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.template(Item::entry(entry))?))).collect()
+        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.template(NamedNode::entry(entry))?))).collect()
     }
 
-    /// Args of a run that is asked for or made.
-    pub(super) fn arg_templates(&mut self, item: Item<'_>) -> BTreeMap<String, Template> {
+    /// Args of a run that a condition refers to or an action creates.
+    pub(crate) fn arg_templates(&mut self, item: NamedNode<'_>) -> BTreeMap<String, Template> {
         self.templates(item, names::param, "{date: \"{{ date }}\"}")
     }
 
-    fn template_of(&mut self, item: Item<'_>, text: &str) -> Option<Template> {
+    fn template_of(&mut self, item: NamedNode<'_>, text: &str) -> Option<Template> {
         let template = self.parsed(item, Template::parse(text))?;
         if !template.is_literal() {
             let place_of = |name: &str| template.place_of(name);
@@ -71,10 +76,10 @@ impl Reader<'_> {
         Some(template)
     }
 
-    /// Reports every name that nothing binds at this place, and every one that two things bind.
+    /// Reports every name that is not bound in this scope, and every name that is bound twice.
     fn names_are_bound(
         &mut self,
-        item: Item<'_>,
+        item: NamedNode<'_>,
         names: &BTreeSet<&str>,
         required: &BTreeSet<&str>,
         place_of: &dyn Fn(&str) -> Option<Range<usize>>,
@@ -100,7 +105,7 @@ impl Reader<'_> {
         all.then_some(())
     }
 
-    /// Message and hint for a name that nothing binds at this place.
+    /// Message and hint for a name that is not bound in this scope.
     fn unbound(&self, name: &str) -> (String, String) {
         let mut names: Vec<&str> = Vec::new();
         if self.scope.has_params() {

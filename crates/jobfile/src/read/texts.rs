@@ -1,21 +1,21 @@
-//! Texts of the schedule crate inside a file: spans, times, moments, zones, calendars.
+//! Reads values that the schedule crate parses: spans, times, moments, zones, calendars.
 
 use cronhold_schedule::{Bound, CalendarExpr, Span, TimeOfDay};
 
-use super::reader::{Item, Reader};
-use crate::yaml::Value;
+use super::reader::{JobReader, NamedNode};
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// A span of time; a bare number is seconds.
-    pub(crate) fn span(&mut self, item: Item<'_>) -> Option<Span> {
+    pub(crate) fn span(&mut self, item: NamedNode<'_>) -> Option<Span> {
         match &item.node.value {
-            Value::Scalar(scalar) => self.parsed(item, Span::parse(&scalar.text)),
+            YamlValue::Scalar(scalar) => self.parsed(item, Span::parse(&scalar.text)),
             _ => self.wrong(item, "a span of time", "15m"),
         }
     }
 
     /// A span of time that is not zero.
-    pub(crate) fn some_span(&mut self, item: Item<'_>) -> Option<Span> {
+    pub(crate) fn some_span(&mut self, item: NamedNode<'_>) -> Option<Span> {
         let span = self.span(item)?;
         if span.is_zero() {
             return self.refuse(item, format!("`{}` must be more than no time", item.name), "write for example `30s`");
@@ -24,23 +24,23 @@ impl Reader<'_> {
     }
 
     /// A time of day.
-    pub(crate) fn time(&mut self, item: Item<'_>) -> Option<TimeOfDay> {
+    pub(crate) fn time(&mut self, item: NamedNode<'_>) -> Option<TimeOfDay> {
         match &item.node.value {
-            Value::Scalar(scalar) => self.parsed(item, TimeOfDay::parse(&scalar.text)),
+            YamlValue::Scalar(scalar) => self.parsed(item, TimeOfDay::parse(&scalar.text)),
             _ => self.wrong(item, "a time of day", "18:00"),
         }
     }
 
     /// A date, a local date and time, or an instant.
-    pub(crate) fn moment(&mut self, item: Item<'_>) -> Option<Bound> {
+    pub(crate) fn moment(&mut self, item: NamedNode<'_>) -> Option<Bound> {
         match &item.node.value {
-            Value::Scalar(scalar) => self.parsed(item, Bound::parse(&scalar.text)),
+            YamlValue::Scalar(scalar) => self.parsed(item, Bound::parse(&scalar.text)),
             _ => self.wrong(item, "a date or an instant", "2026-03-29T01:30:00Z"),
         }
     }
 
     /// A zone by its IANA name, spelled as the zone data spells it.
-    pub(crate) fn zone(&mut self, item: Item<'_>) -> Option<String> {
+    pub(crate) fn zone(&mut self, item: NamedNode<'_>) -> Option<String> {
         if self.is_full() {
             return None;
         }
@@ -49,8 +49,8 @@ impl Reader<'_> {
         Some(zone.name().to_owned())
     }
 
-    /// A calendar. Whether its files exist is asked when the schedule is compiled.
-    pub(crate) fn calendar(&mut self, item: Item<'_>) -> Option<CalendarExpr> {
+    /// A calendar. Whether its files exist is checked when the schedule is compiled.
+    pub(crate) fn calendar(&mut self, item: NamedNode<'_>) -> Option<CalendarExpr> {
         let text = self.text(item)?;
         self.parsed(item, CalendarExpr::parse(text))
     }

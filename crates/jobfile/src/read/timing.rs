@@ -1,15 +1,15 @@
-//! The kinds of schedules in our own form, each under the key that names it.
+//! Reads the kinds of schedules in our own form, each under its key.
 
 use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{DailyInterval, Edge, Shift, Span, Spec, Timing};
 
 use super::fields::Fields;
-use super::reader::{Item, Reader};
+use super::reader::{JobReader, NamedNode};
 use crate::keys;
-use crate::yaml::Value;
+use crate::yaml::YamlValue;
 
-impl Reader<'_> {
-    /// The kind of a schedule, with the zone and the calendar that stand inside it.
+impl JobReader<'_> {
+    /// The kind of a schedule, with the zone and the calendar inside it.
     pub(super) fn timing(&mut self, fields: &Fields<'_>) -> Option<Spec> {
         let (kind, item) = fields.kind()?;
         let timing = match kind {
@@ -31,14 +31,14 @@ impl Reader<'_> {
     }
 
     /// Explicit instants, one or a list.
-    pub(super) fn moments(&mut self, item: Item<'_>) -> Option<Timing> {
+    pub(super) fn moments(&mut self, item: NamedNode<'_>) -> Option<Timing> {
         let nodes = self.one_or_some(item, "[2026-03-29T01:30:00Z]")?;
         let moments: Vec<_> = nodes.iter().filter_map(|node| self.moment(item.item(node))).collect();
         (moments.len() == nodes.len()).then(|| Timing::at(moments))
     }
 
     fn cron_fields(&mut self, fields: &Fields<'_>) -> Option<Timing> {
-        let given: Vec<Item<'_>> = FieldsExpr::NAMES.iter().filter_map(|name| fields.get(name)).collect();
+        let given: Vec<NamedNode<'_>> = FieldsExpr::NAMES.iter().filter_map(|name| fields.get(name)).collect();
         let texts: Vec<(&str, &str)> = given.iter().filter_map(|item| Some((item.name, self.value(*item)?))).collect();
         if texts.len() < given.len() {
             return None;
@@ -49,10 +49,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Times of day alone, or a map of them; the shifts may stand inside the map or beside `daily`.
-    fn daily(&mut self, item: Item<'_>, beside: &Fields<'_>) -> Option<Spec> {
+    /// Times of day, or a map with them; the shifts may be inside the map or beside `daily`.
+    fn daily(&mut self, item: NamedNode<'_>, beside: &Fields<'_>) -> Option<Spec> {
         let shift_beside = self.shift(beside);
-        if !matches!(item.node.value, Value::Map(_)) {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             let times = self.times(item)?;
             return Some(Spec::new(Timing::daily(times, shift_beside)));
         }
@@ -65,13 +65,13 @@ impl Reader<'_> {
     }
 
     /// Times of day, one or a list.
-    pub(super) fn times(&mut self, item: Item<'_>) -> Option<Vec<cronhold_schedule::TimeOfDay>> {
+    pub(super) fn times(&mut self, item: NamedNode<'_>) -> Option<Vec<cronhold_schedule::TimeOfDay>> {
         let nodes = self.one_or_some(item, "[\"08:00\", \"18:00\"]")?;
         let times: Vec<_> = nodes.iter().filter_map(|node| self.time(item.item(node))).collect();
         (times.len() == nodes.len()).then_some(times)
     }
 
-    fn daily_interval(&mut self, item: Item<'_>) -> Option<Spec> {
+    fn daily_interval(&mut self, item: NamedNode<'_>) -> Option<Spec> {
         let fields = self.fields(item, &keys::DAILY_INTERVAL)?;
         let from = fields.get("from").and_then(|item| self.edge(item));
         let until = fields.get("until").and_then(|item| self.edge(item));
@@ -80,8 +80,8 @@ impl Reader<'_> {
         self.zone_and_calendar(&fields, Spec::new(Timing::DailyInterval(window)))
     }
 
-    pub(super) fn edge(&mut self, item: Item<'_>) -> Option<Edge> {
-        if !matches!(item.node.value, Value::Map(_)) {
+    pub(super) fn edge(&mut self, item: NamedNode<'_>) -> Option<Edge> {
+        if !matches!(item.node.value, YamlValue::Map(_)) {
             return Some(Edge { time: self.time(item)?, shift: Shift::default() });
         }
         let fields = self.fields(item, &keys::EDGE)?;

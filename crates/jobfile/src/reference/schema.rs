@@ -1,12 +1,12 @@
-//! The JSON Schema of a job file (draft 2020-12), for editors that complete and check while one
-//! types. It knows less than the reader: what a cron text means, or whether a template binds.
+//! The JSON Schema of a job file (draft 2020-12), for editors that complete and check keys. It checks less than the reader:
+//! neither cron expressions nor templates.
 
 use serde_json::{Map, Value, json};
 
-use crate::keys::{JOB, Key, Shape, TABLES, Table};
+use crate::keys::{JOB, KeySpec, KeyTable, TABLES, ValueShape};
 use crate::size;
 
-/// The schema.
+/// Generates the schema.
 pub fn schema() -> Value {
     let definitions: Map<String, Value> =
         TABLES.iter().skip(1).map(|table| (table.name.to_owned(), object(table))).collect();
@@ -17,7 +17,7 @@ pub fn schema() -> Value {
     root
 }
 
-fn object(table: &Table) -> Value {
+fn object(table: &KeyTable) -> Value {
     let mut properties = Map::new();
     for key in table.keys {
         properties.insert(key.name.to_owned(), property(key));
@@ -45,47 +45,47 @@ fn object(table: &Table) -> Value {
     object
 }
 
-/// One of the names of some keys is there.
-fn any_required<'k>(keys: impl Iterator<Item = &'k Key>) -> Value {
+/// A rule that one of the names of some keys is present.
+fn any_required<'k>(keys: impl Iterator<Item = &'k KeySpec>) -> Value {
     let names = keys.flat_map(|key| std::iter::once(&key.name).chain(key.aliases));
     let mut rules: Vec<Value> = names.map(|name| json!({"required": [name]})).collect();
     if rules.len() == 1 { rules.remove(0) } else { json!({"anyOf": rules}) }
 }
 
-fn property(key: &Key) -> Value {
+fn property(key: &KeySpec) -> Value {
     let mut value = shape(&key.shape);
     let default = key.default.map(|default| format!(" Default: {default}.")).unwrap_or_default();
-    value["description"] = json!(format!("{}{default}", key.doc));
+    value["description"] = json!(format!("{}{default}", key.meaning()));
     value
 }
 
-fn shape(shape_: &Shape) -> Value {
+fn shape(shape_: &ValueShape) -> Value {
     match shape_ {
-        Shape::Text | Shape::Moment | Shape::Expression => json!({"type": ["string", "number"]}),
-        Shape::Value | Shape::Template => json!({"type": ["string", "number", "boolean"]}),
-        Shape::Bool => json!({"type": "boolean"}),
-        Shape::True => json!({"const": true}),
-        Shape::Null => json!({"type": "null"}),
-        Shape::Whole { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
-        Shape::Number { least } => json!({"type": "number", "minimum": least}),
-        Shape::Span => json!({"anyOf": [
+        ValueShape::Text | ValueShape::Moment | ValueShape::Expression => json!({"type": ["string", "number"]}),
+        ValueShape::Value | ValueShape::Template => json!({"type": ["string", "number", "boolean"]}),
+        ValueShape::Bool => json!({"type": "boolean"}),
+        ValueShape::True => json!({"const": true}),
+        ValueShape::Null => json!({"type": "null"}),
+        ValueShape::Whole { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        ValueShape::Number { least } => json!({"type": "number", "minimum": least}),
+        ValueShape::Span => json!({"anyOf": [
             {"type": "number", "minimum": 0},
             {"type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-zµ]*(\s*[0-9.]+\s*[A-Za-zµ]+)*\s*$"},
         ]}),
-        Shape::Size { least } => json!({"anyOf": [
+        ValueShape::Size { least } => json!({"anyOf": [
             {"type": "integer", "minimum": least, "maximum": size::MOST},
             {"type": "string", "pattern": size::PATTERN},
         ]}),
-        Shape::Time => json!({"type": "string", "pattern": r"^[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2})?$"}),
-        Shape::Pattern { regex, .. } => json!({"type": "string", "pattern": regex}),
-        Shape::Word(words) => json!({"enum": words}),
-        Shape::List(items) => json!({"type": "array", "items": shape(items)}),
-        Shape::Some(items) => json!({"type": "array", "items": shape(items), "minItems": 1}),
-        Shape::Map(table) => json!({"$ref": format!("#/$defs/{}", table.name)}),
-        Shape::Names { regex: "", value } => json!({"type": "object", "additionalProperties": shape(value)}),
-        Shape::Names { regex, value } => {
+        ValueShape::Time => json!({"type": "string", "pattern": r"^[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2})?$"}),
+        ValueShape::Pattern { regex, .. } => json!({"type": "string", "pattern": regex}),
+        ValueShape::Word(words) => json!({"enum": words}),
+        ValueShape::List(items) => json!({"type": "array", "items": shape(items)}),
+        ValueShape::Some(items) => json!({"type": "array", "items": shape(items), "minItems": 1}),
+        ValueShape::Map(table) => json!({"$ref": format!("#/$defs/{}", table.name)}),
+        ValueShape::Names { regex: "", value } => json!({"type": "object", "additionalProperties": shape(value)}),
+        ValueShape::Names { regex, value } => {
             json!({"type": "object", "propertyNames": {"pattern": regex}, "additionalProperties": shape(value)})
         }
-        Shape::Either(shapes) => json!({"anyOf": shapes.iter().map(shape).collect::<Vec<_>>()}),
+        ValueShape::Either(shapes) => json!({"anyOf": shapes.iter().map(shape).collect::<Vec<_>>()}),
     }
 }

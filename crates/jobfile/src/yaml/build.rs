@@ -1,5 +1,5 @@
-//! From the parser's events to the tree: aliases are copied within a budget, merge keys applied,
-//! keys that stand twice reported.
+//! Builds the tree from the parser's events: copies aliases within a budget, applies merge keys, and reports duplicate
+//! keys.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 
-use super::{DEPTH_MAX, Entry, FILE_BYTES_MAX, MISTAKES_MAX, NODES_MAX, Node, Scalar, Style, Value};
+use super::{
+    DEPTH_MAX, FILE_BYTES_MAX, MISTAKES_MAX, NODES_MAX, TextStyle, YamlEntry, YamlNode, YamlScalar, YamlValue,
+};
 use crate::mistake::Mistake;
 
-/// Reads one document. The tree is absent when the text is no YAML at all; otherwise it is there
-/// even when there are mistakes, so that its readers can report theirs too.
-pub(crate) fn parse(file: &str, text: &str) -> (Option<Node>, Vec<Mistake>) {
+/// Parses one document. The tree is absent if the text is not YAML at all. Otherwise it is there even if there are
+/// mistakes, so that readers of the tree can report theirs as well.
+pub(crate) fn parse(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) {
     if text.len() > FILE_BYTES_MAX {
         let message = format!("the file has {} bytes, but a job file can have at most {FILE_BYTES_MAX}", text.len());
         return (None, vec![Mistake::new(file, 0..0, message)]);
@@ -20,9 +22,9 @@ pub(crate) fn parse(file: &str, text: &str) -> (Option<Node>, Vec<Mistake>) {
     parse_any_size(file, text)
 }
 
-/// The same for a text that was taken before, and may have become longer by the form in which it was kept.
-pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<Node>, Vec<Mistake>) {
-    let mut builder = Builder::new(file, text);
+/// The same without a limit of the size, for a text that was accepted before and may be longer in its stored form.
+pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<YamlNode>, Vec<Mistake>) {
+    let mut builder = TreeBuilder::new(file, text);
     let options = granit_parser::options! { emit_unresolved_aliases: true, emit_comments: false };
     for event in Parser::new_from_str_with_options(text, options) {
         match event {
@@ -38,26 +40,26 @@ pub(crate) fn parse_any_size(file: &str, text: &str) -> (Option<Node>, Vec<Mista
             }
         }
     }
-    let root = builder.root.take().unwrap_or(Node { value: Value::Null, span: 0..0 });
+    let root = builder.root.take().unwrap_or(YamlNode { value: YamlValue::Null, span: 0..0 });
     (Some(root), builder.mistakes)
 }
 
-/// The rest of the file is not worth reading.
-struct Stop;
+/// Parsing ends early, because the rest of the file cannot be read sensibly.
+struct StopReading;
 
-struct Builder<'t> {
+struct TreeBuilder<'t> {
     file: &'t str,
     text: &'t str,
-    stack: Vec<Frame>,
-    /// Finished nodes with an anchor.
-    anchors: BTreeMap<usize, (Node, Extent)>,
-    root: Option<Node>,
+    stack: Vec<OpenCollection>,
+    /// Complete nodes that have an anchor.
+    anchors: BTreeMap<usize, (YamlNode, Extent)>,
+    root: Option<YamlNode>,
     documents: usize,
     nodes: usize,
     mistakes: Vec<Mistake>,
 }
 
-/// How large a subtree is.
+/// The size of a subtree.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     nodes: usize,
@@ -69,30 +71,30 @@ impl Extent {
 }
 
 /// A collection that is not complete yet.
-struct Frame {
+struct OpenCollection {
     start: usize,
     /// Where its last child ended, which is where a block collection ends.
     end: usize,
     flow: bool,
     anchor: usize,
     extent: Extent,
-    content: Content,
+    content: CollectionContent,
 }
 
-enum Content {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, merges: Vec<Node>, key: Option<Key>, broken: bool },
+enum CollectionContent {
+    List(Vec<YamlNode>),
+    Map { entries: Vec<YamlEntry>, merges: Vec<YamlNode>, key: Option<PendingKey>, broken: bool },
 }
 
 /// A key that waits for its value.
-enum Key {
+enum PendingKey {
     Text(String, Range<usize>),
     Merge,
     /// Reported already; its value is dropped.
     Broken,
 }
 
-impl<'t> Builder<'t> {
+impl<'t> TreeBuilder<'t> {
     fn new(file: &'t str, text: &'t str) -> Self {
         Self {
             file,
@@ -106,7 +108,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Stop> {
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), StopReading> {
         let at = self.range(span);
         match event {
             Event::DocumentStart(..) => {
@@ -126,11 +128,12 @@ impl<'t> Builder<'t> {
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.tagged(tag.as_deref(), &at);
-                return self.open(at, style, anchor, Content::List(Vec::new()));
+                return self.open(at, style, anchor, CollectionContent::List(Vec::new()));
             }
             Event::MappingStart(style, anchor, tag) => {
                 self.tagged(tag.as_deref(), &at);
-                let content = Content::Map { entries: Vec::new(), merges: Vec::new(), key: None, broken: false };
+                let content =
+                    CollectionContent::Map { entries: Vec::new(), merges: Vec::new(), key: None, broken: false };
                 return self.open(at, style, anchor, content);
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(at.end),
@@ -141,15 +144,15 @@ impl<'t> Builder<'t> {
                         .hint("quote the text if `*` is part of it"),
                 );
                 self.nodes += 1;
-                return self.finish(Node { value: Value::Broken, span: at }, 0, Extent::ONE);
+                return self.finish(YamlNode { value: YamlValue::Broken, span: at }, 0, Extent::ONE);
             }
-            // What is left is presentation.
+            // The remaining events are presentation.
             _ => {}
         }
         Ok(())
     }
 
-    /// Tags that ask for more than plain values mean nothing here, and are not passed over in silence.
+    /// Reports tags that ask for more than plain values, which are not supported.
     fn tagged(&mut self, tag: Option<&Tag>, at: &Range<usize>) {
         let plain = ["str", "int", "float", "bool", "null", "seq", "map"];
         if tag.is_some_and(|tag| !plain.iter().any(|known| tag.is_yaml_core_schema_tag(known))) {
@@ -158,12 +161,18 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn open(&mut self, at: Range<usize>, style: StructureStyle, anchor: usize, content: Content) -> Result<(), Stop> {
+    fn open(
+        &mut self,
+        at: Range<usize>,
+        style: StructureStyle,
+        anchor: usize,
+        content: CollectionContent,
+    ) -> Result<(), StopReading> {
         if self.stack.len() >= DEPTH_MAX {
             return self.stop(too_deep(self.file, at));
         }
         self.nodes += 1;
-        self.stack.push(Frame {
+        self.stack.push(OpenCollection {
             start: at.start,
             end: at.end,
             flow: style == StructureStyle::Flow,
@@ -174,21 +183,21 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    fn close(&mut self, end: usize) -> Result<(), Stop> {
+    fn close(&mut self, end: usize) -> Result<(), StopReading> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
         let span = frame.start..if frame.flow { end } else { frame.end };
         let value = match frame.content {
-            Content::List(items) => Value::List(items),
-            Content::Map { broken: true, .. } => Value::Broken,
-            Content::Map { entries, merges, .. } => self.map(entries, merges),
+            CollectionContent::List(items) => YamlValue::List(items),
+            CollectionContent::Map { broken: true, .. } => YamlValue::Broken,
+            CollectionContent::Map { entries, merges, .. } => self.map(entries, merges),
         };
-        self.finish(Node { value, span }, frame.anchor, frame.extent)
+        self.finish(YamlNode { value, span }, frame.anchor, frame.extent)
     }
 
-    /// Entries without repeats, then what merge keys add to them.
-    fn map(&mut self, entries: Vec<Entry>, merges: Vec<Node>) -> Value {
+    /// Entries without duplicates, and then those that merge keys add.
+    fn map(&mut self, entries: Vec<YamlEntry>, merges: Vec<YamlNode>) -> YamlValue {
         let mut seen: BTreeMap<String, Range<usize>> = BTreeMap::new();
-        let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
+        let mut kept: Vec<YamlEntry> = Vec::with_capacity(entries.len());
         for entry in entries {
             if let Some(first) = seen.get(&entry.key) {
                 let mistake = Mistake::new(self.file, entry.key_span, format!("the key `{}` stands twice", entry.key))
@@ -202,12 +211,12 @@ impl<'t> Builder<'t> {
         }
         for merge in merges {
             let sources = match merge.value {
-                Value::List(sources) => sources,
-                value => vec![Node { value, span: merge.span }],
+                YamlValue::List(sources) => sources,
+                value => vec![YamlNode { value, span: merge.span }],
             };
             for source in sources {
                 match source.value {
-                    Value::Map(entries) => {
+                    YamlValue::Map(entries) => {
                         for entry in entries {
                             if !seen.contains_key(&entry.key) {
                                 seen.insert(entry.key.clone(), entry.key_span.clone());
@@ -215,7 +224,7 @@ impl<'t> Builder<'t> {
                             }
                         }
                     }
-                    Value::Broken => {}
+                    YamlValue::Broken => {}
                     _ => self.report(
                         Mistake::new(self.file, source.span, "`<<` needs a map, or a list of maps")
                             .hint("name an anchor of a map, such as `<<: *defaults`"),
@@ -223,10 +232,10 @@ impl<'t> Builder<'t> {
                 }
             }
         }
-        Value::Map(kept)
+        YamlValue::Map(kept)
     }
 
-    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), StopReading> {
         let Some((node, extent)) = self.anchors.get(&anchor) else {
             let mistake = Mistake::new(self.file, at, "this alias stands inside the value that it names");
             return self.stop(mistake);
@@ -234,7 +243,7 @@ impl<'t> Builder<'t> {
         if self.stack.len() + extent.height > DEPTH_MAX {
             return self.stop(too_deep(self.file, at));
         }
-        // The budget is asked before the copy is made, so that nested aliases cannot fill the memory.
+        // The budget is checked before the copy is made, so that nested aliases cannot exhaust memory.
         if self.nodes + extent.nodes > NODES_MAX {
             return self.stop(too_many(self.file, at));
         }
@@ -243,8 +252,8 @@ impl<'t> Builder<'t> {
         self.finish(node, 0, extent)
     }
 
-    /// A node is complete: it becomes an item, a key, a value or the root. Whoever calls has counted it.
-    fn finish(&mut self, node: Node, anchor: usize, extent: Extent) -> Result<(), Stop> {
+    /// Attaches a complete node as an item, a key, a value or the root. The caller has counted it.
+    fn finish(&mut self, node: YamlNode, anchor: usize, extent: Extent) -> Result<(), StopReading> {
         if self.nodes > NODES_MAX {
             return self.stop(too_many(self.file, node.span));
         }
@@ -263,36 +272,36 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    fn attach(&mut self, frame: &mut Frame, node: Node) {
+    fn attach(&mut self, frame: &mut OpenCollection, node: YamlNode) {
         match &mut frame.content {
-            Content::List(items) => items.push(node),
-            Content::Map { entries, merges, key, broken } => match key.take() {
+            CollectionContent::List(items) => items.push(node),
+            CollectionContent::Map { entries, merges, key, broken } => match key.take() {
                 None => *key = Some(self.key(node, frame.start)),
-                Some(Key::Text(key, key_span)) => entries.push(Entry { key, key_span, value: node }),
-                Some(Key::Merge) => merges.push(node),
-                Some(Key::Broken) => *broken = true,
+                Some(PendingKey::Text(key, key_span)) => entries.push(YamlEntry { key, key_span, value: node }),
+                Some(PendingKey::Merge) => merges.push(node),
+                Some(PendingKey::Broken) => *broken = true,
             },
         }
     }
 
-    fn key(&mut self, node: Node, map_start: usize) -> Key {
+    fn key(&mut self, node: YamlNode, map_start: usize) -> PendingKey {
         match node.value {
-            Value::Scalar(Scalar { text, style: Style::Plain }) if text == "<<" => Key::Merge,
-            Value::Scalar(scalar) => Key::Text(scalar.text, node.span),
-            Value::Broken => Key::Broken,
-            Value::Map(_) if self.text[map_start..].starts_with("{{") => {
+            YamlValue::Scalar(YamlScalar { text, style: TextStyle::Plain }) if text == "<<" => PendingKey::Merge,
+            YamlValue::Scalar(scalar) => PendingKey::Text(scalar.text, node.span),
+            YamlValue::Broken => PendingKey::Broken,
+            YamlValue::Map(_) if self.text[map_start..].starts_with("{{") => {
                 let end = self.text[map_start..].find("}}").map_or(node.span.end, |at| map_start + at + 2);
                 let written = cronhold_schedule::text::shortened(&self.text[map_start..end]);
                 let mistake = Mistake::new(self.file, map_start..end, "without quotes YAML reads `{{ … }}` as a map")
                     .hint(format!("quote the whole text: \"{written}\""));
                 self.report(mistake);
-                Key::Broken
+                PendingKey::Broken
             }
             _ => {
                 let found = node.found();
                 let mistake = Mistake::new(self.file, node.span, format!("a key must be a text, but this is {found}"));
                 self.report(mistake);
-                Key::Broken
+                PendingKey::Broken
             }
         }
     }
@@ -309,25 +318,25 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn stop(&mut self, mistake: Mistake) -> Result<(), Stop> {
+    fn stop(&mut self, mistake: Mistake) -> Result<(), StopReading> {
         self.mistakes.push(mistake);
-        Err(Stop)
+        Err(StopReading)
     }
 }
 
-fn scalar(text: Cow<'_, str>, style: ScalarStyle, is_text: bool, span: Range<usize>) -> Node {
+fn scalar(text: Cow<'_, str>, style: ScalarStyle, is_text: bool, span: Range<usize>) -> YamlNode {
     let style = match style {
-        ScalarStyle::Plain if is_text => Style::Quoted,
-        ScalarStyle::Plain => Style::Plain,
-        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
-        ScalarStyle::Literal => Style::Literal,
-        ScalarStyle::Folded => Style::Folded,
+        ScalarStyle::Plain if is_text => TextStyle::Quoted,
+        ScalarStyle::Plain => TextStyle::Plain,
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => TextStyle::Quoted,
+        ScalarStyle::Literal => TextStyle::Literal,
+        ScalarStyle::Folded => TextStyle::Folded,
     };
     let value = match (style, text.as_ref()) {
-        (Style::Plain, "" | "~" | "null" | "Null" | "NULL") => Value::Null,
-        _ => Value::Scalar(Scalar { text: text.into_owned(), style }),
+        (TextStyle::Plain, "" | "~" | "null" | "Null" | "NULL") => YamlValue::Null,
+        _ => YamlValue::Scalar(YamlScalar { text: text.into_owned(), style }),
     };
-    Node { value, span }
+    YamlNode { value, span }
 }
 
 fn too_deep(file: &str, at: Range<usize>) -> Mistake {
@@ -338,7 +347,7 @@ fn too_many(file: &str, at: Range<usize>) -> Mistake {
     Mistake::new(file, at, format!("the file holds more than {NODES_MAX} values, aliases counted in full"))
 }
 
-/// What the parser could not go on from. The hint covers what people stumble over most.
+/// A syntax error of the parser, with a hint for the most frequent causes.
 fn syntax(file: &str, text: &str, error: &ScanError) -> Mistake {
     let mut start = error.marker().byte_offset().unwrap_or(0).min(text.len());
     while !text.is_char_boundary(start) {
@@ -412,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_point() {
+    fn syntax_mistakes_have_their_place() {
         for (text, expected) in [
             ("a: 1\nb: 2\na: 3", "`a` the key `a` stands twice"),
             ("a: {{ x }}", "`{{ x }}` without quotes YAML reads `{{ … }}` as a map"),
@@ -427,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn laughter_is_bounded() {
+    fn exponential_aliases_are_refused() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let items = vec![format!("*a{}", level - 1); 10].join(", ");

@@ -1,12 +1,14 @@
-//! YAML as a tree of nodes that know where they stand. It is not serde, because a reader of job
-//! files must point at every mistake of a file, and a tree lets it go on after the first.
+//! YAML as a tree of nodes with their places. It does not use serde, because the reader of job files reports every mistake
+//! of a file with its place, and a tree lets it continue after the first.
 //!
 //! The core schema of YAML 1.2 is read strictly: only `true` and `false` are booleans, so that
 //! `on:` is a key and `no` is a text; a number that begins with a zero (`017`) is a text.
+//! `write` is the other direction: any value as YAML.
 
 mod build;
 mod place;
 mod scalar;
+mod write;
 
 use std::ops::Range;
 
@@ -15,54 +17,55 @@ pub(crate) use place::{first_line, inside};
 pub(crate) use scalar::{float, integer};
 #[cfg(test)]
 use serde_json::{Value as Json, json};
+pub use write::to_yaml;
 
-/// No file may be larger.
+/// Largest size of a file, in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 1 << 20;
-/// No tree may have more nodes, aliases counted as what they stand for.
+/// Most nodes of a tree, with each alias counted as the nodes that it copies.
 pub(crate) const NODES_MAX: usize = 100_000;
-/// No node may lie deeper.
+/// Deepest nesting of nodes.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// After so many mistakes of the same file nobody reads on.
+/// Most mistakes that are reported for one file.
 pub(crate) const MISTAKES_MAX: usize = 100;
 
-/// A piece of a file.
+/// A value and its place in the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
-    /// What stands there.
-    pub(crate) value: Value,
-    /// Where, in bytes.
+pub(crate) struct YamlNode {
+    /// The value.
+    pub(crate) value: YamlValue,
+    /// Byte range in the file.
     pub(crate) span: Range<usize>,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    /// Nothing: `null`, `~` or no text at all.
+pub(crate) enum YamlValue {
+    /// `null`, `~` or no text at all.
     Null,
-    /// One text.
-    Scalar(Scalar),
-    /// Items in order.
-    List(Vec<Node>),
-    /// Entries in the order of the file.
+    /// A text, number or boolean.
+    Scalar(YamlScalar),
+    /// A list.
+    List(Vec<YamlNode>),
+    /// A map, with its entries in the order of the file.
     ///
-    /// Invariant: no key stands twice.
-    Map(Vec<Entry>),
-    /// Something that a mistake has been reported for; readers are silent about it.
+    /// Invariant: no key occurs twice.
+    Map(Vec<YamlEntry>),
+    /// A value for which a mistake has been reported already; readers do not report another.
     Broken,
 }
 
-/// A text as it is meant, and how it was written.
+/// The content of a scalar, and how it was written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scalar {
-    /// Its content.
+pub(crate) struct YamlScalar {
+    /// Its content, without quotes and escapes.
     pub(crate) text: String,
     /// How it was written.
-    pub(crate) style: Style,
+    pub(crate) style: TextStyle,
 }
 
-/// How a text was written.
+/// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     /// Without quotes; only such a text can be a number or a boolean.
     Plain,
     /// In single or double quotes.
@@ -75,80 +78,80 @@ pub(crate) enum Style {
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
-    /// The key's text.
+pub(crate) struct YamlEntry {
+    /// The text of the key.
     pub(crate) key: String,
-    /// Where the key stands.
+    /// Byte range of the key.
     pub(crate) key_span: Range<usize>,
-    /// What stands behind it.
-    pub(crate) value: Node,
+    /// The value of the key.
+    pub(crate) value: YamlNode,
 }
 
-impl Node {
+impl YamlNode {
     /// The value of a key, if this is a map that has it.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&YamlNode> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     /// Entries, if this is a map.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[YamlEntry] {
         match &self.value {
-            Value::Map(entries) => entries,
+            YamlValue::Map(entries) => entries,
             _ => &[],
         }
     }
 
-    /// What it is, for messages: `a list`, `the number 5`.
+    /// What the value is called in messages: `a list`, `the number 5`.
     pub(crate) fn found(&self) -> String {
         match &self.value {
-            Value::Null | Value::Broken => "nothing".to_owned(),
-            Value::List(_) => "a list".to_owned(),
-            Value::Map(_) => "a map".to_owned(),
-            Value::Scalar(scalar) => match scalar.kind() {
-                Kind::Bool(value) => format!("`{value}`"),
-                Kind::Integer | Kind::Float => format!("the number {}", shown(&scalar.text)),
-                Kind::Text => format!("the text `{}`", shown(&scalar.text)),
+            YamlValue::Null | YamlValue::Broken => "nothing".to_owned(),
+            YamlValue::List(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a map".to_owned(),
+            YamlValue::Scalar(scalar) => match scalar.kind() {
+                ScalarKind::Bool(value) => format!("`{value}`"),
+                ScalarKind::Integer | ScalarKind::Float => format!("the number {}", shown(&scalar.text)),
+                ScalarKind::Text => format!("the text `{}`", shown(&scalar.text)),
             },
         }
     }
 
-    /// The same as JSON, as a JSON Schema sees it. Keys and texts stay as they are.
+    /// The value as JSON.
     #[cfg(test)]
     pub(crate) fn to_json(&self) -> Json {
         match &self.value {
-            Value::Null | Value::Broken => Json::Null,
-            Value::List(items) => items.iter().map(Node::to_json).collect(),
-            Value::Map(entries) => {
+            YamlValue::Null | YamlValue::Broken => Json::Null,
+            YamlValue::List(items) => items.iter().map(YamlNode::to_json).collect(),
+            YamlValue::Map(entries) => {
                 Json::Object(entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect())
             }
-            Value::Scalar(scalar) => match scalar.kind() {
-                Kind::Bool(value) => json!(value),
-                Kind::Integer => integer(&scalar.text).map_or_else(|| json!(scalar.text), |number| json!(number)),
-                Kind::Float => float(&scalar.text).map_or_else(|| json!(scalar.text), |number| json!(number)),
-                Kind::Text => json!(scalar.text),
+            YamlValue::Scalar(scalar) => match scalar.kind() {
+                ScalarKind::Bool(value) => json!(value),
+                ScalarKind::Integer => integer(&scalar.text).map_or_else(|| json!(scalar.text), |number| json!(number)),
+                ScalarKind::Float => float(&scalar.text).map_or_else(|| json!(scalar.text), |number| json!(number)),
+                ScalarKind::Text => json!(scalar.text),
             },
         }
     }
 }
 
-/// What the core schema makes of a text.
+/// The type that the core schema gives to a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ScalarKind {
     Bool(bool),
     Integer,
     Float,
     Text,
 }
 
-impl Scalar {
-    /// What the core schema makes of it.
-    pub(crate) fn kind(&self) -> Kind {
+impl YamlScalar {
+    /// The type that the core schema gives to it.
+    pub(crate) fn kind(&self) -> ScalarKind {
         match (self.style, self.text.as_str()) {
-            (Style::Plain, "true") => Kind::Bool(true),
-            (Style::Plain, "false") => Kind::Bool(false),
-            (Style::Plain, text) if integer(text).is_some() => Kind::Integer,
-            (Style::Plain, text) if float(text).is_some() => Kind::Float,
-            _ => Kind::Text,
+            (TextStyle::Plain, "true") => ScalarKind::Bool(true),
+            (TextStyle::Plain, "false") => ScalarKind::Bool(false),
+            (TextStyle::Plain, text) if integer(text).is_some() => ScalarKind::Integer,
+            (TextStyle::Plain, text) if float(text).is_some() => ScalarKind::Float,
+            _ => ScalarKind::Text,
         }
     }
 }

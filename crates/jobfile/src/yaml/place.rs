@@ -1,25 +1,25 @@
-//! From a place inside a text to its place in the file, so that a mistake in a cron expression
-//! points at the character and not at the whole value.
+//! Maps a place inside a text to its place in the file, so that a mistake in a cron expression points at the character
+//! and not at the whole value.
 
 use std::ops::Range;
 
-use super::{Scalar, Style};
+use super::{TextStyle, YamlScalar};
 
-/// The place in `source` of the bytes `at` of a scalar that stands at `span`. Where escapes or
-/// folding make that unclear, the whole scalar.
-pub(crate) fn inside(source: &str, span: &Range<usize>, scalar: &Scalar, at: &Range<usize>) -> Range<usize> {
+/// The place in `source` of the bytes `at` of the scalar at `span`. If escapes or folding make that place unclear, the
+/// whole scalar.
+pub(crate) fn inside(source: &str, span: &Range<usize>, scalar: &YamlScalar, at: &Range<usize>) -> Range<usize> {
     let Some(written) = source.get(span.clone()) else { return span.clone() };
     match scalar.style {
-        Style::Plain if written == scalar.text => shifted(span, 0, at),
-        Style::Quoted if written.get(1..written.len().saturating_sub(1)) == Some(scalar.text.as_str()) => {
+        TextStyle::Plain if written == scalar.text => shifted(span, 0, at),
+        TextStyle::Quoted if written.get(1..written.len().saturating_sub(1)) == Some(scalar.text.as_str()) => {
             shifted(span, 1, at)
         }
-        Style::Literal => literal(source, span, &scalar.text, at).unwrap_or_else(|| first_line(source, span)),
+        TextStyle::Literal => literal(source, span, &scalar.text, at).unwrap_or_else(|| first_line(source, span)),
         _ => span.clone(),
     }
 }
 
-/// The part of a place on its first line, for things that reach over many lines.
+/// The part of a place on its first line, for values that span several lines.
 pub(crate) fn first_line(source: &str, span: &Range<usize>) -> Range<usize> {
     let end = source.get(span.clone()).and_then(|written| written.find('\n')).map_or(span.end, |at| span.start + at);
     span.start..end
@@ -55,20 +55,20 @@ fn literal(source: &str, span: &Range<usize>, text: &str, at: &Range<usize>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{Value, parse};
+    use crate::yaml::{YamlValue, parse};
 
     /// What the file shows at the place of the first `x` of the value of `k`.
     fn shown(source: &str) -> &str {
         let (root, _) = parse("x.yaml", source);
         let root = root.expect("a tree");
         let node = root.get("k").expect("k");
-        let Value::Scalar(scalar) = &node.value else { panic!("{source} has no text") };
+        let YamlValue::Scalar(scalar) = &node.value else { panic!("{source} has no text") };
         let start = scalar.text.find('x').expect("an x");
         &source[inside(source, &node.span, scalar, &(start..start + 2))]
     }
 
     #[test]
-    fn texts_point_at_their_characters() {
+    fn places_inside_a_text_map_to_the_file() {
         for source in [
             "k: a xy b",
             "k: 'a xy b'",

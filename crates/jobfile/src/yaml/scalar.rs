@@ -1,8 +1,8 @@
-//! Which plain texts are numbers. Apart, because YAML's answer surprises people and ours is stricter.
+//! Which plain texts are numbers. The rules are stricter than YAML's, whose result often surprises people.
 
 /// The whole number that a plain text is: decimal without leading zeros, `0o17` or `0x1f`.
 ///
-/// `017` is 17 in YAML 1.2 and 15 in YAML 1.1; as nobody can know which was meant, it is a text.
+/// `017` is 17 in YAML 1.2 and 15 in YAML 1.1; because the intent is unclear, it is read as a text.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers() {
+    fn plain_whole_numbers_are_recognised() {
         for (text, expected) in [
             ("0", Some(0)),
             ("17", Some(17)),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_a_point() {
+    fn plain_floats_are_recognised() {
         for (text, expected) in [
             ("1.5", Some(1.5)),
             (".5", Some(0.5)),

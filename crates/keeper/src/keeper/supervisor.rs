@@ -198,6 +198,7 @@ impl Supervisor {
     fn began(&mut self, launch: &ProgramLaunch, spawned: Spawned, events: &Events) {
         let run = launch.run;
         let Spawned { pid, start, .. } = spawned;
+        tracing::debug!(event = "program_started", run = %run, pid, "started process {pid} for run {run}");
         fail::point("keeper-after-spawn");
         self.journal.add(&JournalEntry::Spawned { run, pid, start });
         match &spawned.report {
@@ -315,6 +316,7 @@ impl Supervisor {
         // A second stage that failed reported that before it ended, and never was the program.
         self.receive_stage_report(pid);
         let now = clock::now();
+        tracing::debug!(event = "program_ended", run = %run, pid, "process {pid} of run {run} ended: {exit:?}");
         self.table.release(pid);
         let Some(program) = self.table.running_mut(run) else { return };
         if program.ending.ended(exit, now) {

@@ -12,7 +12,7 @@ use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Rejection;
 use cronhold_core::record::{Key, Source};
 use cronhold_core::{Job, JobId, JobUid, World};
-use cronhold_jobfile::directory::{Around, LoadedJob, check};
+use cronhold_jobfile::directory::{CheckContext, LoadedJob, check};
 use cronhold_jobfile::{Mistake, Options, read_job, render_line};
 use cronhold_store::{Fault, Query};
 use serde::de::IgnoredAny;
@@ -134,7 +134,7 @@ async fn read(app: &App, id: &JobId, text: &str) -> Result<Arc<Job>, Denied> {
 
 fn look(app: &App, world: &World, jobs: &BTreeMap<JobId, LoadedJob>, others: &BTreeSet<JobId>) -> Vec<Mistake> {
     let now = app.clock.now();
-    check(jobs, others, &Around { zones: &world.zones, zone: &world.zone, calendars: &world.calendars, now })
+    check(jobs, others, &CheckContext { zones: &world.zones, zone: &world.zone, calendars: &world.calendars, now })
 }
 
 async fn known_ids(app: &App) -> Result<BTreeSet<JobId>, Fault> {

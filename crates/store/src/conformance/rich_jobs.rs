@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Event, HttpProgram, HttpTarget, Job, Limits, Lock,
-    Nodes, OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, Schedule,
+    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, HttpProgram, HttpTarget, Job, Limits, Lock, Nodes,
+    OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, RunEvent, Schedule,
     StopPolicy, StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::record::{JobRecord, Source};
@@ -206,7 +206,7 @@ fn conditions() -> Vec<Condition> {
     ]
 }
 
-fn actions() -> BTreeMap<Event, Vec<Action>> {
+fn actions() -> BTreeMap<RunEvent, Vec<Action>> {
     let mut webhook = HttpTarget::new(template("https://hooks.example.org"));
     webhook.method = "PUT".to_owned();
     webhook.headers = map("X-Run", "{{ run_id }}");
@@ -216,9 +216,9 @@ fn actions() -> BTreeMap<Event, Vec<Action>> {
     let publish = Action::Publish { channel: template("/alerts/prices"), message: Some(template("{{ state }}")) };
     let run = Action::Run { job: template("reports/prices"), args: map("date", "{{ date }}") };
     BTreeMap::from([
-        (Event::Finished, vec![Action::Command(template("logger {{ number }}")), publish]),
-        (Event::State(State::Success), vec![run]),
-        (Event::State(State::Failure), vec![Action::Webhook(webhook), email]),
+        (RunEvent::Finished, vec![Action::Command(template("logger {{ number }}")), publish]),
+        (RunEvent::State(State::Success), vec![run]),
+        (RunEvent::State(State::Failure), vec![Action::Webhook(webhook), email]),
     ])
 }
 

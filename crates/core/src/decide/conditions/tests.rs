@@ -225,11 +225,11 @@ fn unsupported_condition_fails_the_run() {
         "00:00 put j overlap allow; needs file /ready
             job r1
         00:01 run j
-            #1 00:01 error: condition: this version cannot ask files, http or commands, → #1
+            #1 00:01 error: condition: `file` conditions are not supported by this version, → #1
         00:02 put j overlap allow; needs max_running 1 pool=db
             job r2
         00:02 run j
-            #2 00:02 error: condition: pools are not supported by this version, → #2
+            #2 00:02 error: condition: pools (`pool`) are not supported by this version, → #2
         00:03 put j overlap allow; needs window 01:00 02:00 Mars/Olympus
             job r3
         00:03 run j

@@ -1,6 +1,6 @@
-//! Circles among `after` conditions: jobs that would wait for each other for ever. One circle is shown for each group of
-//! jobs that all wait for each other, the shortest through the first of them. Nothing here recurses, so that a chain of
-//! any length is fine.
+//! Finds cycles of `after` conditions: jobs that would wait for each other forever. For each group of jobs that all wait
+//! for each other, the shortest cycle through the first of them is reported. Nothing here recurses, so that a chain can
+//! have any length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,10 +9,10 @@ use cronhold_core::JobId;
 use super::super::LoadedJob;
 use crate::mistake::Mistake;
 
-/// More jobs of a circle than this are not printed.
+/// Most jobs of a cycle that a message lists.
 const SHOWN_MAX: usize = 12;
 
-/// A job and what it waits for, each with the path of the condition that says so.
+/// A job and the jobs that it waits for, each with the path of the condition.
 pub(super) type Waits<'a> = (&'a JobId, Vec<(JobId, String)>);
 
 /// One mistake for each group of jobs that wait for each other. `waits` is in the order of the ids.
@@ -66,7 +66,7 @@ fn groups(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut counter = 0;
     let mut group_count = 0;
     for root in 0..edges.len() {
-        // Each entry is a node and how many of its edges have been looked at.
+        // Each entry is a node and the number of its edges that have been visited.
         let mut calls = if order[root] == UNSEEN { vec![(root, 0)] } else { Vec::new() };
         while let Some((node, done)) = calls.pop() {
             if done == 0 {
@@ -100,7 +100,7 @@ fn groups(edges: &[Vec<usize>]) -> Vec<usize> {
     group_of
 }
 
-/// The shortest way from a node back to itself, as the nodes on it; nothing when there is none.
+/// The nodes on the shortest path from a node back to itself; `None` if there is no such path.
 fn shortest_circle(start: usize, edges: &[Vec<usize>], group_of: &[usize]) -> Option<Vec<usize>> {
     let mut came_from: BTreeMap<usize, usize> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_and_circles() {
+    fn cycles_are_found_in_their_groups() {
         let edges = vec![vec![1], vec![2, 3], vec![0], vec![3], vec![0]];
         let group_of = groups(&edges);
         assert_eq!(group_of[0], group_of[1]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_and_circles_need_no_deep_stack() {
+    fn long_chains_and_cycles_do_not_overflow_the_stack() {
         let len = 200_000;
         let mut edges: Vec<Vec<usize>> = (0..len).map(|node| vec![node + 1]).collect();
         edges.push(Vec::new());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn long_circles_are_cut() {
+    fn long_cycles_are_shortened_in_the_message() {
         let ids: Vec<String> = (0..20).map(|n| n.to_string()).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         assert_eq!(shown(&ids[..2]), "0 → 1 → 0");

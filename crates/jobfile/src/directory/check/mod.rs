@@ -1,5 +1,5 @@
-//! What no file shows alone: jobs and params that are named in other jobs, calendars, values that runs would lack, and
-//! circles. A pure function of the loaded jobs, so that whoever gets jobs another way can ask the same questions.
+//! Checks that need more than one file: references to jobs and params, calendars, missing values of runs, and cycles. They
+//! are pure functions of the loaded jobs, so that the API uses them as well.
 
 mod cycles;
 mod references;
@@ -19,28 +19,27 @@ use super::{LoadedJob, parallel};
 use crate::mistake::Mistake;
 use crate::yaml::MISTAKES_MAX;
 
-/// So many unknown jobs get a guess at what was meant. A guess looks at every id, and a directory that names hundreds of
-/// jobs that are not there is not mistyped.
+/// Most unknown jobs for which a similar id is suggested. A suggestion compares all ids.
 const GUESSES_MAX: usize = 100;
 
-/// So many templates of one job are bound to see whether they can be; a job that has more is still loaded.
+/// Most templates of one job that are bound by the checks; a job with more is loaded without checking the rest.
 const BINDS_MAX: usize = 5_000;
 
-/// What the checks need besides the jobs.
+/// What the checks depend on besides the jobs.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
-    /// Zones that can be named.
+pub struct CheckContext<'a> {
+    /// All time zones.
     pub zones: &'a Arc<Zones>,
     /// The zone of schedules that name none.
     pub zone: &'a Zone,
-    /// Calendars that can be named.
+    /// All calendars.
     pub calendars: &'a Calendars,
-    /// From when on a sample occurrence of each schedule is taken.
+    /// Start of the search for a sample occurrence of each schedule.
     pub now: Instant,
 }
 
-/// All mistakes of a set of jobs, in the order of the jobs. `broken` are ids that exist and of which no more is known.
-pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around: &Around<'_>) -> Vec<Mistake> {
+/// All mistakes of a set of jobs, in the order of the jobs. The ids in `broken` exist, but their definitions are unknown.
+pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around: &CheckContext<'_>) -> Vec<Mistake> {
     let set = JobSet::new(jobs, broken, around);
     let entries: Vec<(&JobId, &LoadedJob)> = jobs.iter().collect();
     let mut found = parallel::map(&entries, |(id, loaded)| {
@@ -57,16 +56,16 @@ pub fn check(jobs: &BTreeMap<JobId, LoadedJob>, broken: &BTreeSet<JobId>, around
     found.into_iter().flat_map(|findings| findings.mistakes).chain(cycles).collect()
 }
 
-/// Jobs that are not there but named in jobs that have mistakes of their own. What else a draft lacks may be one of
-/// those, so that nothing more is said of it.
+/// Unknown jobs in jobs that have mistakes of their own. Nothing else is checked in a draft, because it would repeat those
+/// mistakes.
 pub(super) fn check_drafts(
     drafts: &BTreeMap<JobId, LoadedJob>,
     jobs: &BTreeMap<JobId, LoadedJob>,
     broken: &BTreeSet<JobId>,
-    around: &Around<'_>,
+    around: &CheckContext<'_>,
 ) -> Vec<Mistake> {
     let set = JobSet::new(jobs, broken, around);
-    let mut found: Vec<Findings> = Vec::with_capacity(drafts.len());
+    let mut found: Vec<JobFindings> = Vec::with_capacity(drafts.len());
     for (id, loaded) in drafts {
         let mut checking = set.checking(id, loaded);
         checking.unknown_jobs();
@@ -76,39 +75,39 @@ pub(super) fn check_drafts(
     found.into_iter().flat_map(|findings| findings.mistakes).collect()
 }
 
-/// All jobs and what they stand in.
+/// All jobs and their context.
 struct JobSet<'a> {
     jobs: &'a BTreeMap<JobId, LoadedJob>,
     broken: &'a BTreeSet<JobId>,
-    around: &'a Around<'a>,
+    around: &'a CheckContext<'a>,
     /// Zones and calendars for templates, without any name bound.
     world: Bindings,
 }
 
 impl<'a> JobSet<'a> {
-    fn new(jobs: &'a BTreeMap<JobId, LoadedJob>, broken: &'a BTreeSet<JobId>, around: &'a Around<'a>) -> Self {
+    fn new(jobs: &'a BTreeMap<JobId, LoadedJob>, broken: &'a BTreeSet<JobId>, around: &'a CheckContext<'a>) -> Self {
         let world = Bindings::new(Arc::clone(around.zones), Arc::new(around.calendars.clone()));
         Self { jobs, broken, around, world }
     }
 
-    fn checking(&'a self, id: &'a JobId, loaded: &'a LoadedJob) -> Checking<'a> {
-        Checking { set: self, id, loaded, findings: Findings::default() }
+    fn checking(&'a self, id: &'a JobId, loaded: &'a LoadedJob) -> JobCheck<'a> {
+        JobCheck { set: self, id, loaded, findings: JobFindings::default() }
     }
 }
 
 /// One job being checked.
-struct Checking<'a> {
+struct JobCheck<'a> {
     set: &'a JobSet<'a>,
     id: &'a JobId,
     loaded: &'a LoadedJob,
-    findings: Findings,
+    findings: JobFindings,
 }
 
 /// What one job's check found.
 #[derive(Default)]
-struct Findings {
+struct JobFindings {
     mistakes: Vec<Mistake>,
-    /// Which of the mistakes are about a job that is not there, and its id as written.
+    /// Indexes of the mistakes about unknown jobs, with the ids.
     unknown: Vec<(usize, String)>,
     /// Jobs that this one waits for, with the path of the condition.
     waits: Vec<(JobId, String)>,
@@ -116,7 +115,7 @@ struct Findings {
     bound: usize,
 }
 
-impl<'a> Checking<'a> {
+impl<'a> JobCheck<'a> {
     fn job(&self) -> &'a Job {
         &self.loaded.job
     }
@@ -129,7 +128,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Reports a job that is not there.
+    /// Reports an unknown job.
     fn report_unknown(&mut self, at: Range<usize>, id: &JobId) {
         let before = self.findings.mistakes.len();
         self.report(at, format!("there is no job `{id}`"), None);
@@ -138,7 +137,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Whether so much is wrong that nobody reads on.
+    /// Whether the limit of mistakes is reached.
     fn is_full(&self) -> bool {
         self.findings.mistakes.len() >= MISTAKES_MAX
     }
@@ -150,10 +149,10 @@ impl<'a> Checking<'a> {
     }
 }
 
-/// Says what may have been meant instead of jobs that are not there.
-fn guess(found: &mut [Findings], set: &JobSet<'_>) {
+/// Adds suggestions to mistakes about unknown jobs.
+fn guess(found: &mut [JobFindings], set: &JobSet<'_>) {
     let mut left = GUESSES_MAX;
-    for Findings { mistakes, unknown, .. } in found {
+    for JobFindings { mistakes, unknown, .. } in found {
         for (index, id) in unknown.iter().take(left) {
             let ids = set.jobs.keys().chain(set.broken).map(JobId::as_str);
             let meant = did_you_mean(id, ids).map(|meant| format!("did you mean `{meant}`?"));

@@ -1,19 +1,19 @@
-//! Jobs that are named in `after` conditions and `run` actions, and the args that they and triggers give.
+//! Checks the jobs that `after` conditions and `run` actions refer to, and the args that they and triggers give.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::JobId;
-use cronhold_core::job::{Action, Condition, Event, Job, Requirement};
+use cronhold_core::job::{Action, Condition, Job, Requirement, RunEvent};
 use cronhold_core::template::Template;
 use cronhold_schedule::text::{did_you_mean, shortened};
 
-use super::Checking;
+use super::JobCheck;
 
 /// An id with expressions is checked for every choice of its params, if there are no more than this.
 const COMBINATIONS_MAX: usize = 64;
 
-/// A place that names a job.
-struct Reference<'j> {
+/// A reference to a job.
+struct JobReference<'j> {
     /// Path of the condition or action, up to `after` or `run`.
     path: String,
     job: &'j Template,
@@ -22,14 +22,14 @@ struct Reference<'j> {
     waits: bool,
 }
 
-/// An id that a template stands for.
-struct Target {
+/// An id that a template can bind to.
+struct ReferenceTarget {
     id: String,
     /// For which args, when the template holds expressions: `region = eu`.
     when: Option<String>,
 }
 
-impl Checking<'_> {
+impl JobCheck<'_> {
     pub(super) fn references(&mut self) {
         for reference in references(self.job()) {
             for target in self.targets(reference.job) {
@@ -38,7 +38,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Jobs that are named and not there, and no more.
+    /// Checks only whether the jobs exist.
     pub(super) fn unknown_jobs(&mut self) {
         for reference in references(self.job()).iter().filter(|reference| reference.job.is_literal()) {
             let Ok(id) = JobId::parse(reference.job.text()) else { continue };
@@ -48,10 +48,10 @@ impl Checking<'_> {
         }
     }
 
-    /// The ids that a template stands for; none when they are not known before there is a run.
-    fn targets(&mut self, template: &Template) -> Vec<Target> {
+    /// The ids that a template can bind to; empty if they are known only for a run.
+    fn targets(&mut self, template: &Template) -> Vec<ReferenceTarget> {
         if template.is_literal() {
-            return vec![Target { id: template.text().to_owned(), when: None }];
+            return vec![ReferenceTarget { id: template.text().to_owned(), when: None }];
         }
         let own = [self.id.to_string()];
         let mut combinations = vec![(self.set.world.clone(), Vec::new())];
@@ -78,13 +78,13 @@ impl Checking<'_> {
             if self.may_bind()
                 && let Ok(id) = template.bind(&bindings)
             {
-                targets.push(Target { id, when: Some(when.join(", ")) });
+                targets.push(ReferenceTarget { id, when: Some(when.join(", ")) });
             }
         }
         targets
     }
 
-    fn target(&mut self, reference: &Reference<'_>, target: &Target) {
+    fn target(&mut self, reference: &JobReference<'_>, target: &ReferenceTarget) {
         let at = self.loaded.places.get(&format!("{}.job", reference.path));
         let id = match JobId::parse(&target.id) {
             Ok(id) => id,
@@ -104,8 +104,8 @@ impl Checking<'_> {
         }
     }
 
-    /// The args that a job is named with: params of it, with values that they can have, and none left out.
-    fn args(&mut self, reference: &Reference<'_>, id: &JobId, target: &Job) {
+    /// Checks the args of a reference: each is a param with an allowed value, and no required param is missing.
+    fn args(&mut self, reference: &JobReference<'_>, id: &JobId, target: &Job) {
         let mistyped = self.given(&reference.path, reference.args, id, target);
         for (name, param) in &target.params {
             let given = reference.args.contains_key(name) || self.job().params.contains_key(name);
@@ -117,7 +117,7 @@ impl Checking<'_> {
         }
     }
 
-    /// The args that messages start runs with. There is no run yet that they could be taken over from.
+    /// Checks the args of triggers. There is no run from which missing args could be copied.
     pub(super) fn triggers(&mut self) {
         let job = self.job();
         for (index, trigger) in job.triggers.iter().enumerate() {
@@ -133,8 +133,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Checks args that are written down, and answers with a param that was mistyped, which is one mistake and not a
-    /// missing value as well.
+    /// Checks the given args. Returns a param that was mistyped, so that it is not reported as missing as well.
     fn given<'t>(
         &mut self,
         path: &str,
@@ -169,19 +168,19 @@ impl Checking<'_> {
     }
 }
 
-fn references(job: &Job) -> Vec<Reference<'_>> {
+fn references(job: &Job) -> Vec<JobReference<'_>> {
     let mut found = Vec::new();
     for (index, condition) in job.conditions.iter().enumerate() {
         of_condition(condition, &format!("conditions[{index}]"), true, &mut found);
     }
     for (event, actions) in &job.on {
         let event = match event {
-            Event::Finished => "finished",
-            Event::State(state) => state.name(),
+            RunEvent::Finished => "finished",
+            RunEvent::State(state) => state.name(),
         };
         for (index, action) in actions.iter().enumerate() {
             if let Action::Run { job, args } = action {
-                found.push(Reference { path: format!("on.{event}[{index}].run"), job, args, waits: false });
+                found.push(JobReference { path: format!("on.{event}[{index}].run"), job, args, waits: false });
             }
         }
     }
@@ -189,11 +188,11 @@ fn references(job: &Job) -> Vec<Reference<'_>> {
 }
 
 /// Invariant: readers bound how deep conditions lie in each other.
-fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &mut Vec<Reference<'j>>) {
+fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &mut Vec<JobReference<'j>>) {
     match &condition.requires {
         Requirement::After { job, args, .. } => {
             let waits = waits && args.iter().all(|(name, value)| takes_over(name, value));
-            found.push(Reference { path: format!("{path}.after"), job, args, waits });
+            found.push(JobReference { path: format!("{path}.after"), job, args, waits });
         }
         Requirement::All(inner) => {
             for (index, condition) in inner.iter().enumerate() {
@@ -205,7 +204,7 @@ fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &m
                 of_condition(condition, &format!("{path}.any[{index}]"), waits, found);
             }
         }
-        // Waiting until something has not happened is no waiting for it.
+        // A `not` does not wait for the job.
         Requirement::Not(inner) => of_condition(inner, &format!("{path}.not"), false, found),
         Requirement::MaxRunning { .. }
         | Requirement::SkipDuplicate { .. }
@@ -214,8 +213,8 @@ fn of_condition<'j>(condition: &'j Condition, path: &str, waits: bool, found: &m
     }
 }
 
-/// Whether an arg can be the one that this run has. One that is computed, such as the day before, leads to another run,
-/// so that a job may wait for its own run of yesterday.
+/// Whether an arg can have the value that this run has. A computed arg, such as the day before, refers to another run, so
+/// that a job may wait for its own run of yesterday.
 fn takes_over(name: &str, value: &Template) -> bool {
     let inner = value.text().trim().strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
     value.is_literal() || inner.is_some_and(|inner| inner.trim() == name)

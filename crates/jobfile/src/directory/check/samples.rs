@@ -1,21 +1,21 @@
-//! A sample run of each schedule: its calendar is there, every param gets a value, and every template can be bound.
+//! Checks a sample run of each schedule: its calendar exists, every param has a value, and every template can be bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::args::{ArgError, Args};
-use cronhold_core::job::Scope;
+use cronhold_core::job::TemplateScope;
 use cronhold_core::template::Bindings;
 use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Timing};
 
-use super::Checking;
+use super::JobCheck;
 
-/// Templates are bound for so many schedules of a job at most; schedules beyond differ in their args alone.
+/// Most schedules of a job for which templates are bound; further schedules usually differ only in their args.
 const SAMPLES_MAX: usize = 16;
 
 /// A run id for samples.
 const SAMPLE_RUN: &str = "00000000000070008000000000000000";
 
-impl Checking<'_> {
+impl JobCheck<'_> {
     pub(super) fn samples(&mut self) {
         let mut samples = 0;
         let mut failed = BTreeSet::new();
@@ -46,7 +46,7 @@ impl Checking<'_> {
         }
     }
 
-    /// What is known of a run that only somebody or something starts: params that have a value of their own.
+    /// Bindings of a run that is not started by a schedule: params that have a default.
     fn own_values(&self) -> Args {
         let params = self.job().params.iter();
         let value = params.filter_map(|(name, param)| {
@@ -83,9 +83,9 @@ impl Checking<'_> {
                 return;
             }
             let bound = match scope {
-                Scope::Run => template.bind(&run),
-                Scope::Action => template.bind(&action_bindings(&run, path)),
-                Scope::Remote | Scope::Answer | Scope::Trigger => return,
+                TemplateScope::Run => template.bind(&run),
+                TemplateScope::Action => template.bind(&action_bindings(&run, path)),
+                TemplateScope::Remote | TemplateScope::Answer | TemplateScope::Trigger => return,
             };
             found.extend(bound.err().map(|error| (path.to_owned(), error)));
         });
@@ -114,12 +114,12 @@ fn action_bindings(run: &Bindings, path: &str) -> Bindings {
     run.clone().with("number", 1u32).with("state", state).with("reason", "")
 }
 
-fn surroundings<'a>(checking: &Checking<'a>) -> Surroundings<'a> {
+fn surroundings<'a>(checking: &JobCheck<'a>) -> Surroundings<'a> {
     let around = checking.set.around;
     Surroundings { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
 }
 
-/// An occurrence to try with: the next one, else the last one there was.
+/// A sample occurrence: the next one, else the last one.
 fn sample(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Instant> {
     match spec.timing {
         Timing::Reboot => Some(now),

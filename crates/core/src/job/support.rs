@@ -1,0 +1,291 @@
+//! Which features of a job this version carries out. A job can describe more than that: the types, the reader and the
+//! checks of those features exist already, but nothing executes them. [`Feature::is_supported`] is the one place that
+//! decides. The reader of job files refuses a key whose feature is not supported, the reference marks it, and a job that
+//! is already stored is reported with [`Job::unsupported`].
+
+use std::collections::BTreeSet;
+
+use super::{Action, Condition, Job, Probe, Program, Requirement};
+
+/// A kind of program, condition or action, or another part of a job that needs code of its own to be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feature {
+    /// `program: {http: …}`.
+    HttpProgram,
+    /// `program: {remote: …}`.
+    RemoteProgram,
+    /// `program: {task: …}`.
+    TaskProgram,
+    /// `program: {plugin: …}`.
+    PluginProgram,
+    /// The condition `file`.
+    FileCondition,
+    /// The condition `http`.
+    HttpCondition,
+    /// The condition `command`.
+    CommandCondition,
+    /// `pool` of the condition `max_running`.
+    Pool,
+    /// The action `run`.
+    RunAction,
+    /// The action `webhook`.
+    WebhookAction,
+    /// The action `email`.
+    EmailAction,
+    /// The action `command`.
+    CommandAction,
+    /// The action `publish`.
+    PublishAction,
+    /// `triggers`.
+    Triggers,
+}
+
+impl Feature {
+    /// All features, in the order of the keys in a job file.
+    pub const ALL: [Self; 14] = [
+        Self::HttpProgram,
+        Self::RemoteProgram,
+        Self::TaskProgram,
+        Self::PluginProgram,
+        Self::FileCondition,
+        Self::HttpCondition,
+        Self::CommandCondition,
+        Self::Pool,
+        Self::RunAction,
+        Self::WebhookAction,
+        Self::EmailAction,
+        Self::CommandAction,
+        Self::PublishAction,
+        Self::Triggers,
+    ];
+
+    /// Whether this version carries the feature out. To lift a refusal, return `true` for the feature here.
+    pub const fn is_supported(self) -> bool {
+        match self {
+            Self::HttpProgram | Self::RemoteProgram | Self::TaskProgram | Self::PluginProgram => false,
+            Self::FileCondition | Self::HttpCondition | Self::CommandCondition | Self::Pool => false,
+            Self::RunAction | Self::WebhookAction | Self::EmailAction => false,
+            Self::CommandAction | Self::PublishAction | Self::Triggers => false,
+        }
+    }
+
+    /// What the feature is called, in the plural, with its key in backticks.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::HttpProgram => "`http` programs",
+            Self::RemoteProgram => "`remote` programs",
+            Self::TaskProgram => "`task` programs",
+            Self::PluginProgram => "`plugin` programs",
+            Self::FileCondition => "`file` conditions",
+            Self::HttpCondition => "`http` conditions",
+            Self::CommandCondition => "`command` conditions",
+            Self::Pool => "pools (`pool`)",
+            Self::RunAction => "`run` actions",
+            Self::WebhookAction => "`webhook` actions",
+            Self::EmailAction => "`email` actions",
+            Self::CommandAction => "`command` actions",
+            Self::PublishAction => "`publish` actions",
+            Self::Triggers => "`triggers`",
+        }
+    }
+
+    /// The message for a job that uses the feature although this version does not carry it out.
+    pub fn message(self) -> String {
+        format!("{} are not supported by this version", self.noun())
+    }
+
+    /// What the writer of the job can do instead.
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::HttpProgram => "send the request from a command, such as `program: curl --fail https://…`",
+            Self::RemoteProgram => "start and poll the task from a command",
+            Self::TaskProgram => "queue the task from a command",
+            Self::PluginProgram => "run the executable as a list: `program: [executable, argument]`",
+            Self::FileCondition | Self::HttpCondition | Self::CommandCondition => {
+                "check it at the start of the program, and let `retry` try again"
+            }
+            Self::Pool => "leave out `pool` to limit the runs of this job alone, or share a named `lock`",
+            Self::RunAction => "give the other job a schedule and the condition `after` with this job",
+            Self::WebhookAction | Self::EmailAction | Self::CommandAction | Self::PublishAction => {
+                "do it at the end of the program, or follow runs with `cronhold watch`"
+            }
+            Self::Triggers => "remove the key, and start runs with `cronhold run` or through the API",
+        }
+    }
+
+    /// The feature that a program needs; `None` for `shell`, `exec` and `noop`, which every version has.
+    pub const fn of_program(program: &Program) -> Option<Self> {
+        match program {
+            Program::Shell(_) | Program::Exec(_) | Program::Noop { .. } => None,
+            Program::Http(_) => Some(Self::HttpProgram),
+            Program::Remote(_) => Some(Self::RemoteProgram),
+            Program::Task(_) => Some(Self::TaskProgram),
+            Program::Plugin { .. } => Some(Self::PluginProgram),
+        }
+    }
+
+    /// The feature that a requirement needs, without those of requirements inside it.
+    pub const fn of_requirement(requirement: &Requirement) -> Option<Self> {
+        match requirement {
+            Requirement::Probe(probe) => Some(Self::of_probe(probe)),
+            Requirement::MaxRunning { pool: Some(_), .. } => Some(Self::Pool),
+            Requirement::MaxRunning { pool: None, .. }
+            | Requirement::After { .. }
+            | Requirement::SkipDuplicate { .. }
+            | Requirement::Window { .. }
+            | Requirement::All(_)
+            | Requirement::Any(_)
+            | Requirement::Not(_) => None,
+        }
+    }
+
+    /// The feature that a probe needs.
+    pub const fn of_probe(probe: &Probe) -> Self {
+        match probe {
+            Probe::File(_) => Self::FileCondition,
+            Probe::Http(_) => Self::HttpCondition,
+            Probe::Command(_) => Self::CommandCondition,
+        }
+    }
+
+    /// The feature that an action needs.
+    pub const fn of_action(action: &Action) -> Self {
+        match action {
+            Action::Run { .. } => Self::RunAction,
+            Action::Webhook(_) => Self::WebhookAction,
+            Action::Email { .. } => Self::EmailAction,
+            Action::Command(_) => Self::CommandAction,
+            Action::Publish { .. } => Self::PublishAction,
+        }
+    }
+}
+
+impl Job {
+    /// The features that the job uses and this version does not carry out. Empty for every job that a reader accepts; a
+    /// job that another version has stored can have some.
+    pub fn unsupported(&self) -> BTreeSet<Feature> {
+        let mut features: BTreeSet<Feature> = Feature::of_program(&self.program).into_iter().collect();
+        collect_requirements(&self.conditions, &mut features);
+        features.extend(self.on.values().flatten().map(Feature::of_action));
+        features.extend((!self.triggers.is_empty()).then_some(Feature::Triggers));
+        features.retain(|feature| !feature.is_supported());
+        features
+    }
+}
+
+fn collect_requirements(conditions: &[Condition], features: &mut BTreeSet<Feature>) {
+    for Condition { requires, .. } in conditions {
+        features.extend(Feature::of_requirement(requires));
+        match requires {
+            Requirement::All(inner) | Requirement::Any(inner) => collect_requirements(inner, features),
+            Requirement::Not(inner) => collect_requirements(std::slice::from_ref(&**inner), features),
+            _ => {}
+        }
+    }
+}
+
+/// A job for each feature, which uses that feature and no other.
+#[cfg(test)]
+pub(crate) fn job_with(feature: Feature) -> Job {
+    use std::collections::BTreeMap;
+
+    use super::{Batching, HttpProgram, HttpTarget, RemoteProgram, RunEvent, TaskProgram, Trigger};
+    use crate::template::{Expression, Template};
+
+    let template = |text| Template::parse(text).expect("a template");
+    let expression = |text| Expression::parse(text).expect("an expression");
+    let request = || HttpProgram::new(template("https://example.org"));
+    let mut job = Job::new(Program::Shell(template("true")));
+    let require = |job: &mut Job, requires| {
+        job.conditions = vec![Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT }];
+    };
+    let act = |job: &mut Job, action| job.on = BTreeMap::from([(RunEvent::Finished, vec![action])]);
+    match feature {
+        Feature::HttpProgram => job.program = Program::Http(Box::new(request())),
+        Feature::RemoteProgram => {
+            job.program = Program::Remote(Box::new(RemoteProgram {
+                start: request(),
+                poll: request(),
+                every: RemoteProgram::EVERY_DEFAULT,
+                success: expression("answer.done"),
+                failure: expression("answer.failed"),
+                cancel: None,
+            }));
+        }
+        Feature::TaskProgram => {
+            let (queue, class) = ("default".to_owned(), "Summer".to_owned());
+            job.program = Program::Task(Box::new(TaskProgram::Queue { queue, class, inports: BTreeMap::new() }));
+        }
+        Feature::PluginProgram => {
+            job.program = Program::Plugin { command: "k8s".to_owned(), settings: BTreeMap::new() };
+        }
+        Feature::FileCondition => require(&mut job, Requirement::Probe(Probe::File(template("/ready")))),
+        Feature::HttpCondition => require(&mut job, Requirement::Probe(Probe::Http(Box::new(request())))),
+        Feature::CommandCondition => require(&mut job, Requirement::Probe(Probe::Command(template("true")))),
+        Feature::Pool => {
+            let pool = Some("database".to_owned());
+            require(&mut job, Requirement::MaxRunning { count: 1, same_args: false, pool });
+        }
+        Feature::RunAction => act(&mut job, Action::Run { job: template("other"), args: BTreeMap::new() }),
+        Feature::WebhookAction => act(&mut job, Action::Webhook(HttpTarget::new(template("https://example.org")))),
+        Feature::EmailAction => {
+            act(&mut job, Action::Email { to: vec!["ops@example.org".to_owned()], subject: None, body: None });
+        }
+        Feature::CommandAction => act(&mut job, Action::Command(template("true"))),
+        Feature::PublishAction => act(&mut job, Action::Publish { channel: template("/x"), message: None }),
+        Feature::Triggers => {
+            let (channel, batching) = ("/x".to_owned(), Batching::default());
+            job.triggers = vec![Trigger { channel, args: BTreeMap::new(), batching }];
+        }
+    }
+    job
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_feature_is_found_in_a_job_that_uses_it() {
+        for feature in Feature::ALL {
+            let expected: BTreeSet<Feature> = [feature].into_iter().filter(|feature| !feature.is_supported()).collect();
+            assert_eq!(job_with(feature).unsupported(), expected, "{feature:?}");
+        }
+    }
+
+    #[test]
+    fn features_of_nested_conditions_are_found() {
+        let condition = |requires| Condition { requires, timeout: None, poll: Condition::POLL_DEFAULT };
+        for feature in [Feature::FileCondition, Feature::Pool] {
+            let mut job = job_with(feature);
+            let inner = condition(Requirement::Not(Box::new(condition(Requirement::All(job.conditions)))));
+            job.conditions = vec![condition(Requirement::Any(vec![inner]))];
+            assert_eq!(job.unsupported(), [feature].into_iter().collect(), "{feature:?}");
+        }
+    }
+
+    /// The list that users read. A feature that is built is removed from it.
+    #[test]
+    fn features_that_this_version_refuses() {
+        let refused: Vec<&str> = Feature::ALL.iter().filter(|it| !it.is_supported()).map(|it| it.noun()).collect();
+        assert_eq!(
+            refused,
+            [
+                "`http` programs",
+                "`remote` programs",
+                "`task` programs",
+                "`plugin` programs",
+                "`file` conditions",
+                "`http` conditions",
+                "`command` conditions",
+                "pools (`pool`)",
+                "`run` actions",
+                "`webhook` actions",
+                "`email` actions",
+                "`command` actions",
+                "`publish` actions",
+                "`triggers`",
+            ]
+        );
+    }
+}

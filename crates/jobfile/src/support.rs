@@ -1,0 +1,51 @@
+//! Reports about stored jobs that ask for something this version does not carry out. A file with such a key is refused by
+//! the reader; a stored job may come from another version, and keeps its schedule.
+
+use cronhold_core::Job;
+
+use crate::mistake::{Mistake, MistakeKind};
+use crate::read::{Options, read_job};
+use crate::write::write_job;
+use crate::yaml::to_yaml;
+
+/// The keys of a stored job that this version does not carry out, as mistakes at their places in the job's YAML, which is
+/// returned as well. `None` for a job that is carried out as a whole.
+pub fn unsupported_in(id: &str, job: &Job) -> Option<(String, Vec<Mistake>)> {
+    if job.unsupported().is_empty() {
+        return None;
+    }
+    let text = to_yaml(&write_job(job)).expect("a job is a map of texts");
+    let mut mistakes = read_job(id, &text, &Options::default()).mistakes;
+    mistakes.retain(|mistake| mistake.kind == MistakeKind::Unsupported);
+    Some((text, mistakes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read_stored_job;
+    use crate::render_line;
+
+    #[test]
+    fn a_stored_job_is_reported_at_its_keys() {
+        let text = "{program: x, conditions: [{file: /x}], on: {failure: [{email: {to: ops@example.org}}]}}";
+        let job = read_stored_job("backup", text, &Options::default()).job.expect("not refused");
+        let (text, mistakes) = unsupported_in("backup", &job).expect("two features");
+        let lines: Vec<String> = mistakes.iter().map(|mistake| render_line(mistake, &text)).collect();
+        assert_eq!(
+            lines,
+            [
+                "backup:2:5: `file` conditions are not supported by this version \
+                 (check it at the start of the program, and let `retry` try again)",
+                "backup:5:7: `email` actions are not supported by this version \
+                 (do it at the end of the program, or follow runs with `cronhold watch`)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_job_that_is_carried_out_is_not_reported() {
+        let job = read_stored_job("backup", "program: x", &Options::default()).job.expect("a job");
+        assert_eq!(unsupported_in("backup", &job), None);
+    }
+}
