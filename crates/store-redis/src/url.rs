@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use cronhold_schedule::TextError;
 
-pub(crate) use settings::{OutputForm, Settings};
+pub(crate) use settings::{LineFormat, UrlSettings};
 
 /// Stands where a password would.
 const MASK: &str = "***";
@@ -26,9 +26,9 @@ pub(crate) const SENTINEL_PORT: u16 = 26379;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl {
     /// How the server that takes writes is found.
-    pub(crate) way: Way,
+    pub(crate) topology: Topology,
     /// The server itself, or those that know where it is.
-    pub(crate) servers: Vec<Server>,
+    pub(crate) servers: Vec<ServerAddress>,
     /// Whether lines are encrypted.
     pub(crate) tls: bool,
     /// Who signs the servers' certificates; those that the system trusts otherwise.
@@ -40,12 +40,12 @@ pub struct RedisUrl {
     /// Which database.
     pub(crate) db: u32,
     /// How keys are kept.
-    pub(crate) settings: Settings,
+    pub(crate) settings: UrlSettings,
 }
 
 /// How the server that takes writes is found.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Topology {
     /// It is the one that is named.
     Single,
     /// Sentinels know it.
@@ -63,7 +63,7 @@ pub(crate) enum Way {
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Server {
+pub(crate) struct ServerAddress {
     /// A name or an address; without brackets.
     pub(crate) host: String,
     /// The port.
@@ -83,22 +83,22 @@ impl RedisUrl {
 
     /// The word before the colon.
     fn scheme(&self) -> &'static str {
-        match self.way {
-            Way::Single if self.tls => "rediss",
-            Way::Single => "redis",
-            Way::Sentinel { .. } => "redis+sentinel",
-            Way::Cluster => "redis+cluster",
+        match self.topology {
+            Topology::Single if self.tls => "rediss",
+            Topology::Single => "redis",
+            Topology::Sentinel { .. } => "redis+sentinel",
+            Topology::Cluster => "redis+cluster",
         }
     }
 
     /// What differs from what holds otherwise, in the order in which it is described.
     fn params(&self) -> Vec<String> {
         let mut params = Vec::new();
-        if let Way::Sentinel { user, password, .. } = &self.way {
+        if let Topology::Sentinel { user, password, .. } = &self.topology {
             params.extend(user.as_deref().map(|user| format!("sentinel_user={}", escaped(user, ""))));
             params.extend(password.as_ref().map(|_| format!("sentinel_password={MASK}")));
         }
-        if self.tls && self.way != Way::Single {
+        if self.tls && self.topology != Topology::Single {
             params.push("tls=true".to_owned());
         }
         params.extend(self.ca.as_ref().map(|ca| format!("ca={}", escaped(&ca.display().to_string(), "/"))));
@@ -118,7 +118,7 @@ impl fmt::Display for RedisUrl {
         }
         let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
         f.write_str(&servers.join(","))?;
-        if let Way::Sentinel { service, .. } = &self.way {
+        if let Topology::Sentinel { service, .. } = &self.topology {
             write!(f, "/{}", escaped(service, ""))?;
         }
         if self.db != 0 {
@@ -135,7 +135,7 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)

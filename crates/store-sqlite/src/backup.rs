@@ -19,7 +19,7 @@ const TRIES_MAX: u32 = 100;
 
 /// How far a backup has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct BackupProgress {
     /// Pages that are copied.
     pub done: u64,
     /// Pages in all.
@@ -65,13 +65,13 @@ pub enum BackupError {
 }
 
 /// Copies the store at `from` to a new file. It needs no lock, and works beside a daemon that writes.
-pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<(), BackupError> {
+pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(BackupProgress)) -> Result<(), BackupError> {
     let io = |error| BackupError::Io { path: to.to_owned(), error };
     let source = check_reader(from)?;
     if to.try_exists().map_err(io)? {
         return Err(BackupError::Exists(to.to_owned()));
     }
-    let part = Part::new(to).map_err(io)?;
+    let part = PartialFile::new(to).map_err(io)?;
     copy(&source, from, &part.0, progress)?;
     File::open(&part.0).and_then(|file| file.sync_all()).map_err(io)?;
     publish(&part.0, to).map_err(|error| match error.kind() {
@@ -81,9 +81,9 @@ pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Res
 }
 
 /// An unfinished file beside the one that is wanted. It goes when it is dropped.
-struct Part(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Part {
+impl PartialFile {
     fn new(to: &Path) -> io::Result<Self> {
         let mut name = OsString::from(to);
         name.push(format!(".part-{}", std::process::id()));
@@ -99,13 +99,18 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-fn copy(source: &Connection, from: &Path, part: &Path, progress: &mut dyn FnMut(Progress)) -> Result<(), BackupError> {
+fn copy(
+    source: &Connection,
+    from: &Path,
+    part: &Path,
+    progress: &mut dyn FnMut(BackupProgress),
+) -> Result<(), BackupError> {
     let sql = |error| BackupError::Sqlite { path: part.to_owned(), error };
     // One moment of the source is held, or the copy would begin anew with each commit of a daemon.
     source.execute_batch("BEGIN; SELECT count(*) FROM meta").map_err(sql)?;
@@ -119,7 +124,7 @@ fn copy(source: &Connection, from: &Path, part: &Path, progress: &mut dyn FnMut(
         let step = steps.step(PAGES_A_STEP).map_err(sql)?;
         let pages = |count: i32| u64::try_from(count).unwrap_or(0);
         let rusqlite::backup::Progress { remaining, pagecount } = steps.progress();
-        progress(Progress { done: pages(pagecount - remaining), total: pages(pagecount) });
+        progress(BackupProgress { done: pages(pagecount - remaining), total: pages(pagecount) });
         match step {
             StepResult::Done => break,
             StepResult::Busy | StepResult::Locked if tries < TRIES_MAX => tries += 1,

@@ -6,8 +6,8 @@ use cronhold_store::RunQuery;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::listing::{Listing, Where, bounded};
-use crate::rows::Table;
+use crate::listing::{Listing, SqlCondition, bounded};
+use crate::rows::RecordTable;
 
 /// Ended runs of a state up to which the index of the state is gone through for those of one job, which takes a few
 /// milliseconds. Where there are more, the job's runs are gone through for those of the state: then many of them have
@@ -28,7 +28,7 @@ impl Listing {
                 .collect()
         };
         let (open, ended) = (states(true), states(false));
-        let mut parts = Parts::default();
+        let mut parts = RunListingSql::default();
         if !open.is_empty() {
             parts.add("runs_open", "open", query, &open, limit);
         }
@@ -41,26 +41,26 @@ impl Listing {
     }
 
     fn of_all_states(query: &RunQuery, limit: usize) -> Self {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.runs(query);
         if !query.states.is_empty() {
             wanted.states(&query.states);
         }
-        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
-        Self::new(Table::Runs, sql, wanted, limit)
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", RecordTable::Runs.layout().select(), wanted.clause());
+        Self::new(RecordTable::Runs, sql, wanted, limit)
     }
 }
 
 /// Lists of ids, each from an index of its own, that are merged into one.
 #[derive(Debug, Default)]
-struct Parts {
+struct RunListingSql {
     selects: Vec<String>,
     values: Vec<Value>,
 }
 
-impl Parts {
+impl RunListingSql {
     fn add(&mut self, index: &str, condition: &str, query: &RunQuery, states: &[State], limit: usize) {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and(condition, []);
         wanted.runs(query);
         wanted.states(states);
@@ -72,14 +72,14 @@ impl Parts {
     }
 
     fn listing(self, limit: usize) -> Listing {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and(&format!("id IN ({})", self.selects.join(" UNION ALL ")), self.values);
-        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
-        Listing::new(Table::Runs, sql, wanted, limit)
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", RecordTable::Runs.layout().select(), wanted.clause());
+        Listing::new(RecordTable::Runs, sql, wanted, limit)
     }
 }
 
-impl Where {
+impl SqlCondition {
     /// What a query says beside states.
     fn runs(&mut self, query: &RunQuery) {
         let RunQuery { job, number, since, .. } = query;
@@ -109,7 +109,7 @@ impl Where {
 fn is_rare(query: &RunQuery, ended: &[State], connection: &Connection) -> rusqlite::Result<bool> {
     let mut found = 0;
     for state in ended {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and("NOT open", []);
         wanted.states(&[*state]);
         wanted.range(query);

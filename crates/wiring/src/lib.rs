@@ -67,7 +67,7 @@ pub async fn read_shared(url: &StoreUrl, around: Around) -> Result<Vec<SharedFor
 pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), String> {
     match url {
         StoreUrl::Sqlite(path) => {
-            let mut told = |sofar: sqlite::Progress| progress(sofar.done, sofar.total);
+            let mut told = |sofar: sqlite::BackupProgress| progress(sofar.done, sofar.total);
             sqlite::backup(path, to, &mut told).map_err(|error| error.to_string())
         }
         #[cfg(feature = "redis")]

@@ -21,10 +21,10 @@ impl Standing {
     /// What there is to be said of the store after some news.
     pub(super) fn hear(&mut self, news: &News<'_>) -> Option<String> {
         match (news, &*self) {
-            (News::StoreAway(fault), Self::Healing) if fault.is_healing() => None,
-            (News::StoreAway(fault @ Fault::Away(why)), _) if fault.is_healing() => {
+            (News::StoreAway(Fault::Recovering(_)), Self::Healing) => None,
+            (News::StoreAway(fault @ Fault::Recovering(_)), _) => {
                 *self = Self::Healing;
-                Some(why.clone())
+                Some(fault.to_string())
             }
             (News::StoreAway(fault), before) => {
                 let why = fault.to_string();
@@ -68,15 +68,15 @@ mod tests {
         let stamp = Stamp { at: Instant::EPOCH, actor: Actor::Schedule, owner };
         let done = Done::default();
         let committed = || News::Committed { stamp: &stamp, done: &done };
-        let [one, two] = ["46s", "45s"].map(|rest| Fault::Away(format!("h:1: {}; {rest}", Fault::HEALING)));
+        let [one, two] = ["46s", "45s"].map(|rest| Fault::Recovering(format!("h:1: {rest}")));
         let [gone, full] = [Fault::Away("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
-        let began = format!("h:1: {}; 46s", Fault::HEALING);
+        let began = one.to_string();
         let mut standing = Standing::default();
         for (news, expected) in [
             (committed(), None),
-            (News::StoreAway(&gone), Some("the store is away: h:1; nothing starts until it works again")),
+            (News::StoreAway(&gone), Some("the store is unavailable: h:1; nothing starts until it works again")),
             (News::StoreAway(&gone), None),
-            (News::StoreAway(&full), Some("the store takes no writes: no room; nothing starts until it works again")),
+            (News::StoreAway(&full), Some("the store rejects writes: no room; nothing starts until it works again")),
             (News::StoreBack, Some("the store works again")),
             (News::StoreAway(&one), Some(began.as_str())),
             (News::StoreBack, None),
@@ -85,7 +85,7 @@ mod tests {
             (committed(), Some("the store is healed, and takes commits again")),
             (committed(), None),
             (News::StoreAway(&one), Some(began.as_str())),
-            (News::StoreAway(&gone), Some("the store is away: h:1; nothing starts until it works again")),
+            (News::StoreAway(&gone), Some("the store is unavailable: h:1; nothing starts until it works again")),
         ] {
             assert_eq!(standing.hear(&news).as_deref(), expected, "{news:?}");
         }

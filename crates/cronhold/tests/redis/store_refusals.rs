@@ -51,7 +51,7 @@ fn passwords() {
         eventually("it ends", || node.ended().is_some());
         let (ended, said) = (node.ended(), node.said());
         assert_eq!(ended, Some(1), "{said}");
-        assert!(said.contains("Redis does not accept the user or the password") && said.contains("hint:"), "{said}");
+        assert!(said.contains("Redis rejects the user or the password") && said.contains("hint:"), "{said}");
         assert!(!said.contains("openbarley"), "{said}");
     }
     let node = site.up("one", &[]);
@@ -94,7 +94,7 @@ fn a_daemon_waits_for_its_store() {
     site.done(&["add", "hello", "triggered", "true"]);
     site.server.stop();
     let node = site.start("one", &[]);
-    node.wait_until_it_says("the store is away");
+    node.wait_until_it_says("the store is unavailable");
     let other = site.start("two", &[]);
     other.wait_until_it_says("it is waited for");
     other.stop();

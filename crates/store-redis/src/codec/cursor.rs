@@ -9,11 +9,11 @@ use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct CursorJson<'a> {
     since: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<i64>,
@@ -29,9 +29,9 @@ struct Form<'a> {
     streak: Option<Cow<'a, Streak>>,
 }
 
-pub(super) fn write(body: &mut Body, cursor: &Cursor) {
+pub(super) fn write(body: &mut RecordBody, cursor: &Cursor) {
     body.moment(cursor.last);
-    body.json(&Form {
+    body.json(&CursorJson {
         since: cursor.since.micros(),
         next: cursor.next.map(Instant::micros),
         revision: cursor.revision,
@@ -43,9 +43,9 @@ pub(super) fn write(body: &mut Body, cursor: &Cursor) {
     });
 }
 
-pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let last = reading.moment()?;
-    let form: Form<'static> = reading.json()?;
+    let form: CursorJson<'static> = reading.json()?;
     Ok(Record::Cursor(Arc::new(Cursor {
         job,
         schedule,

@@ -20,8 +20,8 @@ use cronhold_schedule::Zones;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use head::Body;
-pub(crate) use head::{BODY, Reading};
+use head::RecordBody;
+pub(crate) use head::{BODY, TextReader};
 pub(crate) use scalars::{moment_text, read_moment, version_text};
 
 use crate::keys;
@@ -29,9 +29,9 @@ use crate::keys;
 /// What is wrong with a stored text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Unreadable(pub(crate) String);
+pub(crate) struct UnreadableText(pub(crate) String);
 
-impl Unreadable {
+impl UnreadableText {
     fn new(message: &(impl fmt::Display + ?Sized)) -> Self {
         Self(message.to_string())
     }
@@ -39,7 +39,7 @@ impl Unreadable {
 
 /// The part of a stored record that its writer makes. The store puts version and seq before it.
 pub(crate) fn body(record: &Record) -> Vec<u8> {
-    let mut body = Body::new(record.due());
+    let mut body = RecordBody::new(record.due());
     match record {
         Record::Pause(pauses) => body.json(&**pauses),
         Record::Job(job) => job::write(&mut body, job),
@@ -56,15 +56,15 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
 }
 
 /// A stored record.
-pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, Unreadable> {
+pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, UnreadableText> {
     let key =
-        keys::key(kind, field).ok_or_else(|| Unreadable(format!("`{}` names no record", field.escape_debug())))?;
-    let reading = Reading::new(value)?;
+        keys::key(kind, field).ok_or_else(|| UnreadableText(format!("`{}` names no record", field.escape_debug())))?;
+    let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
     Ok(Stored { version: Version::from_bits(reading.version()?), record })
 }
 
-fn record(key: Key, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
+fn record(key: Key, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, UnreadableText> {
     Ok(match key {
         Key::Pause => Record::Pause(Arc::new(reading.json::<Pauses>()?)),
         Key::Job(id) => job::read(id, reading, zones)?,
@@ -74,7 +74,7 @@ fn record(key: Key, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unre
         Key::Identity(job, args) => identity::read(job, args, reading)?,
         Key::Run(id) => run::read(id, reading)?,
         Key::Node(_) => node::read(reading)?,
-        Key::Lock(_) | Key::Foreign(_) => return Err(Unreadable::new("it is no record of ours")),
+        Key::Lock(_) | Key::Foreign(_) => return Err(UnreadableText::new("it is no record of ours")),
     })
 }
 
@@ -82,6 +82,6 @@ fn to_json(value: &impl Serialize, into: &mut Vec<u8>) {
     serde_json::to_writer(into, value).expect("records have texts for keys, which JSON can hold");
 }
 
-fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
-    serde_json::from_str(text).map_err(|error| Unreadable::new(&error))
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, UnreadableText> {
+    serde_json::from_str(text).map_err(|error| UnreadableText::new(&error))
 }

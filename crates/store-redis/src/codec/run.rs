@@ -12,17 +12,17 @@ use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 /// Digits of a run's number.
 const NUMBER: usize = 16;
 
 /// When it entered a state, which, by whom, and what was said.
-type Entry<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
+type LogEntryJson<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
 
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct RunJson<'a> {
     uid: JobUid,
     nominal: i64,
     attempt: u32,
@@ -64,17 +64,17 @@ struct Form<'a> {
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
-    log: Vec<Entry<'a>>,
+    log: Vec<LogEntryJson<'a>>,
 }
 
-pub(super) fn write(body: &mut Body, run: &Run) {
+pub(super) fn write(body: &mut RecordBody, run: &Run) {
     let state = State::ALL.iter().position(|state| *state == run.state).expect("all states are there");
     body.number(state as u64, 1);
     body.node(run.owner.map(|owner| owner.node));
     body.number(run.number.0, NUMBER);
     body.text(run.job.as_str());
     let Terms { timeout, stop_at, signal, grace, lease } = &run.terms;
-    body.json(&Form {
+    body.json(&RunJson {
         uid: run.uid,
         nominal: run.nominal.micros(),
         attempt: run.attempt,
@@ -102,14 +102,14 @@ pub(super) fn write(body: &mut Body, run: &Run) {
     });
 }
 
-pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let state = reading.number(1)?;
     let state = usize::try_from(state).ok().and_then(|place| State::ALL.get(place).copied());
-    let state = state.ok_or_else(|| Unreadable::new("its state is unknown"))?;
+    let state = state.ok_or_else(|| UnreadableText::new("its state is unknown"))?;
     let node = reading.node()?;
     let number = RunNumber(reading.number(NUMBER)?);
-    let job = JobId::parse(reading.last()?).map_err(|error| Unreadable::new(&error))?;
-    let form: Form<'static> = reading.json()?;
+    let job = JobId::parse(reading.last()?).map_err(|error| UnreadableText::new(&error))?;
+    let form: RunJson<'static> = reading.json()?;
     let tail = form.tail.into_owned();
     Ok(Record::Run(Arc::new(Run {
         id,
@@ -149,12 +149,12 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
     })))
 }
 
-fn entry(transition: &Transition) -> Entry<'_> {
+fn entry(transition: &Transition) -> LogEntryJson<'_> {
     let Transition { at, state, actor, message } = transition;
     (at.micros(), *state, Cow::Borrowed(actor), Cow::Borrowed(message))
 }
 
-fn transition((at, state, actor, message): Entry<'static>) -> Transition {
+fn transition((at, state, actor, message): LogEntryJson<'static>) -> Transition {
     Transition { at: Instant::from_micros(at), state, actor: actor.into_owned(), message: message.into_owned() }
 }
 

@@ -3,7 +3,7 @@
 use cronhold_core::record::Version;
 use cronhold_schedule::Instant;
 
-use super::Unreadable;
+use super::UnreadableText;
 
 /// Stands where a time could be.
 pub(super) const NO_TIME: &str = "----------------";
@@ -17,7 +17,7 @@ pub(crate) fn moment_text(at: Instant) -> String {
 }
 
 /// Reads a time.
-pub(crate) fn read_moment(text: &str) -> Result<Instant, Unreadable> {
+pub(crate) fn read_moment(text: &str) -> Result<Instant, UnreadableText> {
     Ok(Instant::from_micros((hex(text)? ^ SIGN).cast_signed()))
 }
 
@@ -27,8 +27,8 @@ pub(crate) fn version_text(version: Version) -> String {
 }
 
 /// Reads digits.
-pub(super) fn hex(text: &str) -> Result<u64, Unreadable> {
-    u64::from_str_radix(text, 16).map_err(|_| Unreadable(format!("`{}` is no number", text.escape_debug())))
+pub(super) fn hex(text: &str) -> Result<u64, UnreadableText> {
+    u64::from_str_radix(text, 16).map_err(|_| UnreadableText(format!("`{}` is no number", text.escape_debug())))
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-use super::settings::{NAMES, Settings, unknown_param, wrong};
-use super::{PORT, RedisUrl, SENTINEL_PORT, Server, Way};
+use super::settings::{NAMES, UrlSettings, unknown_param, wrong};
+use super::{PORT, RedisUrl, SENTINEL_PORT, ServerAddress, Topology};
 
 /// No URL names more servers.
 const SERVERS_MAX: usize = 64;
@@ -15,7 +15,7 @@ const SERVERS_MAX: usize = 64;
 type Credentials = (Option<String>, Option<String>);
 
 /// A parameter: its name and its value.
-type Param = (String, String);
+type UrlParam = (String, String);
 
 /// Reads a URL.
 pub(super) fn read(text: &str) -> Result<RedisUrl, TextError> {
@@ -32,31 +32,31 @@ pub(super) fn read(text: &str) -> Result<RedisUrl, TextError> {
     let port = if scheme == "redis+sentinel" { SENTINEL_PORT } else { PORT };
     let servers = servers(hosts, port).map_err(|error| unless_password(error, tail))?;
     let mut params = params(query)?;
-    let (way, path) = match scheme {
+    let (topology, path) = match scheme {
         "redis" | "rediss" if servers.len() > 1 => {
             let hint = "several are named by redis+sentinel:// and redis+cluster://";
             return Err(wrong(format!("`{scheme}://` names one server")).hint(hint));
         }
-        "redis" | "rediss" => (Way::Single, path),
+        "redis" | "rediss" => (Topology::Single, path),
         "redis+sentinel" => sentinel(path, &mut params)?,
-        "redis+cluster" => (Way::Cluster, path),
+        "redis+cluster" => (Topology::Cluster, path),
         other => {
             let hint = "there are redis, rediss, redis+sentinel and redis+cluster";
             return Err(wrong(format!("there is no scheme `{}`", shortened(other))).hint(hint));
         }
     };
     let (user, password) = credentials;
-    let db = db(path, &way)?;
+    let db = db(path, &topology)?;
     let tls = tls(scheme, &mut params)?;
     let ca = taken(&mut params, "ca").map(PathBuf::from);
     if ca.is_some() && !tls {
-        return Err(wrong("`ca` says whom to trust, and the line is not encrypted").hint(match way {
-            Way::Single => "write rediss://",
+        return Err(wrong("`ca` says whom to trust, and the line is not encrypted").hint(match topology {
+            Topology::Single => "write rediss://",
             _ => "add tls=true",
         }));
     }
-    let settings = settings(params, &way)?;
-    Ok(RedisUrl { way, servers, tls, ca, user, password, db, settings })
+    let settings = settings(params, &topology)?;
+    Ok(RedisUrl { topology, servers, tls, ca, user, password, db, settings })
 }
 
 /// The part before the last `@`.
@@ -71,11 +71,11 @@ fn credentials(authority: &str) -> Result<(Credentials, &str), TextError> {
     Ok(((user, password), hosts))
 }
 
-fn servers(hosts: &str, port: u16) -> Result<Vec<Server>, TextError> {
+fn servers(hosts: &str, port: u16) -> Result<Vec<ServerAddress>, TextError> {
     if hosts.is_empty() {
         return Err(wrong("no server is named").hint("such as redis://localhost:6379"));
     }
-    let servers: Vec<Server> = hosts.split(',').map(|host| server(host, port)).collect::<Result<_, _>>()?;
+    let servers: Vec<ServerAddress> = hosts.split(',').map(|host| server(host, port)).collect::<Result<_, _>>()?;
     if servers.len() > SERVERS_MAX {
         return Err(wrong(format!("no more than {SERVERS_MAX} servers can be named")));
     }
@@ -83,7 +83,7 @@ fn servers(hosts: &str, port: u16) -> Result<Vec<Server>, TextError> {
 }
 
 /// Reads `host`, `host:port` or `[address]:port`.
-pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
+pub(crate) fn server(text: &str, port: u16) -> Result<ServerAddress, TextError> {
     let (host, digits) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or(rest))),
@@ -103,7 +103,7 @@ pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
             .filter(|port| *port != 0)
             .ok_or_else(|| wrong(format!("`{}` is not a port", shortened(digits))))?,
     };
-    Ok(Server { host: host.to_owned(), port })
+    Ok(ServerAddress { host: host.to_owned(), port })
 }
 
 /// A password with a slash in it looks like a server and a path. What looks like a server then is part of the password.
@@ -115,8 +115,8 @@ fn unless_password(error: TextError, tail: &str) -> TextError {
     }
 }
 
-fn params(query: &str) -> Result<Vec<Param>, TextError> {
-    let mut params: Vec<Param> = Vec::new();
+fn params(query: &str) -> Result<Vec<UrlParam>, TextError> {
+    let mut params: Vec<UrlParam> = Vec::new();
     for param in query.split('&').filter(|param| !param.is_empty()) {
         let (name, value) = param.split_once('=').unwrap_or((param, ""));
         if params.iter().any(|(other, _)| other == name) {
@@ -127,13 +127,13 @@ fn params(query: &str) -> Result<Vec<Param>, TextError> {
     Ok(params)
 }
 
-fn taken(params: &mut Vec<Param>, name: &str) -> Option<String> {
+fn taken(params: &mut Vec<UrlParam>, name: &str) -> Option<String> {
     let index = params.iter().position(|(other, _)| other == name)?;
     Some(params.remove(index).1)
 }
 
 /// A path of Sentinel's: the name of the service, and what is left.
-fn sentinel<'a>(path: &'a str, params: &mut Vec<Param>) -> Result<(Way, &'a str), TextError> {
+fn sentinel<'a>(path: &'a str, params: &mut Vec<UrlParam>) -> Result<(Topology, &'a str), TextError> {
     let path = path.trim_start_matches('/');
     let end = path.find('/').unwrap_or(path.len());
     let (service, rest) = path.split_at(end);
@@ -143,22 +143,22 @@ fn sentinel<'a>(path: &'a str, params: &mut Vec<Param>) -> Result<(Way, &'a str)
     }
     let service = unescaped(service)?;
     let (user, password) = (taken(params, "sentinel_user"), taken(params, "sentinel_password"));
-    Ok((Way::Sentinel { service, user, password }, rest))
+    Ok((Topology::Sentinel { service, user, password }, rest))
 }
 
-fn db(path: &str, way: &Way) -> Result<u32, TextError> {
+fn db(path: &str, topology: &Topology) -> Result<u32, TextError> {
     let path = path.trim_matches('/');
     if path.is_empty() {
         return Ok(0);
     }
     let db = path.parse().map_err(|_| wrong(format!("`{}` is not the number of a database", shortened(path))))?;
-    if db != 0 && *way == Way::Cluster {
+    if db != 0 && *topology == Topology::Cluster {
         return Err(wrong("a Cluster has database 0 alone"));
     }
     Ok(db)
 }
 
-fn tls(scheme: &str, params: &mut Vec<Param>) -> Result<bool, TextError> {
+fn tls(scheme: &str, params: &mut Vec<UrlParam>) -> Result<bool, TextError> {
     let given = taken(params, "tls");
     match (scheme, given.as_deref()) {
         ("rediss", None | Some("true")) | ("redis+sentinel" | "redis+cluster", Some("true")) => Ok(true),
@@ -169,14 +169,14 @@ fn tls(scheme: &str, params: &mut Vec<Param>) -> Result<bool, TextError> {
     }
 }
 
-fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
+fn settings(params: Vec<UrlParam>, topology: &Topology) -> Result<UrlSettings, TextError> {
     let mut known = NAMES.to_vec();
-    known.extend(match way {
-        Way::Single => vec!["ca"],
-        Way::Sentinel { .. } => vec!["ca", "tls", "sentinel_user", "sentinel_password"],
-        Way::Cluster => vec!["ca", "tls"],
+    known.extend(match topology {
+        Topology::Single => vec!["ca"],
+        Topology::Sentinel { .. } => vec!["ca", "tls", "sentinel_user", "sentinel_password"],
+        Topology::Cluster => vec!["ca", "tls"],
     });
-    let mut settings = Settings::default();
+    let mut settings = UrlSettings::default();
     let mut given = Vec::new();
     for (name, value) in params {
         if value.is_empty() && NAMES.contains(&name.as_str()) {
@@ -186,7 +186,7 @@ fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
         given.push(name);
     }
     settings.settle(&given)?;
-    if *way == Way::Cluster && !has_tag(&settings.namespace) {
+    if *topology == Topology::Cluster && !has_tag(&settings.namespace) {
         let hint = format!("such as namespace={{{}}}", settings.namespace);
         return Err(wrong("in a Cluster all keys must be in one slot: the namespace needs a {tag}").hint(hint));
     }

@@ -38,11 +38,11 @@ const TIMEOUT_MAX: Span = Span::from_secs(60);
 
 /// How keys are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct UrlSettings {
     /// What every key begins with. Braces are the user's.
     pub(crate) namespace: String,
     /// What holds the lines of a run's output.
-    pub(crate) output: OutputForm,
+    pub(crate) output: LineFormat,
     /// Whether Python nodes run the same jobs; nothing, when that is for the namespace to say.
     pub(crate) peers: Option<bool>,
     /// How often runs say that they are alive.
@@ -63,18 +63,18 @@ pub(crate) struct Settings {
 
 /// What holds the lines of a run's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputForm {
+pub(crate) enum LineFormat {
     /// A sorted set, by time.
     Zset,
     /// A list.
     List,
 }
 
-impl Default for Settings {
+impl Default for UrlSettings {
     fn default() -> Self {
         Self {
             namespace: "{cronken}".to_owned(),
-            output: OutputForm::Zset,
+            output: LineFormat::Zset,
             peers: None,
             heartbeat: Duration::from_secs(30),
             stale: Duration::from_secs(45),
@@ -87,7 +87,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl UrlSettings {
     /// Takes a parameter. Those that it does not know are mistakes.
     pub(super) fn take(&mut self, name: &str, value: &str, known: &[&str]) -> Result<(), TextError> {
         match name {
@@ -110,11 +110,11 @@ impl Settings {
     pub(super) fn settle(&mut self, given: &[String]) -> Result<(), TextError> {
         let was_given = |name: &str| given.iter().any(|given| given == name);
         let has_peers = self.peers == Some(true);
-        if has_peers && was_given("output") && self.output == OutputForm::Zset {
+        if has_peers && was_given("output") && self.output == LineFormat::Zset {
             return Err(wrong("Python nodes keep lines in lists").hint("leave out `output` beside `peers=cronken`"));
         }
         if has_peers {
-            self.output = OutputForm::List;
+            self.output = LineFormat::List;
         }
         // Whoever names one of the two means the other to follow.
         if was_given("heartbeat") && !was_given("stale") {
@@ -145,7 +145,7 @@ impl Settings {
         };
         let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
         tell(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        tell(self.output == OutputForm::List && self.peers != Some(true), "output", "list".to_owned());
+        tell(self.output == LineFormat::List && self.peers != Some(true), "output", "list".to_owned());
         let peers = if self.peers == Some(true) { "cronken" } else { "none" };
         tell(self.peers.is_some(), "peers", peers.to_owned());
         tell(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
@@ -183,10 +183,10 @@ fn namespace(value: &str) -> Result<String, TextError> {
     Ok(value.to_owned())
 }
 
-fn output(value: &str) -> Result<OutputForm, TextError> {
+fn output(value: &str) -> Result<LineFormat, TextError> {
     match value {
-        "zset" => Ok(OutputForm::Zset),
-        "list" => Ok(OutputForm::List),
+        "zset" => Ok(LineFormat::Zset),
+        "list" => Ok(LineFormat::List),
         other => Err(wrong(format!("`output` is `zset` or `list`, not `{}`", shortened(other)))),
     }
 }

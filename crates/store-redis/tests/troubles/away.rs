@@ -10,7 +10,7 @@ use cronhold_store_redis::testing::{Server, ServerOptions, until};
 use crate::hand::{Hand, counter, job_id, open};
 
 fn is_back(health: &cronhold_store::Health) -> bool {
-    health.warnings.iter().any(|warning| warning.contains("gone back"))
+    health.warnings.iter().any(|warning| warning.contains("rolled back"))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
     let store = open(&server.url(), None, true);
     block_on(store.enroll()).unwrap();
     let warnings = block_on(store.health()).warnings.join("\n");
-    assert!(warnings.contains("allkeys-lru") && warnings.contains("keeps nothing on disk"), "{warnings}");
+    assert!(warnings.contains("allkeys-lru") && warnings.contains("has no persistence"), "{warnings}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn let_pass(server: &Server) {
 }
 
 fn assert_gone_back(fault: &Fault) {
-    assert!(fault.is_healing(), "{fault}");
+    assert!(matches!(fault, Fault::Recovering(_)), "{fault}");
 }
 
 /// A beat of a process' node.
@@ -66,7 +66,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
 
     forget(&mut server);
     let noticed = until("it is noticed", || match hand.fault() {
-        fault @ (Fault::Away(_) | Fault::Unknown(_)) if !fault.is_healing() => None,
+        Fault::Away(_) | Fault::Unknown(_) => None,
         fault => Some(fault),
     });
     assert_gone_back(&noticed);
@@ -84,7 +84,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
     let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
     assert!(due.iter().any(|obligation| obligation.key == records[2].key()), "lists are brought back: {due:?}");
     let warnings = hand.health().warnings.join("\n");
-    assert!(warnings.contains("gone back to an earlier state 1 times"), "{warnings}");
+    assert!(warnings.contains("rolled back to an earlier state 1 times"), "{warnings}");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn what_others_have_changed_is_found_when_hints_may_be_lost() {
 fn nothing_is_committed_before_everything_is_brought_back() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
-    hand.store.wait_when_gone_back(Duration::from_millis(1));
+    hand.store.set_min_recovery_time(Duration::from_millis(1));
     hand.put(counter("a", 1)).unwrap();
     server.cli(&["FLUSHALL"]);
     assert_gone_back(&hand.fault());

@@ -1,6 +1,7 @@
 //! A Sentinel set whose master fails, with and without a loss.
 
 use cronhold_core::record::Key;
+use cronhold_store::Fault;
 use cronhold_store_redis::testing::{SentinelSet, until};
 
 use crate::hand::{Hand, counter, job_id};
@@ -19,7 +20,7 @@ fn another_server_takes_over_with_everything() {
     set.wait_for_other_than(before);
     hand.put_in_time(&counter("b", 1));
     assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
-    assert!(!hand.health().warnings.iter().any(|warning| warning.contains("gone back")), "{:?}", hand.health());
+    assert!(!hand.health().warnings.iter().any(|warning| warning.contains("rolled back")), "{:?}", hand.health());
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn what_a_failover_loses_is_brought_back() {
     assert!(warnings.iter().any(|warning| warning.contains("no replica")), "nobody else has it: {warnings:?}");
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
-    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.is_healing()));
+    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| matches!(fault, Fault::Recovering(_))));
     assert!(fault.is_passing(), "{fault}");
     assert_eq!(hand.get(&Key::JobState(job_id("lost"))), Some(counter("lost", 1)));
     assert_eq!(hand.get(&Key::JobState(job_id("kept"))), Some(counter("kept", 1)));

@@ -8,7 +8,7 @@ use cronhold_core::record::Kind;
 /// A table that holds records of one kind. Locks are not among them: they are taken and freed, never put. Nor are foreign
 /// runs: nobody else writes to a file of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Table {
+pub(crate) enum RecordTable {
     Pause,
     Jobs,
     JobStates,
@@ -21,7 +21,7 @@ pub(crate) enum Table {
 
 /// How a table is laid out.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct TableLayout {
     pub(crate) name: &'static str,
     /// The first columns; `version` follows them.
     pub(crate) key: &'static [&'static str],
@@ -31,7 +31,7 @@ pub(crate) struct Layout {
     pub(crate) fixed: &'static [&'static str],
 }
 
-impl Table {
+impl RecordTable {
     /// All tables, in the order of their numbers.
     pub(crate) const ALL: [Self; 8] = [
         Self::Pause,
@@ -62,11 +62,11 @@ impl Table {
     /// The statement for a whole row by its key, which is asked for most often.
     pub(crate) fn load(self) -> &'static str {
         static LOADS: LazyLock<Vec<String>> =
-            LazyLock::new(|| Table::ALL.iter().map(|table| table.layout().load()).collect());
+            LazyLock::new(|| RecordTable::ALL.iter().map(|table| table.layout().load()).collect());
         &LOADS[self as usize]
     }
 
-    pub(crate) const fn layout(self) -> &'static Layout {
+    pub(crate) const fn layout(self) -> &'static TableLayout {
         match self {
             Self::Pause => &super::pause::LAYOUT,
             Self::Jobs => &super::job::LAYOUT,
@@ -80,7 +80,7 @@ impl Table {
     }
 }
 
-impl Layout {
+impl TableLayout {
     /// How many cells a row has.
     pub(crate) const fn width(&self) -> usize {
         self.key.len() + 1 + self.rest.len()
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn statements_follow_from_the_layout() {
-        let layout = Layout { name: "things", key: &["a", "b"], rest: &["c", "by", "d"], fixed: &["c"] };
+        let layout = TableLayout { name: "things", key: &["a", "b"], rest: &["c", "by", "d"], fixed: &["c"] };
         for (found, expected) in [
             (layout.load(), "SELECT a, b, version, c, \"by\", d FROM things WHERE a = ?1 AND b = ?2"),
             (layout.version(), "SELECT version FROM things WHERE a = ?1 AND b = ?2"),

@@ -9,7 +9,6 @@ use cronhold_core::decision::{Change, Free};
 use cronhold_core::record::{Key, Kind, LockName, Node, Record, Stored, Version};
 use cronhold_schedule::Instant;
 
-use super::hints::{HandleId, Hints};
 use super::indexes::Indexes;
 use super::locks::Locks;
 use super::outputs::Outputs;
@@ -23,20 +22,21 @@ const STORE: u32 = 0;
 
 /// Everything that is stored.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct MemoryState {
     /// A table for each kind. That of locks is empty, and so is that of foreign runs: nobody else writes here.
     tables: [BTreeMap<Key, Stored>; Kind::Foreign as usize + 1],
     pub(super) indexes: Indexes,
     locks: Locks,
     pub(super) outputs: Outputs,
-    pub(super) hints: Hints,
+    /// What was changed since hints were last taken.
+    hints: Vec<Hint>,
     writers: u32,
     beats: u64,
     commits: u64,
     units: u64,
 }
 
-impl State {
+impl MemoryState {
     /// The number of a new writer; the first is 1.
     pub(super) fn enroll(&mut self) -> Result<Writer, Fault> {
         if self.writers + 1 >= WRITERS_MAX {
@@ -44,6 +44,11 @@ impl State {
         }
         self.writers += 1;
         Ok(Writer(self.writers))
+    }
+
+    /// Takes what was changed, for other handles.
+    pub(super) fn take_hints(&mut self) -> Vec<Hint> {
+        std::mem::take(&mut self.hints)
     }
 
     /// All records of a kind.
@@ -60,19 +65,13 @@ impl State {
     }
 
     /// Does units in their order.
-    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant, by: HandleId) -> Vec<Result<Committed, Refusal>> {
+    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<Committed, Refusal>> {
         self.commits += 1;
-        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now, by))).collect()
+        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now))).collect()
     }
 
     /// Writes a node and renews its locks. Answers with those that it has lost.
-    pub(super) fn beat(
-        &mut self,
-        node: &Node,
-        locks: &[(LockName, RunId)],
-        now: Instant,
-        by: HandleId,
-    ) -> Vec<LockName> {
+    pub(super) fn beat(&mut self, node: &Node, locks: &[(LockName, RunId)], now: Instant) -> Vec<LockName> {
         self.beats += 1;
         let key = Key::Node(node.id);
         let known = match self.table(Kind::Node).get(&key).map(|stored| &stored.record) {
@@ -83,7 +82,7 @@ impl State {
         let draining = known.filter(|old| old.incarnation == node.incarnation).map(|old| old.draining);
         let node = Node { draining: draining.unwrap_or(node.draining), ..node.clone() };
         if !known.is_some_and(|old| is_same_but_later(old, &node)) {
-            self.hints.tell(by, &Hint::new(key.clone()));
+            self.hints.push(Hint::new(key.clone()));
         }
         let version = Version::new(STORE, self.beats);
         self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node)) }));
@@ -123,12 +122,12 @@ impl State {
     }
 
     /// Does a unit that can be done.
-    fn apply(&mut self, unit: Unit, now: Instant, by: HandleId) -> Committed {
+    fn apply(&mut self, unit: Unit, now: Instant) -> Committed {
         self.units += 1;
         let Unit { version, changes, take, free, .. } = unit;
         for change in changes {
             let key = change.key();
-            self.hints.tell(by, &Hint::of(&change));
+            self.hints.push(Hint::of(&change));
             match change {
                 Change::Put(record) => self.put(key, Some(Stored { version, record })),
                 Change::Delete(_) => self.put(key, None),
@@ -136,13 +135,13 @@ impl State {
         }
         for free in free {
             if self.locks.free(&free, now) {
-                self.hints.tell(by, &Hint::new(Key::Lock(free.lock)));
+                self.hints.push(Hint::new(Key::Lock(free.lock)));
             }
         }
         let mut fences = Vec::with_capacity(take.len());
         for take in take {
             let name = take.lock.clone();
-            self.hints.tell(by, &Hint::new(Key::Lock(name.clone())));
+            self.hints.push(Hint::new(Key::Lock(name.clone())));
             fences.push((name, self.locks.take(take, version, now)));
         }
         Committed { fences }

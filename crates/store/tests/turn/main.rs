@@ -143,7 +143,7 @@ fn a_record_that_cannot_be_read_fails_only_who_needs_it() {
     now(desk(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
     moody.set(Mood::HasBadJob);
     let outcomes = now(desk(moody).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
-    let broken = "the store is broken: a row that is no job";
+    let broken = "the store failed permanently: a row that is no job";
     assert_eq!(numbers(&outcomes), [broken, "#1", broken]);
     assert_eq!(state_of(&store, 2), Some(State::Starting));
 }
