@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cronhold_cli::Failure;
 use cronhold_core::NodeId;
+use cronhold_schedule::hash::fnv1a;
 use cronhold_wiring::StoreUrl;
 
 /// Only the daemon's user may look in.
@@ -85,7 +86,7 @@ impl Home {
     /// The file in which a store elsewhere is remembered. Each has its own, or a directory that is used with another one
     /// would say that this has lost everything.
     pub fn store_memory(&self, url: &StoreUrl) -> PathBuf {
-        self.0.join(format!("{STORE_MEMORY}-{:016x}", digest(&url.to_string())))
+        self.0.join(format!("{STORE_MEMORY}-{:016x}", fnv1a(url.to_string().as_bytes())))
     }
 
     /// Keeps other daemons away from the directory for as long as the file is held. A store in the directory does that by
@@ -148,11 +149,6 @@ impl Home {
         writeln!(file, "{id}")?;
         file.sync_all()
     }
-}
-
-/// A number for a text that is the same in all versions (FNV-1a).
-fn digest(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ fn whoever_does_not_say_peers_takes_them_over_and_says_so() {
     first.wait_until_ready();
     assert!(!first.said().contains("nodes of Cronken"), "{}", first.said());
     let second = site.up("two", &[]);
-    second.wait_until_it_says("although the URL does not say it");
+    second.wait_until_it_says("although the URL does not have it");
     let told = site.at_store(&["add", "hello", "triggered", "true"]).exits(0);
     assert!(told.err.contains("note: nodes of Cronken run the same jobs"), "{told:?}");
     // Who only looks is not bothered, and who says it knows it.

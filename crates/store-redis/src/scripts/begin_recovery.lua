@@ -1,31 +1,31 @@
--- The store has gone back: everybody is told by a new epoch, and nothing is committed for a while. Needs prelude.lua and
--- ages.lua before it.
+-- Starts the recovery from a rollback: a new epoch stops all processes, and commits are rejected for a while. Needs
+-- prelude.lua and generation.lua before it.
 --
--- ARGV: namespace, what the client knows (see `standing`), the seq that it knows, a new epoch, for how many milliseconds
--- nothing may be committed, the form of our keys, the highest number of a writer that the client knows, and `cronken` when it
--- knows that Cronken's nodes run the same jobs. Answers with the epoch that holds now, the seq, and the last of the client's own commits that the store still has; with an empty epoch
--- when nothing is wrong.
+-- ARGV: namespace, the position of the client (see `check_position`), its seq, a new epoch, for how many milliseconds commits
+-- are rejected, the schema of our keys, the highest writer number of the client, and `cronken` if it knows that Cronken's nodes
+-- run the same jobs. Returns the current epoch, the seq, and the last commit of the client that the store still has; an empty
+-- epoch if there was no rollback.
 
 local known_text, known, new_epoch, wait, schema = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local own_writer, peers = tonumber(ARGV[7]), ARGV[8]
--- Commits that were lost may have had higher numbers than those that are known of. The next ones are higher for sure.
+-- Lost commits may have had higher seqs than any that is known. The next commits are certainly above them.
 local GAP = 1048576
--- So many epochs of the past are remembered.
+-- Past epochs that are stored.
 local PAST_MAX = 16
 
-local refused, seq = standing(known_text, known)
+local refused, seq = check_position(known_text, known)
 if not refused or refused[1] ~= 'back' then return { '', seq, 0 } end
 
 local epoch, by, own = client_of(known_text)
 local meta = read('HMGET', META, 'epoch', 'past', by, 'writers')
 local stored_epoch, past, has = meta[1], meta[2] or '', tonumber(meta[3] or '0') or 0
 
--- Whether somebody has noticed that already, and those of that time have been told.
-local is_told = stored_epoch and stored_epoch ~= epoch and string.find(past, epoch, 1, true)
+-- Whether another process has already started this recovery, for the epoch of this client.
+local is_known = stored_epoch and stored_epoch ~= epoch and string.find(past, epoch, 1, true)
 local reached = math.max(known, own)
-if not is_told then
-  -- The first who notices gives it a new name, so that everybody notices. That goes for a store as well that somebody
-  -- has begun anew who did not know of the old one: whoever was there first has to hear that others bring theirs back.
+if not is_known then
+  -- The first process that detects the rollback sets a new epoch, so that all others detect it. This also applies to an
+  -- empty store in which a new process has enrolled: that process must learn that others restore their records.
   local names = { epoch }
   if stored_epoch and stored_epoch ~= epoch then names[2] = stored_epoch end
   for name in string.gmatch(past, '%S+') do
@@ -35,12 +35,12 @@ if not is_told then
   seq = math.max(seq, reached, seq_of_now()) + GAP
   redis.call('HSET', META, 'schema', schema, 'epoch', stored_epoch, 'past', table.concat(names, ' '))
 elseif seq <= reached then
-  -- Whoever noticed first did not know how far this client had come.
+  -- The process that started the recovery had not seen as many commits as this client.
   seq = reached + GAP
 end
 local writers = math.max(tonumber(meta[4] or '0') or 0, own_writer)
 redis.call('HSET', META, 'seq', string.format('%.0f', seq), 'writers', string.format('%.0f', writers))
 if peers ~= '' then redis.call('HSET', META, 'peers', peers) end
--- Whoever has lost something has runs and locks that nobody else knows of.
-if not is_told or has < own then prolong_healing(wait) end
+-- A client that has lost commits may have runs and locks that no other process knows.
+if not is_known or has < own then hold_commits(wait) end
 return { stored_epoch, seq, has }

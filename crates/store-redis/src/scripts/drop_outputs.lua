@@ -1,5 +1,5 @@
 -- Deletes outputs, both their bytes and their lines.
--- KEYS: the list of outputs, and the hash of what is shown of them. ARGV: namespace, then runs.
+-- KEYS: the index of outputs, and the hash of their lines. ARGV: namespace, then runs.
 for index = 2, #ARGV do
   local run = ARGV[index]
   redis.call('DEL', ARGV[1] .. ':cronhold:output:' .. run, ARGV[1] .. ':rundata:output:' .. run)

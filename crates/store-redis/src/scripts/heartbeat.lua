@@ -1,11 +1,11 @@
--- A node is alive, and the locks of its runs are renewed. Needs prelude.lua before it.
+-- Stores that a node is alive, and renews the locks of its runs. Needs prelude.lua before it.
 --
--- ARGV: namespace, epoch and seq that the client knows, the client's handle, the node's id, its body, the hint that
--- tells of it, then name and holder of each lock. Answers with the seq, whether nodes of Cronken run
--- the same jobs (1 or 0), and the places of the locks that are lost.
+-- ARGV: namespace, position and seq of the client, its handle, the node's id, its body, the hint for other handles, then name
+-- and holder of each lock. Returns the seq, whether nodes of Cronken run the same jobs (1 or 0), and the indexes of the locks
+-- that the node has lost.
 --
--- The node keeps whether it drains for as long as it lives: others say so, and it does not know. Nobody has to hear of
--- a beat in which nothing but the time is new.
+-- The stored drain flag stays while the node lives, because commands set it. A heartbeat that changes only the time is not
+-- published.
 
 local epoch, known, handle, node, body, hint = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local FIRST_LOCK = 8
@@ -15,8 +15,8 @@ local function incarnation(text) return sub(text, 18, 25) end
 local function draining(text) return sub(text, 27, 27) end
 local function rest(text) return sub(text, 63) end
 
-local refused, seq, _, has_peers = standing(epoch, known)
--- While the store is healed its nodes live on.
+local refused, seq, _, has_peers = check_position(epoch, known)
+-- Heartbeats continue during a recovery.
 if refused and refused[1] == 'back' then return refused end
 
 local stored = read('HGET', TABLES[NODE], node)

@@ -1,25 +1,25 @@
--- Brings back what a client has written and the store has lost. Needs prelude, records, lines and projection before it.
+-- Restores what a client has written and the store has lost. Needs prelude, generation, records, texts, lines and projection
+-- before it.
 --
 -- ARGV: namespace, settings of the projection, the epoch, the client and its last commit (or '' before its last call),
 -- hints, then as MessagePack
 --   records  kind, field, seq, value or '' for a deleted one, and what the projection is told, for each
 --   locks    name, holder, token, time to live in milliseconds or 0, for each
--- Answers with the number of records that were written; with the epoch that is stored, when it is another one.
+-- Returns the number of restored records; the stored epoch if it has changed.
 --
--- Of two cursors the one that has come further stays, and so of two runs; of other records the one that was written
--- later. A seq is higher than all before it, also those of a store that is gone (see ages.lua), so that what somebody
--- has written since the loss stays.
+-- Of two cursors or runs the one that has progressed further wins; of other records the later one. A seq is higher than all
+-- before it, also in a store that was lost (see generation.lua), so that records written since the loss win.
 
 local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
--- Nobody sends under this handle, so that everybody hears.
+-- No handle has this id, so every handle receives the hints.
 local NO_HANDLE = '0000000000000000'
 
 local stored_epoch = read('HGET', META, 'epoch') or ''
 if stored_epoch ~= epoch then return stored_epoch end
--- Many records take many calls, and nobody may begin before the last of them.
+-- Many records take many calls, and no process may commit before the last of them.
 local CALL_MILLIS = 5000
-if #items + #locks > 0 then prolong_healing(CALL_MILLIS) end
+if #items + #locks > 0 then hold_commits(CALL_MILLIS) end
 
 local batch = records()
 local fields = {}
@@ -30,14 +30,14 @@ for at = 1, #items, 5 do
 end
 for kind, key in pairs(TABLES) do read_fields(key, fields[kind], batch.found[kind]) end
 
--- How far a run has come: it waits, starts, runs, stops, has ended.
+-- The progress of a run: waiting, starting, running, stopping, finished.
 local PROGRESS = { ['0'] = 0, ['1'] = 0, ['2'] = 1, ['3'] = 2, ['4'] = 3 }
 local ENDED = 4
 local function progress_of(run) return PROGRESS[state_of(run)] or ENDED end
 
 local function is_newer(kind, seq, value, old)
   if kind == CURSOR and value ~= '' and last_of(value) ~= last_of(old) then
-    -- A cursor that has not come to anything has dashes there, which are before all digits.
+    -- A cursor without a position has dashes there, which sort before all digits.
     return last_of(value) > last_of(old)
   end
   if kind == RUN and value ~= '' and progress_of(value) ~= progress_of(old) then
@@ -72,7 +72,7 @@ if client ~= '' then
 end
 batch.finish()
 
--- What the names of our own locks begin with: no run holds them, and they say something by being there.
+-- The prefix of reserved locks. No run holds them; their existence carries a meaning.
 local RESERVED = '#cronhold/'
 for at = 1, #locks, 4 do
   local name, holder, token, life = locks[at], locks[at + 1], locks[at + 2], locks[at + 3]

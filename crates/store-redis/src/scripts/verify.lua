@@ -1,16 +1,15 @@
--- Whether records are still as a client remembers them: hints that said otherwise may have been lost. Needs prelude.lua
--- before it.
+-- Compares records with the journal of a client, which may have missed notifications. Needs prelude.lua before it.
 --
--- ARGV: namespace, what the client knows (see `standing`), the seq that it knows, then as MessagePack kind, field and
--- version of each record, '' for one that was deleted. Answers with the seq and the places of those that are not as
--- remembered; or with what stands in the way.
+-- ARGV: namespace, the position of the client (see `check_position`), its seq, then as MessagePack kind, field and version of
+-- each record, '' for a deleted one. Returns the seq and the indexes of records with another version; or the reason why
+-- requests are rejected.
 
 local client, known, items = ARGV[2], tonumber(ARGV[3]), cmsgpack.unpack(ARGV[4])
--- Values that there are for each record.
+-- Values for each record.
 local RECORD = 3
 
--- In a store that has gone back, or is being healed, what is missing may have been lost.
-local refused, seq, by = standing(client, known)
+-- After a rollback a missing record may have been lost.
+local refused, seq, by = check_position(client, known)
 if refused then return refused end
 
 local fields, found = {}, {}
@@ -26,7 +25,7 @@ for at = 1, #items, RECORD do
   local value = found[items[at]][items[at + 1]]
   if (value and sub(value, 1, 16) or '') ~= items[at + 2] then answer[#answer + 1] = (at - 1) / RECORD end
 end
--- Everything that the client has committed is there. Clients that say so are not taken for those of long ago. A server that
--- takes no writes answers all the same.
+-- The store has all commits of the client. Raising its seq keeps the client from being dropped as an old one. A server that
+-- rejects writes still replies.
 if by and #items > 0 then redis.pcall('HSET', META, by, string.format('%.0f', seq)) end
 return answer

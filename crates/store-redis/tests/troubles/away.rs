@@ -91,10 +91,10 @@ fn a_password_or_a_right_that_is_wrong_at_the_start_is_not_waited_for() {
     let server = Server::start_with(ServerOptions { users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
     for (url, says) in [
-        (format!("redis://worker:wrong@{at}"), "look at both in the URL"),
-        (format!("redis://nobody:secret@{at}"), "look at both in the URL"),
-        (format!("redis://reader:secret@{at}"), "see its ACL rules"),
-        (format!("redis://worker:secret@{at}/99"), "look at the number"),
+        (format!("redis://worker:wrong@{at}"), "check both in the URL"),
+        (format!("redis://nobody:secret@{at}"), "check both in the URL"),
+        (format!("redis://reader:secret@{at}"), "check its ACL rules"),
+        (format!("redis://worker:secret@{at}/99"), "check the number"),
     ] {
         let fault = block_on(open(&url, None, false).enroll()).unwrap_err();
         assert!(matches!(&fault, Fault::Broken(why) if why.contains(says)), "{url}: {fault}");

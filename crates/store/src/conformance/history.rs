@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::linear::{Event, Model, Verdict, check};
+use super::linear::{HistoryEvent, LinearVerdict, SequentialModel, check};
 
 /// Gives out places in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Order(AtomicU64);
+pub(super) struct EventOrder(AtomicU64);
 
 /// Events that one thread has seen, each with the thing that it belongs to.
-pub(super) type Notes<C, A> = Vec<(usize, Event<C, A>)>;
+pub(super) type EventLog<C, A> = Vec<(usize, HistoryEvent<C, A>)>;
 
-impl Order {
+impl EventOrder {
     /// The next place.
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
@@ -28,7 +28,7 @@ impl Order {
 }
 
 /// Checks the notes of all threads, each thing by itself.
-pub(super) fn assert_linear<M: Model>(model: &M, notes: Vec<Notes<M::Call, M::Answer>>)
+pub(super) fn assert_linear<M: SequentialModel>(model: &M, notes: Vec<EventLog<M::Call, M::Answer>>)
 where
     M::Call: Debug + Clone,
     M::Answer: Debug + Clone,
@@ -39,15 +39,16 @@ where
     }
     for (thing, history) in of_thing {
         let verdict = check(model, history.clone());
-        if verdict != Verdict::Linear {
+        if verdict != LinearVerdict::Linear {
             panic!("the history of thing {thing} is {verdict:?}:\n{}", told(history));
         }
     }
 }
 
 /// A history as lines, in the order of beginnings.
-fn told<C: Debug, A: Debug>(mut history: Vec<Event<C, A>>) -> String {
+fn told<C: Debug, A: Debug>(mut history: Vec<HistoryEvent<C, A>>) -> String {
     history.sort_by_key(|event| event.began);
-    let line = |event: &Event<C, A>| format!("{}-{} {:?}: {:?}", event.began, event.ended, event.call, event.answer);
+    let line =
+        |event: &HistoryEvent<C, A>| format!("{}-{} {:?}: {:?}", event.began, event.ended, event.call, event.answer);
     history.iter().map(line).collect::<Vec<_>>().join("\n")
 }

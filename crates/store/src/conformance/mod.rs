@@ -10,7 +10,6 @@
 //! what many writers were told and ask [`linear`] whether it can be true.
 
 mod block_on;
-mod chance;
 pub mod claims;
 pub mod due;
 pub mod durability;
@@ -26,7 +25,8 @@ mod rich_records;
 pub mod round_trips;
 pub mod run_pages;
 mod samples;
-mod scribe;
+mod seeded_random;
+mod test_writer;
 pub mod units;
 pub mod versions;
 pub mod writers;

@@ -1,5 +1,5 @@
-//! The reference store: everything in memory, under one lock, with no I/O and no time of its own. It says by example
-//! what the port means; the simulation runs on it, and every other store passes the same suite.
+//! The reference store: everything in memory under one lock, without I/O and without a clock of its own. It defines the
+//! semantics of the `Store` trait by example; the simulation runs on it, and all stores pass the same conformance suite.
 
 mod indexes;
 mod listing;
@@ -21,10 +21,10 @@ use crate::{
     Store, Unit, Writer,
 };
 
-/// A handle on a store in memory. Clones are other handles on the same store, as other processes would have; each has
-/// hints of its own.
+/// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its own
+/// queue of hints.
 ///
-/// All but [`Store::hints`] is done when its future is first polled.
+/// Every request except [`Store::hints`] completes when its future is first polled.
 pub struct MemoryStore {
     id: HandleId,
     shared: Arc<MemoryShared>,
@@ -38,7 +38,7 @@ struct MemoryShared {
 }
 
 impl MemoryStore {
-    /// A new, empty store that takes its time from `clock`.
+    /// An empty store that takes its time from `clock`.
     pub fn new(clock: Clock) -> Self {
         let hints = HintBoard::default();
         let id = hints.join();
@@ -49,9 +49,9 @@ impl MemoryStore {
         (self.shared.clock)()
     }
 
-    /// The clock is asked before this, because it is somebody else's code.
+    /// Callers read the clock before they take this lock, because the clock is foreign code.
     fn state(&self) -> MutexGuard<'_, MemoryState> {
-        // Nothing in here can panic half-way through a change, so that what a panic left behind is whole.
+        // No code panics in the middle of a change, so the state is consistent even after a panic.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

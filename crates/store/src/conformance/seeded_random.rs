@@ -2,9 +2,9 @@
 
 /// A sequence of numbers by the constants of Knuth's MMIX.
 #[derive(Debug)]
-pub(super) struct Chance(u64);
+pub(super) struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     /// The sequence of a seed.
     pub(super) fn new(seed: u64) -> Self {
         let mut chance = Self(seed);
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_numbers_and_all_of_them() {
         let numbers = |seed| {
-            let mut chance = Chance::new(seed);
+            let mut chance = SeededRandom::new(seed);
             (0..100).map(|_| chance.below(6)).collect::<Vec<_>>()
         };
         assert_eq!(numbers(1), numbers(1));

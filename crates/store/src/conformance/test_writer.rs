@@ -13,13 +13,13 @@ use crate::{Committed, Page, Query, Refusal, Store, Unit};
 
 /// A writer.
 #[derive(Debug)]
-pub(super) struct Scribe {
+pub(super) struct TestWriter {
     pub(super) store: Arc<dyn Store>,
     pub(super) writer: u32,
     units: u64,
 }
 
-impl Scribe {
+impl TestWriter {
     /// A writer with a handle of its own.
     pub(super) fn of(subject: &dyn Subject) -> Self {
         Self::on(subject.store())
@@ -32,21 +32,21 @@ impl Scribe {
     }
 
     /// A unit that does nothing yet.
-    pub(super) fn unit(&mut self) -> Draft {
+    pub(super) fn unit(&mut self) -> UnitDraft {
         self.units += 1;
         let version = Version::new(self.writer, self.units);
-        Draft(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
+        UnitDraft(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
     }
 
     /// Commits one unit.
-    pub(super) fn commit(&self, draft: Draft) -> Result<Committed, Refusal> {
+    pub(super) fn commit(&self, draft: UnitDraft) -> Result<Committed, Refusal> {
         let mut results = self.commit_all(vec![draft]);
         assert_eq!(results.len(), 1, "one unit has one answer");
         results.pop().expect("there is one")
     }
 
     /// Commits units together.
-    pub(super) fn commit_all(&self, drafts: Vec<Draft>) -> Vec<Result<Committed, Refusal>> {
+    pub(super) fn commit_all(&self, drafts: Vec<UnitDraft>) -> Vec<Result<Committed, Refusal>> {
         block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
     }
 
@@ -133,9 +133,9 @@ impl Scribe {
 
 /// A unit in the making.
 #[derive(Debug, Clone)]
-pub(super) struct Draft(pub(super) Unit);
+pub(super) struct UnitDraft(pub(super) Unit);
 
-impl Draft {
+impl UnitDraft {
     pub(super) fn version(&self) -> Version {
         self.0.version
     }
