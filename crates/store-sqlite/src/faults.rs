@@ -42,15 +42,15 @@ pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> 
         (_, ErrorPhase::Commit) => Fault::Unknown(message("the disk did not confirm the write")),
         (ErrorCode::CannotOpen, _) => Fault::Away(message("the file cannot be opened")),
         (ErrorCode::SystemIoFailure, _) => Fault::Away(message("the disk cannot be read")),
-        (ErrorCode::OutOfMemory, _) => Fault::Away(message("there is no memory left")),
+        (ErrorCode::OutOfMemory, _) => Fault::Away(message("out of memory")),
         (ErrorCode::OperationInterrupted | ErrorCode::OperationAborted | ErrorCode::FileLockingProtocolFailed, _) => {
-            Fault::Away(message("it was interrupted"))
+            Fault::Away(message("interrupted"))
         }
-        _ => Fault::Broken(message("it refuses for good")),
+        _ => Fault::Broken(message("SQLite rejects the request")),
     }
 }
 
-/// Whether an error says something of one statement alone: other units of the transaction are as they were.
+/// Whether an error concerns one statement only, and does not affect other units of the transaction.
 pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => {
@@ -60,7 +60,7 @@ pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// A row that cannot be read.
+/// The fault for an unreadable row.
 pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &UnreadableRow) -> Fault {
     Fault::Broken(format!("{}: table {table}, row {row}, {error}", path.display()))
 }
@@ -85,12 +85,12 @@ mod tests {
             (ffi::SQLITE_IOERR_FSYNC, Commit, "did not confirm the request: x.db: the disk did not confirm"),
             (ffi::SQLITE_IOERR_READ, Read, "is unavailable: x.db: the disk cannot be read"),
             (ffi::SQLITE_NOMEM, Commit, "did not confirm the request"),
-            (ffi::SQLITE_NOMEM, Write, "is unavailable: x.db: there is no memory"),
+            (ffi::SQLITE_NOMEM, Write, "is unavailable: x.db: out of memory"),
             (ffi::SQLITE_CANTOPEN, Read, "is unavailable: x.db: the file cannot be opened"),
             (ffi::SQLITE_CORRUPT, Read, "failed permanently: x.db: the file is corrupt; restore a backup"),
             (ffi::SQLITE_CORRUPT, Commit, "failed permanently: x.db: the file is corrupt"),
             (ffi::SQLITE_NOTADB, Read, "failed permanently: x.db: the file is corrupt"),
-            (ffi::SQLITE_TOOBIG, Write, "failed permanently: x.db: it refuses for good"),
+            (ffi::SQLITE_TOOBIG, Write, "failed permanently: x.db: SQLite rejects the request"),
         ] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             let found = fault(Path::new("x.db"), &error, phase).to_string();

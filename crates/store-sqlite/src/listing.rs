@@ -1,5 +1,5 @@
-//! Answers that are lists: pages of records, and what is due. Each comes from a primary key or an index, from where the
-//! page before ended.
+//! Reads pages of records, and due obligations. Each query uses a primary key or an index, and continues where the page before
+//! ended.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::pool::ReadError;
 use crate::records::TableReader;
 use crate::rows::{self, CellReader, RecordTable, UnreadableRow};
 
-/// Conditions in the making, with their parameters.
+/// Builds the conditions of a query, with their parameters.
 #[derive(Debug, Default)]
 pub(crate) struct SqlCondition {
     terms: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct SqlCondition {
 }
 
 impl SqlCondition {
-    /// Adds a term; `?` in it stands for the values, in their order.
+    /// Adds a term with `?` for each value.
     pub(crate) fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
         self.terms.push(term.to_owned());
         self.values.extend(values);
@@ -38,7 +38,7 @@ impl SqlCondition {
 }
 
 impl TableReader<'_> {
-    /// A page of a list.
+    /// A page of the list that the query selects.
     pub(crate) fn page(&self, query: &Query, limit: usize) -> Result<Page, ReadError> {
         let Listing { table, sql, values } = match query {
             Query::Runs(query) => Listing::of_runs(query, limit, self.connection)?,
@@ -51,7 +51,7 @@ impl TableReader<'_> {
         while let Some(row) = rows.next()? {
             match self.stored(table, row) {
                 Ok(stored) => page.records.push(stored),
-                // One bad row must not hide the others.
+                // An unreadable row must not hide the others.
                 Err(ReadError::Fault(fault)) => {
                     page.unreadable.push(fault.to_string());
                     last = Some(fault);
@@ -66,7 +66,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// Records whose due is not after `until`, by time and then by key.
+    /// Obligations that are due at or before `until`, by time and then by key.
     pub(crate) fn due(
         &self,
         after: Option<&Obligation>,
@@ -88,7 +88,7 @@ impl TableReader<'_> {
     }
 }
 
-/// A list as a statement with its parameters.
+/// A query with its parameters.
 #[derive(Debug)]
 pub(crate) struct Listing {
     table: RecordTable,
@@ -97,7 +97,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// A statement whose last parameter is how many rows are wanted.
+    /// The query; its last parameter is the limit.
     pub(crate) fn new(table: RecordTable, sql: String, wanted: SqlCondition, limit: usize) -> Self {
         let mut values = wanted.values;
         values.push(bounded(limit));
@@ -148,7 +148,7 @@ impl Listing {
         Self::new(table, sql, wanted, limit)
     }
 
-    /// What is due in a place.
+    /// The query for due rows of a table.
     fn due(place: &DueRow, after: Option<&Obligation>, until: Instant) -> (String, Vec<Value>) {
         let mut wanted = SqlCondition::default();
         wanted.due(place, after, until);
@@ -184,13 +184,13 @@ impl SqlCondition {
     }
 }
 
-/// A table of records that can be due.
+/// A table whose records can be due.
 struct DueRow {
     kind: Kind,
     table: &'static str,
     column: &'static str,
     keys: &'static str,
-    /// What an index of those that are due is limited to.
+    /// The condition of the partial index of due records.
     is_due: &'static str,
 }
 
@@ -212,7 +212,7 @@ fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
     Ok(Obligation { at: reading.instant()?, key })
 }
 
-/// SQLite counts rows with signed numbers.
+/// The limit as SQLite takes it, which is signed.
 pub(crate) fn bounded(limit: usize) -> Value {
     Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))
 }

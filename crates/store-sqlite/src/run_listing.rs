@@ -1,5 +1,5 @@
-//! Lists of runs. They are the longest lists there are, and are asked for by what may be rare among millions; so which
-//! index a list comes from is chosen here and not left to what SQLite thinks of rows that it has not counted.
+//! Lists of runs. They are the longest lists, and a filter may match few of millions of runs. So this file chooses the index,
+//! instead of SQLite's planner, which has no statistics.
 
 use cronhold_core::State;
 use cronhold_store::RunQuery;
@@ -51,7 +51,7 @@ impl Listing {
     }
 }
 
-/// Lists of ids, each from an index of its own, that are merged into one.
+/// Lists of ids, each from its own index, which the query merges.
 #[derive(Debug, Default)]
 struct RunListingSql {
     selects: Vec<String>,
@@ -80,7 +80,7 @@ impl RunListingSql {
 }
 
 impl SqlCondition {
-    /// What a query says beside states.
+    /// The conditions of a query except states.
     fn runs(&mut self, query: &RunQuery) {
         let RunQuery { job, number, since, .. } = query;
         job.iter().for_each(|job| self.text("job = ?", job.as_str()));
@@ -92,8 +92,7 @@ impl SqlCondition {
         since.iter().for_each(|since| self.and("nominal >= ?", [Value::Integer(since.micros())]));
     }
 
-    /// The ids that are asked about. They begin with the milliseconds of the nominal time, so that the list ends where
-    /// it is reached.
+    /// The range of ids. Ids begin with the milliseconds of the nominal time, so that the scan ends at the limit.
     fn range(&mut self, query: &RunQuery) {
         query.before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
         query.since.iter().for_each(|since| self.text("id >= ?", &format!("{:012x}", since.millis().max(0))));
@@ -105,7 +104,7 @@ impl SqlCondition {
     }
 }
 
-/// Whether few runs have ended in one of the states.
+/// Whether few runs have ended in these states.
 fn is_rare(query: &RunQuery, ended: &[State], connection: &Connection) -> rusqlite::Result<bool> {
     let mut found = 0;
     for state in ended {

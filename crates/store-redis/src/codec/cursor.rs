@@ -1,5 +1,4 @@
-//! How far schedules have come. The scripts see the time that one has come to, because the later of two is right when a
-//! store has gone back.
+//! Cursors. The position is in the first line, because after a rollback the scripts keep the later one of two cursors.
 
 use std::borrow::Cow;
 use std::sync::Arc;

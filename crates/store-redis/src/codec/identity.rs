@@ -1,4 +1,4 @@
-//! The latest outcomes of jobs with certain args.
+//! Identities: the latest outcomes of a job with certain arguments.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is known of a job's runs as a set. Every run writes it twice, so that it is short.
+//! Job states. Every run writes one twice, so the encoding is short.
 
 use std::borrow::Cow;
 use std::sync::Arc;

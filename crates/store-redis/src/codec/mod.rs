@@ -1,5 +1,5 @@
-//! Records as texts: fields of fixed width that scripts look at, then JSON that they never read. One file for each kind
-//! that has something of its own, with both directions beside each other.
+//! Encodes records as texts: fields of fixed width, which scripts read, then JSON, which they do not. One file for each kind
+//! with a special layout has both directions.
 
 mod cursor;
 mod head;
@@ -26,7 +26,7 @@ pub(crate) use scalars::{moment_text, read_moment, version_text};
 
 use crate::keys;
 
-/// What is wrong with a stored text.
+/// Why a stored text cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UnreadableText(pub(crate) String);
@@ -37,7 +37,7 @@ impl UnreadableText {
     }
 }
 
-/// The part of a stored record that its writer makes. The store puts version and seq before it.
+/// The stored text of a record without version and seq, which the store adds.
 pub(crate) fn body(record: &Record) -> Vec<u8> {
     let mut body = RecordBody::new(record.due());
     match record {
@@ -49,16 +49,16 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::Identity(identity) => identity::write(&mut body, identity),
         Record::Run(run) => run::write(&mut body, run),
         Record::Node(node) => node::write(&mut body, node),
-        // Locks are keys of their own, which are taken and freed; what others have run is theirs to write.
+        // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
     body.into_bytes()
 }
 
-/// A stored record.
+/// Decodes a stored record.
 pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, UnreadableText> {
-    let key =
-        keys::key(kind, field).ok_or_else(|| UnreadableText(format!("`{}` names no record", field.escape_debug())))?;
+    let key = keys::key(kind, field)
+        .ok_or_else(|| UnreadableText(format!("`{}` is not a valid field", field.escape_debug())))?;
     let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
     Ok(Stored { version: Version::from_bits(reading.version()?), record })
@@ -74,7 +74,7 @@ fn record(key: Key, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, U
         Key::Identity(job, args) => identity::read(job, args, reading)?,
         Key::Run(id) => run::read(id, reading)?,
         Key::Node(_) => node::read(reading)?,
-        Key::Lock(_) | Key::Foreign(_) => return Err(UnreadableText::new("it is no record of ours")),
+        Key::Lock(_) | Key::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }
 

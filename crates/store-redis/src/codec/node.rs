@@ -1,4 +1,4 @@
-//! Nodes. What a beat changes, and whether the node drains, stands in the first line: there the script sees it.
+//! Nodes. The fields that a heartbeat changes and the drain flag are in the first line, where the script reads them.
 
 use std::sync::Arc;
 

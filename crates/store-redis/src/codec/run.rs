@@ -1,5 +1,4 @@
-//! Runs. State, owner, number and job stand in the first line, where scripts list runs by them; the rest is for those
-//! who read the run.
+//! Runs. State, owner, number and job are in the first line, where scripts read them for the indexes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::UnreadableText;
 use super::head::{RecordBody, TextReader};
 
-/// Digits of a run's number.
+/// Hex digits of a run's number.
 const NUMBER: usize = 16;
 
-/// When it entered a state, which, by whom, and what was said.
+/// A transition: the time, the state, the actor and the message.
 type LogEntryJson<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
 
 #[derive(Serialize, Deserialize)]

@@ -21,52 +21,50 @@ pub(super) const NAMES: [&str; 10] = [
     "timeout",
 ];
 
-/// A namespace is part of every key, and keys are sent often.
+/// Bytes of a namespace, which is part of every key.
 const NAMESPACE_MAX: usize = 200;
 
-/// No set of results may be longer.
+/// The largest limit for a set of results.
 const RESULTS_MAX: u64 = 10_000_000;
 
-/// No more lines of an output are put into a run's own record.
+/// The largest number of output lines in a result.
 const LINES_MAX: u64 = 10_000;
 
-/// Answers take a moment even on the same machine.
+/// A reply takes a moment even on the same machine.
 const TIMEOUT_MIN: Span = Span::from_millis(50);
 
-/// Whoever waits longer than this waits for nothing.
+/// A server that does not reply for this long is considered dead.
 const TIMEOUT_MAX: Span = Span::from_secs(60);
 
-/// How keys are kept.
+/// The parameters of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UrlSettings {
-    /// What every key begins with. Braces are the user's.
+    /// The prefix of every key, including braces.
     pub(crate) namespace: String,
-    /// What holds the lines of a run's output.
     pub(crate) output: LineFormat,
-    /// Whether Python nodes run the same jobs; nothing, when that is for the namespace to say.
+    /// Whether Cronken's nodes run the same jobs; `None` to use what the namespace says.
     pub(crate) peers: Option<bool>,
-    /// How often runs say that they are alive.
+    /// How often the heartbeats of runs in Cronken's format are refreshed.
     pub(crate) heartbeat: Duration,
-    /// After how long without that a run counts as lost.
+    /// A run without such a heartbeat for this long counts as lost.
     pub(crate) stale: Duration,
-    /// How many results are kept of a job, of each kind.
+    /// Results that are kept for each job, successes and failures each.
     pub(crate) job_results: u64,
-    /// How many results are kept of all jobs together, of each kind.
+    /// Results that are kept for all jobs together, successes and failures each.
     pub(crate) all_results: u64,
-    /// How many last lines of the output a finished run shows.
+    /// Last lines of the output in the result of a run.
     pub(crate) lines: u64,
-    /// How long lines are kept after the last of them.
+    /// How long output lines are kept after the last one.
     pub(crate) output_ttl: Duration,
-    /// How long an answer is waited for.
+    /// How long to wait for a reply.
     pub(crate) timeout: Duration,
 }
 
-/// What holds the lines of a run's output.
+/// The type of the key with the output lines of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineFormat {
-    /// A sorted set, by time.
+    /// A sorted set with times as scores.
     Zset,
-    /// A list.
     List,
 }
 
@@ -88,7 +86,7 @@ impl Default for UrlSettings {
 }
 
 impl UrlSettings {
-    /// Takes a parameter. Those that it does not know are mistakes.
+    /// Sets a parameter. An unknown one is an error.
     pub(super) fn take(&mut self, name: &str, value: &str, known: &[&str]) -> Result<(), TextError> {
         match name {
             "namespace" => self.namespace = namespace(value)?,
@@ -106,22 +104,22 @@ impl UrlSettings {
         Ok(())
     }
 
-    /// Settles what follows from each other, once all parameters are taken.
-    pub(super) fn settle(&mut self, given: &[String]) -> Result<(), TextError> {
+    /// Checks combinations and sets dependent defaults, after all parameters are set.
+    pub(super) fn complete(&mut self, given: &[String]) -> Result<(), TextError> {
         let was_given = |name: &str| given.iter().any(|given| given == name);
         let has_peers = self.peers == Some(true);
         if has_peers && was_given("output") && self.output == LineFormat::Zset {
-            return Err(wrong("Python nodes keep lines in lists").hint("leave out `output` beside `peers=cronken`"));
+            return Err(wrong("Cronken's nodes keep output lines in lists").hint("remove `output`, or `peers=cronken`"));
         }
         if has_peers {
             self.output = LineFormat::List;
         }
-        // Whoever names one of the two means the other to follow.
+        // If only one of the two is given, the other follows from it.
         if was_given("heartbeat") && !was_given("stale") {
             self.stale = self.heartbeat + self.heartbeat / 2;
         }
         if self.stale <= self.heartbeat {
-            let message = "`stale` is not longer than `heartbeat`, so that living runs would count as lost";
+            let message = "`stale` must be longer than `heartbeat`, otherwise live runs would count as lost";
             return Err(wrong(message));
         }
         let timeout = as_span(self.timeout);
@@ -134,7 +132,7 @@ impl UrlSettings {
         Ok(())
     }
 
-    /// Those that differ from what holds otherwise, as they stand in a URL.
+    /// Parameters that differ from their defaults.
     pub(super) fn params(&self) -> Vec<String> {
         let usual = Self::default();
         let mut params = Vec::new();
@@ -159,16 +157,16 @@ impl UrlSettings {
     }
 }
 
-/// The mistake of a parameter that nobody knows.
+/// The error for an unknown parameter.
 pub(super) fn unknown_param(name: &str, known: &[&str]) -> TextError {
-    let error = wrong(format!("there is no parameter `{}`", shortened(name)));
+    let error = wrong(format!("unknown parameter `{}`", shortened(name)));
     match did_you_mean(name, known.iter().copied()) {
         Some(meant) => error.hint(format!("did you mean `{meant}`?")),
         None => error.hint(format!("there are {}", known.join(", "))),
     }
 }
 
-/// A mistake of the text as a whole: places in it are of no use to people who see it masked.
+/// An error without a position, because the URL is shown with its passwords masked.
 pub(super) fn wrong(message: impl Into<String>) -> TextError {
     TextError::new(0..0, message)
 }
@@ -178,7 +176,7 @@ fn namespace(value: &str) -> Result<String, TextError> {
         return Err(wrong(format!("`namespace` must have 1 to {NAMESPACE_MAX} bytes")));
     }
     if value.chars().any(char::is_control) {
-        return Err(wrong("`namespace` holds a character that cannot be seen"));
+        return Err(wrong("`namespace` has a control character"));
     }
     Ok(value.to_owned())
 }
@@ -202,7 +200,7 @@ fn peers(value: &str) -> Result<bool, TextError> {
 fn span(name: &str, value: &str) -> Result<Duration, TextError> {
     let span = Span::parse(value).map_err(|error| wrong(format!("`{name}`: {error}")))?;
     if span.is_zero() {
-        return Err(wrong(format!("`{name}` must be longer than nothing")));
+        return Err(wrong(format!("`{name}` must be longer than 0")));
     }
     Ok(Duration::from_micros(span.micros()))
 }

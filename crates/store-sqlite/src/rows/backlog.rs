@@ -1,4 +1,4 @@
-//! What is left to catch up.
+//! Backlogs.
 
 use std::sync::Arc;
 

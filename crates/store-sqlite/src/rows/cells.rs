@@ -1,5 +1,4 @@
-//! The cells of a row, written and read one after the other, so that the two halves of a record's layout stand beside
-//! each other and have to keep the same order.
+//! The cells of a row, written and read in order, so that both directions of a record's layout are next to each other.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,17 +11,17 @@ use rusqlite::types::{Value, ValueRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A row in the making.
+/// Builds a row.
 #[derive(Debug)]
 pub(crate) struct RowCells(Vec<Value>);
 
-/// A row that is read.
+/// Reads the cells of a row in order.
 pub(crate) struct CellReader<'r> {
     row: &'r Row<'r>,
     next: Cell<usize>,
 }
 
-/// A cell that does not hold what it should.
+/// Why a row cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub(crate) struct UnreadableRow {
@@ -60,7 +59,7 @@ impl RowCells {
         self.0.push(version_value(version));
     }
 
-    /// Anything that prints as the text that reads back.
+    /// A value with a textual form that can be parsed back.
     pub(crate) fn display(&mut self, value: &impl fmt::Display) {
         let mut text = String::with_capacity(32);
         write!(text, "{value}").expect("a string takes any text");
@@ -80,7 +79,7 @@ impl RowCells {
         self.count(span.micros());
     }
 
-    /// A cell that may be empty.
+    /// A cell that may be NULL.
     pub(crate) fn option<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut Self, T)) {
         match value {
             Some(value) => put(self, value),
@@ -165,7 +164,7 @@ impl<'r> CellReader<'r> {
         self.option_text()?.map(serde_json::from_str).transpose().map_err(|error| self.wrong(&error.to_string()))
     }
 
-    /// What is wrong with the cell that was read last.
+    /// The error for the cell that was read last.
     pub(crate) fn wrong(&self, message: &str) -> UnreadableRow {
         let column = self.next.get().checked_sub(1).and_then(|index| self.row.as_ref().column_name(index).ok());
         UnreadableRow { column: column.unwrap_or("?").to_owned(), message: message.to_owned() }
@@ -178,7 +177,7 @@ impl<'r> CellReader<'r> {
     }
 }
 
-/// A version as SQLite holds it.
+/// A version as a cell.
 pub(crate) fn version_value(version: Version) -> Value {
     // Versions fit into a signed number by their own word.
     Value::Integer(version.bits().cast_signed())

@@ -1,4 +1,4 @@
-//! How far schedules have come.
+//! Cursors.
 
 use std::sync::Arc;
 

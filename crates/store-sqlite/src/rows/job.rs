@@ -1,5 +1,4 @@
-//! Jobs. The definition is JSON in the keys of a job file, so that it reads as people write it, and it is read back by
-//! the reader of job files.
+//! Jobs. The definition is JSON with the keys of a job file, and is decoded by the job file reader.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is known of a job's runs as a set.
+//! Job states.
 
 use std::sync::Arc;
 

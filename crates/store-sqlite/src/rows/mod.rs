@@ -1,4 +1,4 @@
-//! Records as rows: one file for each table, with both directions beside each other.
+//! Converts records to rows and back: one file for each table has both directions.
 
 mod backlog;
 mod cells;
@@ -20,7 +20,7 @@ use rusqlite::types::Value;
 pub(crate) use cells::{CellReader, RowCells, UnreadableRow, version_value};
 pub(crate) use table::RecordTable;
 
-/// The cells of a record, in the order of its table, with room for a version behind them.
+/// The cells of a record in the column order of its table, with capacity for a version after them.
 pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
     let key = record.key();
     let width = RecordTable::of(key.kind()).map_or(0, |table| table.layout().width());
@@ -42,14 +42,14 @@ pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
     cells.into_values()
 }
 
-/// The cells of a key, with room for a version behind them.
+/// The cells of a key, with capacity for a version after them.
 pub(crate) fn key_cells(key: &Key) -> Vec<Value> {
     let mut cells = RowCells::new(3);
     write_key(&mut cells, key);
     cells.into_values()
 }
 
-/// A record from its whole row.
+/// Decodes a whole row.
 pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &Zones) -> Result<Stored, UnreadableRow> {
     let reading = &CellReader::new(row);
     let (version, record) = match table {

@@ -1,4 +1,4 @@
-//! The pause of everything, and the five columns that a pause has wherever it stands.
+//! The global pause, and the five columns of a pause in any table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Runs: a column for whatever people ask about, and JSON for what only the run itself needs.
+//! Runs: a column for everything that people query, and JSON for the rest.
 
 use std::sync::Arc;
 

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use cronhold_core::record::Kind;
 
-/// A table that holds records of one kind. Locks are not among them: they are taken and freed, never put. Nor are foreign
-/// runs: nobody else writes to a file of ours.
+/// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordTable {
     Pause,
@@ -19,7 +18,7 @@ pub(crate) enum RecordTable {
     Nodes,
 }
 
-/// How a table is laid out.
+/// The columns of a table.
 #[derive(Debug)]
 pub(crate) struct TableLayout {
     pub(crate) name: &'static str,
@@ -27,7 +26,7 @@ pub(crate) struct TableLayout {
     pub(crate) key: &'static [&'static str],
     /// The columns after `version`.
     pub(crate) rest: &'static [&'static str],
-    /// Those of the rest that seldom change for one key. An update that does not name them leaves their indexes alone.
+    /// Columns of the rest that rarely change for a key. An update that does not set them does not touch their indexes.
     pub(crate) fixed: &'static [&'static str],
 }
 
@@ -59,7 +58,7 @@ impl RecordTable {
         }
     }
 
-    /// The statement for a whole row by its key, which is asked for most often.
+    /// The statement for a whole row by its key, which is the most frequent one.
     pub(crate) fn load(self) -> &'static str {
         static LOADS: LazyLock<Vec<String>> =
             LazyLock::new(|| RecordTable::ALL.iter().map(|table| table.layout().load()).collect());
@@ -81,7 +80,7 @@ impl RecordTable {
 }
 
 impl TableLayout {
-    /// How many cells a row has.
+    /// The number of columns.
     pub(crate) const fn width(&self) -> usize {
         self.key.len() + 1 + self.rest.len()
     }
@@ -107,22 +106,21 @@ impl TableLayout {
         format!("SELECT version FROM {} WHERE {}", self.name, self.key_matches())
     }
 
-    /// Puts a row that must not be there: it changes nothing when one is. All cells are its parameters.
+    /// Inserts a row that must not exist; changes nothing if it does. The parameters are all cells.
     pub(crate) fn insert(&self) -> String {
         let parameters: Vec<String> = (1..=self.width()).map(|number| format!("?{number}")).collect();
         let (name, columns) = (self.name, self.columns());
         format!("INSERT INTO {name} ({columns}) VALUES ({}) ON CONFLICT DO NOTHING", parameters.join(", "))
     }
 
-    /// Replaces a row that must have a version: it changes nothing when it has another. The parameters are all cells
-    /// and then that version.
+    /// Replaces a row if it has the given version. The parameters are all cells and then that version.
     pub(crate) fn update(&self) -> String {
         let all: Vec<String> = self.all().enumerate().skip(self.key.len()).map(equation).collect();
         let (name, version) = (self.name, self.width() + 1);
         format!("UPDATE {name} SET {} WHERE {} AND version = ?{version}", all.join(", "), self.key_matches())
     }
 
-    /// The same for a row whose fixed columns stay as they are: it changes nothing when they do not.
+    /// The same for a row whose fixed columns do not change; changes nothing if they do.
     pub(crate) fn update_fixed(&self) -> String {
         let is_fixed = |(_, column): &(usize, &str)| self.fixed.contains(column);
         let (fixed, others): (Vec<_>, Vec<_>) = self.all().enumerate().skip(self.key.len()).partition(is_fixed);
@@ -131,7 +129,7 @@ impl TableLayout {
         format!("UPDATE {} SET {} WHERE {terms} AND version = ?{}", self.name, others.join(", "), self.width() + 1)
     }
 
-    /// Deletes a row that must have a version. The parameters are its key and then that version.
+    /// Deletes a row if it has the given version. The parameters are its key and then that version.
     pub(crate) fn delete(&self) -> String {
         format!("DELETE FROM {} WHERE {} AND version = ?{}", self.name, self.key_matches(), self.key.len() + 1)
     }

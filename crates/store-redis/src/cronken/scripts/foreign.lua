@@ -1,12 +1,11 @@
--- The run of a job that nodes of another kind have started last, read from Cronken's keys. Ours are those that are in
--- `<ns>:cronhold:runs`.
+-- The latest run of a job on Cronken's nodes, read from Cronken's keys. Runs in `<ns>:cronhold:runs` are our own.
 --
---   foreign_run(ns, job)      { version, id, host, start, '1' when it runs or '0' }, or nil
+--   foreign_run(ns, job)      { version, id, host, start, '1' if it is running or '0' }, or nil
 --   foreign_version(ns, job)  the version alone, or false
 --
--- The version is 16 hex digits, a digest of the rest: nobody counts versions there.
+-- The version is 16 hex digits, a digest of the rest, because Cronken has no versions.
 
--- So many of the newest results of each kind are looked at, and so many of the runs that run.
+-- The numbers of newest results of each kind and of running runs that are scanned.
 local FOREIGN_RESULTS = 10
 local FOREIGN_ACTIVE = 1000
 
@@ -31,7 +30,7 @@ local function foreign_run(ns, job)
   if texts.err then
     return nil
   end
-  -- Most texts are of other jobs. Letters and digits at the end of a name look the same in all JSON.
+  -- Most texts belong to other jobs. Letters and digits at the end of a name are the same in any JSON encoding.
   local hint = string.match(job, '[%w_.-]*$') .. '"'
   local latest
   for index, id in ipairs(ids) do

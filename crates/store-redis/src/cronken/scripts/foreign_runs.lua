@@ -1,10 +1,10 @@
--- Runs of nodes of another kind, read from Cronken's keys. Ours are those that are in `<ns>:cronhold:runs`. A key of a
--- wrong type has nothing in it.
+-- Runs of Cronken's nodes, read from Cronken's keys. Runs in `<ns>:cronhold:runs` are our own. A key of the wrong type counts as
+-- empty.
 --
 -- KEYS: the metadata of runs, and a sorted set of runs. ARGV: namespace, then
---   look   first, last       places in the set, the highest score first. Answers with how many runs are there, ours
---                            included, and with id, score and metadata in turn of those that are not ours
---   lines  most, run, …      answers with the last lines of each run, as one text
+--   look   first, last       indexes in the set, the highest score first. Returns the number of runs there, including
+--                            our own, and id, score and metadata of each foreign run
+--   lines  most, run, …      returns the last lines of each run, as one text
 
 local ns, what = ARGV[1], ARGV[2]
 
@@ -33,7 +33,7 @@ local function look(first, last)
   return { #members / 2, found }
 end
 
--- The last lines of a run, whichever form its output has.
+-- The last lines of a run, from a list or a sorted set.
 local function lines(run, most)
   local key = ns .. ':rundata:output:' .. run
   local form = redis.call('TYPE', key).ok

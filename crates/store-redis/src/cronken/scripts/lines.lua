@@ -1,16 +1,16 @@
--- Outputs as lines, beside their bytes: what Cronken's clients read at `<ns>:rundata:output:<run>`.
+-- Outputs as lines, which Cronken's clients read at `<ns>:rundata:output:<run>`. The bytes are stored separately.
 --
--- `<ns>:cronhold:lines` holds for each run how many bytes of its output are shown as lines, and how many lines these
--- are. An unfinished last line is shown when the run ends, or when it grows too long.
+-- `<ns>:cronhold:lines` has for each run the number of bytes that are written as lines, and the number of lines. An incomplete
+-- last line is written when the run ends, or when it becomes too long.
 
--- A line longer than this is shown in pieces.
+-- A longer line is split.
 local LINE_MAX = 65536
--- So many of the newest lines are shown; the bytes are kept apart and whole.
+-- The number of newest lines that are kept; the bytes are kept in full.
 local LINES_SHOWN_MAX = 10000
--- Values that one command carries at most: Lua has room for some thousands.
+-- Values of one command: `unpack` is limited to some thousands.
 local VALUES_A_COMMAND = 1000
 
--- Lines of a text that ends with a newline or counts as ended. Newlines are kept.
+-- Splits a text into lines with their newlines. The last line counts as complete.
 local function split_lines(text)
   local lines, from = {}, 1
   while from <= #text do
@@ -23,7 +23,7 @@ local function split_lines(text)
   return lines
 end
 
--- A number in blanks (0) and tabs (1), which tells lines apart that look the same.
+-- A number in spaces (0) and tabs (1), which makes equal lines different members.
 local function blanks(number)
   local digits = {}
   repeat
@@ -33,7 +33,7 @@ local function blanks(number)
   return table.concat(digits)
 end
 
--- Members of the sorted set for lines of which the first has this number. A set holds each member once.
+-- Members of the sorted set for lines, of which the first has this number. A set holds each member once.
 local function distinct(key, lines, number)
   local members, taken = {}, {}
   for index, line in ipairs(lines) do
@@ -54,7 +54,7 @@ end
 
 local function add_to_set(key, lines, number, micros)
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
-  -- Times rise strictly, so that lines of one moment stay in their order.
+  -- Times rise strictly, so that lines of the same time keep their order.
   local at = math.max(micros, last and math.floor(last * 1e6 + 0.5) + 1 or 0)
   local values = {}
   for index, member in ipairs(distinct(key, lines, number)) do
@@ -83,9 +83,8 @@ local function add_lines(key, form, lines, number, micros)
   end
 end
 
--- Shows what is new of an output: whole lines, or all of it when the run has ended. `state` is what `lines` holds for
--- the run, if it is known already. The key may be of a wrong type, since it is not ours alone: whoever calls this does
--- it by pcall.
+-- Writes the new part of an output: complete lines, or all of it if the run has ended. `state` is the field in `lines`, if the
+-- caller has read it. Other programs may write the key, and it may have the wrong type: callers use pcall.
 local function show_output(ns, settings, run, length, has_ended, micros, state)
   state = state or redis.call('HGET', ns .. ':cronhold:lines', run)
   local shown, count = string.match(state or '', '^(%d+) (%d+)$')
@@ -95,7 +94,7 @@ local function show_output(ns, settings, run, length, has_ended, micros, state)
   end
   local text = redis.call('GETRANGE', ns .. ':cronhold:output:' .. run, string.format('%.0f', shown), -1)
   if not has_ended then
-    -- Only what is surely whole: up to the last newline, and full pieces of a line that is too long.
+    -- Only what is complete: up to the last newline, and full pieces of a long line.
     local rest = #text - (string.match(text, '^.*\n()') or 1) + 1
     text = string.sub(text, 1, #text - rest % LINE_MAX)
   end

@@ -1,14 +1,15 @@
--- What a node does for Cronken's clients now and then: it says that it is there and that its runs are, and takes away
--- what others have left behind. Needs texts.lua, lines.lua and projection.lua before it.
+-- Shows a node and its runs to Cronken's clients, and removes what dead nodes of Cronken have left behind. Needs texts.lua,
+-- lines.lua and projection.lua before it.
 -- KEYS: the set of instances. ARGV: namespace, settings, the node's id, its instance as JSON, a random token.
--- Answers with how many runs of others were given up, and how many writes to keys of a wrong type were left out.
+-- Returns the number of foreign runs that were frozen, and the number of writes that were skipped because a key has the wrong
+-- type.
 local ns, settings, node, instance, token = ARGV[1], read_settings(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local time = redis.call('TIME')
 local now = time[1] * 1e6 + time[2]
 
--- So many heartbeats are looked at in one go; the next time goes on with those that are left.
+-- Heartbeats that one call checks; the next call continues with the rest.
 local STALE_A_STEP = 500
--- The lock is freed at the end of this script; it only runs out if Redis stops in between.
+-- The lock is released at the end of this script; it expires only if Redis stops in between.
 local REAPER_TTL_MS = 10000
 
 local call, failed = counted_calls()
@@ -23,7 +24,7 @@ local function beat()
   call('ZADD', KEYS[1], seconds(now), instance)
 end
 
--- The last lines of a run of others, whichever form its output has.
+-- The last lines of a foreign run, from a list or a sorted set.
 local function foreign_lines(run)
   if settings.lines == 0 then
     return ''
@@ -40,7 +41,7 @@ local function foreign_lines(run)
   return ''
 end
 
--- Gives up a run of others whose node was not heard of for too long.
+-- Freezes a foreign run whose node sent no heartbeat for too long.
 local function freeze(run)
   call('ZREM', ns .. ':rundata:active', run)
   local text = call('HGET', ns .. ':rundata', run)
@@ -59,8 +60,8 @@ local function freeze(run)
   return 1
 end
 
--- Runs of others whose heartbeat is too old count as given up only when nobody has heard of them while they were
--- watched, for as long again: a store whose clock has jumped does not give up everything. Our own are left to our nodes.
+-- A foreign run with an old heartbeat is frozen only if it sends none while it is watched for as long again: otherwise a jump of
+-- the server's clock would freeze everything. Our own runs are left to our nodes.
 local function reap()
   local watched, still, frozen = ns .. ':cronhold:watched', {}, 0
   local stale = call('ZRANGEBYSCORE', ns .. ':rundata:active', '-inf', seconds(now - settings.stale_micros),

@@ -1,27 +1,26 @@
--- Runs and pauses in Cronken's form, written in the same script as our own records. Needs texts.lua and
--- lines.lua before it.
+-- Runs and pauses in Cronken's format, written in the same script as our own records. Needs texts.lua and lines.lua before it.
 --
---   local show = projection(ns, settings, time)  once a script: ARGV that `projection::settings` made, and redis TIME
+--   local show = projection(ns, settings, time)  once per script: the result of `script_settings`, and TIME
 --   show.run(id, job, class, is_owned, kind, output, first, second)
---                                                a run is written: `kind`, `output` and the two texts are what
---                                                `projection::shown` made; `class` is the one that it had before, false
---                                                when it is new, and so is whether a node owned it
---   show.gone(id, class, job)                    a run is deleted (by the class that it had); its output goes with it
+--                                                a run is written: `kind`, `output` and the two texts are a
+--                                                `Projection`; `class` and `is_owned` are from the old record, false
+--                                                if it is new
+--   show.gone(id, class, job)                    a run of this class is deleted, with its output
 --   show.pause(job, is_paused)                   a job_state is written, or deleted (false)
 --   show.job(job, is_there)                      a job is written, or deleted (false)
---   show.pause_all(is_paused)                    the pause of everything is written
+--   show.pause_all(is_paused)                    the global pause is written
 --   local failures = show.finish()               once, after the last unit
 --
--- Everything is gathered and written by `finish`, a few commands for many runs; each run is told of once. These keys are
--- not ours alone, so a key may be of a wrong type: such writes are left out and counted, and never keep our own records
--- from being written.
+-- `finish` writes everything that was collected, with a few commands for many runs; each run occurs once. Other programs write
+-- these keys too, so a key may have the wrong type: such writes are skipped and counted, and never prevent writes of our own
+-- records.
 
 local sub, find = string.sub, string.find
 
--- The latest lines of an output are looked for in so many of its last bytes.
+-- The last lines of an output are taken from this many of its last bytes.
 local TAIL_MAX = 65536
 
--- What `projection::settings` made, as a table.
+-- Parses the result of `script_settings`.
 local function read_settings(text)
   local form, job_results, all_results, lines, output_ttl, stale =
     string.match(text, '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
@@ -35,7 +34,7 @@ local function read_settings(text)
   }
 end
 
--- Calls a command with as many of the values at a time as it can take; `key` stands before them, if there is one.
+-- Runs a command in parts of as many values as it can take, after `key`, if there is one.
 local function call_in_parts(call, values, command, key)
   local count = #values
   for from = 1, count, VALUES_A_COMMAND do
@@ -48,18 +47,18 @@ local function call_in_parts(call, values, command, key)
   end
 end
 
--- Redis keeps a small sorted set as a list of texts, and reads the scores of all of them to add one. When a member comes
--- that is longer than texts in such a list may be, the set becomes a proper one and stays so, also when the member goes.
+-- Redis stores a small sorted set as a listpack, and parses all scores to add one. A member that is too long for a listpack
+-- converts the set to a skip list, which it stays when the member is removed.
 local LONG_MEMBER = string.rep('-', 65)
 
 local function begin_sorted(call, key) call('ZADD', key, 0, LONG_MEMBER) end
 local function end_sorted(call, key) call('ZREM', key, LONG_MEMBER) end
 
--- So many scores and runs that come at once are worth that.
+-- The number of added values from which the conversion pays off.
 local ACTIVE_MANY = 16
 
--- A set of results is made a proper one early, and now and then while it is small: a server that is started anew has it
--- as a list again.
+-- A set of results is converted early, and again from time to time while it is small: after a restart of the server it is a
+-- listpack again.
 local LIST_MAX, LIST_STEP = 128, 32
 
 local function keep_sorted(call, key, count)
@@ -68,8 +67,7 @@ local function keep_sorted(call, key, count)
   end_sorted(call, key)
 end
 
--- Drops the oldest results that are too many, with their metadata. `grown` has for each set of a job that got something
--- new the general set beside it.
+-- Deletes the oldest results above the limits, with their metadata. `grown` maps each changed set of a job to the general set.
 local function trim_results(call, ns, settings, grown)
   local dropped, by_general = {}, {}
   for key, general in pairs(grown) do
@@ -92,12 +90,11 @@ local function trim_results(call, ns, settings, grown)
   end
 end
 
--- What stands at the end of the metadata of a run that runs, and before the time in all metadata.
+-- The end of the metadata of a running run, and what precedes the time in all metadata.
 local RUNNING = ',"status":"running","retcode":null,"output":null,"duration":null}'
 local STATUS, START = ',"status":"', ',"start_time":"'
 
--- Takes metadata apart: all before the status, when the run began as text and in microseconds, and how long it took. Nil
--- for what is not there.
+-- Parses metadata: the text before the status, the start as text and in microseconds, and the duration. Nil for missing parts.
 local function read_metadata(text)
   local place, duration = find(text, RUNNING, #text - #RUNNING + 1, true), nil
   if not place then
@@ -109,7 +106,7 @@ local function read_metadata(text)
   local start = sub(text, before + 1, after - 1)
   local micros = tonumber(start)
   if not micros then return nil, nil, nil, duration end
-  -- Sixteen digits are more than a number of seconds holds, and the last one is rounded right.
+  -- Sixteen digits are more than a number of seconds needs, and the last one is rounded correctly.
   return sub(text, 1, place - 1), start, math.floor(micros * 1e6 + 0.5), duration
 end
 
@@ -118,23 +115,22 @@ local function projection(ns, settings_text, time)
   local now = time[1] * 1e6 + time[2]
   local now_text = seconds(now)
   local RUNDATA, RESULTS, OUTPUT = ns .. ':rundata', ns .. ':results:', ns .. ':cronhold:output:'
-  -- What stands between the name and the host of a run that begins now.
+  -- The text between the name and the host of a run that starts now.
   local begins = START .. now_text .. '","host":'
-  -- Outputs whose last line could not be shown.
+  -- Outputs whose last line could not be written.
   local unshown = 0
-  -- Runs and their metadata, and runs that have none any more.
+  -- Runs with their metadata, and runs whose metadata are deleted.
   local metadata, metadata_count, no_metadata = {}, 0, {}
-  -- Heartbeats and runs, and runs that do not run any more.
+  -- Heartbeats with their runs, and runs that are no longer running.
   local active, active_count, inactive, inactive_count = {}, 0, {}, 0
-  -- By key of the general results: scores and runs that come. By key of any results: runs that go.
+  -- By key of general results: added scores and runs. By key of any results: removed runs.
   local results, no_results = {}, {}
-  -- By key of the results of a job that got something new: the general results beside them.
+  -- By key of changed results of a job: the general results.
   local grown = {}
-  -- Runs that have ended, and what is known of each, in the same order.
+  -- Runs that have ended, and the data of each, in the same order.
   local ended, ended_count = {}, 0
   local ended_jobs, ended_classes, ended_kinds, ended_outputs, ended_heads, ended_rests = {}, {}, {}, {}, {}, {}
-  -- Runs that are no more, jobs that are paused and that are not, that are there and that are not, and whether everything
-  -- is paused, when that is new.
+  -- Deleted runs; jobs that are paused and not paused, that exist and do not exist; and the new global pause, if it changes.
   local dropped, paused, unpaused, jobs, no_jobs, all = {}, {}, {}, {}, {}, nil
 
   local call, failed = counted_calls()
@@ -154,14 +150,14 @@ local function projection(ns, settings_text, time)
     list[count + 1], list[count + 2] = score, id
   end
 
-  -- Takes a run out of the results of a class.
+  -- Removes a run from the results of a class.
   local function leave_results(id, class, job)
     local word = class == '1' and 'success' or 'fail'
     table.insert(list_of(no_results, RESULTS .. word), id)
     table.insert(list_of(no_results, RESULTS .. job .. ':' .. word), id)
   end
 
-  -- Whether a run has results: it has ended, and had started before.
+  -- Whether a run has a result: it has ended, and its program was started.
   local function has_results(class) return class == '1' or class == '2' or class == '3' end
 
   local function rest(id)
@@ -169,7 +165,7 @@ local function projection(ns, settings_text, time)
     inactive[inactive_count] = id
   end
 
-  -- Takes a run away.
+  -- Removes a run.
   local function hide(id, class, job)
     no_metadata[#no_metadata + 1] = id
     rest(id)
@@ -197,7 +193,7 @@ local function projection(ns, settings_text, time)
       active[active_count + 1], active[active_count + 2] = now_text, id
       active_count = active_count + 2
     elseif kind == '-' and is_shown then
-      -- It never started, or counts as if it had not.
+      -- Its program never started, or counts as not started.
       hide(id, class, job)
     end
   end
@@ -219,27 +215,27 @@ local function projection(ns, settings_text, time)
 
   function show.pause_all(is_paused) all = is_paused end
 
-  -- The output's last lines as JSON, from its bytes.
+  -- The last lines of the output as JSON, from its bytes.
   local function tail(id)
     local text = redis.call('GETRANGE', OUTPUT .. id, -TAIL_MAX, -1)
     return cjson.encode(last_lines(text, settings.lines))
   end
 
-  -- How long a run took that ends now, in seconds.
+  -- The duration of a run that ends now, in seconds.
   local function duration_since(micros)
     local took = micros and micros < now and now - micros or 0
     return took < 1e6 and string.format('0.%06d', took) or seconds(took)
   end
 
-  -- Shows the end of one run. `before` is the metadata that it had.
+  -- Writes the result of one run. `before` is its old metadata.
   local function show_end(place, before)
     local id, job, class = ended[place], ended_jobs[place], ended_classes[place]
     local word, score = ended_kinds[place] == 's' and 'success' or 'fail', now_text
     rest(id)
     if has_results(class) then
-      -- What has left the results long ago does not return to them.
+      -- A run that retention has removed from the results is not added again.
       if not before then return end
-      -- It was marked as something else, or got a note: it keeps its time.
+      -- Its state or a note was changed later: it keeps its duration.
       local old = class == '1' and 'success' or 'fail'
       score = call('ZSCORE', RESULTS .. job .. ':' .. old, id) or score
       if old ~= word then leave_results(id, class, job) end
@@ -247,7 +243,7 @@ local function projection(ns, settings_text, time)
     local head, micros, duration, _
     if before then head, _, micros, duration = read_metadata(before) end
     if not head then
-      -- Nothing is there that says when it began, so that our own record has to.
+      -- There are no metadata with its start, so our own record provides it.
       head, _, micros = read_metadata(ended_heads[place] .. RUNNING)
     end
     local output = ended_outputs[place] == 't' and ',"output":' .. tail(id) or ''
@@ -259,7 +255,7 @@ local function projection(ns, settings_text, time)
     grown[own] = general
   end
 
-  -- An unfinished last line is shown when the run ends.
+  -- An incomplete last line is written when the run ends.
   local function show_last_lines(ids)
     local lines = #ids > 0 and redis.call('HMGET', ns .. ':cronhold:lines', unpack(ids)) or {}
     for index, id in ipairs(ids) do
@@ -290,7 +286,7 @@ local function projection(ns, settings_text, time)
     if is_many then end_sorted(call, key) end
   end
 
-  -- Whether everything is paused, by our own record.
+  -- Whether everything is paused, from our own record.
   local function is_held()
     local value = redis.call('HGET', ns .. ':cronhold:pause', 'all')
     if not value then return false end
@@ -298,12 +294,12 @@ local function projection(ns, settings_text, time)
     return is_read and type(record) == 'table' and type(record.current) == 'table'
   end
 
-  -- Others know only jobs that are paused: while everything is, each of them is. Which of them are paused by themselves is
-  -- kept beside it, for the end of that.
+  -- Cronken has no global pause: while everything is paused, each job is. Jobs that are paused themselves are stored separately,
+  -- for when the global pause ends.
   local function write_pauses()
     local shown, own = ns .. ':jobs:paused', ns .. ':cronhold:paused'
     for _, key in ipairs({ own, shown }) do call_in_parts(call, paused, 'SADD', key) end
-    -- Mostly nothing is paused, and every end of a run writes a job_state.
+    -- Usually nothing is paused, and every end of a run writes a job_state.
     local lifted = #unpaused + #no_jobs > 0 and (call('EXISTS', shown, own) or 0) > 0
     if not lifted and #jobs == 0 and all == nil then return end
     local held = is_held()

@@ -1,16 +1,16 @@
--- Jobs as other programs write them: `<ns>:jobs`, and beside it the digests of what we have settled.
--- KEYS: the hash of jobs, the hash of digests, the hash that says which store this is. ARGV: `read` and names, or `settle`
--- and for each form its name, twice (as found, as it is to be) `+` with a text or `-` for none, and by whose rules it was
+-- Job definitions in `<ns>:jobs`, which other programs write, and digests of those that we have settled.
+-- KEYS: the hash of jobs, the hash of digests, the hash `meta`. ARGV: `read` and names, or `settle`
+-- and for each definition its name, twice (as found, as it is to be) `+` with a text or `-` for none, and by whose rules it was
 -- read: '' or `theirs`.
 local jobs, digests, meta = KEYS[1], KEYS[2], KEYS[3]
 
--- A digest as it is stored: behind it, after a blank, by whose rules the text was read, if not by ours.
+-- A digest as it is stored: followed by a space and by whose rules the text was read, if not by ours.
 local function marked(digest, reading) return reading == '' and digest or digest .. ' ' .. reading end
 
--- Which nodes of another kind run the same jobs, or ''.
+-- Which foreign nodes run the same jobs, or ''.
 local function peers() return redis.pcall('HMGET', meta, 'peers')[1] or '' end
 
--- 0 when it was never settled, 1 when it is as it was settled by our rules, 3 by theirs, 2 otherwise.
+-- 0 if it was never settled, 1 if it is unchanged since it was settled by our rules, 3 by theirs, 2 otherwise.
 local function standing_of(text, known)
   if not known then return 0 end
   local digest = text and redis.sha1hex(text)
@@ -18,7 +18,7 @@ local function standing_of(text, known)
   return digest and known == marked(digest, 'theirs') and 3 or 2
 end
 
--- The peers, and for each name its text (or false), and how it stands.
+-- The peers, and for each name its text (or false) and its standing.
 local function read()
   local answer = { peers() }
   for index = 2, #ARGV do

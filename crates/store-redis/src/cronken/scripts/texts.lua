@@ -1,6 +1,6 @@
--- Times and texts as Cronken writes them. Scripts have no library, so that what others have ready is spelt out here.
+-- Times and texts as Cronken writes them. Scripts have no standard library for this.
 
--- Seconds with six digits behind the point, as Cronken writes times.
+-- Seconds with six decimals, as Cronken writes times.
 local function seconds(micros)
   return string.format('%.0f.%06.0f', math.floor(micros / 1e6), micros % 1e6)
 end
@@ -10,7 +10,7 @@ local function micros_of(text)
   return whole and tonumber(whole) * 1e6 + tonumber(string.sub(part .. '000000', 1, 6))
 end
 
--- First bytes of characters, how long these are, and between which bytes their second one is.
+-- First bytes of UTF-8 characters, their lengths, and the range of the second byte.
 local CHARACTERS = {
   { 0xc2, 0xdf, 2, 0x80, 0xbf },
   { 0xe0, 0xe0, 3, 0xa0, 0xbf },
@@ -22,7 +22,7 @@ local CHARACTERS = {
   { 0xf4, 0xf4, 4, 0x80, 0x8f },
 }
 
--- How long the character is that begins here; nil when none does.
+-- The length of the character that begins here; nil if none does.
 local function character_length(text, at)
   local first, second = string.byte(text, at, at + 1)
   if first < 0x80 then return 1 end
@@ -34,7 +34,7 @@ local function character_length(text, at)
   end
 end
 
--- Text in which every byte that is no UTF-8 is a question mark: JSON has no bytes.
+-- Replaces every byte that is not UTF-8 by a question mark, because JSON cannot contain it.
 local function clean(text)
   if not string.find(text, '[\128-\255]') then return text end
   local parts, at = {}, 1
@@ -57,8 +57,8 @@ local function last_lines(text, most)
   return clean(last)
 end
 
--- Commands on keys that are not ours alone. One that fails is counted and left out: it must not break what is ours.
--- Answers with what sends a command, and with what says how many have failed.
+-- Commands on keys that other programs write as well. A failed one is counted and skipped, so that it does not affect our own
+-- keys. Returns a function that runs a command, and one that returns the number of failures.
 local function counted_calls()
   local failures = 0
   local function call(...)
