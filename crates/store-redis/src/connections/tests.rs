@@ -66,7 +66,7 @@ fn bytes(text: &str) -> Value {
 }
 
 #[test]
-fn errors_of_single_commands_are_among_the_answers() {
+fn failed_command_does_not_fail_the_pipeline() {
     let server = Server::start();
     let bench = ManagerFixture::new(&server.url());
     let commands = vec![command(&["SET", "a", "1"]), command(&["LPUSH", "a", "x"]), command(&["GET", "a"])];
@@ -78,7 +78,7 @@ fn errors_of_single_commands_are_among_the_answers() {
 }
 
 #[test]
-fn scripts_are_called_in_order_also_by_a_server_that_forgot_them() {
+fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
     let server = Server::start();
     let bench = ManagerFixture::new(&server.url());
     let calls: Vec<_> = (0..CALLS).map(|number| vec![number.to_string().into_bytes()]).collect();
@@ -98,7 +98,7 @@ fn scripts_are_called_in_order_also_by_a_server_that_forgot_them() {
 }
 
 #[test]
-fn a_server_that_is_away_is_said_to_be_and_found_when_it_is_back() {
+fn unreachable_server_is_reported_and_reconnected() {
     let mut server = Server::start();
     let bench = ManagerFixture::new(&server.url());
     server.kill();
@@ -113,7 +113,7 @@ fn a_server_that_is_away_is_said_to_be_and_found_when_it_is_back() {
 }
 
 #[test]
-fn a_silent_server_leaves_it_open_and_is_asked_again() {
+fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
     let server = Server::start();
     let bench = ManagerFixture::new(&server.url_with("timeout=200ms"));
     bench.ask(&["SET", "a", "1"]).unwrap();
@@ -134,7 +134,7 @@ fn a_silent_server_leaves_it_open_and_is_asked_again() {
 }
 
 #[test]
-fn who_listens_hears_everything_and_of_each_gap() {
+fn subscription_delivers_messages_and_reports_gaps() {
     let server = Server::start();
     let bench = ManagerFixture::new(&server.url());
     let mut heard = bench.connections.subscribe(vec!["one".to_owned(), "two".to_owned()]);
@@ -151,7 +151,7 @@ fn who_listens_hears_everything_and_of_each_gap() {
 }
 
 #[test]
-fn users_passwords_and_databases() {
+fn wrong_credentials_and_databases_are_permanent_faults() {
     let users = vec!["user worker on >se:cret ~* &* +@all".to_owned()];
     let server = Server::start_with(ServerOptions { password: Some("other"), users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
@@ -170,7 +170,7 @@ fn users_passwords_and_databases() {
 }
 
 #[test]
-fn encrypted_lines_trust_whom_they_are_told_to() {
+fn tls_connections_verify_the_configured_authority() {
     let server = Server::start_with(ServerOptions { tls: true, ..Default::default() });
     let bench = ManagerFixture::new(&server.url());
     bench.ask(&["SET", "a", "1"]).unwrap();
@@ -188,7 +188,7 @@ fn encrypted_lines_trust_whom_they_are_told_to() {
 }
 
 #[test]
-fn sentinels_name_the_server() {
+fn connection_follows_the_master_of_the_sentinels() {
     let mut set = SentinelSet::start();
     let bench = ManagerFixture::new(&set.url_with("timeout=500ms"));
     bench.ask_until_answered(&["SET", "a", "1"]);
@@ -202,7 +202,7 @@ fn sentinels_name_the_server() {
 }
 
 #[test]
-fn a_cluster_names_the_server_of_the_slot() {
+fn connection_follows_the_cluster_node_of_the_slot() {
     let mut set = ClusterSet::start(true);
     let bench = ManagerFixture::new(&set.url_with("timeout=500ms"));
     bench.ask_until_answered(&["SET", "{cronken}:a", "1"]);

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_metadata_of_others() {
+    fn metadata_of_cronken_are_parsed() {
         let ended = r#"{"job_name":"a","start_time":"5.25","host":"draco","status":"fail","retcode":-9,
             "output":"one\ntwo\n","duration":1.5}"#;
         let expected = SharedRun {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_output_is_told() {
+    fn tail_has_the_last_lines_of_an_output() {
         let lines: String = (0..12).map(|number| format!("{number}\n")).collect();
         assert_eq!(tail(&lines).join(" "), "2 3 4 5 6 7 8 9 10 11");
         assert_eq!(tail("a\n\nb"), ["a", "", "b"]);

@@ -42,7 +42,7 @@ fn reads_and_prints_without_passwords() {
 }
 
 #[test]
-fn passwords_are_read_as_they_are_meant() {
+fn escaped_passwords_are_decoded() {
     for (text, user, password) in [
         ("redis://h", None, None),
         ("redis://:p@h", None, Some("p")),
@@ -56,7 +56,7 @@ fn passwords_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn mistakes_are_said_with_what_to_write() {
+fn invalid_urls_are_rejected_with_a_hint() {
     for (text, message) in [
         (
             "localhost:6379",
@@ -108,7 +108,7 @@ fn mistakes_are_said_with_what_to_write() {
 }
 
 #[test]
-fn a_mistake_never_shows_a_part_of_a_password() {
+fn errors_do_not_show_parts_of_passwords() {
     for text in ["redis://u:se/cret@h", "redis://u:se?cret@h", "redis://:se/cret@h:1", "redis://u:secret@h:bad"] {
         let error = RedisUrl::parse(text).expect_err(text).to_string();
         assert!(!error.contains("se/") && !error.contains("`se") && !error.contains("secret"), "{text}: {error}");

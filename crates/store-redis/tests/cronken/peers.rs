@@ -70,7 +70,7 @@ fn a_node_that_runs_keeps_locks_at_once_and_knows_at_its_next_beat() {
 }
 
 #[test]
-fn it_can_be_taken_back() {
+fn url_with_none_clears_peers() {
     let place = Place::with("peers=cronken");
     let last = open(&place.server, "peers=none");
     block_on(last.time()).expect("it answers");

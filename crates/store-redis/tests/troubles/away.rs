@@ -130,7 +130,7 @@ fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
 }
 
 #[test]
-fn a_server_that_hides_its_settings_is_used_with_a_word_about_it() {
+fn server_with_hidden_settings_is_used_with_a_warning() {
     let users = vec!["user worker on >secret ~* &* +@all -config".to_owned()];
     let server = Server::start_with(ServerOptions { aof: true, users, ..Default::default() });
     let hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));

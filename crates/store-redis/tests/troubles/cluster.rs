@@ -21,7 +21,7 @@ fn the_master_of_the_slot_is_replaced() {
 }
 
 #[test]
-fn another_namespace_is_in_another_slot() {
+fn namespaces_may_be_in_different_slots() {
     let set = ClusterSet::start(false);
     let hands = ["{x}", "a{y}b", "{z}:more"].map(|namespace| {
         let mut hand = Hand::new(&set.url_with(&format!("namespace={namespace}")));

@@ -284,7 +284,7 @@ fn what_others_have_changed_is_found_when_hints_may_be_lost() {
 }
 
 #[test]
-fn nothing_is_committed_before_everything_is_brought_back() {
+fn commits_are_rejected_until_everything_is_restored() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
     hand.store.set_min_recovery_time(Duration::from_millis(1));
@@ -296,7 +296,7 @@ fn nothing_is_committed_before_everything_is_brought_back() {
 }
 
 #[test]
-fn numbers_of_writers_are_not_given_twice() {
+fn writer_numbers_are_unique_after_data_loss() {
     let server = Server::start();
     drop(Hand::new(&server.url()));
     server.cli(&["HSET", META, "writers", "5000000"]);
@@ -308,7 +308,7 @@ fn numbers_of_writers_are_not_given_twice() {
 }
 
 #[test]
-fn clients_of_long_ago_are_forgotten() {
+fn old_clients_are_dropped() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();

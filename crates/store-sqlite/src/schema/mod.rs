@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn older_schemas_go_through_the_steps_they_lack() {
+    fn older_schema_runs_missing_migrations() {
         let path = Path::new("x.db");
         let mut connection = Connection::open_in_memory().expect("memory");
         migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_version_can_become_the_newest() {
+    fn every_version_migrates_to_the_newest() {
         let path = Path::new("x.db");
         let objects = |connection: &Connection| -> Vec<(String, Option<String>)> {
             let sql = "SELECT name, sql FROM sqlite_schema ORDER BY name";
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_nothing_behind() {
+    fn failed_migration_is_rolled_back() {
         let path = Path::new("x.db");
         let mut connection = Connection::open_in_memory().expect("memory");
         migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");

@@ -43,7 +43,7 @@ fn what_was_answered_survives_a_kill() {
 }
 
 #[test]
-fn what_the_disk_does_not_take_has_not_happened() {
+fn failed_disk_write_has_no_effect() {
     write_if_told();
     let place = Place::new();
     // No file may grow beyond half a megabyte, and the writer is not killed for trying.

@@ -13,7 +13,7 @@ use crate::samples::{delete, options, run, run_id, unit};
 const TOO_MANY: u64 = 2_000;
 
 #[test]
-fn a_full_disk_takes_nothing_and_loses_nothing() {
+fn full_disk_rejects_writes_and_loses_nothing() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), Options { size_max: Some(1 << 20), ..options() }).expect("a store");
     let first = (0..200).map(|number| unit(number, run(number))).collect();
@@ -55,7 +55,7 @@ fn whoever_keeps_the_database_locked_is_outlasted() {
 }
 
 #[test]
-fn rows_that_cannot_be_read_are_named() {
+fn unreadable_rows_are_named() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_claims() {
+    fn checker_judges_claim_histories() {
         let broken = |ordered| LinearVerdict::Broken { ordered };
         for (history, verdict) in [
             ("1-2 read 0", LinearVerdict::Linear),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_locks() {
+    fn checker_judges_lock_histories() {
         let broken = |ordered| LinearVerdict::Broken { ordered };
         for (history, verdict) in [
             (
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_up_in_time() {
+    fn checker_gives_up_on_large_histories() {
         let event = |number: u64| {
             let call = CursorCall::Write { seen: None, new: Some(Version::new(1, number + 1)) };
             HistoryEvent { began: number, ended: 1_000_000 + number, call, answer: CursorReply::Late }

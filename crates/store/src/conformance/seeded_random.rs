@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_numbers_and_all_of_them() {
+    fn seed_determines_the_sequence() {
         let numbers = |seed| {
             let mut chance = SeededRandom::new(seed);
             (0..100).map(|_| chance.below(6)).collect::<Vec<_>>()
