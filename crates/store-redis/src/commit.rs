@@ -12,7 +12,7 @@ use crate::codec::pack::Pack;
 use crate::codec::reply;
 use crate::connections::Script;
 use crate::counters::WriteCounters;
-use crate::cronken::{self, PeerState, Projector};
+use crate::cronken::{self, PeerFlag, Projector};
 use crate::packed_unit::PackedUnit;
 use crate::replication::Replication;
 use crate::rollback_recovery::RollbackRecovery;
@@ -42,7 +42,7 @@ pub(crate) struct Committer {
     recovery: Arc<RollbackRecovery>,
     replication: Arc<Replication>,
     counters: Arc<WriteCounters>,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     projector: Arc<Projector>,
     prediction: SeqPrediction,
 }
@@ -83,7 +83,7 @@ impl Committer {
         recovery: Arc<RollbackRecovery>,
         replication: Arc<Replication>,
         counters: Arc<WriteCounters>,
-        peers: Arc<PeerState>,
+        peers: Arc<PeerFlag>,
         projector: Arc<Projector>,
     ) -> Self {
         Self { client, recovery, replication, counters, peers, projector, prediction: SeqPrediction::default() }

@@ -11,7 +11,7 @@ use crate::codec::reply;
 use crate::commit::Committer;
 use crate::connections::ConnectionManager;
 use crate::counters::WriteCounters;
-use crate::cronken::{PeerState, Projector};
+use crate::cronken::{PeerFlag, Projector};
 use crate::enrollment::Enrollment;
 use crate::heartbeat::HeartbeatWriter;
 use crate::listing::PageReader;
@@ -27,7 +27,7 @@ use crate::url::RedisUrl;
 pub(crate) struct StoreCore {
     pub(crate) url: RedisUrl,
     pub(crate) client: Arc<NamespaceClient>,
-    pub(crate) peers: Arc<PeerState>,
+    pub(crate) peers: Arc<PeerFlag>,
     pub(crate) notifications: Notifications,
     pub(crate) recovery: Arc<RollbackRecovery>,
     pub(crate) counters: Arc<WriteCounters>,
@@ -53,7 +53,7 @@ impl StoreCore {
         let [first_handle, first_token] =
             [&seeds[..8], &seeds[8..]].map(|seed| seed.iter().fold(0, |bits: u64, byte| bits << 8 | u64::from(*byte)));
         let settings = &url.settings;
-        let peers = Arc::new(PeerState::new(settings));
+        let peers = Arc::new(PeerFlag::new(settings));
         let counters = Arc::new(WriteCounters::default());
         let replication = Arc::new(Replication::new(settings.timeout));
         let projector = Arc::new(Projector::new(settings.lines));

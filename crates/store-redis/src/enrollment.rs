@@ -8,7 +8,7 @@ use redis::Value;
 use crate::client::NamespaceClient;
 use crate::codec::reply;
 use crate::connections::Script;
-use crate::cronken::PeerState;
+use crate::cronken::PeerFlag;
 use crate::replication::Replication;
 use crate::rollback_recovery::RollbackRecovery;
 use crate::server_check;
@@ -30,7 +30,7 @@ pub(crate) struct Enrollment {
     client: Arc<NamespaceClient>,
     recovery: Arc<RollbackRecovery>,
     replication: Arc<Replication>,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     /// Whether a server that evicts keys may be used.
     accept_loss: bool,
     warnings: Mutex<Vec<String>>,
@@ -41,7 +41,7 @@ impl Enrollment {
         client: Arc<NamespaceClient>,
         recovery: Arc<RollbackRecovery>,
         replication: Arc<Replication>,
-        peers: Arc<PeerState>,
+        peers: Arc<PeerFlag>,
         accept_loss: bool,
     ) -> Self {
         Self { client, recovery, replication, peers, accept_loss, warnings: Mutex::default() }

@@ -15,7 +15,7 @@ use crate::client::NamespaceClient;
 use crate::codec::{self, reply};
 use crate::connections::Script;
 use crate::counters::WriteCounters;
-use crate::cronken::{NodePresence, PeerState, Projector};
+use crate::cronken::{NodePresence, PeerFlag, Projector};
 use crate::notifications;
 use crate::replication::Replication;
 use crate::rollback_recovery::RollbackRecovery;
@@ -31,7 +31,7 @@ pub(crate) struct HeartbeatWriter {
     recovery: Arc<RollbackRecovery>,
     replication: Arc<Replication>,
     counters: Arc<WriteCounters>,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     projector: Arc<Projector>,
     presence: NodePresence,
     /// How often the periodic work runs.
@@ -46,7 +46,7 @@ impl HeartbeatWriter {
         recovery: Arc<RollbackRecovery>,
         replication: Arc<Replication>,
         counters: Arc<WriteCounters>,
-        peers: Arc<PeerState>,
+        peers: Arc<PeerFlag>,
         projector: Arc<Projector>,
         url: &RedisUrl,
     ) -> Self {

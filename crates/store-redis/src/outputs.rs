@@ -8,7 +8,7 @@ use cronhold_store::{Chunk, Fault};
 use redis::{Cmd, FromRedisValue, Value};
 
 use crate::connections::{ConnectionManager, Script};
-use crate::cronken::{PROJECTION_SCRIPTS, PeerState};
+use crate::cronken::{PROJECTION_SCRIPTS, PeerFlag};
 
 /// Outputs that one call deletes. While a script runs, the server serves no other request.
 const DROPPED_PER_CALL: usize = 500;
@@ -25,7 +25,7 @@ pub(crate) struct OutputStore {
     connections: ConnectionManager,
     namespace: String,
     /// Has the settings for the lines.
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
 }
 
 /// The result of an append.
@@ -38,7 +38,7 @@ pub(crate) struct AppendResult {
 }
 
 impl OutputStore {
-    pub(crate) fn new(connections: ConnectionManager, namespace: &str, peers: Arc<PeerState>) -> Self {
+    pub(crate) fn new(connections: ConnectionManager, namespace: &str, peers: Arc<PeerFlag>) -> Self {
         Self { connections, namespace: namespace.to_owned(), peers }
     }
 

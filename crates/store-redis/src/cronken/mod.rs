@@ -10,7 +10,7 @@ mod projection;
 mod shared;
 
 pub(crate) use foreign::{FOREIGN_SCRIPT, decode_foreign_run};
-pub(crate) use peers::PeerState;
+pub(crate) use peers::PeerFlag;
 pub(crate) use presence::NodePresence;
 pub(crate) use projection::{PROJECTION_SCRIPTS, Projection, Projector};
 pub(crate) use shared::SharedKeys;

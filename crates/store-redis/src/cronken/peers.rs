@@ -14,7 +14,7 @@ const NONE: &str = "none";
 
 /// Whether there are peers, and the settings that depend on it.
 #[derive(Debug)]
-pub(crate) struct PeerState {
+pub(crate) struct PeerFlag {
     /// The value in the URL.
     in_url: Option<bool>,
     /// The last value that was read from the namespace.
@@ -25,7 +25,7 @@ pub(crate) struct PeerState {
     settings: [String; 2],
 }
 
-impl PeerState {
+impl PeerFlag {
     pub(crate) fn new(settings: &UrlSettings) -> Self {
         // Cronken's nodes only know lists.
         let with_peers = UrlSettings { output: LineFormat::List, ..settings.clone() };
@@ -116,8 +116,8 @@ impl PeerState {
 mod tests {
     use super::*;
 
-    fn peers(in_url: Option<bool>) -> PeerState {
-        PeerState::new(&UrlSettings { peers: in_url, ..UrlSettings::default() })
+    fn peers(in_url: Option<bool>) -> PeerFlag {
+        PeerFlag::new(&UrlSettings { peers: in_url, ..UrlSettings::default() })
     }
 
     #[test]

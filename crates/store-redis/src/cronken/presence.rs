@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use cronhold_core::record::Node;
 use cronhold_store::Fault;
 
-use super::{PROJECTION_SCRIPTS, PeerState};
+use super::{PROJECTION_SCRIPTS, PeerFlag};
 use crate::client::NamespaceClient;
 use crate::connections::Script;
 use crate::outputs::read_reply;
@@ -24,7 +24,7 @@ static REFRESH: LazyLock<Script> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct NodePresence {
     client: Arc<NamespaceClient>,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     servers: Vec<ServerAddress>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct RefreshResult {
 }
 
 impl NodePresence {
-    pub(crate) fn new(client: Arc<NamespaceClient>, peers: Arc<PeerState>, url: &RedisUrl) -> Self {
+    pub(crate) fn new(client: Arc<NamespaceClient>, peers: Arc<PeerFlag>, url: &RedisUrl) -> Self {
         Self { client, peers, servers: url.servers.clone() }
     }
 

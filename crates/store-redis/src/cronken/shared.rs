@@ -9,7 +9,7 @@ use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::{PeerState, foreign_runs};
+use super::{PeerFlag, foreign_runs};
 use crate::connections::{ChannelEvent, ConnectionManager, Script};
 use crate::outputs::{command, read_reply};
 
@@ -27,7 +27,7 @@ pub(crate) struct SharedKeys {
     /// The runtime of the connections.
     runtime: Handle,
     namespace: String,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     /// Received events. The subscription starts with the first caller that waits for them.
     inbox: OnceLock<Arc<EventInbox>>,
 }
@@ -67,7 +67,7 @@ impl EventInbox {
 }
 
 impl SharedKeys {
-    pub(crate) fn new(connections: ConnectionManager, runtime: Handle, namespace: &str, peers: Arc<PeerState>) -> Self {
+    pub(crate) fn new(connections: ConnectionManager, runtime: Handle, namespace: &str, peers: Arc<PeerFlag>) -> Self {
         Self { connections, runtime, namespace: namespace.to_owned(), peers, inbox: OnceLock::new() }
     }
 

@@ -25,7 +25,7 @@ use crate::client::NamespaceClient;
 use crate::codec::pack::Pack;
 use crate::codec::reply;
 use crate::connections::Script;
-use crate::cronken::{self, PeerState};
+use crate::cronken::{self, PeerFlag};
 use crate::enrollment::SCHEMA;
 use crate::{keys, notifications};
 use commit_hold::CommitHold;
@@ -59,7 +59,7 @@ static RESTORE: LazyLock<Script> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct RollbackRecovery {
     client: Arc<NamespaceClient>,
-    peers: Arc<PeerState>,
+    peers: Arc<PeerFlag>,
     position: StorePosition,
     seq_file: Option<SeqFile>,
     journal: Mutex<WriteJournal>,
@@ -89,7 +89,7 @@ impl RollbackRecovery {
     /// `process` identifies this process; the seq file has the position that an earlier process reached.
     pub(crate) fn new(
         client: Arc<NamespaceClient>,
-        peers: Arc<PeerState>,
+        peers: Arc<PeerFlag>,
         process: &str,
         seq_file: Option<SeqFile>,
     ) -> Self {

@@ -10,7 +10,7 @@ use super::commit_hold::CommitHold;
 use super::journal::{LockWrite, RecordWrite, WriteJournal};
 use crate::client::NamespaceClient;
 use crate::connections::ConnectionManager;
-use crate::cronken::PeerState;
+use crate::cronken::PeerFlag;
 use crate::url::RedisUrl;
 
 const JOB: u8 = 1;
@@ -130,7 +130,7 @@ fn recovery_does_not_wait_for_reserved_locks() {
     let url = RedisUrl::parse("redis://localhost").expect("a URL");
     let connections = ConnectionManager::new(&url, runtime.handle().clone());
     let client = Arc::new(NamespaceClient::new(connections, &url.settings.namespace, 1));
-    let recovery = RollbackRecovery::new(client, Arc::new(PeerState::new(&url.settings)), "process", None);
+    let recovery = RollbackRecovery::new(client, Arc::new(PeerFlag::new(&url.settings)), "process", None);
     let years = 10 * 365 * 86_400_000;
     let marker = LockWrite { ttl_millis: years, ..took("#cronhold/removed/a", "nobody", Some(1)) };
     recovery.record_commit(1, "v", Vec::new(), vec![marker]);

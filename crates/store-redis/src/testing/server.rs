@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use super::certificates::Certificates;
 use super::options::ServerOptions;
-use super::waiting::{Folder, free_port, until};
+use super::waiting::{TestFolder, free_port, until};
 
 /// How many ports are tried before a test gives up.
 const PORTS_MAX: usize = 20;
@@ -28,9 +28,9 @@ pub struct Server {
     port: u16,
     process: Option<Child>,
     /// What it keeps on disk.
-    keeps: Folder,
+    keeps: TestFolder,
     /// Its configuration, log and certificates.
-    around: Folder,
+    around: TestFolder,
     certificates: Option<Certificates>,
 }
 
@@ -46,9 +46,10 @@ impl Server {
     }
 
     pub(super) fn start_program(program: &'static str, options: ServerOptions) -> Self {
-        let around = Folder::new();
+        let around = TestFolder::new();
         let certificates = options.tls.then(|| Certificates::make(around.path()));
-        let mut server = Self { options, program, port: 0, process: None, keeps: Folder::new(), around, certificates };
+        let mut server =
+            Self { options, program, port: 0, process: None, keeps: TestFolder::new(), around, certificates };
         for _ in 0..PORTS_MAX {
             server.port = free_port();
             if server.try_start() {

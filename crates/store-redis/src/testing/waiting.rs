@@ -34,9 +34,9 @@ pub(super) fn free_port() -> u16 {
 
 /// A folder that is gone when it is dropped.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     pub(super) fn new() -> Self {
         let name = format!("cronhold-redis-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -57,7 +57,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

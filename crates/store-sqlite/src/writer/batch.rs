@@ -10,7 +10,7 @@ use cronhold_core::record::{Key, Node, Record, Version};
 use cronhold_schedule::Instant;
 use cronhold_store::{Committed, Fault, Refusal, Writer};
 
-use super::request::{CommitResults, EncodedUnit, RecordWrite, WriteKind, WriterRequest};
+use super::request::{CommitResults, EncodedUnit, RowWrite, WriteKind, WriterRequest};
 use super::statements::Statements;
 use crate::faults;
 use crate::rows::{self, RecordTable, version_value};
@@ -163,13 +163,13 @@ fn write_node(statements: &mut Statements<'_>, node: &Node) -> rusqlite::Result<
     let node = Node { draining, ..node.clone() };
     let mut cells = rows::write(&Record::Node(node.into()), version);
     let insert =
-        RecordWrite { key: key.clone(), table: RecordTable::Nodes, kind: WriteKind::Insert, cells: cells.clone() };
+        RowWrite { key: key.clone(), table: RecordTable::Nodes, kind: WriteKind::Insert, cells: cells.clone() };
     if statements.write(&insert)? {
         return Ok(());
     }
     if let Some(found) = statements.version(RecordTable::Nodes, &rows::key_cells(&key))? {
         cells.push(version_value(found));
-        statements.write(&RecordWrite { key, table: RecordTable::Nodes, kind: WriteKind::Update, cells })?;
+        statements.write(&RowWrite { key, table: RecordTable::Nodes, kind: WriteKind::Update, cells })?;
     }
     Ok(())
 }

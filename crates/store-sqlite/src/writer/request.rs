@@ -65,7 +65,7 @@ pub(crate) struct EncodedUnit {
     pub(crate) version: Version,
     /// Records that are compared and not written.
     pub(crate) checks: Vec<VersionCheck>,
-    pub(crate) writes: Vec<RecordWrite>,
+    pub(crate) writes: Vec<RowWrite>,
     pub(crate) take: Vec<Take>,
     pub(crate) free: Vec<Free>,
     /// Set if the unit is malformed and must not be executed.
@@ -83,7 +83,7 @@ pub(crate) struct VersionCheck {
 
 /// A record that is written if it has the expected version.
 #[derive(Debug)]
-pub(crate) struct RecordWrite {
+pub(crate) struct RowWrite {
     pub(crate) key: Key,
     pub(crate) table: RecordTable,
     pub(crate) kind: WriteKind,
@@ -190,7 +190,7 @@ impl EncodedUnit {
             (Change::Delete(_), None) => return self.check(table, key, None),
         };
         cells.extend(expected.map(version_value));
-        self.writes.push(RecordWrite { key, table, kind, cells });
+        self.writes.push(RowWrite { key, table, kind, cells });
     }
 
     fn check(&mut self, table: RecordTable, key: Key, expected: Option<Version>) {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Statement};
 
 use super::locks::LockStatements;
 use super::outputs::OutputStatements;
-use super::request::{RecordWrite, VersionCheck, WriteKind};
+use super::request::{RowWrite, VersionCheck, WriteKind};
 use super::version_cache::VersionCache;
 use crate::rows::RecordTable;
 
@@ -124,7 +124,7 @@ impl<'c> Statements<'c> {
     }
 
     /// Writes a record if it has the expected version, and returns whether it had.
-    pub(super) fn write(&mut self, write: &RecordWrite) -> rusqlite::Result<bool> {
+    pub(super) fn write(&mut self, write: &RowWrite) -> rusqlite::Result<bool> {
         self.version_cache.remove(&write.key);
         let table = &mut self.tables[write.table as usize];
         let statement = match write.kind {

@@ -1,5 +1,4 @@
-//! A case about claims that run into each other: many writers read and move the same cursors, and what each of them
-//! was told must fit into one order.
+//! A case about concurrent claims: many writers read and move the same cursors, and their replies must be linearizable.
 
 use cronhold_core::record::{Key, Version};
 
@@ -12,39 +11,38 @@ use super::test_writer::{TestWriter, UnitDraft};
 use super::writers::at_once;
 use crate::{Committed, Refusal};
 
-/// Writers at the same time.
+/// Concurrent writers.
 const WRITERS: usize = 6;
-/// Rounds of each.
+/// Rounds of each writer.
 const ROUNDS: usize = 80;
-/// Cursors that they share.
+/// Shared cursors.
 const CURSORS: usize = 4;
 
-/// What a writer does to a cursor.
+/// A request to a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CursorCall {
-    /// Looks at it.
     Read,
-    /// Moves it on from what was seen; deletes it, when there is nothing new.
+    /// Moves the cursor from a version to another, or deletes it.
     Write {
-        /// The version that was seen; none, when it was not there.
+        /// The expected version; `None` if the cursor must not exist.
         seen: Option<Version>,
-        /// The version after that.
+        /// The new version; `None` to delete the cursor.
         new: Option<Version>,
     },
 }
 
-/// What it is told.
+/// The reply to a [`CursorCall`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CursorReply {
-    /// It has this version.
+    /// The cursor has this version.
     Found(Option<Version>),
-    /// It was moved.
+    /// The cursor was moved.
     Done,
-    /// It had another version.
+    /// The cursor had another version.
     Late,
 }
 
-/// A cursor is its version: only who knows it moves it.
+/// A cursor as its version, which a writer must know to move it.
 #[derive(Debug)]
 pub(super) struct CursorModel;
 
@@ -67,7 +65,7 @@ impl SequentialModel for CursorModel {
     }
 }
 
-/// Claims that run into each other have one winner each, and nobody sees a cursor go back.
+/// Of concurrent claims one wins, and no reader sees a cursor go back.
 pub fn claims_are_linearizable(subject: &dyn Subject) {
     let order = EventOrder::default();
     let writers: Vec<TestWriter> = (0..WRITERS).map(|_| TestWriter::of(subject)).collect();
@@ -109,7 +107,7 @@ fn read(
     notes.push((one, HistoryEvent { began, ended, call: CursorCall::Read, answer: CursorReply::Found(version) }));
 }
 
-/// Claims each of these cursors in a unit of its own, all in one commit, from what is known of them.
+/// Claims each of these cursors in a separate unit of one commit, from its last known version.
 fn claim(
     writer: &mut TestWriter,
     order: &EventOrder,

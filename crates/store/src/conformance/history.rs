@@ -1,4 +1,4 @@
-//! A history while it is made: many threads write down when their calls began and ended, in one order for all.
+//! Records a history: many threads record when their calls began and ended, in one total order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::linear::{HistoryEvent, LinearVerdict, SequentialModel, check};
 
-/// Gives out places in the order of time.
+/// Assigns positions in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct EventOrder(AtomicU64);
 
-/// Events that one thread has seen, each with the thing that it belongs to.
+/// Events of one thread, each with the index of the object that it belongs to.
 pub(super) type EventLog<C, A> = Vec<(usize, HistoryEvent<C, A>)>;
 
 impl EventOrder {
-    /// The next place.
+    /// The next position.
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Does something, and says when it began and ended.
+    /// Runs a call, and returns the positions of its start and its end with the result.
     pub(super) fn time<R>(&self, act: impl FnOnce() -> R) -> (u64, u64, R) {
         let began = self.next();
         let result = act();
@@ -27,7 +27,7 @@ impl EventOrder {
     }
 }
 
-/// Checks the notes of all threads, each thing by itself.
+/// Checks the events of all threads, each object separately.
 pub(super) fn assert_linear<M: SequentialModel>(model: &M, notes: Vec<EventLog<M::Call, M::Answer>>)
 where
     M::Call: Debug + Clone,
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// A history as lines, in the order of beginnings.
+/// A history as lines, ordered by start.
 fn told<C: Debug, A: Debug>(mut history: Vec<HistoryEvent<C, A>>) -> String {
     history.sort_by_key(|event| event.began);
     let line =

@@ -1,60 +1,60 @@
-//! Whether a history is linearizable: whether each call can be thought to have happened at one moment between its
-//! beginning and its end, so that all answers are right. The search of Wing and Gong, which remembers where it was.
+//! Checks whether a history is linearizable: whether each call can be assigned one moment between its start and its end so that
+//! all replies are correct. This is the algorithm of Wing and Gong with memoization.
 //!
-//! Linearizability is local: a history of calls to many things is linearizable when that of each thing is, so histories
-//! are cut by thing before they come here, and stay short.
+//! Linearizability is local: a history of calls to several objects is linearizable if that of each object is. So callers split
+//! histories by object, which keeps them short.
 
 use std::collections::BTreeSet;
 
-/// Longer histories are not looked at.
+/// Longer histories are not checked.
 pub const CALLS_MAX: usize = 2_048;
-/// A history with more ways than this is given up.
+/// The check gives up after this many search states.
 const WAYS_MAX: usize = 100_000;
 
-/// What a thing is, as a rule: which answers are right in a state, and which state comes after them.
+/// The sequential specification of an object: which replies are correct in a state, and the state after them.
 pub trait SequentialModel {
-    /// What is asked of it.
+    /// A request.
     type Call;
-    /// What it says.
+    /// A reply.
     type Answer;
-    /// What it is.
+    /// The state of the object.
     type State: Clone + Ord;
 
-    /// What it is at first.
+    /// The initial state.
     fn start(&self) -> Self::State;
 
-    /// What it is after a call with this answer; nothing, when the answer is wrong.
+    /// The state after a call with this reply; `None` if the reply is wrong.
     fn step(&self, state: &Self::State, call: &Self::Call, answer: &Self::Answer) -> Option<Self::State>;
 }
 
-/// A call and its answer, with the places of its beginning and its end in the order of all such places.
+/// A call and its reply, with the positions of its start and its end in the total order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEvent<C, A> {
-    /// Where it began.
+    /// The position of its start.
     pub began: u64,
-    /// Where its answer was there.
+    /// The position of its end.
     pub ended: u64,
-    /// What was asked.
+    /// The request.
     pub call: C,
-    /// What was answered.
+    /// The reply.
     pub answer: A,
 }
 
-/// What came of looking at a history.
+/// The result of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinearVerdict {
-    /// There is an order in which all answers are right.
+    /// There is an order in which all replies are correct.
     Linear,
-    /// There is none. So many calls can be put in order at most.
+    /// There is no such order.
     Broken {
-        /// How many.
+        /// The largest number of calls that can be ordered.
         ordered: usize,
     },
-    /// The history is too long, or has too many ways.
+    /// The history is too long, or has too many search states.
     TooHard,
 }
 
-/// The calls that have been put in order, and what the thing is after them.
+/// The calls that are ordered so far, and the state after them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SearchState<S> {
     ordered: usize,
@@ -63,7 +63,7 @@ struct SearchState<S> {
     state: S,
 }
 
-/// Looks for an order in which all answers are right.
+/// Searches for an order in which all replies are correct.
 pub fn check<M: SequentialModel>(model: &M, mut history: Vec<HistoryEvent<M::Call, M::Answer>>) -> LinearVerdict {
     if history.len() > CALLS_MAX {
         return LinearVerdict::TooHard;
@@ -100,7 +100,7 @@ impl<S> SearchState<S> {
         let mut first_end = u64::MAX;
         let mut open = Vec::new();
         for (index, event) in history.iter().enumerate().filter(|(index, _)| !self.is_done(*index)) {
-            // Events are in the order of their beginnings: none behind this one can come next either.
+            // Events are ordered by start: none after this one can come next either.
             if event.began > first_end {
                 break;
             }

@@ -1,5 +1,4 @@
-//! A case about locks that many want at once: what each of them was told must fit into one order, with one holder at a
-//! time and fences that grow.
+//! A case about contended locks: the replies to many runs must be linearizable, with one holder at a time and growing fences.
 
 use cronhold_core::RunId;
 
@@ -12,38 +11,35 @@ use super::test_writer::TestWriter;
 use super::writers::at_once;
 use crate::Refusal;
 
-/// Writers at the same time.
+/// Concurrent writers.
 const WRITERS: u16 = 6;
-/// Rounds of each.
+/// Rounds of each writer.
 const ROUNDS: usize = 120;
-/// Locks that they share.
+/// Shared locks.
 const LOCKS: usize = 3;
 
-/// What a run does with a lock.
+/// A request to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockCall {
-    /// Takes it.
     Take(RunId),
-    /// Frees it.
     Free(RunId),
-    /// Looks who holds it.
     Read,
 }
 
-/// What it is told.
+/// The reply to a [`LockCall`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Locked {
-    /// It has it, with this fence.
+    /// The run holds the lock with this fence.
     Taken(u64),
-    /// This run has it.
+    /// Another run holds the lock.
     Held(RunId),
-    /// It does not have it any more.
+    /// The run does not hold the lock any more.
     Freed,
-    /// This run has it, with this fence.
+    /// The holder and its fence; `None` if the lock is free.
     Seen(Option<(RunId, u64)>),
 }
 
-/// A lock is its holder and the last fence.
+/// A lock as its holder and its last fence.
 #[derive(Debug)]
 pub(super) struct Locking;
 
@@ -72,7 +68,7 @@ impl SequentialModel for Locking {
     }
 }
 
-/// Locks that many want at once have one holder at a time.
+/// A contended lock has one holder at a time.
 pub fn locks_are_linearizable(subject: &dyn Subject) {
     let order = EventOrder::default();
     let names = ["a", "b", "c"].map(lock_name);

@@ -1,5 +1,5 @@
-//! A writer of the suite: it enrolls, numbers its units, waits for every answer, and says what it expected when the
-//! store answers otherwise.
+//! A writer for the cases: it enrolls, numbers its units, waits for every reply, and panics with what it expected if the store
+//! replies otherwise.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cronhold_schedule::Span;
 use super::{Subject, block_on};
 use crate::{Committed, Page, Query, Refusal, Store, Unit};
 
-/// A writer.
+/// An enrolled writer with its own handle.
 #[derive(Debug)]
 pub(super) struct TestWriter {
     pub(super) store: Arc<dyn Store>,
@@ -20,18 +20,18 @@ pub(super) struct TestWriter {
 }
 
 impl TestWriter {
-    /// A writer with a handle of its own.
+    /// Enrolls with a new handle.
     pub(super) fn of(subject: &dyn Subject) -> Self {
         Self::on(subject.store())
     }
 
-    /// A writer on this handle.
+    /// Enrolls with this handle.
     pub(super) fn on(store: Arc<dyn Store>) -> Self {
         let writer = block_on(store.enroll()).expect("writers can enroll").0;
         Self { store, writer, units: 0 }
     }
 
-    /// A unit that does nothing yet.
+    /// An empty unit.
     pub(super) fn unit(&mut self) -> UnitDraft {
         self.units += 1;
         let version = Version::new(self.writer, self.units);
@@ -50,12 +50,12 @@ impl TestWriter {
         block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
     }
 
-    /// Writes a record, whatever was there.
+    /// Writes a record unconditionally.
     pub(super) fn put(&mut self, record: &Record) -> Version {
         self.put_all(std::slice::from_ref(record))
     }
 
-    /// Writes records in one unit, whatever was there.
+    /// Writes records in one unit, unconditionally.
     pub(super) fn put_all(&mut self, records: &[Record]) -> Version {
         let keys: Vec<Key> = records.iter().map(Record::key).collect();
         let versions = self.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
@@ -68,7 +68,7 @@ impl TestWriter {
         version
     }
 
-    /// Deletes a record, whatever was there.
+    /// Deletes a record unconditionally.
     pub(super) fn delete(&mut self, key: &Key) {
         let version = self.version(key);
         let draft = self.unit().delete(key.clone(), version);
@@ -98,7 +98,7 @@ impl TestWriter {
         block_on(self.store.page(query, limit)).expect("pages can be read")
     }
 
-    /// Takes a lock in a unit of its own; answers with its fence.
+    /// Takes a lock in a separate unit and returns its fence.
     pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, Refusal> {
         let draft = self.unit().take(lock, holder, ttl);
         let Committed { fences } = self.commit(draft)?;
@@ -107,13 +107,13 @@ impl TestWriter {
         Ok(fences[0].1)
     }
 
-    /// Frees a lock in a unit of its own.
+    /// Releases a lock in a separate unit.
     pub(super) fn free(&mut self, lock: &LockName, holder: RunId) {
         let draft = self.unit().free(lock, holder);
         assert_eq!(self.commit(draft), Ok(Committed::default()), "freeing is always done");
     }
 
-    /// Who holds a lock.
+    /// The state of a held lock.
     pub(super) fn lock(&self, lock: &LockName) -> Option<LockState> {
         match self.record(&Key::Lock(lock.clone()))? {
             Record::Lock(state) => Some((*state).clone()),
@@ -121,7 +121,7 @@ impl TestWriter {
         }
     }
 
-    /// Who holds a lock, without the rest.
+    /// The holder of a lock.
     pub(super) fn holder(&self, lock: &LockName) -> Option<RunId> {
         self.lock(lock).map(|state| state.holder)
     }
@@ -131,7 +131,7 @@ impl TestWriter {
     }
 }
 
-/// A unit in the making.
+/// Builds a unit.
 #[derive(Debug, Clone)]
 pub(super) struct UnitDraft(pub(super) Unit);
 
