@@ -1,5 +1,4 @@
-//! What the suite of the port does not know of: batches, scripts that a server has forgotten, names of keys, and keys
-//! that hold something else than they should.
+//! What the conformance suite does not cover: batches, flushed scripts, namespaces, and keys of the wrong type.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +12,7 @@ use cronhold_store::{Committed, Fault, Query, Refusal, Store, Unit};
 use cronhold_store_redis::testing::Server;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
-/// More units than one call of a script takes, by far.
+/// Many more units than one script call takes.
 const MANY: u64 = 1_500;
 
 #[test]
@@ -36,7 +35,7 @@ fn many_units_commit_in_order_also_after_a_script_flush() {
         let mut commit = store.commit(units);
         let mut early = Poll::Pending;
         if round == 1 {
-            // It is on its way, and some of its calls may be answered already, or all of them.
+            // The commit is in flight, and some or all of its calls may have a reply.
             early = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             server.cli(&["SCRIPT", "FLUSH"]);
         }

@@ -1,4 +1,4 @@
-//! How a store is named: a URL whose scheme says which kind it is.
+//! Store URLs. The scheme selects the kind of store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 #[cfg(feature = "redis")]
 use cronhold_store_redis::RedisUrl;
 
-/// Schemes of stores on Redis.
+/// Schemes of Redis stores.
 const REDIS: [&str; 4] = ["redis", "rediss", "redis+sentinel", "redis+cluster"];
 
-/// Schemes that later versions will know.
+/// Schemes that later versions will support.
 const PLANNED: [&str; 2] = ["zk", "postgres"];
 
-/// What this build knows, with what stands behind the colon.
+/// The schemes that this build supports, for hints.
 #[cfg(feature = "redis")]
 const KNOWS: &str = "this build knows sqlite:PATH, redis://HOST, rediss://HOST, redis+sentinel://HOSTS/SERVICE and \
                      redis+cluster://HOSTS; ZooKeeper and PostgreSQL come with later versions";
 #[cfg(not(feature = "redis"))]
 const KNOWS: &str = "this build knows sqlite:PATH; it was made without the feature `redis`";
 
-/// The name of a store.
+/// The URL of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// A file on this machine.
@@ -32,12 +32,12 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Reads a URL. What is wrong with one that has a password is said without it.
+    /// Parses a URL. Errors do not contain passwords.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = |message: String| TextError::new(0..text.len(), message);
         let Some((scheme, rest)) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
             let message = format!("`{}` does not say which kind of store it is", shortened(text));
-            // What looks like a path is meant as one.
+            // A text that looks like a path is probably meant as one.
             let hint = if is_path(text) { format!("write sqlite:{}", shortened(text)) } else { KNOWS.to_owned() };
             return Err(wrong(message).hint(hint));
         };
@@ -45,7 +45,7 @@ impl StoreUrl {
             "sqlite" if rest.is_empty() => {
                 Err(wrong("`sqlite:` names no file".to_owned()).hint("such as sqlite:/var/lib/cronhold/cronhold.db"))
             }
-            // Two slashes stand before a host in other URLs, and a file has none.
+            // In other URLs a host follows two slashes; a file has no host.
             "sqlite" => match rest.strip_prefix("//") {
                 Some(path) if !path.starts_with('/') => {
                     let message = format!("`{}` names a host, and an SQLite store is a file", shortened(text));
@@ -68,7 +68,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether it says that nodes of another kind run the same jobs.
+    /// Whether the URL says that foreign nodes run the same jobs.
     pub fn names_peers(&self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -77,7 +77,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whether nodes, and commands beside them, can work on it at the same time.
+    /// Whether several nodes and commands can use the store at the same time.
     pub fn is_shared(&self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -88,7 +88,7 @@ impl StoreUrl {
 }
 
 impl fmt::Display for StoreUrl {
-    /// Without passwords.
+    /// Passwords are masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),

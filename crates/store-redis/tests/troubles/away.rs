@@ -1,4 +1,4 @@
-//! Servers that are away, silent, full or unfit.
+//! Servers that are unreachable, silent, full or unsuitable.
 
 use cronhold_core::NodeId;
 use cronhold_core::record::{Key, Node};
@@ -144,7 +144,7 @@ fn who_listens_hears_again_after_the_line_was_cut() {
     let mut writer = Hand::new(&server.url());
     let listener = Hand::new(&server.url());
     for round in 0..3 {
-        // What is written before the line stands again is not heard, so something is written until it is.
+        // Changes before the reconnect are not reported, so the test writes until a hint arrives.
         let (heard, hints) = std::sync::mpsc::channel();
         let store = listener.store.clone();
         std::thread::spawn(move || heard.send(block_on(store.hints())));

@@ -6,7 +6,7 @@ use cronhold_store_redis::testing::{SentinelSet, until};
 
 use crate::hand::{Hand, counter, job_id};
 
-/// The key that is there while nothing may be committed.
+/// The key that exists while commits are rejected.
 const HEALING: &str = "{cronken}:cronhold:healing";
 
 #[test]
@@ -29,7 +29,7 @@ fn what_a_failover_loses_is_brought_back() {
     let mut hand = Hand::new(&set.url_with("timeout=2s"));
     hand.put(counter("kept", 1)).unwrap();
     let before = set.master();
-    // The replica is cut off and not let in again.
+    // The replica is disconnected and cannot reconnect.
     set.servers[before].cli(&["CONFIG", "SET", "requirepass", "closed"]);
     set.servers[before].cli(&["-a", "closed", "--no-auth-warning", "CLIENT", "KILL", "TYPE", "replica"]);
     hand.put(counter("lost", 1)).unwrap();

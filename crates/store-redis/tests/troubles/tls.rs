@@ -1,4 +1,4 @@
-//! An encrypted line to a server that asks for a user.
+//! A TLS connection to a server that requires a user.
 
 use cronhold_core::record::Key;
 use cronhold_store::conformance::block_on;
