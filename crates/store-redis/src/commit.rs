@@ -194,8 +194,8 @@ impl Committer {
     }
 }
 
-/// The fields that the units of one call compare: how many of each kind, and the fields, kind by kind. The global pause,
-/// which is a single record, occurs once.
+/// The fields that the units of one call compare: how many of each kind, and the fields, kind by kind. The global
+/// pause, which is a single record, occurs once.
 fn compared_fields(part: &mut [PackedUnit]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut by_kind: [Vec<Vec<u8>>; keys::KINDS.len()] = Default::default();
     let pause = keys::digit(Kind::Pause);

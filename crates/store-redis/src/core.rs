@@ -101,7 +101,8 @@ impl StoreCore {
         })
     }
 
-    /// The clock of the server. Every process requests it first, so that one that only reads learns about peers as well.
+    /// The clock of the server. Every process requests it first, so that one that only reads learns about peers as
+    /// well.
     pub(crate) async fn time(&self) -> Result<Instant, Fault> {
         let connections = self.client.connections();
         let peers = command("HGET", &[self.client.meta_key(), "peers"]);

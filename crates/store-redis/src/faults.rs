@@ -1,5 +1,5 @@
-//! Maps error replies of Redis to faults: whether the request took effect, whether a retry helps, and what an operator can
-//! do.
+//! Maps error replies of Redis to faults: whether the request took effect, whether a retry helps, and what an operator
+//! can do.
 
 use cronhold_store::Fault;
 use redis::ServerError;

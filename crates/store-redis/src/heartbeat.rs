@@ -1,5 +1,5 @@
-//! Heartbeats: a node stores that it is alive and renews the locks of its runs. At the interval `heartbeat` of the URL it
-//! also does the periodic work: keys for Cronken's clients, the number of replicas, and a part of the journal check.
+//! Heartbeats: a node stores that it is alive and renews the locks of its runs. At the interval `heartbeat` of the URL
+//! it also does the periodic work: keys for Cronken's clients, the number of replicas, and a part of the journal check.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this file has
-//! only those that the client needs.
+//! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this
+//! file has only those that the client needs.
 
 use cronhold_core::record::{Key, Kind, LockName, ScheduleId};
 use cronhold_core::{Args, JobId, NodeId, RunId};

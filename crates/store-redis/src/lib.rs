@@ -1,8 +1,10 @@
-//! The store on Redis. Our own records have keys below `cronhold:` in a namespace with one hash slot. The keys that Cronken's
-//! protocol describes are written as well, so that its clients keep working; everything for that is in `cronken`.
+//! The store on Redis. Our own records have keys below `cronhold:` in a namespace with one hash slot. The keys that
+//! Cronken's protocol describes are written as well, so that its clients keep working; everything for that is in
+//! `cronken`.
 //!
-//! In reading order: `core` connects the parts; `connections` sends requests; `commit`, `heartbeat`, `load`, `listing` and
-//! `outputs` call the scripts; `rollback_recovery` handles a server that has lost commits; `store` implements the trait.
+//! In reading order: `core` connects the parts; `connections` sends requests; `commit`, `heartbeat`, `load`, `listing`
+//! and `outputs` call the scripts; `rollback_recovery` handles a server that has lost commits; `store` implements the
+//! trait.
 
 mod client;
 mod codec;

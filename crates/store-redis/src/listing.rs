@@ -1,5 +1,5 @@
-//! Reads pages of records, and due obligations. Indexes are sorted sets in byte order, so that a page begins after a member
-//! and not at an offset.
+//! Reads pages of records, and due obligations. Indexes are sorted sets in byte order, so that a page begins after a
+//! member and not at an offset.
 
 use std::sync::{Arc, LazyLock};
 

@@ -14,8 +14,8 @@ use crate::packed_unit::holder;
 use crate::rollback_recovery::RollbackRecovery;
 use crate::{cronken, keys};
 
-/// Keys of one script call. While a script runs, the server serves no other request. A larger load is not one snapshot; no
-/// caller that needs a snapshot loads that many.
+/// Keys of one script call. While a script runs, the server serves no other request. A larger load is not one snapshot;
+/// no caller that needs a snapshot loads that many.
 const KEYS_PER_CALL: usize = 20_000;
 
 static LOAD: LazyLock<Script> = LazyLock::new(|| {

@@ -1,5 +1,5 @@
-//! Notifications of changes between processes. One message on a channel reports a whole commit; the hint board delivers it
-//! to the handles of this process.
+//! Notifications of changes between processes. One message on a channel reports a whole commit; the hint board delivers
+//! it to the handles of this process.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,8 +64,8 @@ pub(crate) async fn run_subscription(connections: ConnectionManager, channel: St
                     store.recovery.forget(keys::digit(key.kind()), &keys::field(&key));
                 }
             }
-            // Nodes find missed changes by their periodic reads. The journal is verified in a separate task, so that the
-            // next messages are received meanwhile.
+            // Nodes find missed changes by their periodic reads. The journal is verified in a separate task, so that
+            // the next messages are received meanwhile.
             ChannelEvent::Gap => drop(tokio::spawn(async move { store.recovery.verify_all().await })),
         }
     }
@@ -76,8 +76,8 @@ pub(crate) fn handle_text(handle: HandleId) -> String {
     format!("{:016x}", handle.to_bits())
 }
 
-/// Appends a hint to a message: a digit for the kind, a flag for quiet hints, the length of the field as four hex digits, and
-/// the field.
+/// Appends a hint to a message: a digit for the kind, a flag for quiet hints, the length of the field as four hex
+/// digits, and the field.
 pub(crate) fn write_hint(hint: &Hint, into: &mut Vec<u8>) {
     write_field_hint(&hint.key, &keys::field(&hint.key), hint.is_quiet, into);
 }

@@ -1,5 +1,5 @@
-//! Outputs of runs: their exact bytes, and the lines that Cronken's clients read. One script appends to both, so that they
-//! never differ.
+//! Outputs of runs: their exact bytes, and the lines that Cronken's clients read. One script appends to both, so that
+//! they never differ.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
-//! Units as arguments of the commit script. The caller packs them, so that the thread of the connection only sends. Also
-//! reads the script's reply for each unit. `commit.lua` defines the layout.
+//! Units as arguments of the commit script. The caller packs them, so that the thread of the connection only sends.
+//! Also reads the script's reply for each unit. `commit.lua` defines the layout.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The `Store` trait for Redis. All work runs on a runtime of the store, so that handles can be used on any executor, and
-//! requests continue when their future is dropped.
+//! The `Store` trait for Redis. All work runs on a runtime of the store, so that handles can be used on any executor,
+//! and requests continue when their future is dropped.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -75,7 +75,8 @@ impl RedisStore {
         Ok(Self { id: core.notifications.board().join(), core: Arc::new(core), worker })
     }
 
-    /// Sets the minimum time for which commits are rejected after a rollback, so that tests do not wait as long as nodes.
+    /// Sets the minimum time for which commits are rejected after a rollback, so that tests do not wait as long as
+    /// nodes.
     #[cfg(feature = "testing")]
     pub fn set_min_recovery_time(&self, min: std::time::Duration) {
         self.core.recovery.set_min_hold(u64::try_from(min.as_millis()).unwrap_or(u64::MAX));

@@ -1,5 +1,5 @@
-//! The URL of a Redis store: servers, credentials and settings. It does not depend on the connections, because the command line
-//! parses and prints URLs without connecting.
+//! The URL of a Redis store: servers, credentials and settings. It does not depend on the connections, because the
+//! command line parses and prints URLs without connecting.
 
 mod read;
 mod settings;

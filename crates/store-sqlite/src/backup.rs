@@ -1,5 +1,5 @@
-//! Copies a store while a daemon writes to it. The copy is one snapshot, is checked for integrity, and gets its name only when it
-//! is complete and on disk.
+//! Copies a store while a daemon writes to it. The copy is one snapshot, is checked for integrity, and gets its name
+//! only when it is complete and on disk.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

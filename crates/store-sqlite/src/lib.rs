@@ -1,5 +1,5 @@
-//! The embedded store: one SQLite file with plain tables that a person can query. One thread writes, and makes many units
-//! durable with one sync; readers run on the threads of their callers.
+//! The embedded store: one SQLite file with plain tables that a person can query. One thread writes, and makes many
+//! units durable with one sync; readers run on the threads of their callers.
 //!
 //! In reading order: `schema` defines the tables; `rows` converts records to rows and back; `writer` commits; `pool`,
 //! `records`, `listing` and `outputs` read; `store` implements the `Store` trait with them.

@@ -1,5 +1,5 @@
-//! Reads pages of records, and due obligations. Each query uses a primary key or an index, and continues where the page before
-//! ended.
+//! Reads pages of records, and due obligations. Each query uses a primary key or an index, and continues where the page
+//! before ended.
 
 use std::cmp::Ordering;
 

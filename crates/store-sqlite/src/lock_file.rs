@@ -1,5 +1,5 @@
-//! The lock that prevents two daemons from writing to one database: a file next to it, locked while the store is open for
-//! writing. The system releases it when the process ends. Readers and backups do not take it.
+//! The lock that prevents two daemons from writing to one database: a file next to it, locked while the store is open
+//! for writing. The system releases it when the process ends. Readers and backups do not take it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -16,8 +16,8 @@ pub(crate) struct LockFile {
     _file: File,
 }
 
-/// The inodes of a store's files when it was opened. If a file is removed or replaced later, the open store would write to an
-/// unlinked file, and another daemon could start a new store at the same path.
+/// The inodes of a store's files when it was opened. If a file is removed or replaced later, the open store would write
+/// to an unlinked file, and another daemon could start a new store at the same path.
 #[derive(Debug)]
 pub(crate) struct FileIdentity(Vec<(PathBuf, (u64, u64))>);
 

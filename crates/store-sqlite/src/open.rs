@@ -171,8 +171,8 @@ pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Co
     Ok((lock, connection))
 }
 
-/// Creates a file that only its owner can read, because jobs and outputs may contain secrets. SQLite uses the same mode for the
-/// files next to it. An existing file keeps its mode.
+/// Creates a file that only its owner can read, because jobs and outputs may contain secrets. SQLite uses the same mode
+/// for the files next to it. An existing file keeps its mode.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -229,8 +229,8 @@ fn set_up(connection: &Connection, cache: i64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "memory")
 }
 
-/// A confirmed commit must be on disk, so every commit is synced. Automatic checkpoints are off: the writer does them outside of
-/// commits.
+/// A confirmed commit must be on disk, so every commit is synced. Automatic checkpoints are off: the writer does them
+/// outside of commits.
 fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "full")?;

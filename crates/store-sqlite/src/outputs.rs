@@ -1,5 +1,5 @@
-//! Reads outputs of runs by position. They are stored in pieces of limited size, so that reading a range costs in proportion to
-//! its length.
+//! Reads outputs of runs by position. They are stored in pieces of limited size, so that reading a range costs in
+//! proportion to its length.
 
 use cronhold_core::RunId;
 use cronhold_store::Chunk;

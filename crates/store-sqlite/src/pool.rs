@@ -1,5 +1,5 @@
-//! Connections for reading, on the thread of the caller. A reader sees every commit that was confirmed before it began, and
-//! never waits for the writer.
+//! Connections for reading, on the thread of the caller. A reader sees every commit that was confirmed before it began,
+//! and never waits for the writer.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Lists of runs. They are the longest lists, and a filter may match few of millions of runs. So this file chooses the index,
-//! instead of SQLite's planner, which has no statistics.
+//! Lists of runs. They are the longest lists, and a filter may match few of millions of runs. So this file chooses the
+//! index, instead of SQLite's planner, which has no statistics.
 
 use cronhold_core::State;
 use cronhold_store::RunQuery;

@@ -1,5 +1,5 @@
-//! The `Store` trait for a SQLite file. Reads run on the caller's thread when their future is first polled; writes go to the
-//! writer thread.
+//! The `Store` trait for a SQLite file. Reads run on the caller's thread when their future is first polled; writes go
+//! to the writer thread.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -21,8 +21,8 @@ use crate::pool::{ReadError, ReaderPool};
 use crate::records::TableReader;
 use crate::writer::{CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
 
-/// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the last
-/// handle closes the file.
+/// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the
+/// last handle closes the file.
 pub struct SqliteStore {
     id: HandleId,
     shared: Arc<SqliteShared>,
@@ -40,8 +40,8 @@ struct SqliteShared {
 }
 
 impl SqliteStore {
-    /// Opens a store for reading and writing. Creates the file if it does not exist, and migrates an older schema. Only one
-    /// process at a time can open it for writing.
+    /// Opens a store for reading and writing. Creates the file if it does not exist, and migrates an older schema. Only
+    /// one process at a time can open it for writing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let mut path = path.as_ref().to_owned();
         if path.is_symlink() {

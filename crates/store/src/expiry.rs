@@ -1,5 +1,5 @@
-//! Deletes expired outputs. It walks through all outputs, a page at a time, so that no list of expired ones is needed, and
-//! outputs that a crash left behind are found too.
+//! Deletes expired outputs. It walks through all outputs, a page at a time, so that no list of expired ones is needed,
+//! and outputs that a crash left behind are found too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::{Fault, Store};
 /// Outputs that one step checks.
 pub const OUTPUTS_A_STEP: usize = 500;
 
-/// Checks a page of outputs after `after`, and deletes the expired ones. Returns the run after which the next step continues;
-/// `None` at the end.
+/// Checks a page of outputs after `after`, and deletes the expired ones. Returns the run after which the next step
+/// continues; `None` at the end.
 pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instant) -> Result<Option<RunId>, Fault> {
     let page = store.outputs(after, OUTPUTS_A_STEP).await?;
     let keys: Vec<Key> = page.iter().map(|run| Key::Run(*run)).collect();

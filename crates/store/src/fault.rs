@@ -10,8 +10,8 @@ pub enum Fault {
     /// commits until that is done, and can be read meanwhile. Nothing was changed; a retry can succeed.
     #[error("the store is recovering from a rollback: {0}")]
     Recovering(String),
-    /// The store rejects writes, for example because its disk is full. Nothing was changed; a retry can succeed once the
-    /// cause is removed.
+    /// The store rejects writes, for example because its disk is full. Nothing was changed; a retry can succeed once
+    /// the cause is removed.
     #[error("the store rejects writes: {0}")]
     ReadOnly(String),
     /// The request was sent and no reply arrived, so it may have taken effect or not. Only reading shows which.

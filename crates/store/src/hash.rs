@@ -1,5 +1,5 @@
-//! A fast hash map for frequent lookups. Its hasher has no seed, so that iteration order is the same in every process; no code
-//! depends on that order.
+//! A fast hash map for frequent lookups. Its hasher has no seed, so that iteration order is the same in every process;
+//! no code depends on that order.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -7,7 +7,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[expect(clippy::disallowed_types, reason = "its hasher has no seed, so its order is the same from run to run")]
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
 
-/// A hasher that multiplies and rotates. It does not resist crafted collisions: keys are names and ids of our own users.
+/// A hasher that multiplies and rotates. It does not resist crafted collisions: keys are names and ids of our own
+/// users.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Mixer(u64);
 

@@ -44,8 +44,8 @@ impl HandleId {
 }
 
 impl HintBoard {
-    /// A board whose handles are numbered from `first`. Stores with several processes choose it at random, so that their
-    /// handles differ.
+    /// A board whose handles are numbered from `first`. Stores with several processes choose it at random, so that
+    /// their handles differ.
     pub fn starting_at(first: u64) -> Self {
         Self(Mutex::new(BoardState { first, next: first, queues: BTreeMap::new() }))
     }

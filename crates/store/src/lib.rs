@@ -1,5 +1,5 @@
-//! The `Store` trait, which every store implements for typed records; the turn, which is the only way to change anything; and
-//! the reference implementation, which keeps everything in memory.
+//! The `Store` trait, which every store implements for typed records; the turn, which is the only way to change
+//! anything; and the reference implementation, which keeps everything in memory.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

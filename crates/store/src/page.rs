@@ -1,5 +1,5 @@
-//! Lists of records in pages. A page begins after a key and not at an offset, so that writes between two pages neither repeat
-//! nor hide records that existed all the time.
+//! Lists of records in pages. A page begins after a key and not at an offset, so that writes between two pages neither
+//! repeat nor hide records that existed all the time.
 
 use cronhold_core::record::{Key, ScheduleId, Stored};
 use cronhold_core::{JobId, NodeId, RunId, RunNumber, State};

@@ -1,5 +1,5 @@
-//! The `Store` trait: everything that Cronhold requires of a place where it keeps its state. It is small on purpose, and all of
-//! it works on batches, because a round trip per decision would limit throughput.
+//! The `Store` trait: everything that Cronhold requires of a place where it keeps its state. It is small on purpose,
+//! and all of it works on batches, because a round trip per decision would limit throughput.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,7 +18,8 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The clock of a store that has none of its own.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// The number of a writer. It is unique for the lifetime of the store, and part of the version of everything the writer writes.
+/// The number of a writer. It is unique for the lifetime of the store, and part of the version of everything the writer
+/// writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Writer(pub u32);
 
@@ -37,12 +38,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Records in the order of the keys, as one snapshot; `None` for those that do not exist, and for expired locks.
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>>;
 
-    /// Commits units in their order, each atomically, and returns a result for each. A committed unit is durable. Deleting a run
-    /// deletes its output.
+    /// Commits units in their order, each atomically, and returns a result for each. A committed unit is durable.
+    /// Deleting a run deletes its output.
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
 
-    /// A commit that starts when its future is first polled. The store prepares what it can now without accessing stored data,
-    /// because the previous commit may still be in flight.
+    /// A commit that starts when its future is first polled. The store prepares what it can now without accessing
+    /// stored data, because the previous commit may still be in flight.
     fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>>
     where
         Self: 'static,
@@ -50,7 +51,8 @@ pub trait Store: Send + Sync + fmt::Debug {
         Box::pin(async move { self.commit(units).await })
     }
 
-    /// Obligations that are due at or before `until`, by time and then by key; `after` is the last one of the page before.
+    /// Obligations that are due at or before `until`, by time and then by key; `after` is the last one of the page
+    /// before.
     fn due<'a>(
         &'a self,
         after: Option<&'a Obligation>,
@@ -61,21 +63,22 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A page of at most `limit` records.
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
 
-    /// Appends to the output of a run at byte `from`. Bytes that are already stored stay unchanged, so that a retry is safe; a
-    /// gap is an error. Returns the length of the output.
+    /// Appends to the output of a run at byte `from`. Bytes that are already stored stay unchanged, so that a retry is
+    /// safe; a gap is an error. Returns the length of the output.
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>>;
 
     /// Reads at most `most` bytes of the output of a run from byte `from`.
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
 
-    /// Runs that have an output, ordered by id, also runs that no longer exist; `after` is the last one of the page before.
+    /// Runs that have an output, ordered by id, also runs that no longer exist; `after` is the last one of the page
+    /// before.
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
 
     /// Deletes outputs. The runs stay unchanged.
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
 
-    /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that the node has
-    /// lost. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
+    /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that the
+    /// node has lost. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
 
     /// Waits until other handles have changed records, and returns which. Hints may be lost, late or duplicated.
@@ -116,8 +119,8 @@ pub struct Chunk {
 pub struct Hint {
     /// The key of the record.
     pub key: Key,
-    /// Whether only nodes that already work with the record need it: a run that has started or ended, or a job state with an
-    /// empty queue. False if the store does not know.
+    /// Whether only nodes that already work with the record need it: a run that has started or ended, or a job state
+    /// with an empty queue. False if the store does not know.
     pub is_quiet: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Stores that wrap another store, to observe, delay or fail its requests. A wrapper implements only what it changes; all other
-//! methods forward to the inner store.
+//! Stores that wrap another store, to observe, delay or fail its requests. A wrapper implements only what it changes;
+//! all other methods forward to the inner store.
 
 use std::fmt;
 

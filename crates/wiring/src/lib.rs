@@ -21,8 +21,8 @@ pub struct Around {
     pub clock: Clock,
     /// Zones that jobs can name.
     pub zones: Arc<Zones>,
-    /// A file in which a store elsewhere is remembered, so that one that has lost something is known for it also after a
-    /// restart.
+    /// A file in which a store elsewhere is remembered, so that one that has lost something is known for it also after
+    /// a restart.
     pub memory: Option<PathBuf>,
     /// Whether a store may be used that is set up to throw away what it should keep.
     pub accept_loss: bool,
@@ -35,8 +35,8 @@ impl Around {
     }
 }
 
-/// Opens a store. What cannot be done is said in a sentence, with what to do about it. One elsewhere is asked nothing yet,
-/// and nothing is written there.
+/// Opens a store. What cannot be done is said in a sentence, with what to do about it. One elsewhere is asked nothing
+/// yet, and nothing is written there.
 pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, String> {
     match url {
         StoreUrl::Sqlite(path) => {

@@ -1,5 +1,5 @@
-//! Jobs. The definition is JSON with the keys of a job file, and is decoded by the job file reader. What a job file does not
-//! contain is in the first line.
+//! Jobs. The definition is JSON with the keys of a job file, and is decoded by the job file reader. What a job file
+//! does not contain is in the first line.
 
 use std::sync::Arc;
 

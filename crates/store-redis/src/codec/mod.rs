@@ -1,5 +1,5 @@
-//! Encodes records as texts: fields of fixed width, which scripts read, then JSON, which they do not. One file for each kind
-//! with a special layout has both directions.
+//! Encodes records as texts: fields of fixed width, which scripts read, then JSON, which they do not. One file for each
+//! kind with a special layout has both directions.
 
 mod cursor;
 mod head;

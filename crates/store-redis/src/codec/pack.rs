@@ -1,5 +1,5 @@
-//! A MessagePack writer for arguments that scripts unpack; lists, texts and small numbers suffice. Long texts are separate
-//! arguments, because unpacking copies them.
+//! A MessagePack writer for arguments that scripts unpack; lists, texts and small numbers suffice. Long texts are
+//! separate arguments, because unpacking copies them.
 
 /// Builds a list.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use cronhold_store::Fault;
 
 use crate::faults;
 
-/// A failed attempt to open a connection. The message and the hint are kept apart, because the hint is wrong for a server
-/// that this process has talked to before.
+/// A failed attempt to open a connection. The message and the hint are kept apart, because the hint is wrong for a
+/// server that this process has talked to before.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectError {
     fault: Fault,

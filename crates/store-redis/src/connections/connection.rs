@@ -1,5 +1,5 @@
-//! One connection to one server, from the handshake until it fails. A connection never recovers: the manager opens a new
-//! one.
+//! One connection to one server, from the handshake until it fails. A connection never recovers: the manager opens a
+//! new one.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -60,7 +60,8 @@ impl Connection {
             let (connection, driver) = set_up.map_err(|error| login_error(url, server, login, &error))?;
             let driver: Driver = Box::pin(driver);
             let connection = Self::start(server, connection, driver, limit);
-            // The kernel accepts connections for a process that is stopped. Only a reply shows that the server is alive.
+            // The kernel accepts connections for a process that is stopped. Only a reply shows that the server is
+            // alive.
             let ping = connection.request(vec![redis::cmd("PING")]).await;
             match ping.map_err(|fault| ConnectError::from(fault).with_hint(transport::tls_hint(url)))?.pop() {
                 Some(Value::ServerError(error)) => Err(login_error(url, server, login, &error.into())),

@@ -1,5 +1,5 @@
-//! Finds the server that accepts writes: the one in the URL, the master that the Sentinels name, or the Cluster node that
-//! serves the hash slot of the namespace.
+//! Finds the server that accepts writes: the one in the URL, the master that the Sentinels name, or the Cluster node
+//! that serves the hash slot of the namespace.
 
 use redis::Value;
 
@@ -8,8 +8,8 @@ use super::connection::{Connection, LoginKind};
 use crate::faults;
 use crate::url::{PORT, RedisUrl, ServerAddress, Topology};
 
-/// Connects to the server that accepts writes. `attempt` selects which of several servers is asked first, so that a server
-/// with a wrong answer is not asked first every time.
+/// Connects to the server that accepts writes. `attempt` selects which of several servers is asked first, so that a
+/// server with a wrong answer is not asked first every time.
 pub(super) async fn connect(url: &RedisUrl, attempt: usize) -> Result<Connection, ConnectError> {
     let server = locate(url, attempt).await?;
     let connection = Connection::open(url, &server, LoginKind::DataServer).await?;

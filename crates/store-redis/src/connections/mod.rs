@@ -1,5 +1,5 @@
-//! Connections to Redis: sends commands, calls scripts, subscribes to channels, and reconnects by itself. Callers do not
-//! know whether there is a single server, a Sentinel set or a Cluster.
+//! Connections to Redis: sends commands, calls scripts, subscribes to channels, and reconnects by itself. Callers do
+//! not know whether there is a single server, a Sentinel set or a Cluster.
 
 mod connect_error;
 mod connection;
@@ -38,8 +38,8 @@ const SENTINEL_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The connection is closed after this many Sentinel checks in a row without a reply.
 const SENTINEL_FAILURES_MAX: usize = 3;
 
-/// Keeps one connection to the server that accepts writes, and replaces it when it breaks. Connects on first use, on the
-/// store's runtime. Clones share the connection.
+/// Keeps one connection to the server that accepts writes, and replaces it when it breaks. Connects on first use, on
+/// the store's runtime. Clones share the connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionManager(Arc<ManagerInner>);
 
@@ -162,8 +162,8 @@ impl ConnectionManager {
         if faults::is_about_permissions(error) { self.0.relax(fault) } else { fault }
     }
 
-    /// A writer has enrolled. From now on a server that rejects the login counts as unavailable: operators change passwords
-    /// and permissions while nodes run, and correct them again.
+    /// A writer has enrolled. From now on a server that rejects the login counts as unavailable: operators change
+    /// passwords and permissions while nodes run, and correct them again.
     pub(crate) fn mark_enrolled(&self) {
         self.0.has_enrolled.store(true, Ordering::Relaxed);
     }
@@ -274,8 +274,8 @@ impl CallReplies {
     }
 }
 
-/// Closes the connection when the Sentinels name another master, or when none of them replies for a while: a master that is
-/// partitioned from them may still accept writes, and those writes would be lost.
+/// Closes the connection when the Sentinels name another master, or when none of them replies for a while: a master
+/// that is partitioned from them may still accept writes, and those writes would be lost.
 async fn watch_master(url: RedisUrl, connection: Weak<Connection>) {
     let mut failures = 0;
     for attempt in 0.. {

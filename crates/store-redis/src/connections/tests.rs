@@ -1,5 +1,5 @@
-//! The connection manager against real servers: what it returns when they are unreachable, silent, restarted or replaced,
-//! and that it reconnects.
+//! The connection manager against real servers: what it returns when they are unreachable, silent, restarted or
+//! replaced, and that it reconnects.
 
 use std::sync::LazyLock;
 

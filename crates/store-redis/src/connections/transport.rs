@@ -51,7 +51,8 @@ pub(super) async fn open(url: &RedisUrl, server: &ServerAddress) -> Result<Boxed
 }
 
 /// What to do about a certificate that is not trusted.
-const CHECK_CERTIFICATE: &str = "check the name in the server's certificate and the authority that signed it, and set that authority with `ca=FILE`";
+const CHECK_CERTIFICATE: &str = "check the name in the server's certificate and the authority that signed it, and set that \
+                                 authority with `ca=FILE`";
 
 fn is_about_certificate(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());

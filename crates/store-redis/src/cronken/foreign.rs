@@ -1,5 +1,5 @@
-//! The last run of a job on Cronken's nodes, for decisions. It is read from Cronken's keys and never written. Lists of such
-//! runs are in [`super::foreign_runs`].
+//! The last run of a job on Cronken's nodes, for decisions. It is read from Cronken's keys and never written. Lists of
+//! such runs are in [`super::foreign_runs`].
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Runs of Cronken's nodes, for people: the running ones and the last finished ones. Decisions need less, and faster; see
-//! [`super::foreign`].
+//! Runs of Cronken's nodes, for people: the running ones and the last finished ones. Decisions need less, and faster;
+//! see [`super::foreign`].
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Everything that exists only because Cronken's nodes and clients may use the same namespace: keys in Cronken's format
-//! (the projection), its job definitions and events (the shared part), its runs (foreign runs), and whether its nodes are
-//! there (peers). The rest of the store uses only what this file exports.
+//! (the projection), its job definitions and events (the shared part), its runs (foreign runs), and whether its nodes
+//! are there (peers). The rest of the store uses only what this file exports.
 
 mod foreign;
 mod foreign_runs;

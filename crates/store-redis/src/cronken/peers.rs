@@ -1,5 +1,5 @@
-//! Whether nodes of Cronken run the same jobs. The namespace stores this, so that one URL is enough to set it: a URL with
-//! `peers` sets or clears it, and a URL without takes it over.
+//! Whether nodes of Cronken run the same jobs. The namespace stores this, so that one URL is enough to set it: a URL
+//! with `peers` sets or clears it, and a URL without takes it over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,8 +61,8 @@ impl PeerFlag {
         if self.has_peers() { CRONKEN } else { "" }
     }
 
-    /// The word was read, perhaps before this process enrolled. What its URL says may not be stored yet, so only the presence of
-    /// peers counts.
+    /// The word was read, perhaps before this process enrolled. What its URL says may not be stored yet, so only the
+    /// presence of peers counts.
     pub(crate) fn observe_before_enrollment(&self, word: &str) {
         if word == CRONKEN && !self.is_enrolled() {
             self.has_peers.store(true, Ordering::Relaxed);
@@ -83,8 +83,8 @@ impl PeerFlag {
         }
     }
 
-    /// The word was read together with definitions. Such reads do not detect a rollback, in which the word may be lost until
-    /// it is restored, so only the presence of peers counts.
+    /// The word was read together with definitions. Such reads do not detect a rollback, in which the word may be lost
+    /// until it is restored, so only the presence of peers counts.
     pub(crate) fn observe_definitions(&self, word: &str, was_enrolled: bool) {
         if word == CRONKEN {
             self.observe_flag(true, was_enrolled);

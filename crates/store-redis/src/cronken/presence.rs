@@ -1,5 +1,5 @@
-//! What a node writes for Cronken's clients at every `heartbeat` interval: that it and its runs are alive. It also removes
-//! what dead nodes of Cronken have left behind. Our own heartbeats are separate and more frequent.
+//! What a node writes for Cronken's clients at every `heartbeat` interval: that it and its runs are alive. It also
+//! removes what dead nodes of Cronken have left behind. Our own heartbeats are separate and more frequent.
 
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, LazyLock};

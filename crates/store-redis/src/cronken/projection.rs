@@ -1,5 +1,5 @@
-//! Projects records to Cronken's format: what the scripts need to write the metadata, the heartbeat and the results of a
-//! run. That format is fixed, while the format of our own records may change.
+//! Projects records to Cronken's format: what the scripts need to write the metadata, the heartbeat and the results of
+//! a run. That format is fixed, while the format of our own records may change.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -90,13 +90,13 @@ pub(super) fn script_settings(settings: &UrlSettings) -> String {
 /// What a script needs to show a record in Cronken's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Projection {
-    /// For a run: `r` running, `s` success, `f` failure, `-` not shown. For the state of a job and the global pause: `1`
-    /// paused, `0` not paused.
+    /// For a run: `r` running, `s` success, `f` failure, `-` not shown. For the state of a job and the global pause:
+    /// `1` paused, `0` not paused.
     pub(crate) kind: u8,
     /// The source of the output of a finished run: `-` none, `w` in `texts`, `t` the script reads it.
     pub(crate) output: u8,
-    /// For a running run: the name of its job and its host as JSON. For a finished run: the metadata before the status, which
-    /// the script uses if there is none stored; and the rest without the duration.
+    /// For a running run: the name of its job and its host as JSON. For a finished run: the metadata before the status,
+    /// which the script uses if there is none stored; and the rest without the duration.
     pub(crate) texts: Option<[String; 2]>,
 }
 

@@ -1,4 +1,5 @@
-//! What other programs write as well: jobs in Cronken's form, events, and their runs. Nothing here knows what they mean.
+//! What other programs write as well: jobs in Cronken's form, events, and their runs. Nothing here knows what they
+//! mean.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;

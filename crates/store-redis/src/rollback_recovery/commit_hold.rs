@@ -1,5 +1,5 @@
-//! How long commits are rejected after a rollback: until every program that must not run twice was either restored by its
-//! node, or stopped by its keeper because its lease was not renewed.
+//! How long commits are rejected after a rollback: until every program that must not run twice was either restored by
+//! its node, or stopped by its keeper because its lease was not renewed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -16,8 +16,8 @@ const PASSING_MAX: usize = 20_000;
 /// Locks of finished runs are dropped when there are more locks than this, and more than records.
 const LOCKS_CLEANUP: usize = 1_000;
 
-/// A reserved lock with a longer time to live, in milliseconds, is a marker: nobody renews it, and its existence carries a
-/// meaning. Reserved locks with a shorter one are not worth restoring.
+/// A reserved lock with a longer time to live, in milliseconds, is a marker: nobody renews it, and its existence
+/// carries a meaning. Reserved locks with a shorter one are not worth restoring.
 const MARKER_TTL_MILLIS: u64 = 3_600_000;
 
 /// The digit of runs among the kinds.
@@ -137,8 +137,8 @@ impl WriteJournal {
     ) {
         for write in writes {
             let id = (write.kind, write.field.clone());
-            // Replies to concurrent commits may arrive in any order. Seqs from before a recovery are not comparable with
-            // those from after it.
+            // Replies to concurrent commits may arrive in any order. Seqs from before a recovery are not comparable
+            // with those from after it.
             if self.records.get(&id).is_some_and(|known| known.generation == self.generation && known.seq > seq) {
                 continue;
             }

@@ -1,6 +1,6 @@
-//! Recovery from a rollback of the store: a failover lost the last commits, or a server started with old data or with none.
-//! Every process keeps a journal of its own writes. When the store has lost some of them, it rejects commits until the live
-//! processes have restored theirs and all locks that are not renewed have expired.
+//! Recovery from a rollback of the store: a failover lost the last commits, or a server started with old data or with
+//! none. Every process keeps a journal of its own writes. When the store has lost some of them, it rejects commits
+//! until the live processes have restored theirs and all locks that are not renewed have expired.
 
 mod commit_hold;
 mod journal;

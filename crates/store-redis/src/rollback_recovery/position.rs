@@ -29,8 +29,8 @@ impl StorePosition {
         Self { own_field: format!("by:{process}"), state: Mutex::new(state) }
     }
 
-    /// The arguments of scripts: epoch, field and last commit of this process as one text, which is empty before the first
-    /// contact; and the seq.
+    /// The arguments of scripts: epoch, field and last commit of this process as one text, which is empty before the
+    /// first contact; and the seq.
     pub(super) fn script_args(&self) -> (String, u64) {
         let state = self.lock();
         let PositionState { epoch, seq, own_seq, .. } = &*state;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Pause between two writes. The saved seq is a lower bound: an old one may miss a rollback, but never reports a false one.
+/// Pause between two writes. The saved seq is a lower bound: an old one may miss a rollback, but never reports a false
+/// one.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The file has an epoch and a number; longer ones are ignored.
@@ -36,8 +37,8 @@ impl SeqFile {
         Some((epoch.to_owned(), seq.parse().ok()?)).filter(|_| is_epoch)
     }
 
-    /// Saves the position in the background, unless that was done a moment ago. If it fails, the next process may not detect a
-    /// rollback.
+    /// Saves the position in the background, unless that was done a moment ago. If it fails, the next process may not
+    /// detect a rollback.
     pub(crate) fn save(&self, epoch: &str, seq: u64, now: Instant) {
         let mut last = self.last_save.lock().unwrap_or_else(PoisonError::into_inner);
         if epoch.is_empty() || last.is_some_and(|last| now.duration_since(last) < SAVE_INTERVAL) {

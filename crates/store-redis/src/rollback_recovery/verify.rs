@@ -1,5 +1,5 @@
-//! Verifies that the journal still matches the store. Other processes report their changes by notifications, which may be
-//! lost: without this check, a recovery would restore a job that another process deleted long ago.
+//! Verifies that the journal still matches the store. Other processes report their changes by notifications, which may
+//! be lost: without this check, a recovery would restore a job that another process deleted long ago.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,8 @@ use crate::connections::Script;
 /// Records of one script call. While a script runs, the server serves no other request.
 const RECORDS_PER_CALL: usize = 500;
 
-/// Records that a periodic check covers; the next check continues there. After a gap in the notifications all are checked.
+/// Records that a periodic check covers; the next check continues there. After a gap in the notifications all are
+/// checked.
 const RECORDS_PER_CHECK: usize = 20_000;
 
 static VERIFY: LazyLock<Script> =
@@ -65,8 +66,8 @@ impl JournalVerifier {
     }
 }
 
-/// Verifies the records after `progress`, and drops those that others have changed from the journal. Advances `progress`,
-/// to `None` at the end.
+/// Verifies the records after `progress`, and drops those that others have changed from the journal. Advances
+/// `progress`, to `None` at the end.
 async fn verify_next(recovery: &RollbackRecovery, progress: &mut Option<RecordId>) -> Result<(), Fault> {
     let entries = recovery.journal().versions_after(progress.as_ref(), RECORDS_PER_CALL);
     let Some((last, _)) = entries.last() else {

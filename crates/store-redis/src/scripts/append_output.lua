@@ -1,7 +1,6 @@
--- Appends to the output of a run. Needs texts.lua, lines.lua and projection.lua (for the settings) before it.
--- KEYS: the output. ARGV: namespace, settings, run, from, bytes.
--- Returns the length of the output, 1 if the bytes were appended or 0 if there is a gap, and the number of writes that were
--- skipped because a key has the wrong type.
+-- Appends to the output of a run. Needs texts.lua, lines.lua and projection.lua (for the settings) before it. KEYS: the
+-- output. ARGV: namespace, settings, run, from, bytes. Returns the length of the output, 1 if the bytes were appended
+-- or 0 if there is a gap, and the number of writes that were skipped because a key has the wrong type.
 local ns, run, bytes = ARGV[1], ARGV[3], ARGV[5]
 local settings, from = read_settings(ARGV[2]), tonumber(ARGV[4])
 local output = KEYS[1]

@@ -1,10 +1,10 @@
 -- Starts the recovery from a rollback: a new epoch stops all processes, and commits are rejected for a while. Needs
 -- prelude.lua and generation.lua before it.
 --
--- ARGV: namespace, the position of the client (see `check_position`), its seq, a new epoch, for how many milliseconds commits
--- are rejected, the schema of our keys, the highest writer number of the client, and `cronken` if it knows that Cronken's nodes
--- run the same jobs. Returns the current epoch, the seq, and the last commit of the client that the store still has; an empty
--- epoch if there was no rollback.
+-- ARGV: namespace, the position of the client (see `check_position`), its seq, a new epoch, for how many milliseconds
+-- commits are rejected, the schema of our keys, the highest writer number of the client, and `cronken` if it knows that
+-- Cronken's nodes run the same jobs. Returns the current epoch, the seq, and the last commit of the client that the
+-- store still has; an empty epoch if there was no rollback.
 
 local known_text, known, new_epoch, wait, schema = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local own_writer, peers = tonumber(ARGV[7]), ARGV[8]

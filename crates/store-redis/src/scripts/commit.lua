@@ -1,24 +1,25 @@
--- Commits units, each as a whole or not at all. The script reads everything that the units refer to, decides them one after
--- the other on what was read and on what earlier units have changed, and writes the result at the end, so that a commit of many
--- units costs a few commands. Needs prelude, records, texts, lines, projection and foreign before it.
+-- Commits units, each as a whole or not at all. The script reads everything that the units refer to, decides them one
+-- after the other on what was read and on what earlier units have changed, and writes the result at the end, so that a
+-- commit of many units costs a few commands. Needs prelude, records, texts, lines, projection and foreign before it.
 --
--- ARGV: namespace, settings of the projection, position and seq of the client, the notification if all units are committed (the
--- client's handle, then hints), the length of each unit's hints (8 hex digits each), a random text, the seq that the client
--- predicts for this commit (16 hex digits, or empty), the number of compared fields of each kind (as MessagePack), these fields
--- kind by kind in the order of the units, then the units. The global pause, a single record, occurs once among the fields; names
--- of locks that are taken or released are fields as well. A unit is one argument for its layout, then the texts that the layout
--- refers to by index. Many units have the same layout, which is parsed once:
+-- ARGV: namespace, settings of the projection, position and seq of the client, the notification if all units are
+-- committed (the client's handle, then hints), the length of each unit's hints (8 hex digits each), a random text, the
+-- seq that the client predicts for this commit (16 hex digits, or empty), the number of compared fields of each kind
+-- (as MessagePack), these fields kind by kind in the order of the units, then the units. The global pause, a single
+-- record, occurs once among the fields; names of locks that are taken or released are fields as well. A unit is one
+-- argument for its layout, then the texts that the layout refers to by index. Many units have the same layout, which is
+-- parsed once:
 --   { texts, compares, changes, takes, frees, index of the first lock, then
 --     kind, index of version (0: must not exist) for each compare,
 --     index among the compares, kind, index of body (0: delete), then for the projection: how it is shown, index of its
 --     texts, source of its output; for each change }
--- Index 1 is the version. If a seq is predicted, bodies already have version and seq before them. Locks follow one another:
--- name, holder, time to live in milliseconds or 0 for each that is taken; name, holder for each that is released.
--- Returns { seq, skipped writes to shared keys, a result for each unit }. A result is 0 for a committed unit, the index of the
--- compare that failed, { index of the take that failed, token }, or { fences }.
+-- Index 1 is the version. If a seq is predicted, bodies already have version and seq before them. Locks follow one
+-- another: name, holder, time to live in milliseconds or 0 for each that is taken; name, holder for each that is
+-- released. Returns { seq, skipped writes to shared keys, a result for each unit }. A result is 0 for a committed unit,
+-- the index of the compare that failed, { index of the take that failed, token }, or { fences }.
 --
--- This script dominates the load of the server, and Redis has one thread for all nodes. Every text that a script builds costs by
--- its length, and every step of Lua and every command costs too: hence so few of them.
+-- This script dominates the load of the server, and Redis has one thread for all nodes. Every text that a script builds
+-- costs by its length, and every step of Lua and every command costs too: hence so few of them.
 
 local settings, epoch, known, random = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[7]
 local hints, hint_lengths = ARGV[5], ARGV[6]
@@ -50,8 +51,8 @@ local args = ARGV
 local next_fields = {}
 -- By kind, by field: the current version of a record, '' if it does not exist.
 local versions = {}
--- By name: the stored token, the fence of the latest holder, whether the lock has changed, its time to live, and the holder
--- that has released it.
+-- By name: the stored token, the fence of the latest holder, whether the lock has changed, its time to live, and the
+-- holder that has released it.
 local tokens, fences, changed_locks, lives, freed_by = {}, {}, {}, {}, {}
 
 -- Reads what the units refer to. Returns the index of the first unit.
@@ -116,8 +117,8 @@ local function take_lock(name, holder, life, version)
   return fence
 end
 
--- Input of the projection. By run: the layout of the unit that wrote it last, the index of the unit, and the position in the
--- layout. By job: `1` if it is paused, and whether it exists. Whether everything is paused, if that is written.
+-- Input of the projection. By run: the layout of the unit that wrote it last, the index of the unit, and the position
+-- in the layout. By job: `1` if it is paused, and whether it exists. Whether everything is paused, if that is written.
 local shown_layouts, shown_starts, shown_places, shown_pauses, shown_jobs, shown_all = {}, {}, {}, {}, {}, nil
 
 local function apply_locks(layout, start)
@@ -130,8 +131,8 @@ local function apply_locks(layout, start)
   return { answer }
 end
 
--- Decides all units in order. Returns their number, which are refused, and whether anything changes. Frequently used values are
--- local here, because access to an upvalue is an extra step.
+-- Decides all units in order. Returns their number, which are refused, and whether anything changes. Frequently used
+-- values are local here, because access to an upvalue is an extra step.
 local function decide(start, answer)
   local args, found, now, versions, next_fields, sub, PAUSE, RUN = args, found, now, versions, next_fields, sub, PAUSE, RUN
   local is_complete = predicted == seq_digits

@@ -1,8 +1,9 @@
 -- Assigns a number to a new writer. Needs prelude.lua and generation.lua before it.
 --
--- ARGV: namespace, the position of the client (see `check_position`), its seq, an epoch for a store without one, the schema of
--- our keys, and who runs the same jobs: `cronken`, `none`, or empty to leave that unchanged. Returns the writer number, the
--- epoch, the seq and whether nodes of Cronken run the same jobs (1 or 0); or the reason why requests are rejected.
+-- ARGV: namespace, the position of the client (see `check_position`), its seq, an epoch for a store without one, the
+-- schema of our keys, and who runs the same jobs: `cronken`, `none`, or empty to leave that unchanged. Returns the
+-- writer number, the epoch, the seq and whether nodes of Cronken run the same jobs (1 or 0); or the reason why requests
+-- are rejected.
 
 local epoch, known, new_epoch, schema, peers = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 -- Writer numbers rise with time, also if all data was lost: by at least one a minute.
@@ -10,8 +11,8 @@ local SECONDS_A_NUMBER = 60
 -- A version has 23 bits for the writer number.
 local WRITERS_MAX = 8388608
 
--- Every client stores the seq of its last commit, and raises it periodically while it lives (verify.lua). When there are this
--- many fields, the older half is deleted.
+-- Every client stores the seq of its last commit, and raises it periodically while it lives (verify.lua). When there
+-- are this many fields, the older half is deleted.
 local CLIENTS_MAX = 1000
 
 local function drop_old_clients()

@@ -1,11 +1,11 @@
 -- Stores that a node is alive, and renews the locks of its runs. Needs prelude.lua before it.
 --
--- ARGV: namespace, position and seq of the client, its handle, the node's id, its body, the hint for other handles, then name
--- and holder of each lock. Returns the seq, whether nodes of Cronken run the same jobs (1 or 0), and the indexes of the locks
--- that the node has lost.
+-- ARGV: namespace, position and seq of the client, its handle, the node's id, its body, the hint for other handles,
+-- then name and holder of each lock. Returns the seq, whether nodes of Cronken run the same jobs (1 or 0), and the
+-- indexes of the locks that the node has lost.
 --
--- The stored drain flag stays while the node lives, because commands set it. A heartbeat that changes only the time is not
--- published.
+-- The stored drain flag stays while the node lives, because commands set it. A heartbeat that changes only the time is
+-- not published.
 
 local epoch, known, handle, node, body, hint = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local FIRST_LOCK = 8

@@ -1,7 +1,8 @@
 -- Reads records by key, as one snapshot. Needs prelude.lua and foreign.lua before it.
 --
--- ARGV: namespace, then kind and field of each. Returns the value of each, false if it does not exist; for a lock its token and
--- the millisecond at which it expires, -1 if it does not expire; for a foreign run the result of `foreign_run`.
+-- ARGV: namespace, then kind and field of each. Returns the value of each, false if it does not exist; for a lock its
+-- token and the millisecond at which it expires, -1 if it does not expire; for a foreign run the result of
+-- `foreign_run`.
 
 local fields, found = {}, {}
 for kind in pairs(TABLES) do fields[kind], found[kind] = {}, {} end

@@ -4,9 +4,9 @@
 --
 --   version(16 hex) seq(16 hex) due(16 hex, or dashes) REST\n{JSON}
 --
--- The REST of a cursor is its position; of a run `state owner number job`; of a node `incarnation draining beat gone`; other
--- kinds have none. Times are microseconds with the sign bit inverted, so that their hex digits sort by time. The client writes
--- everything from `due` on.
+-- The REST of a cursor is its position; of a run `state owner number job`; of a node `incarnation draining beat gone`;
+-- other kinds have none. Times are microseconds with the sign bit inverted, so that their hex digits sort by time. The
+-- client writes everything from `due` on.
 
 local ns = ARGV[1]
 local own = ns .. ':cronhold:'
@@ -47,8 +47,8 @@ local NO_OWNER = string.rep('-', 32)
 
 local sub, byte, find = string.sub, string.byte, string.find
 
--- The version is `sub(value, 1, 16)`, the due time `sub(value, 35, 50)`: the commit script inlines these, because a call costs
--- more than its work.
+-- The version is `sub(value, 1, 16)`, the due time `sub(value, 35, 50)`: the commit script inlines these, because a
+-- call costs more than its work.
 local function seq_of(value) return sub(value, 18, 33) end
 -- The position of a cursor.
 local function last_of(value) return sub(value, 52, 67) end
@@ -78,7 +78,8 @@ local function node_key(node) return NODE_RUNS .. node end
 -- A lock that we have released may stay for a while for Cronken's nodes, with this prefix. For us it is free.
 local FREED = 'freed:'
 
--- The token of a lock; false if it is free. Other programs may write the key: a value that is not a string counts as held.
+-- The token of a lock; false if it is free. Other programs may write the key: a value that is not a string counts as
+-- held.
 local function read_token(name)
   local token = redis.pcall('GET', lock_key(name))
   if type(token) == 'table' then return 'something of a wrong type' end
@@ -97,7 +98,8 @@ local function read(command, key, ...)
   return answer
 end
 
--- Reads fields of a hash in parts into a table; false for missing ones. Without `from` and `till`, reads all of the list.
+-- Reads fields of a hash in parts into a table; false for missing ones. Without `from` and `till`, reads all of the
+-- list.
 local function read_fields(key, fields, into, from, till)
   till = till or #fields
   for first = from or 1, till, PART do
@@ -122,16 +124,17 @@ local function check_type(key, expected)
   if found ~= expected and found ~= 'none' then give_up(key, 'it is a ' .. found .. ' instead of a ' .. expected) end
 end
 
--- The position of a client: the epoch, the field of META with the seq of its last commit, and that seq. A store that was rolled
--- back and has reached the same seq again by commits of others still has an older seq in that field. Empty before it enrolls.
+-- The position of a client: the epoch, the field of META with the seq of its last commit, and that seq. A store that
+-- was rolled back and has reached the same seq again by commits of others still has an older seq in that field. Empty
+-- before it enrolls.
 local function client_of(text)
   local epoch, by, own = string.match(text, '^(%S+) (%S+) (%d+)$')
   return epoch, by, tonumber(own)
 end
 
--- Checks for a rollback: whether the stored position is older than the client's, or a recovery is under way. Returns the reason
--- to reject the request, the stored seq, the client's field if there is no reason, and whether nodes of Cronken run the same
--- jobs.
+-- Checks for a rollback: whether the stored position is older than the client's, or a recovery is under way. Returns
+-- the reason to reject the request, the stored seq, the client's field if there is no reason, and whether nodes of
+-- Cronken run the same jobs.
 local function check_position(client, known)
   local epoch, by, own = client_of(client)
   local meta = read('HMGET', META, 'epoch', 'seq', by or 'seq', 'peers')
@@ -140,8 +143,8 @@ local function check_position(client, known)
   -- A client stores its field with its first commit: if the field is missing, that commit was lost.
   local has_own = not own or (tonumber(meta[3] or '0') or 0) >= own
   if epoch and (meta[1] ~= epoch or seq < known or not has_own) then return { 'back', meta[1] or '', seq }, seq, nil, has_peers end
-  -- Usually this key does not exist. If its slot is being moved to another node of a Cluster, the command fails, and ends the
-  -- script before anything is written.
+  -- Usually this key does not exist. If its slot is being moved to another node of a Cluster, the command fails, and
+  -- ends the script before anything is written.
   local healing = redis.call('PTTL', HEALING)
   if healing ~= -2 then return { 'healing', healing }, seq, nil, has_peers end
   return nil, seq, by, has_peers

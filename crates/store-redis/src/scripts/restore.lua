@@ -1,5 +1,5 @@
--- Restores what a client has written and the store has lost. Needs prelude, generation, records, texts, lines and projection
--- before it.
+-- Restores what a client has written and the store has lost. Needs prelude, generation, records, texts, lines and
+-- projection before it.
 --
 -- ARGV: namespace, settings of the projection, the epoch, the client and its last commit (or '' before its last call),
 -- hints, then as MessagePack
@@ -7,8 +7,8 @@
 --   locks    name, holder, token, time to live in milliseconds or 0, for each
 -- Returns the number of restored records; the stored epoch if it has changed.
 --
--- Of two cursors or runs the one that has progressed further wins; of other records the later one. A seq is higher than all
--- before it, also in a store that was lost (see generation.lua), so that records written since the loss win.
+-- Of two cursors or runs the one that has progressed further wins; of other records the later one. A seq is higher than
+-- all before it, also in a store that was lost (see generation.lua), so that records written since the loss win.
 
 local settings, epoch, client, hints = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local items, locks = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])

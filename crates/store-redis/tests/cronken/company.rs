@@ -1,5 +1,5 @@
-//! Nodes as other programs see them, and what others leave behind. The heartbeat is short here, so that it can be waited
-//! for.
+//! Nodes as other programs see them, and what others leave behind. The heartbeat is short here, so that it can be
+//! waited for.
 
 use cronhold_core::State;
 use cronhold_core::record::{ForeignRun, Key, Record};

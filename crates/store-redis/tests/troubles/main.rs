@@ -1,5 +1,5 @@
-//! Failures of real servers: what the store returns while a server is unreachable, silent, full, replaced or rolled back, and
-//! that it recovers.
+//! Failures of real servers: what the store returns while a server is unreachable, silent, full, replaced or rolled
+//! back, and that it recovers.
 
 mod away;
 mod cluster;

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use cronhold_core::record::Kind;
 
-/// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this store.
+/// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this
+/// store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordTable {
     Pause,

@@ -49,7 +49,8 @@ pub(crate) fn check(connection: &Connection, path: &Path, steps: &[&str]) -> Res
     }
 }
 
-/// Finds out what a file contains, without changing it. Fails if the file belongs to another program or to a newer version.
+/// Finds out what a file contains, without changing it. Fails if the file belongs to another program or to a newer
+/// version.
 fn examine(connection: &Connection, path: &Path, known: usize) -> Result<SchemaState, OpenError> {
     let sql = |error| OpenError::sqlite(path, error);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(sql);

@@ -1,10 +1,10 @@
 //! Executes many requests in one transaction. Units are independent: one that is refused or fails does not affect the
 //! others.
 //!
-//! The first attempt is optimistic: it uses no savepoints, and each statement compares the version of what it replaces. If a
-//! unit finds a conflict after its first write, the whole attempt is rolled back and repeated with a savepoint for each
-//! unit. Conflicts are rare on a store with one node, and savepoints nearly double the cost of a unit
-//! (`cargo bench -p cronhold-store-sqlite` measures it).
+//! The first attempt is optimistic: it uses no savepoints, and each statement compares the version of what it replaces.
+//! If a unit finds a conflict after its first write, the whole attempt is rolled back and repeated with a savepoint for
+//! each unit. Conflicts are rare on a store with one node, and savepoints nearly double the cost of a unit (`cargo
+//! bench -p cronhold-store-sqlite` measures it).
 
 use cronhold_core::record::{Key, Node, Record, Version};
 use cronhold_schedule::Instant;

@@ -1,6 +1,6 @@
-//! Checkpoints: copies the write-ahead log into the database. SQLite would do it inside a commit, while callers wait; here a
-//! separate thread does it. If that thread cannot keep up, the writer thread helps, because the log restarts only at a
-//! moment when all of it is copied and no connection appends.
+//! Checkpoints: copies the write-ahead log into the database. SQLite would do it inside a commit, while callers wait;
+//! here a separate thread does it. If that thread cannot keep up, the writer thread helps, because the log restarts
+//! only at a moment when all of it is copied and no connection appends.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -19,8 +19,8 @@ const CHECKPOINT_PAGES: i32 = 8 * 1024;
 /// Log length in pages at which the writer thread checkpoints by itself: 128 MB.
 const WRITER_HELPS_PAGES: i32 = 32 * 1024;
 
-/// Log length in pages that starts a checkpoint if the last one was some seconds ago: 2 MB. This keeps the log short on a
-/// store with few writes.
+/// Log length in pages that starts a checkpoint if the last one was some seconds ago: 2 MB. This keeps the log short on
+/// a store with few writes.
 const IDLE_CHECKPOINT_PAGES: i32 = 512;
 const IDLE_CHECKPOINT_AFTER: Span = Span::from_secs(5);
 

@@ -1,5 +1,5 @@
-//! The writer thread. It takes all queued requests, executes them in one transaction with one sync, and replies when they
-//! are durable. After a failure it continues with the next batch.
+//! The writer thread. It takes all queued requests, executes them in one transaction with one sync, and replies when
+//! they are durable. After a failure it continues with the next batch.
 
 mod batch;
 mod checkpoint;
@@ -149,8 +149,8 @@ impl WriterLoop {
                 }
             };
             let checkpoint = || checkpointer.run_if_due(&log, &connection);
-            // No code in there is known to panic. If it does, waiting callers get an unknown outcome, and the next batch
-            // gets a new connection.
+            // No code in there is known to panic. If it does, waiting callers get an unknown outcome, and the next
+            // batch gets a new connection.
             let _ = catch_unwind(AssertUnwindSafe(|| self.serve(&connection, batch, checkpoint)));
         }
     }
@@ -177,8 +177,8 @@ impl WriterLoop {
         }
     }
 
-    /// Commits one transaction with one sync. On failure nothing of it has happened, unless the fault says that the outcome
-    /// is unknown.
+    /// Commits one transaction with one sync. On failure nothing of it has happened, unless the fault says that the
+    /// outcome is unknown.
     fn commit(
         &self,
         connection: &Connection,
@@ -202,7 +202,8 @@ impl WriterLoop {
                 Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Broken(refusal.to_string())),
             };
             statements.clear_cache();
-            // Some errors roll the transaction back by themselves. If it cannot be rolled back, the connection is closed.
+            // Some errors roll the transaction back by themselves. If it cannot be rolled back, the connection is
+            // closed.
             if !connection.is_autocommit() && statements.rollback().is_err() {
                 return Err(failed.unwrap_or_else(|| Fault::Away("cannot roll back a transaction".to_owned())));
             }

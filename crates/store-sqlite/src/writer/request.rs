@@ -44,8 +44,8 @@ pub(crate) enum WriterRequest {
     },
 }
 
-/// The results of units, and the units themselves: they are many small allocations, which the caller frees instead of the
-/// writer thread.
+/// The results of units, and the units themselves: they are many small allocations, which the caller frees instead of
+/// the writer thread.
 #[derive(Debug)]
 pub(crate) struct CommitResults {
     pub(crate) results: Vec<Result<Committed, Refusal>>,

@@ -1,7 +1,7 @@
 //! Caches the versions of jobs and of the global pause, which nearly every unit compares and few change.
 //!
-//! Invariant: a cached version is the one that the open transaction would read. So the cache is cleared when a transaction
-//! is rolled back, and when another connection has written to the file, for example an `sqlite3` shell.
+//! Invariant: a cached version is the one that the open transaction would read. So the cache is cleared when a
+//! transaction is rolled back, and when another connection has written to the file, for example an `sqlite3` shell.
 
 use std::collections::BTreeMap;
 

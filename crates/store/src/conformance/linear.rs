@@ -1,8 +1,8 @@
-//! Checks whether a history is linearizable: whether each call can be assigned one moment between its start and its end so that
-//! all replies are correct. This is the algorithm of Wing and Gong with memoization.
+//! Checks whether a history is linearizable: whether each call can be assigned one moment between its start and its end
+//! so that all replies are correct. This is the algorithm of Wing and Gong with memoization.
 //!
-//! Linearizability is local: a history of calls to several objects is linearizable if that of each object is. So callers split
-//! histories by object, which keeps them short.
+//! Linearizability is local: a history of calls to several objects is linearizable if that of each object is. So
+//! callers split histories by object, which keeps them short.
 
 use std::collections::BTreeSet;
 

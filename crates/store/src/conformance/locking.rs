@@ -1,4 +1,5 @@
-//! A case about contended locks: the replies to many runs must be linearizable, with one holder at a time and growing fences.
+//! A case about contended locks: the replies to many runs must be linearizable, with one holder at a time and growing
+//! fences.
 
 use cronhold_core::RunId;
 

@@ -1,13 +1,13 @@
-//! The conformance suite that every store must pass: each guarantee of the `Store` trait is a named case. A store provides a
-//! function that creates an empty store, and gets a test for each case:
+//! The conformance suite that every store must pass: each guarantee of the `Store` trait is a named case. A store
+//! provides a function that creates an empty store, and gets a test for each case:
 //!
 //! ```text
 //! cronhold_store::conformance_tests!(make_subject);
 //! ```
 //!
 //! Cases are grouped by what they are about: [`versions`], [`units`], [`round_trips`], [`locks`], [`due`], [`pages`],
-//! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`]. Two of them, [`claims`] and [`locking`], record the replies
-//! to many concurrent writers, and [`linear`] checks that they are linearizable.
+//! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`]. Two of them, [`claims`] and [`locking`], record
+//! the replies to many concurrent writers, and [`linear`] checks that they are linearizable.
 
 mod block_on;
 pub mod claims;

@@ -1,5 +1,5 @@
-//! A writer for the cases: it enrolls, numbers its units, waits for every reply, and panics with what it expected if the store
-//! replies otherwise.
+//! A writer for the cases: it enrolls, numbers its units, waits for every reply, and panics with what it expected if
+//! the store replies otherwise.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! The reference store: everything in memory under one lock, without I/O and without a clock of its own. It defines the
-//! semantics of the `Store` trait by example; the simulation runs on it, and all stores pass the same conformance suite.
+//! semantics of the `Store` trait by example; the simulation runs on it, and all stores pass the same conformance
+//! suite.
 
 mod indexes;
 mod listing;
@@ -21,8 +22,8 @@ use crate::{
     Store, Unit, Writer,
 };
 
-/// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its own
-/// queue of hints.
+/// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
+/// own queue of hints.
 ///
 /// Every request except [`Store::hints`] completes when its future is first polled.
 pub struct MemoryStore {

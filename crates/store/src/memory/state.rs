@@ -1,5 +1,5 @@
-//! The state of the store, and how a unit changes it: everything is checked before anything is written, so that a unit is
-//! atomic.
+//! The state of the store, and how a unit changes it: everything is checked before anything is written, so that a unit
+//! is atomic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
--- Runs of Cronken's nodes, read from Cronken's keys. Runs in `<ns>:cronhold:runs` are our own. A key of the wrong type counts as
--- empty.
+-- Runs of Cronken's nodes, read from Cronken's keys. Runs in `<ns>:cronhold:runs` are our own. A key of the wrong type
+-- counts as empty.
 --
 -- KEYS: the metadata of runs, and a sorted set of runs. ARGV: namespace, then
 --   look   first, last       indexes in the set, the highest score first. Returns the number of runs there, including

@@ -1,7 +1,7 @@
 -- Outputs as lines, which Cronken's clients read at `<ns>:rundata:output:<run>`. The bytes are stored separately.
 --
--- `<ns>:cronhold:lines` has for each run the number of bytes that are written as lines, and the number of lines. An incomplete
--- last line is written when the run ends, or when it becomes too long.
+-- `<ns>:cronhold:lines` has for each run the number of bytes that are written as lines, and the number of lines. An
+-- incomplete last line is written when the run ends, or when it becomes too long.
 
 -- A longer line is split.
 local LINE_MAX = 65536
@@ -83,8 +83,8 @@ local function add_lines(key, form, lines, number, micros)
   end
 end
 
--- Writes the new part of an output: complete lines, or all of it if the run has ended. `state` is the field in `lines`, if the
--- caller has read it. Other programs may write the key, and it may have the wrong type: callers use pcall.
+-- Writes the new part of an output: complete lines, or all of it if the run has ended. `state` is the field in `lines`,
+-- if the caller has read it. Other programs may write the key, and it may have the wrong type: callers use pcall.
 local function show_output(ns, settings, run, length, has_ended, micros, state)
   state = state or redis.call('HGET', ns .. ':cronhold:lines', run)
   local shown, count = string.match(state or '', '^(%d+) (%d+)$')

@@ -1,8 +1,7 @@
--- Shows a node and its runs to Cronken's clients, and removes what dead nodes of Cronken have left behind. Needs texts.lua,
--- lines.lua and projection.lua before it.
--- KEYS: the set of instances. ARGV: namespace, settings, the node's id, its instance as JSON, a random token.
--- Returns the number of foreign runs that were frozen, and the number of writes that were skipped because a key has the wrong
--- type.
+-- Shows a node and its runs to Cronken's clients, and removes what dead nodes of Cronken have left behind. Needs
+-- texts.lua, lines.lua and projection.lua before it. KEYS: the set of instances. ARGV: namespace, settings, the node's
+-- id, its instance as JSON, a random token. Returns the number of foreign runs that were frozen, and the number of
+-- writes that were skipped because a key has the wrong type.
 local ns, settings, node, instance, token = ARGV[1], read_settings(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local time = redis.call('TIME')
 local now = time[1] * 1e6 + time[2]
@@ -60,8 +59,8 @@ local function freeze(run)
   return 1
 end
 
--- A foreign run with an old heartbeat is frozen only if it sends none while it is watched for as long again: otherwise a jump of
--- the server's clock would freeze everything. Our own runs are left to our nodes.
+-- A foreign run with an old heartbeat is frozen only if it sends none while it is watched for as long again: otherwise
+-- a jump of the server's clock would freeze everything. Our own runs are left to our nodes.
 local function reap()
   local watched, still, frozen = ns .. ':cronhold:watched', {}, 0
   local stale = call('ZRANGEBYSCORE', ns .. ':rundata:active', '-inf', seconds(now - settings.stale_micros),

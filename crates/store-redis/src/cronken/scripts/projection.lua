@@ -1,4 +1,5 @@
--- Runs and pauses in Cronken's format, written in the same script as our own records. Needs texts.lua and lines.lua before it.
+-- Runs and pauses in Cronken's format, written in the same script as our own records. Needs texts.lua and lines.lua
+-- before it.
 --
 --   local show = projection(ns, settings, time)  once per script: the result of `script_settings`, and TIME
 --   show.run(id, job, class, is_owned, kind, output, first, second)
@@ -11,9 +12,9 @@
 --   show.pause_all(is_paused)                    the global pause is written
 --   local failures = show.finish()               once, after the last unit
 --
--- `finish` writes everything that was collected, with a few commands for many runs; each run occurs once. Other programs write
--- these keys too, so a key may have the wrong type: such writes are skipped and counted, and never prevent writes of our own
--- records.
+-- `finish` writes everything that was collected, with a few commands for many runs; each run occurs once. Other
+-- programs write these keys too, so a key may have the wrong type: such writes are skipped and counted, and never
+-- prevent writes of our own records.
 
 local sub, find = string.sub, string.find
 
@@ -47,8 +48,8 @@ local function call_in_parts(call, values, command, key)
   end
 end
 
--- Redis stores a small sorted set as a listpack, and parses all scores to add one. A member that is too long for a listpack
--- converts the set to a skip list, which it stays when the member is removed.
+-- Redis stores a small sorted set as a listpack, and parses all scores to add one. A member that is too long for a
+-- listpack converts the set to a skip list, which it stays when the member is removed.
 local LONG_MEMBER = string.rep('-', 65)
 
 local function begin_sorted(call, key) call('ZADD', key, 0, LONG_MEMBER) end
@@ -57,8 +58,8 @@ local function end_sorted(call, key) call('ZREM', key, LONG_MEMBER) end
 -- The number of added values from which the conversion pays off.
 local ACTIVE_MANY = 16
 
--- A set of results is converted early, and again from time to time while it is small: after a restart of the server it is a
--- listpack again.
+-- A set of results is converted early, and again from time to time while it is small: after a restart of the server it
+-- is a listpack again.
 local LIST_MAX, LIST_STEP = 128, 32
 
 local function keep_sorted(call, key, count)
@@ -67,7 +68,8 @@ local function keep_sorted(call, key, count)
   end_sorted(call, key)
 end
 
--- Deletes the oldest results above the limits, with their metadata. `grown` maps each changed set of a job to the general set.
+-- Deletes the oldest results above the limits, with their metadata. `grown` maps each changed set of a job to the
+-- general set.
 local function trim_results(call, ns, settings, grown)
   local dropped, by_general = {}, {}
   for key, general in pairs(grown) do
@@ -94,7 +96,8 @@ end
 local RUNNING = ',"status":"running","retcode":null,"output":null,"duration":null}'
 local STATUS, START = ',"status":"', ',"start_time":"'
 
--- Parses metadata: the text before the status, the start as text and in microseconds, and the duration. Nil for missing parts.
+-- Parses metadata: the text before the status, the start as text and in microseconds, and the duration. Nil for missing
+-- parts.
 local function read_metadata(text)
   local place, duration = find(text, RUNNING, #text - #RUNNING + 1, true), nil
   if not place then
@@ -130,7 +133,8 @@ local function projection(ns, settings_text, time)
   -- Runs that have ended, and the data of each, in the same order.
   local ended, ended_count = {}, 0
   local ended_jobs, ended_classes, ended_kinds, ended_outputs, ended_heads, ended_rests = {}, {}, {}, {}, {}, {}
-  -- Deleted runs; jobs that are paused and not paused, that exist and do not exist; and the new global pause, if it changes.
+  -- Deleted runs; jobs that are paused and not paused, that exist and do not exist; and the new global pause, if it
+  -- changes.
   local dropped, paused, unpaused, jobs, no_jobs, all = {}, {}, {}, {}, {}, nil
 
   local call, failed = counted_calls()
@@ -294,8 +298,8 @@ local function projection(ns, settings_text, time)
     return is_read and type(record) == 'table' and type(record.current) == 'table'
   end
 
-  -- Cronken has no global pause: while everything is paused, each job is. Jobs that are paused themselves are stored separately,
-  -- for when the global pause ends.
+  -- Cronken has no global pause: while everything is paused, each job is. Jobs that are paused themselves are stored
+  -- separately, for when the global pause ends.
   local function write_pauses()
     local shown, own = ns .. ':jobs:paused', ns .. ':cronhold:paused'
     for _, key in ipairs({ own, shown }) do call_in_parts(call, paused, 'SADD', key) end

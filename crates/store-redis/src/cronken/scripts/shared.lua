@@ -1,7 +1,6 @@
--- Job definitions in `<ns>:jobs`, which other programs write, and digests of those that we have settled.
--- KEYS: the hash of jobs, the hash of digests, the hash `meta`. ARGV: `read` and names, or `settle`
--- and for each definition its name, twice (as found, as it is to be) `+` with a text or `-` for none, and by whose rules it was
--- read: '' or `theirs`.
+-- Job definitions in `<ns>:jobs`, which other programs write, and digests of those that we have settled. KEYS: the hash
+-- of jobs, the hash of digests, the hash `meta`. ARGV: `read` and names, or `settle` and for each definition its name,
+-- twice (as found, as it is to be) `+` with a text or `-` for none, and by whose rules it was read: '' or `theirs`.
 local jobs, digests, meta = KEYS[1], KEYS[2], KEYS[3]
 
 -- A digest as it is stored: followed by a space and by whose rules the text was read, if not by ours.

@@ -57,8 +57,8 @@ local function last_lines(text, most)
   return clean(last)
 end
 
--- Commands on keys that other programs write as well. A failed one is counted and skipped, so that it does not affect our own
--- keys. Returns a function that runs a command, and one that returns the number of failures.
+-- Commands on keys that other programs write as well. A failed one is counted and skipped, so that it does not affect
+-- our own keys. Returns a function that runs a command, and one that returns the number of failures.
 local function counted_calls()
   local failures = 0
   local function call(...)
