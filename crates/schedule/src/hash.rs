@@ -9,8 +9,8 @@ pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(FNV_OFFSET, |hash, byte| fnv1a_step(hash, *byte))
 }
 
-const fn fnv1a_step(hash: u64, byte: u8) -> u64 {
-    (hash ^ byte as u64).wrapping_mul(FNV_PRIME)
+fn fnv1a_step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
 }
 
 /// FNV-1a over 64 bits, with a final mix so that the low bits are as good as the high ones.
@@ -56,7 +56,7 @@ mod tests {
     fn fnv1a_has_the_published_values() {
         assert_eq!(
             [b"" as &[u8], b"a", b"foobar"].map(fnv1a),
-            [0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8,]
+            [0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8]
         );
     }
 
