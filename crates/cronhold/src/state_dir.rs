@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cronhold_cli::Failure;
 use cronhold_core::NodeId;
+use cronhold_schedule::hash::fnv1a;
 use cronhold_wiring::StoreUrl;
 
 /// Mode of the directory: only for the user of the daemon.
@@ -85,7 +86,7 @@ impl StateDir {
     /// The file that holds what a node remembers of a store elsewhere. Each store has its own: with the state of another
     /// one, the store would look as if it had lost everything.
     pub fn store_state_file(&self, url: &StoreUrl) -> PathBuf {
-        self.0.join(format!("{STORE_MEMORY}-{:016x}", digest(&url.to_string())))
+        self.0.join(format!("{STORE_MEMORY}-{:016x}", fnv1a(url.to_string().as_bytes())))
     }
 
     /// Locks the directory against other daemons until the returned file is closed. Needed for a store elsewhere; one in
@@ -148,11 +149,6 @@ impl StateDir {
         writeln!(file, "{id}")?;
         file.sync_all()
     }
-}
-
-/// A hash of a text that is the same in all versions (FNV-1a).
-fn digest(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

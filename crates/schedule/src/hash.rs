@@ -1,5 +1,17 @@
-//! A hash that is the same on every machine and in every version: schedule ids, `H` fields and
-//! jitter are made of it, and a change would move people's runs.
+//! Hashes that are the same on every machine and in every version. Schedule ids, `H` fields and jitter depend on
+//! `StableHash`, and names of files on `fnv1a`: a change would move runs and lose files.
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// FNV-1a over 64 bits.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(FNV_OFFSET, |hash, byte| fnv1a_step(hash, *byte))
+}
+
+fn fnv1a_step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
+}
 
 /// FNV-1a over 64 bits, with a final mix so that the low bits are as good as the high ones.
 #[derive(Debug, Clone)]
@@ -7,7 +19,7 @@ pub(crate) struct StableHash(u64);
 
 impl StableHash {
     pub(crate) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV_OFFSET)
     }
 
     pub(crate) fn text(&mut self, text: &str) {
@@ -32,13 +44,21 @@ impl StableHash {
     }
 
     fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.0 = fnv1a_step(self.0, byte);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fnv1a_has_the_published_values() {
+        assert_eq!(
+            [b"" as &[u8], b"a", b"foobar"].map(fnv1a),
+            [0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c, 0x8594_4171_f739_67e8]
+        );
+    }
 
     #[test]
     fn never_changes() {

@@ -6,7 +6,7 @@ pub mod calendar;
 pub mod civil;
 pub mod cron;
 mod daily;
-mod hash;
+pub mod hash;
 mod instant;
 mod lint;
 mod phrase;

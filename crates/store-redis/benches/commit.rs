@@ -1,5 +1,6 @@
 //! What a no-op run costs on Redis: batches of 256 units, half of which start a run and half of which end one, for
-//! 1,000 jobs, against a server of its own on the same machine. Beside it a bare PING, because that is what the line gives.
+//! 1,000 jobs, against a server of its own on the same machine. Beside it a bare PING, because that is what the line
+//! gives.
 //!
 //! Prints one table. Arguments: how many batches (400), and how many of them are on their way at once (3).
 

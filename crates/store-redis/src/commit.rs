@@ -1,74 +1,125 @@
-//! Commits: units are sent in batches, one script call each and all in one go, and what was done is remembered.
+//! Commits units: sends them in batches, one script call each and all in one pipeline, and records what was committed.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::Kind;
-use cronhold_store::{Committed, Fault, Refusal};
+use cronhold_store::{Committed, Fault, HandleId, Refusal, Unit};
 use redis::Value;
 
+use crate::client::NamespaceClient;
 use crate::codec::pack::Pack;
 use crate::codec::reply;
-use crate::hints::HandleId;
-use crate::inner::Inner;
-use crate::link::Script;
-use crate::order::Order;
-use crate::{foreign, keys, projection};
+use crate::connections::Script;
+use crate::counters::WriteCounters;
+use crate::cronken::{self, PeerFlag, Projector};
+use crate::packed_unit::PackedUnit;
+use crate::replication::Replication;
+use crate::rollback_recovery::RollbackRecovery;
+use crate::{keys, notifications};
 
-/// Units of one script call: while it runs, nobody else is answered.
-const UNITS_A_CALL: usize = 256;
+/// Units of one script call. While a script runs, the server serves no other request.
+const UNITS_PER_CALL: usize = 256;
 
-/// Arguments of a call that stand before its units.
-const HEAD: usize = 9;
+/// Arguments of a call before those of its units.
+const HEAD_ARGS: usize = 9;
 
 static COMMIT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(&[
         include_str!("scripts/prelude.lua"),
         include_str!("scripts/records.lua"),
-        projection::PARTS[0],
-        projection::PARTS[1],
-        foreign::PART,
+        cronken::PROJECTION_SCRIPTS[0],
+        cronken::PROJECTION_SCRIPTS[1],
+        cronken::FOREIGN_SCRIPT,
         include_str!("scripts/commit.lua"),
     ])
 });
 
-/// Which seq a commit will have. Records whose texts have it already cost the script less, because it does not have to make
-/// them once more. That works for as long as no other process commits; when it does not, nothing is harmed.
-#[derive(Debug, Default)]
-pub(crate) struct Foresight {
-    /// Calls that are not answered yet.
-    on_their_way: AtomicU64,
-    /// Whether the last call had another seq than was foreseen.
-    fails: AtomicBool,
+/// Commits units, and tells the recovery which of them the server has.
+#[derive(Debug)]
+pub(crate) struct Committer {
+    client: Arc<NamespaceClient>,
+    recovery: Arc<RollbackRecovery>,
+    replication: Arc<Replication>,
+    counters: Arc<WriteCounters>,
+    peers: Arc<PeerFlag>,
+    projector: Arc<Projector>,
+    prediction: SeqPrediction,
 }
 
-impl Inner {
-    /// Does units in their order.
-    pub(crate) async fn carry_out(&self, by: HandleId, mut orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
-        if let Some(refused) = orders.iter_mut().position(|order| order.refusal.is_some()) {
-            // A mistake of ours, which others in the same commit have nothing to do with.
-            let rest = orders.split_off(refused + 1);
-            let refusal = orders.pop().and_then(|order| order.refusal).expect("it was found by it");
-            let mut results = Box::pin(self.carry_out(by, orders)).await;
+/// Predicts the seq of a commit. The script works less for records whose text already contains the right seq. The
+/// prediction holds while no other process commits; a wrong one costs time and nothing else.
+#[derive(Debug, Default)]
+struct SeqPrediction {
+    /// Calls without a reply so far.
+    in_flight: AtomicU64,
+    /// Whether the last call had another seq than predicted.
+    has_failed: AtomicBool,
+}
+
+impl SeqPrediction {
+    /// The seq of the next call if the last one that this process knows is `seq`.
+    fn next(&self, seq: u64) -> u64 {
+        seq + self.in_flight.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Whether predicted seqs are worth writing into the records.
+    fn is_reliable(&self) -> bool {
+        !self.has_failed.load(Ordering::Relaxed)
+    }
+
+    fn end_call(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn compare(&self, predicted: u64, seq: u64) {
+        self.has_failed.store(seq != predicted, Ordering::Relaxed);
+    }
+}
+
+impl Committer {
+    pub(crate) fn new(
+        client: Arc<NamespaceClient>,
+        recovery: Arc<RollbackRecovery>,
+        replication: Arc<Replication>,
+        counters: Arc<WriteCounters>,
+        peers: Arc<PeerFlag>,
+        projector: Arc<Projector>,
+    ) -> Self {
+        Self { client, recovery, replication, counters, peers, projector, prediction: SeqPrediction::default() }
+    }
+
+    /// Encodes units for [`Self::commit`].
+    pub(crate) fn pack(&self, units: Vec<Unit>) -> Vec<PackedUnit> {
+        units.into_iter().map(|unit| PackedUnit::new(unit, &self.recovery, &self.projector)).collect()
+    }
+
+    /// Commits units in their order, and returns a result for each.
+    pub(crate) async fn commit(&self, by: HandleId, mut units: Vec<PackedUnit>) -> Vec<Result<Committed, Refusal>> {
+        if let Some(malformed) = units.iter_mut().position(|unit| unit.refusal.is_some()) {
+            // A malformed unit is a bug of the caller. It must not affect the others.
+            let rest = units.split_off(malformed + 1);
+            let refusal = units.pop().and_then(|unit| unit.refusal).expect("this unit has a refusal");
+            let mut results = Box::pin(self.commit(by, units)).await;
             results.push(Err(refusal));
-            results.extend(Box::pin(self.carry_out(by, rest)).await);
+            results.extend(Box::pin(self.commit(by, rest)).await);
             return results;
         }
-        let calls = orders.chunks_mut(UNITS_A_CALL).map(|part| self.call(by, part));
-        let (foreseen, calls): (Vec<_>, Vec<_>) = calls.unzip();
+        let calls = units.chunks_mut(UNITS_PER_CALL).map(|part| self.call_args(by, part));
+        let (predicted, calls): (Vec<_>, Vec<_>) = calls.unzip();
         if calls.is_empty() {
             return Vec::new();
         }
-        let called = self.link.call_all(&COMMIT, &self.slot, calls, self.wait_for_replicas()).await;
-        self.has_waited(&called.behind);
-        let mut results = Vec::with_capacity(orders.len());
-        for ((part, answer), foreseen) in orders.chunks_mut(UNITS_A_CALL).zip(called.answers).zip(foreseen) {
-            self.foresight.on_their_way.fetch_sub(1, Ordering::Relaxed);
-            let answer = match answer.and_then(reply::list) {
-                Ok(answer) => self.settle(part, foreseen, answer).await,
+        let called = self.client.call_batch(&COMMIT, calls, self.replication.wait_command()).await;
+        self.replication.record_wait(&called.trailing);
+        let mut results = Vec::with_capacity(units.len());
+        for ((part, reply), predicted) in units.chunks_mut(UNITS_PER_CALL).zip(called.replies).zip(predicted) {
+            self.prediction.end_call();
+            let of_part = match reply.and_then(reply::list) {
+                Ok(reply) => self.read_reply(part, predicted, reply).await,
                 Err(fault) => Err(fault),
             };
-            match answer {
+            match of_part {
                 Ok(of_part) => results.extend(of_part),
                 Err(fault) => results.extend(part.iter().map(|_| Err(Refusal::Fault(fault.clone())))),
             }
@@ -76,80 +127,79 @@ impl Inner {
         results
     }
 
-    /// The seq that one call is foreseen to have, and its arguments.
-    fn call(&self, by: HandleId, part: &mut [Order]) -> (u64, Vec<Vec<u8>>) {
-        let (epoch, seq) = self.known.get();
-        let foreseen = seq + self.foresight.on_their_way.fetch_add(1, Ordering::Relaxed) + 1;
-        let stamp = (!self.foresight.fails.load(Ordering::Relaxed)).then_some(foreseen);
-        part.iter_mut().for_each(|order| order.stamp(stamp));
-        let mut told = by.text().into_bytes();
-        part.iter().for_each(|order| told.extend_from_slice(&order.told));
-        let lengths: String = part.iter().map(|order| format!("{:08x}", order.told.len())).collect();
-        let (counts, fields) = compared(part);
-        let count: usize = part.iter().map(|order| order.arguments.len()).sum();
-        let mut call: Vec<Vec<u8>> = Vec::with_capacity(HEAD + fields.len() + count);
-        call.push(self.settings().namespace.clone().into_bytes());
-        call.push(self.peers.shown_settings().as_bytes().to_vec());
-        call.push(epoch.into_bytes());
-        call.push(seq.to_string().into_bytes());
-        call.push(told);
-        call.push(lengths.into_bytes());
-        call.push(self.random_text().into_bytes());
-        call.push(stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default().into_bytes());
-        call.push(counts);
-        call.extend(fields);
-        part.iter_mut().for_each(|order| call.append(&mut order.arguments));
-        (foreseen, call)
+    /// The predicted seq of one call, and its arguments.
+    fn call_args(&self, by: HandleId, part: &mut [PackedUnit]) -> (u64, Vec<Vec<u8>>) {
+        let (position, seq) = self.recovery.position();
+        let predicted = self.prediction.next(seq);
+        let stamp = self.prediction.is_reliable().then_some(predicted);
+        part.iter_mut().for_each(|unit| unit.stamp(stamp));
+        let mut hints = notifications::handle_text(by).into_bytes();
+        part.iter().for_each(|unit| hints.extend_from_slice(&unit.hints));
+        let lengths: String = part.iter().map(|unit| format!("{:08x}", unit.hints.len())).collect();
+        let (counts, fields) = compared_fields(part);
+        let count: usize = part.iter().map(|unit| unit.arguments.len()).sum();
+        let mut args: Vec<Vec<u8>> = Vec::with_capacity(HEAD_ARGS + fields.len() + count);
+        args.push(self.client.namespace_arg());
+        args.push(self.peers.projection_settings().as_bytes().to_vec());
+        args.push(position.into_bytes());
+        args.push(seq.to_string().into_bytes());
+        args.push(hints);
+        args.push(lengths.into_bytes());
+        args.push(self.client.unique_token().into_bytes());
+        args.push(stamp.map(|seq| format!("{seq:016x}")).unwrap_or_default().into_bytes());
+        args.push(counts);
+        args.extend(fields);
+        part.iter_mut().for_each(|unit| args.append(&mut unit.arguments));
+        (predicted, args)
     }
 
-    /// What became of the units of one call.
-    async fn settle(
+    /// The results of the units of one call.
+    async fn read_reply(
         &self,
-        part: &mut [Order],
-        foreseen: u64,
-        answer: Vec<Value>,
+        part: &mut [PackedUnit],
+        predicted: u64,
+        reply: Vec<Value>,
     ) -> Result<Vec<Result<Committed, Refusal>>, Fault> {
-        let mut answer = self.standing(answer).await?.into_iter();
-        let (seq, failures) = (answer.next().unwrap_or(Value::Nil), answer.next().unwrap_or(Value::Nil));
+        let mut reply = self.recovery.check_reply(reply).await?.into_iter();
+        let (seq, skipped) = (reply.next().unwrap_or(Value::Nil), reply.next().unwrap_or(Value::Nil));
         let seq = reply::number(&seq)?.cast_unsigned();
-        self.known.advance(seq);
-        self.foresight.fails.store(seq != foreseen, Ordering::Relaxed);
-        self.tally.count(part.len(), reply::number(&failures)?.cast_unsigned());
-        if answer.len() != part.len() {
-            return Err(Fault::Unknown(format!("Redis answered for {} of {} units", answer.len(), part.len())));
+        self.recovery.observe_seq(seq);
+        self.prediction.compare(predicted, seq);
+        self.counters.count_commit(part.len(), reply::number(&skipped)?.cast_unsigned());
+        if reply.len() != part.len() {
+            return Err(Fault::Unknown(format!("Redis replied to {} of {} units", reply.len(), part.len())));
         }
         let mut results = Vec::with_capacity(part.len());
-        for (order, answer) in part.iter_mut().zip(answer) {
-            let result = order.result(answer);
+        for (unit, reply) in part.iter_mut().zip(reply) {
+            let result = unit.read_result(reply);
             if let Ok(committed) = &result {
-                self.remember(seq, order, committed);
+                self.record(seq, unit, committed);
             }
             results.push(result);
         }
-        self.note();
+        self.recovery.save_position();
         Ok(results)
     }
 
-    /// Remembers what a unit has done, in case that the store forgets it.
-    fn remember(&self, seq: u64, order: &mut Order, committed: &Committed) {
-        let (written, mut took) = (std::mem::take(&mut order.written), std::mem::take(&mut order.took));
-        if written.is_empty() && took.is_empty() {
+    /// Records what a unit has written, in case the server loses it.
+    fn record(&self, seq: u64, unit: &mut PackedUnit, committed: &Committed) {
+        let (writes, mut lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
+        if writes.is_empty() && lock_writes.is_empty() {
             return;
         }
-        self.known.wrote(seq);
-        for (took, (_, fence)) in took.iter_mut().zip(&committed.fences) {
-            took.fence = *fence;
+        for (write, (_, fence)) in lock_writes.iter_mut().zip(&committed.fences) {
+            write.fence = *fence;
         }
-        self.heal.remember(seq, &order.version, written, took);
+        self.recovery.record_commit(seq, &unit.version, writes, lock_writes);
     }
 }
 
-/// What the units of one call compare: how many fields of each kind, and the fields, kind by kind. The one record that has
-/// no name is there once.
-fn compared(part: &mut [Order]) -> (Vec<u8>, Vec<Vec<u8>>) {
+/// The fields that the units of one call compare: how many of each kind, and the fields, kind by kind. The global
+/// pause, which is a single record, occurs once.
+fn compared_fields(part: &mut [PackedUnit]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut by_kind: [Vec<Vec<u8>>; keys::KINDS.len()] = Default::default();
     let pause = keys::digit(Kind::Pause);
-    for (kind, field) in part.iter_mut().flat_map(|order| order.fields.drain(..)) {
+    for (kind, field) in part.iter_mut().flat_map(|unit| unit.fields.drain(..)) {
         let fields = &mut by_kind[usize::from(kind)];
         if kind != pause || fields.is_empty() {
             fields.push(field.into_bytes());

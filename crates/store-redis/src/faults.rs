@@ -1,70 +1,71 @@
-//! What Redis' errors mean for whoever asked: whether anything happened, whether trying again helps, and what a person
-//! can do about it.
+//! Maps error replies of Redis to faults: whether the request took effect, whether a retry helps, and what an operator
+//! can do.
 
 use cronhold_store::Fault;
 use redis::ServerError;
 
-/// What our scripts say before they name a key that they cannot use.
-const BROKEN: &str = "CRONHOLD-BROKEN ";
+/// The error code with which our scripts report a key that they cannot use.
+const SCRIPT_ERROR: &str = "CRONHOLD-BROKEN ";
 
-/// What a server says behind it.
-const PLACE: &str = " script: ";
+/// What the server appends to the error of a script.
+const SCRIPT_POSITION: &str = " script: ";
 
-/// What is said of a server that does not let us in.
-pub(crate) const PASSWORD: &str = "Redis does not accept the user or the password; look at both in the URL, where a sign \
-                                   such as `@` is written as %40";
+pub(crate) const WRONG_PASSWORD: &str = "Redis rejects the user or the password; check both in the URL, where a character \
+                                         such as `@` is written as %40";
 
-/// What is said of a user that may not do what is needed.
-pub(crate) const RIGHTS: &str = "the user may not do this; see its ACL rules";
+pub(crate) const NO_PERMISSION: &str = "the user lacks a permission; check its ACL rules";
 
-/// What servers say of a user whose rights end inside a script.
-const INSIDE_SCRIPT: &str = "The user executing the script can't";
+pub(crate) const LOADING: &str = "Redis is still loading its data";
 
-/// What is said of a Cluster whose slots are being moved.
-const MOVING: &str = "the Cluster is changing";
-/// What servers say of a script that wants a key which is on its way to another server, or is there already.
-const ELSEWHERE: &str = "access a non local key";
+/// The server's text for a command inside a script that the user may not run.
+const NOT_PERMITTED_IN_SCRIPT: &str = "The user executing the script can't";
 
-/// What the error that a server answered with means.
-pub(crate) fn answered(server: &str, error: &ServerError) -> Fault {
+const SLOT_MOVING: &str = "the Cluster is moving slots";
+/// The server's text for a script that accesses a key in a slot that is being moved to another node.
+const NON_LOCAL_KEY: &str = "access a non local key";
+
+/// The fault for an error reply.
+pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
     let text = text(error);
-    if text.contains(ELSEWHERE) {
-        return Fault::Away(format!("{server}: {MOVING} ({text})"));
+    if text.contains(NON_LOCAL_KEY) {
+        return Fault::Away(format!("{server}: {SLOT_MOVING} ({text})"));
     }
-    if let Some((_, words)) = text.split_once(BROKEN) {
-        let words = words.split(PLACE).next().unwrap_or(words);
+    if let Some((_, words)) = text.split_once(SCRIPT_ERROR) {
+        let words = words.split(SCRIPT_POSITION).next().unwrap_or(words);
         return Fault::Broken(format!("{server}: {words}"));
     }
-    let told = |what: &str| format!("{server}: {what} ({text})");
+    let message = |what: &str| format!("{server}: {what} ({text})");
     match code(error) {
-        "OOM" => Fault::ReadOnly(told("Redis has no memory left; raise maxmemory or make room")),
-        "READONLY" => Fault::ReadOnly(told("this server is a replica; name its master, or use redis+sentinel://")),
-        "MISCONF" => Fault::ReadOnly(told("Redis cannot write to its disk; make room there")),
-        "NOREPLICAS" => Fault::ReadOnly(told("Redis waits for replicas; see min-replicas-to-write")),
-        "LOADING" => Fault::Away(told("Redis is still reading its data")),
-        "MASTERDOWN" => Fault::Away(told("this server is a replica that has lost its master")),
-        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(told(MOVING)),
-        "MOVED" | "ASK" => Fault::Away(told("the keys have moved to another server of the Cluster")),
-        "BUSY" => Fault::Away(told("Redis is busy with a script")),
-        "NOAUTH" | "WRONGPASS" => Fault::Broken(told(PASSWORD)),
-        "NOPERM" => Fault::Broken(told(RIGHTS)),
-        "WRONGTYPE" => Fault::Broken(told("a key holds something else than it should")),
-        "CROSSSLOT" => Fault::Broken(told("the namespace's keys are not in one slot")),
-        _ => Fault::Broken(told("Redis refuses")),
+        "OOM" => Fault::ReadOnly(message("Redis is out of memory; raise maxmemory or free memory")),
+        "READONLY" => {
+            Fault::ReadOnly(message("this server is a replica; use the address of its master, or redis+sentinel://"))
+        }
+        "MISCONF" => Fault::ReadOnly(message("Redis cannot write to its disk; free space there")),
+        "NOREPLICAS" => Fault::ReadOnly(message("Redis has too few replicas; check min-replicas-to-write")),
+        "LOADING" => Fault::Away(message(LOADING)),
+        "MASTERDOWN" => Fault::Away(message("this server is a replica without a connection to its master")),
+        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(message(SLOT_MOVING)),
+        "MOVED" | "ASK" => Fault::Away(message("the keys have moved to another node of the Cluster")),
+        "BUSY" => Fault::Away(message("Redis is running a long script")),
+        "NOAUTH" | "WRONGPASS" => Fault::Broken(message(WRONG_PASSWORD)),
+        "NOPERM" => Fault::Broken(message(NO_PERMISSION)),
+        "WRONGTYPE" => Fault::Broken(message("a key has the wrong type")),
+        "CROSSSLOT" => Fault::Broken(message("the keys of the namespace are not in one slot")),
+        _ => Fault::Broken(message("Redis rejects the command")),
     }
 }
 
-/// Nothing was sent: the server could not be reached.
-pub(crate) fn unreached(server: &str, why: &str) -> Fault {
+/// The server is unreachable, and nothing was sent.
+pub(crate) fn unreachable(server: &str, why: &str) -> Fault {
     Fault::Away(format!("{server}: {why}"))
 }
 
-/// Something was sent, and no answer came.
-pub(crate) fn unanswered(server: &str, why: &str) -> Fault {
+/// The request was sent, and no reply arrived.
+pub(crate) fn unconfirmed(server: &str, why: &str) -> Fault {
     Fault::Unknown(format!("{server}: {why}"))
 }
 
-/// A fault of something that changes nothing: without an answer, nothing has happened.
+/// The fault of a request that changes nothing: without a reply it had no effect.
 pub(crate) fn as_unsent(fault: Fault) -> Fault {
     match fault {
         Fault::Unknown(why) => Fault::Away(why),
@@ -72,31 +73,31 @@ pub(crate) fn as_unsent(fault: Fault) -> Fault {
     }
 }
 
-/// Whether an answer says that whoever asks may not.
-pub(crate) fn is_about_rights(error: &ServerError) -> bool {
+/// Whether the error says that the user may not log in or may not do this.
+pub(crate) fn is_about_permissions(error: &ServerError) -> bool {
     matches!(code(error), "NOAUTH" | "WRONGPASS" | "NOPERM")
-        || error.details().is_some_and(|details| details.contains(INSIDE_SCRIPT))
+        || error.details().is_some_and(|details| details.contains(NOT_PERMITTED_IN_SCRIPT))
 }
 
-/// A fault of a server that has worked before: what has become wrong with it can be put right without us.
-pub(crate) fn as_passing(fault: Fault) -> Fault {
+/// The fault of a server that has accepted our login before: an operator can correct it while this process waits.
+pub(crate) fn as_transient(fault: Fault) -> Fault {
     match fault {
         Fault::Broken(why) => Fault::Away(why),
         other => other,
     }
 }
 
-/// Whether an answer says that this server is not, or not any more, the one to ask.
+/// Whether the error says that another server must be asked.
 pub(crate) fn is_wrong_server(error: &ServerError) -> bool {
     matches!(code(error), "READONLY" | "MOVED" | "ASK" | "MASTERDOWN" | "NOAUTH")
 }
 
-/// Whether a script is unknown to the server.
+/// Whether the server does not have the script.
 pub(crate) fn is_unknown_script(error: &ServerError) -> bool {
     code(error) == "NOSCRIPT"
 }
 
-/// An error as the server wrote it.
+/// The code and the details of an error, as the server sent them.
 pub(crate) fn text(error: &ServerError) -> String {
     match error.details() {
         Some(details) => format!("{} {details}", error.code()),
@@ -104,12 +105,12 @@ pub(crate) fn text(error: &ServerError) -> String {
     }
 }
 
-/// The word that says which error it is. Older servers put that of a command inside a script behind a minus.
+/// The error code. Older servers report the code of a command inside a script in the details, after a minus.
 fn code(error: &ServerError) -> &str {
-    const INSIDE: [&str; 6] = ["OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "WRONGTYPE"];
-    let inside = error.details().unwrap_or_default();
+    const SCRIPT_CODES: [&str; 6] = ["OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "WRONGTYPE"];
+    let details = error.details().unwrap_or_default();
     match error.code() {
-        "ERR" => INSIDE.into_iter().find(|word| has_error(inside, word)).unwrap_or("ERR"),
+        "ERR" => SCRIPT_CODES.into_iter().find(|word| has_error(details, word)).unwrap_or("ERR"),
         code => code,
     }
 }
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_error_has_its_fault() {
+    fn error_replies_map_to_fault_kinds() {
         for (text, kind) in [
             ("OOM command not allowed when used memory > 'maxmemory'.", "ReadOnly"),
             ("READONLY You can't write against a read only replica.", "ReadOnly"),
@@ -152,38 +153,39 @@ mod tests {
             ("WRONGTYPE Operation against a key holding the wrong kind of value", "Broken"),
             ("ERR user_script:1: Script attempted to access nonexistent global variable", "Broken"),
         ] {
-            let fault = answered("h:1", &error(text));
+            let fault = of_reply("h:1", &error(text));
             assert!(format!("{fault:?}").starts_with(kind), "{text}: {fault:?}");
-            let said = fault.to_string();
+            let shown = fault.to_string();
             assert!(
-                said.contains("h:1") && said.contains(text),
-                "the fault shows where and the server's words: {said}"
+                shown.contains("h:1") && shown.contains(text),
+                "the fault names the server and quotes its reply: {shown}"
             );
         }
     }
 
     #[test]
-    fn what_our_scripts_say_is_all_that_is_said() {
-        let said = "ERR CRONHOLD-BROKEN the key a:due cannot be used: it is a list and not a zset script: 1f, on @x:9.";
+    fn error_of_our_script_is_shown_without_its_position() {
+        let reply =
+            "ERR CRONHOLD-BROKEN the key a:due cannot be used: it is a list and not a zset script: 1f, on @x:9.";
         let expected = "h:1: the key a:due cannot be used: it is a list and not a zset";
-        assert_eq!(answered("h:1", &error(said)), Fault::Broken(expected.to_owned()));
+        assert_eq!(of_reply("h:1", &error(reply)), Fault::Broken(expected.to_owned()));
     }
 
     #[test]
-    fn what_is_about_rights_is_known() {
-        for (text, is_so) in [
+    fn permission_errors_are_recognized_and_become_transient() {
+        for (text, expected) in [
             ("NOAUTH Authentication required.", true),
             ("NOPERM this user has no permissions to run the 'evalsha' command", true),
             ("ERR The user executing the script can't run this command or subcommand script: 1f", true),
             ("WRONGTYPE Operation against a key holding the wrong kind of value", false),
         ] {
-            assert_eq!(is_about_rights(&error(text)), is_so, "{text}");
+            assert_eq!(is_about_permissions(&error(text)), expected, "{text}");
         }
-        assert!(as_passing(Fault::Broken("it may not".to_owned())).is_passing());
+        assert!(as_transient(Fault::Broken("no permission".to_owned())).is_passing());
     }
 
     #[test]
-    fn a_server_that_is_not_the_one_to_ask_is_left() {
+    fn replies_of_a_wrong_server_are_recognized() {
         for (text, is_wrong) in [
             ("READONLY You can't write against a read only replica.", true),
             ("MOVED 3999 127.0.0.1:6381", true),

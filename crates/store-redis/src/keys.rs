@@ -1,26 +1,26 @@
-//! What records are called in Redis: a hash for each kind, and a field for each record. The scripts know the same
-//! names; here is only what the client has to say.
+//! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this
+//! file has only those that the client needs.
 
 use cronhold_core::record::{Key, Kind, LockName, ScheduleId};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 
-/// Stands between the parts of a field. No id of a job has it, so that fields are in the order of their parts.
+/// Separates the parts of a field. Job ids do not contain it, so that fields sort by their parts.
 const BETWEEN: char = '\0';
 
-/// The field of the one record that has no name.
+/// The field of the global pause.
 const ALL: &str = "all";
 
-/// The key that says which store this is. All other keys are in its hash slot.
+/// The key with the epoch and the seq of the store. All other keys are in its hash slot.
 pub(crate) fn meta(namespace: &str) -> String {
     format!("{namespace}:cronhold:meta")
 }
 
-/// The channel on which commits are told of.
+/// The channel for notifications of commits.
 pub(crate) fn hints(namespace: &str) -> String {
     format!("{namespace}:cronhold:hints")
 }
 
-/// The last part of the name of a kind's hash.
+/// The last part of the name of the hash for a kind.
 pub(crate) fn table(kind: Kind) -> &'static str {
     match kind {
         Kind::Pause => "pause",
@@ -32,12 +32,12 @@ pub(crate) fn table(kind: Kind) -> &'static str {
         Kind::Run => "runs",
         Kind::Lock => "locks",
         Kind::Node => "nodes",
-        // Programs of another kind write it, in keys of their own.
+        // Not a hash of ours: it is read from Cronken's keys.
         Kind::Foreign => "foreign",
     }
 }
 
-/// The field of a record in the hash of its kind; for a lock its name.
+/// The field of a record in the hash of its kind; the name of a lock.
 pub(crate) fn field(key: &Key) -> String {
     let pair = |job: &JobId, other: &str| format!("{job}{BETWEEN}{other}");
     match key {
@@ -52,7 +52,7 @@ pub(crate) fn field(key: &Key) -> String {
     }
 }
 
-/// The record that a field is the name of.
+/// The key of a record from its field; `None` if the field is invalid.
 pub(crate) fn key(kind: Kind, field: &str) -> Option<Key> {
     let schedule = || {
         let (job, schedule) = field.split_once(BETWEEN)?;
@@ -76,7 +76,7 @@ pub(crate) fn key(kind: Kind, field: &str) -> Option<Key> {
     }
 }
 
-/// Kinds by their numbers, as the scripts count them.
+/// Kinds by number, as in `prelude.lua`.
 pub(crate) const KINDS: [Kind; 10] = [
     Kind::Pause,
     Kind::Job,
@@ -90,13 +90,13 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Foreign,
 ];
 
-/// The digit of a kind. Digits are in the order of kinds, so that lists that begin with them are in the order of keys.
+/// The digit of a kind. Digits are in the order of kinds, so that index members that begin with them sort like keys.
 pub(crate) fn digit(kind: Kind) -> u8 {
     let place = KINDS.iter().position(|known| *known == kind).expect("every kind is in the table");
     u8::try_from(place).expect("there are ten")
 }
 
-/// The kind of a digit, as text.
+/// The kind of an ASCII digit.
 pub(crate) fn kind(digit: u8) -> Option<Kind> {
     KINDS.get(usize::from(digit.checked_sub(b'0')?)).copied()
 }

@@ -1,27 +1,31 @@
-//! The store on Redis. What Cronken's document describes is kept in its keys, to the letter, so that its clients go on
-//! working; our own records stand beside them, below `cronhold:` in the same namespace and the same hash slot.
+//! The store on Redis. Our own records have keys below `cronhold:` in a namespace with one hash slot. The keys that
+//! Cronken's protocol describes are written as well, so that its clients keep working; everything for that is in
+//! `cronken`.
+//!
+//! In reading order: `core` connects the parts; `connections` sends requests; `commit`, `heartbeat`, `load`, `listing`
+//! and `outputs` call the scripts; `rollback_recovery` handles a server that has lost commits; `store` implements the
+//! trait.
 
-mod beat;
+mod client;
 mod codec;
 mod commit;
+mod connections;
+mod core;
+mod counters;
+mod cronken;
+mod enrollment;
 mod faults;
-mod foreign;
-mod foreign_runs;
-mod heal;
-mod hints;
-mod inner;
+mod heartbeat;
 mod keys;
-mod link;
 mod listing;
 mod load;
-mod order;
+mod notifications;
 mod outputs;
-mod peers;
-mod projection;
-mod shared;
-mod start;
+mod packed_unit;
+mod replication;
+mod rollback_recovery;
+mod server_check;
 mod store;
-mod tend;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod url;

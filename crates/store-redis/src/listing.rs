@@ -1,7 +1,7 @@
-//! Answers that are lists: pages of records, and what is due. Lists are sorted sets in the order of their members'
-//! bytes, so that a page begins after a member and not at a position.
+//! Reads pages of records, and due obligations. Indexes are sorted sets in byte order, so that a page begins after a
+//! member and not at an offset.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::{Key, Kind, Record, Run, Stored};
 use cronhold_core::{JobId, RunId, State};
@@ -9,22 +9,34 @@ use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Obligation, Page, Query, RunQuery};
 use redis::Value;
 
+use crate::client::NamespaceClient;
 use crate::codec::{self, reply};
-use crate::inner::Inner;
+use crate::connections::Script;
 use crate::keys;
-use crate::link::Script;
+use crate::load::RecordReader;
 
 static PAGE: LazyLock<Script> =
     LazyLock::new(|| Script::new(&[include_str!("scripts/prelude.lua"), include_str!("scripts/page.lua")]));
 
-/// A field and its value, if it is there.
-type Pair = (String, Option<Vec<u8>>);
+/// A field and its value; `None` if the record does not exist.
+type FieldValue = (String, Option<Vec<u8>>);
 
-/// Digits of a time at the beginning of what is due.
-const TIME: usize = 16;
+/// Hex digits of the time at the start of a member of the index `due`.
+const TIME_LEN: usize = 16;
 
-impl Inner {
-    /// Records whose due is not after `until`, by time and then by key.
+/// Reads pages of lists.
+#[derive(Debug)]
+pub(crate) struct PageReader {
+    client: Arc<NamespaceClient>,
+    records: Arc<RecordReader>,
+}
+
+impl PageReader {
+    pub(crate) fn new(client: Arc<NamespaceClient>, records: Arc<RecordReader>) -> Self {
+        Self { client, records }
+    }
+
+    /// Obligations that are due at or before `until`, by time and then by key.
     pub(crate) async fn due(
         &self,
         after: Option<Obligation>,
@@ -34,87 +46,87 @@ impl Inner {
         let after = after.map(|Obligation { at, key }| {
             format!("({}{}{}", codec::moment_text(at), keys::digit(key.kind()), keys::field(&key))
         });
-        // No member goes on with this byte behind its time.
+        // No member has this byte after its time.
         let mut max = format!("[{}", codec::moment_text(until)).into_bytes();
         max.push(0xff);
         let min = after.unwrap_or_else(|| "-".to_owned()).into_bytes();
-        let found = self.ask_page("due", vec![min, max, count(limit)]).await?;
+        let found = self.request_page("due", vec![min, max, count(limit)]).await?;
         found.into_iter().map(|member| self.obligation(&reply::text(member)?)).collect()
     }
 
     fn obligation(&self, member: &str) -> Result<Obligation, Fault> {
-        let strange = || {
+        let invalid = || {
             let member = member.escape_debug();
-            Fault::Broken(format!("the key {}:cronhold:due holds `{member}`", self.settings().namespace))
+            Fault::Broken(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
         };
-        let (at, rest) = member.split_at_checked(TIME).ok_or_else(strange)?;
-        let at = codec::read_moment(at).map_err(|_| strange())?;
-        let kind = rest.bytes().next().and_then(keys::kind).ok_or_else(strange)?;
-        let key = keys::key(kind, &rest[1..]).ok_or_else(strange)?;
+        let (at, rest) = member.split_at_checked(TIME_LEN).ok_or_else(invalid)?;
+        let at = codec::read_moment(at).map_err(|_| invalid())?;
+        let kind = rest.bytes().next().and_then(keys::kind).ok_or_else(invalid)?;
+        let key = keys::key(kind, &rest[1..]).ok_or_else(invalid)?;
         Ok(Obligation { at, key })
     }
 
-    /// A page of a list.
+    /// A page of the list that the query selects.
     pub(crate) async fn page(&self, query: Query, limit: usize) -> Result<Page, Fault> {
         if limit == 0 {
             return Ok(Page::default());
         }
         match query {
-            Query::Jobs { after } => self.fields(Kind::Job, after.map(Key::Job), limit).await,
-            Query::JobStates { after } => self.fields(Kind::JobState, after.map(Key::JobState), limit).await,
+            Query::Jobs { after } => self.by_field(Kind::Job, after.map(Key::Job), limit).await,
+            Query::JobStates { after } => self.by_field(Kind::JobState, after.map(Key::JobState), limit).await,
             Query::Cursors { after } => {
                 let after = after.map(|(job, schedule)| Key::Cursor(job, schedule));
-                self.fields(Kind::Cursor, after, limit).await
+                self.by_field(Kind::Cursor, after, limit).await
             }
             Query::Backlogs { after } => {
                 let after = after.map(|(job, schedule)| Key::Backlog(job, schedule));
-                self.fields(Kind::Backlog, after, limit).await
+                self.by_field(Kind::Backlog, after, limit).await
             }
             Query::Nodes { after } => self.nodes(after.map(|after| after.to_string()), limit).await,
             Query::Unfinished { node: Some(node), after } => {
                 let args = vec![node.to_string().into_bytes(), id(after), count(limit)];
-                self.read_page(Kind::Run, self.ask_page("owned", args).await?, limit)
+                self.read_page(Kind::Run, self.request_page("owned", args).await?, limit)
             }
             Query::Unfinished { node: None, after } => {
                 let args = vec![Vec::new(), class(State::Running), id(after), count(limit)];
-                self.read_page(Kind::Run, self.ask_page("runs", args).await?, limit)
+                self.read_page(Kind::Run, self.request_page("runs", args).await?, limit)
             }
             Query::Oldest { state, .. } if !state.is_finished() => Ok(Page::default()),
             Query::Oldest { job, state, after } => {
                 let args = vec![name(Some(&job)), class(state), id(after), count(limit)];
-                self.read_page(Kind::Run, self.ask_page("runs", args).await?, limit)
+                self.read_page(Kind::Run, self.request_page("runs", args).await?, limit)
             }
-            Query::Runs(query) => self.latest(query, limit).await,
+            Query::Runs(query) => self.latest_runs(query, limit).await,
         }
     }
 
-    /// Records of a kind by their fields.
-    async fn fields(&self, kind: Kind, after: Option<Key>, limit: usize) -> Result<Page, Fault> {
+    /// Records of a kind, ordered by field.
+    async fn by_field(&self, kind: Kind, after: Option<Key>, limit: usize) -> Result<Page, Fault> {
         let min = after.map_or_else(|| "-".to_owned(), |key| format!("({}", keys::field(&key)));
         let args = vec![keys::digit(kind).to_string().into_bytes(), min.into_bytes(), b"+".to_vec(), count(limit)];
-        let found = self.ask_page("fields", args).await?;
+        let found = self.request_page("fields", args).await?;
         self.read_page(kind, found, limit)
     }
 
-    /// Nodes by id. There are few of them, so that they have no list.
+    /// Nodes by id. They are few and have no index.
     async fn nodes(&self, after: Option<String>, limit: usize) -> Result<Page, Fault> {
-        let mut found = pairs(self.ask_page("nodes", Vec::new()).await?)?;
+        let mut found = field_values(self.request_page("nodes", Vec::new()).await?)?;
         found.retain(|(field, _)| after.as_ref().is_none_or(|after| field > after));
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found.truncate(limit);
         self.page_of(Kind::Node, found, limit)
     }
 
-    /// Runs, the latest id first. Where few of many are wanted, the list is gone through a part at a time.
-    async fn latest(&self, query: RunQuery, limit: usize) -> Result<Page, Fault> {
+    /// Runs, the latest id first. If the query matches few of many, several calls scan the index.
+    async fn latest_runs(&self, query: RunQuery, limit: usize) -> Result<Page, Fault> {
         let mut page = Page::default();
         let mut below = query.before;
         loop {
             let wanted = limit - page.records.len() - page.unreadable.len();
-            let mut answer = self.ask_page("latest", latest_args(&query, below, wanted)).await?.into_iter();
-            let next = reply::text(answer.next().unwrap_or(Value::Nil))?;
-            for (field, value) in pairs(answer.collect())? {
-                match self.listed(Kind::Run, &field, value) {
+            let mut reply = self.request_page("latest", latest_args(&query, below, wanted)).await?.into_iter();
+            let next = reply::text(reply.next().unwrap_or(Value::Nil))?;
+            for (field, value) in field_values(reply.collect())? {
+                match self.decode_listed(Kind::Run, &field, value) {
                     Ok(stored) => page.records.extend(Some(stored).filter(|stored| is_since(stored, query.since))),
                     Err(fault) => page.unreadable.push(fault.to_string()),
                 }
@@ -126,22 +138,22 @@ impl Inner {
         }
     }
 
-    async fn ask_page(&self, list: &str, args: Vec<Vec<u8>>) -> Result<Vec<Value>, Fault> {
-        let head = [self.settings().namespace.clone().into_bytes(), list.as_bytes().to_vec()];
-        reply::list(self.link.call(&PAGE, &self.slot, head.into_iter().chain(args).collect()).await?)
+    async fn request_page(&self, list: &str, args: Vec<Vec<u8>>) -> Result<Vec<Value>, Fault> {
+        let head = [self.client.namespace_arg(), list.as_bytes().to_vec()];
+        reply::list(self.client.call(&PAGE, head.into_iter().chain(args).collect()).await?)
     }
 
-    fn read_page(&self, kind: Kind, answer: Vec<Value>, limit: usize) -> Result<Page, Fault> {
-        self.page_of(kind, pairs(answer)?, limit)
+    fn read_page(&self, kind: Kind, reply: Vec<Value>, limit: usize) -> Result<Page, Fault> {
+        self.page_of(kind, field_values(reply)?, limit)
     }
 
-    fn page_of(&self, kind: Kind, found: Vec<Pair>, limit: usize) -> Result<Page, Fault> {
+    fn page_of(&self, kind: Kind, found: Vec<FieldValue>, limit: usize) -> Result<Page, Fault> {
         let mut page = Page::default();
         let mut last = None;
         for (field, value) in found {
-            match self.listed(kind, &field, value) {
+            match self.decode_listed(kind, &field, value) {
                 Ok(stored) => page.records.push(stored),
-                // One bad record must not hide the others.
+                // An unreadable record must not hide the others.
                 Err(fault) => {
                     page.unreadable.push(fault.to_string());
                     last = Some(fault);
@@ -149,20 +161,20 @@ impl Inner {
             }
         }
         match last {
-            // A page that says nothing of where the next begins would be the end of the list.
+            // Such a page has no key after which the next could begin, and would look like the end of the list.
             Some(fault) if page.records.is_empty() && page.unreadable.len() >= limit => Err(fault),
             _ => Ok(page),
         }
     }
 
-    fn listed(&self, kind: Kind, field: &str, value: Option<Vec<u8>>) -> Result<Stored, Fault> {
-        let missing = || codec::Unreadable("it is listed and not there".to_owned());
-        let value = value.ok_or_else(|| self.unreadable(kind, field, &missing()))?;
-        self.stored(kind, field, &value)
+    fn decode_listed(&self, kind: Kind, field: &str, value: Option<Vec<u8>>) -> Result<Stored, Fault> {
+        let missing = || codec::UnreadableText("the index has it, and the record does not exist".to_owned());
+        let value = value.ok_or_else(|| self.records.unreadable(kind, field, &missing()))?;
+        self.records.decode_stored(kind, field, &value)
     }
 }
 
-/// What the script of a list of runs is told.
+/// Arguments of the script for a list of runs.
 fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<u8>> {
     let RunQuery { job, number, states, since, .. } = query;
     let mut classes: Vec<u8> = match states.is_empty() {
@@ -171,28 +183,28 @@ fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<
     };
     classes.sort_unstable();
     classes.dedup();
-    // Only those that have not ended share a class.
+    // Only unfinished states share a class.
     let is_mixed = states.iter().any(|state| !state.is_finished());
-    let digits = states.iter().filter(|_| is_mixed).map(|state| place(*state)).collect();
-    // Ids begin with the milliseconds of the nominal time.
+    let digits = states.iter().filter(|_| is_mixed).map(|state| state_digit(*state)).collect();
+    // Run ids begin with the milliseconds of the nominal time.
     let from = since.map_or_else(String::new, |since| format!("{:012x}", since.millis().max(0)));
     let number = number.map_or_else(String::new, |number| format!("{:016x}", number.0));
     vec![name(job.as_ref()), classes, id(below), from.into_bytes(), digits, number.into_bytes(), count(limit)]
 }
 
-/// Ids know milliseconds only.
+/// Ids have milliseconds only, so the exact time is compared here.
 fn is_since(stored: &Stored, since: Option<Instant>) -> bool {
     let nominal = |run: &Run| since.is_none_or(|since| run.nominal >= since);
     matches!(&stored.record, Record::Run(run) if nominal(run))
 }
 
-/// The digit of a state, as it stands in a run's first line.
-fn place(state: State) -> u8 {
-    let place = State::ALL.iter().position(|known| *known == state).expect("all states are there");
-    b'0' + u8::try_from(place).expect("there are fewer than ten")
+/// The digit of a state in the first line of a run.
+fn state_digit(state: State) -> u8 {
+    let index = State::ALL.iter().position(|known| *known == state).expect("all states are there");
+    b'0' + u8::try_from(index).expect("there are fewer than ten")
 }
 
-/// The digit of a state's class.
+/// The digit of a state's class, see `prelude.lua`.
 fn class(state: State) -> Vec<u8> {
     let digit = match state {
         State::Success => b'1',
@@ -204,7 +216,7 @@ fn class(state: State) -> Vec<u8> {
     vec![digit]
 }
 
-/// How many are asked for. Redis counts with signs.
+/// The limit as Redis takes it, which is signed.
 fn count(limit: usize) -> Vec<u8> {
     i64::try_from(limit).unwrap_or(i64::MAX).to_string().into_bytes()
 }
@@ -217,11 +229,11 @@ fn id(run: Option<RunId>) -> Vec<u8> {
     run.map(|run| run.to_string().into_bytes()).unwrap_or_default()
 }
 
-/// Fields and values that came in turn.
-fn pairs(answer: Vec<Value>) -> Result<Vec<Pair>, Fault> {
-    let mut found = Vec::with_capacity(answer.len() / 2);
-    let mut answer = answer.into_iter();
-    while let (Some(field), Some(value)) = (answer.next(), answer.next()) {
+/// Alternating fields and values.
+fn field_values(reply: Vec<Value>) -> Result<Vec<FieldValue>, Fault> {
+    let mut found = Vec::with_capacity(reply.len() / 2);
+    let mut reply = reply.into_iter();
+    while let (Some(field), Some(value)) = (reply.next(), reply.next()) {
         found.push((reply::text(field)?, reply::bytes(value)?));
     }
     Ok(found)

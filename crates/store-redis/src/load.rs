@@ -1,77 +1,90 @@
-//! Records by key.
+//! Reads records by key.
 
 use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::{Key, Kind, LockName, LockState, Record, Stored, Version};
-use cronhold_schedule::Instant;
+use cronhold_schedule::{Instant, Zones};
 use cronhold_store::Fault;
 use redis::Value;
 
-use crate::codec::{self, Unreadable, reply};
-use crate::inner::Inner;
-use crate::link::Script;
-use crate::order::holder;
-use crate::{foreign, keys};
+use crate::client::NamespaceClient;
+use crate::codec::{self, UnreadableText, reply};
+use crate::connections::Script;
+use crate::packed_unit::holder;
+use crate::rollback_recovery::RollbackRecovery;
+use crate::{cronken, keys};
 
-/// Keys of one script call: while it runs, nobody else is answered. More than this are seen at several moments; nobody
-/// asks for so many who needs them at one.
-const KEYS_A_CALL: usize = 20_000;
+/// Keys of one script call. While a script runs, the server serves no other request. A larger load is not one snapshot;
+/// no caller that needs a snapshot loads that many.
+const KEYS_PER_CALL: usize = 20_000;
 
 static LOAD: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(&[include_str!("scripts/prelude.lua"), foreign::PART, include_str!("scripts/load.lua")])
+    Script::new(&[include_str!("scripts/prelude.lua"), cronken::FOREIGN_SCRIPT, include_str!("scripts/load.lua")])
 });
 
-impl Inner {
-    /// Records by key, in the order of the keys.
+/// Loads and decodes records.
+#[derive(Debug)]
+pub(crate) struct RecordReader {
+    client: Arc<NamespaceClient>,
+    zones: Arc<Zones>,
+    recovery: Arc<RollbackRecovery>,
+}
+
+impl RecordReader {
+    pub(crate) fn new(client: Arc<NamespaceClient>, zones: Arc<Zones>, recovery: Arc<RollbackRecovery>) -> Self {
+        Self { client, zones, recovery }
+    }
+
+    /// Records in the order of the keys; `None` for those that do not exist.
     pub(crate) async fn load(&self, wanted: Vec<Key>) -> Result<Vec<Option<Stored>>, Fault> {
         let mut found = Vec::with_capacity(wanted.len());
-        for part in wanted.chunks(KEYS_A_CALL) {
+        for part in wanted.chunks(KEYS_PER_CALL) {
             let fields: Vec<String> = part.iter().map(keys::field).collect();
-            let mut args = vec![self.settings().namespace.clone().into_bytes()];
+            let mut args = vec![self.client.namespace_arg()];
             for (key, field) in part.iter().zip(&fields) {
                 args.push(vec![b'0' + keys::digit(key.kind())]);
                 args.push(field.clone().into_bytes());
             }
-            let answer = reply::list(self.link.call(&LOAD, &self.slot, args).await?)?;
-            for ((key, field), value) in part.iter().zip(&fields).zip(answer) {
-                found.push(self.loaded(key, field, value)?);
+            let reply = reply::list(self.client.call(&LOAD, args).await?)?;
+            for ((key, field), value) in part.iter().zip(&fields).zip(reply) {
+                found.push(self.decode(key, field, value)?);
             }
         }
         Ok(found)
     }
 
-    fn loaded(&self, key: &Key, field: &str, value: Value) -> Result<Option<Stored>, Fault> {
+    fn decode(&self, key: &Key, field: &str, value: Value) -> Result<Option<Stored>, Fault> {
         match (key, value) {
             (_, Value::Nil) => Ok(None),
-            (Key::Lock(name), value) => lock(name, value).map(Some),
-            (Key::Foreign(job), value) => foreign::decode(job, value),
-            (key, Value::BulkString(value)) => self.stored(key.kind(), field, &value).map(Some),
-            (_, other) => Err(reply::strange("a record", &other)),
+            (Key::Lock(name), value) => decode_lock(name, value).map(Some),
+            (Key::Foreign(job), value) => cronken::decode_foreign_run(job, value),
+            (key, Value::BulkString(value)) => self.decode_stored(key.kind(), field, &value).map(Some),
+            (_, other) => Err(reply::unexpected("a record", &other)),
         }
     }
 
-    /// A stored record; says where it is, when it cannot be read.
-    pub(crate) fn stored(&self, kind: Kind, field: &str, value: &[u8]) -> Result<Stored, Fault> {
+    /// Decodes a stored record. The fault of an unreadable one names its key.
+    pub(crate) fn decode_stored(&self, kind: Kind, field: &str, value: &[u8]) -> Result<Stored, Fault> {
         let stored = codec::stored(kind, field, value, &self.zones);
         let stored = stored.map_err(|error| self.unreadable(kind, field, &error))?;
-        self.heal.learn(&stored.record);
+        self.recovery.observe_record(&stored.record);
         Ok(stored)
     }
 
-    pub(crate) fn unreadable(&self, kind: Kind, field: &str, error: &Unreadable) -> Fault {
-        let (namespace, table) = (&self.settings().namespace, keys::table(kind));
-        Fault::Broken(format!("the key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
+    pub(crate) fn unreadable(&self, kind: Kind, field: &str, error: &UnreadableText) -> Fault {
+        let (namespace, table) = (self.client.namespace(), keys::table(kind));
+        Fault::Broken(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
     }
 }
 
-/// A lock that someone holds.
-fn lock(name: &LockName, value: Value) -> Result<Stored, Fault> {
+/// Decodes a held lock.
+fn decode_lock(name: &LockName, value: Value) -> Result<Stored, Fault> {
     let mut parts = reply::list(value)?.into_iter();
     let (token, until) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
     let (token, until) = (reply::bytes(token)?.unwrap_or_default(), reply::number(&until)?);
     let text = String::from_utf8_lossy(&token);
     let mut parts = text.split(':').skip(1);
-    // Programs of another kind write tokens without a fence and a version.
+    // Tokens of other programs have no fence and no version.
     let fence = parts.next().and_then(|fence| fence.parse().ok()).unwrap_or(0);
     let version = parts.next().and_then(|version| u64::from_str_radix(version, 16).ok()).unwrap_or(0);
     let until = u64::try_from(until).ok().map(|_| Instant::from_millis(until));

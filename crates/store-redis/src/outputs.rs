@@ -1,5 +1,5 @@
-//! Outputs of runs: their bytes, exactly and by position, and beside them the lines that Cronken's clients read. One
-//! script appends to both, so that neither is ahead of the other.
+//! Outputs of runs: their exact bytes, and the lines that Cronken's clients read. One script appends to both, so that
+//! they never differ.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,114 +7,114 @@ use cronhold_core::RunId;
 use cronhold_store::{Chunk, Fault};
 use redis::{Cmd, FromRedisValue, Value};
 
-use crate::link::{Link, Script};
-use crate::peers::Peers;
-use crate::projection::PARTS;
+use crate::connections::{ConnectionManager, Script};
+use crate::cronken::{PROJECTION_SCRIPTS, PeerFlag};
 
-/// So many outputs are dropped by one call, so that others are not kept waiting.
-const DROPPED_A_CALL: usize = 500;
+/// Outputs that one call deletes. While a script runs, the server serves no other request.
+const DROPPED_PER_CALL: usize = 500;
 
-static APPEND: LazyLock<Script> =
-    LazyLock::new(|| Script::new(&[PARTS[0], PARTS[1], include_str!("scripts/output.lua")]));
+static APPEND: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(&[PROJECTION_SCRIPTS[0], PROJECTION_SCRIPTS[1], include_str!("scripts/append_output.lua")])
+});
 
-static DROP: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/drop.lua")]));
+static DROP: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/drop_outputs.lua")]));
 
-/// Where outputs are.
+/// Reads and writes outputs.
 #[derive(Debug, Clone)]
-pub(crate) struct Outputs {
-    link: Link,
-    ns: String,
-    /// Whose settings these follow.
-    peers: Arc<Peers>,
+pub(crate) struct OutputStore {
+    connections: ConnectionManager,
+    namespace: String,
+    /// Has the settings for the lines.
+    peers: Arc<PeerFlag>,
 }
 
-/// What came of an append.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Appended {
-    /// How long the output is.
+pub(crate) struct AppendResult {
+    /// The length of the output, in bytes.
     pub(crate) length: u64,
-    /// Writes to keys of a wrong type, which were left out.
-    pub(crate) failures: u64,
+    /// Writes that were skipped because a key has the wrong type.
+    pub(crate) skipped_writes: u64,
 }
 
-impl Outputs {
-    pub(crate) fn new(link: Link, ns: &str, peers: Arc<Peers>) -> Self {
-        Self { link, ns: ns.to_owned(), peers }
+impl OutputStore {
+    pub(crate) fn new(connections: ConnectionManager, namespace: &str, peers: Arc<PeerFlag>) -> Self {
+        Self { connections, namespace: namespace.to_owned(), peers }
     }
 
-    /// Appends what is new of `bytes`, which begin at `from`.
-    pub(crate) async fn append(&self, run: RunId, from: u64, bytes: Vec<u8>) -> Result<Appended, Fault> {
+    /// Appends the part of `bytes` that is not stored yet; `from` is the position of the first byte.
+    pub(crate) async fn append(&self, run: RunId, from: u64, bytes: Vec<u8>) -> Result<AppendResult, Fault> {
         let args = vec![
-            self.ns.clone().into_bytes(),
-            self.peers.shown_settings().as_bytes().to_vec(),
+            self.namespace.clone().into_bytes(),
+            self.peers.projection_settings().as_bytes().to_vec(),
             run.to_string().into_bytes(),
             from.to_string().into_bytes(),
             bytes,
         ];
-        let (length, is_done, failures): (u64, bool, u64) =
-            read_answer(self.link.call(&APPEND, &[self.output(run)], args).await?)?;
+        let (length, is_done, skipped_writes): (u64, bool, u64) =
+            read_reply(self.connections.call_script(&APPEND, &[self.output_key(run)], args).await?)?;
         if is_done {
-            return Ok(Appended { length, failures });
+            return Ok(AppendResult { length, skipped_writes });
         }
-        let message = format!("the output of run {run} has {length} bytes; nothing can be appended at {from}");
+        let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
         Err(Fault::Broken(message))
     }
 
-    /// At most so many bytes from a position on.
+    /// At most `most` bytes from a position.
     pub(crate) async fn read(&self, run: RunId, from: u64, most: usize) -> Result<Chunk, Fault> {
-        let key = self.output(run);
+        let key = self.output_key(run);
         let mut commands = vec![command("STRLEN", &[&key])];
         if most > 0 {
-            // Redis counts with signs, and the last position is part of a range.
+            // Positions are signed in Redis, and the end of a range is inclusive.
             let first = i64::try_from(from).unwrap_or(i64::MAX);
             let last = first.saturating_add(i64::try_from(most - 1).unwrap_or(i64::MAX));
             commands.push(command("GETRANGE", &[&key, &first.to_string(), &last.to_string()]));
         }
-        let mut answers = self.link.ask(commands).await?.into_iter();
-        let length: u64 = read_answer(self.link.checked(answers.next().unwrap_or(Value::Nil))?)?;
-        let bytes: Vec<u8> = match answers.next() {
-            Some(answer) => read_answer(self.link.checked(answer)?)?,
+        let mut replies = self.connections.request(commands).await?.into_iter();
+        let length: u64 = read_reply(self.connections.check_reply(replies.next().unwrap_or(Value::Nil))?)?;
+        let bytes: Vec<u8> = match replies.next() {
+            Some(reply) => read_reply(self.connections.check_reply(reply)?)?,
             None => Vec::new(),
         };
-        // It may have grown in between.
+        // The output may have grown between the two commands.
         Ok(Chunk { length: length.max(if bytes.is_empty() { 0 } else { from + bytes.len() as u64 }), bytes })
     }
 
-    /// Runs that have an output, those after one of them.
+    /// Runs that have an output, in the order of their ids, after this one.
     pub(crate) async fn list(&self, after: Option<RunId>, limit: usize) -> Result<Vec<RunId>, Fault> {
         let first = after.map_or_else(|| "-".to_owned(), |run| format!("({run}"));
         let most = i64::try_from(limit).unwrap_or(i64::MAX).to_string();
-        let key = format!("{}:cronhold:outputs", self.ns);
-        let ask = command("ZRANGEBYLEX", &[&key, &first, "+", "LIMIT", "0", &most]);
-        let found: Vec<String> = read_answer(self.link.ask_one(ask).await?)?;
-        // What is no run's id was not written by us, and is nobody's output.
+        let key = format!("{}:cronhold:outputs", self.namespace);
+        let list = command("ZRANGEBYLEX", &[&key, &first, "+", "LIMIT", "0", &most]);
+        let found: Vec<String> = read_reply(self.connections.request_one(list).await?)?;
+        // A member that is not a run id was not written by us.
         Ok(found.iter().filter_map(|id| RunId::parse(id).ok()).collect())
     }
 
     /// Deletes outputs.
     pub(crate) async fn drop_all(&self, runs: &[RunId]) -> Result<(), Fault> {
-        let keys = [format!("{}:cronhold:outputs", self.ns), format!("{}:cronhold:lines", self.ns)];
-        for part in runs.chunks(DROPPED_A_CALL) {
+        let keys = [format!("{}:cronhold:outputs", self.namespace), format!("{}:cronhold:lines", self.namespace)];
+        for part in runs.chunks(DROPPED_PER_CALL) {
             let ids = part.iter().map(|run| run.to_string().into_bytes());
-            let args = std::iter::once(self.ns.clone().into_bytes()).chain(ids).collect();
-            self.link.call(&DROP, &keys, args).await?;
+            let args = std::iter::once(self.namespace.clone().into_bytes()).chain(ids).collect();
+            self.connections.call_script(&DROP, &keys, args).await?;
         }
         Ok(())
     }
 
-    fn output(&self, run: RunId) -> String {
-        format!("{}:cronhold:output:{run}", self.ns)
+    fn output_key(&self, run: RunId) -> String {
+        format!("{}:cronhold:output:{run}", self.namespace)
     }
 }
 
-/// A command and what stands behind it.
+/// A command with its arguments.
 pub(crate) fn command(name: &str, args: &[&str]) -> Cmd {
     let mut command = redis::cmd(name);
     command.arg(args);
     command
 }
 
-/// What Redis answered, as what it should be.
-pub(crate) fn read_answer<T: FromRedisValue>(value: Value) -> Result<T, Fault> {
-    redis::from_redis_value(value).map_err(|error| Fault::Broken(format!("Redis answered what nobody asked: {error}")))
+/// Converts a reply.
+pub(crate) fn read_reply<T: FromRedisValue>(value: Value) -> Result<T, Fault> {
+    redis::from_redis_value(value).map_err(|error| Fault::Broken(format!("unexpected reply from Redis: {error}")))
 }

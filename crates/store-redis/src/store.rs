@@ -1,5 +1,5 @@
-//! The port, put together. Everything is done on a runtime of the store's own, so that handles can be used on any
-//! executor, and what was begun goes on when nobody waits for it any more.
+//! The `Store` trait for Redis. All work runs on a runtime of the store, so that handles can be used on any executor,
+//! and requests continue when their future is dropped.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -10,115 +10,111 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::{Instant, Zones};
 use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
+    Chunk, Committed, Fault, HandleId, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit,
+    Writer,
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::faults;
-use crate::heal::Notebook;
-use crate::hints::{self, HandleId};
-use crate::inner::Inner;
-use crate::keys;
-use crate::link::Link;
-use crate::order::Order;
-use crate::shared::SharedKeys;
+use crate::connections::ConnectionManager;
+use crate::core::StoreCore;
+use crate::cronken::SharedKeys;
+use crate::packed_unit::PackedUnit;
+use crate::rollback_recovery::SeqFile;
 use crate::url::RedisUrl;
+use crate::{faults, keys, notifications};
 
-/// A handle on a store in Redis. Clones are other handles on the same store; each has hints of its own.
+/// A handle on a store in Redis. A clone is another handle on the same store with its own queue of hints.
 pub struct RedisStore {
     id: HandleId,
-    inner: Arc<Inner>,
-    place: Arc<Place>,
+    core: Arc<StoreCore>,
+    worker: Arc<StoreWorker>,
 }
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where jobs' zones are looked up.
+    /// The time zones that jobs can use.
     pub zones: Arc<Zones>,
-    /// A file that remembers how far the store had come, so that one that has gone back is noticed after a restart.
+    /// A file that keeps the position of the store, so that a rollback is detected also after a restart.
     pub memory: Option<PathBuf>,
-    /// Whether a server may be used that throws keys away when its memory is full.
+    /// Whether a server that evicts keys when its memory is full may be used.
     pub accept_loss: bool,
 }
 
-/// Why a store cannot be opened. That a server cannot be reached is not among it: that is said when it is asked.
+/// Why a store cannot be opened. An unreachable server is not an error here: the first request reports it.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no thread for it.
-    #[error("a thread for the line to Redis cannot be started: {0}")]
+    /// The runtime cannot be started.
+    #[error("cannot start a thread for the connection to Redis: {0}")]
     Thread(std::io::Error),
-    /// There are no random numbers, which locks need.
-    #[error("the system gives no random numbers: {0}")]
+    /// The system has no random numbers, which locks need.
+    #[error("cannot get random numbers from the system: {0}")]
     Random(getrandom::Error),
 }
 
-/// Where the work is done, and what lives there.
-struct Place {
-    /// None only while it is dropped.
+/// The runtime of a store, and the part of the store that runs on it.
+struct StoreWorker {
+    /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     shared: SharedKeys,
 }
 
 impl RedisStore {
-    /// Opens a store. Nothing is asked of the server before something is asked of the store.
+    /// Opens a store. Does not connect before the first request.
     pub fn open(url: &RedisUrl, options: Options) -> Result<Self, OpenError> {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(OpenError::Thread)?;
-        let link = Link::new(url, runtime.handle().clone());
+        let connections = ConnectionManager::new(url, runtime.handle().clone());
         let Options { zones, memory, accept_loss } = options;
-        let notebook = memory.map(Notebook::new);
-        let inner = Inner::new(url.clone(), zones, accept_loss, link.clone(), notebook).map_err(OpenError::Random)?;
-        let peers = Arc::clone(&inner.peers);
-        let shared = SharedKeys::new(link, runtime.handle().clone(), &url.settings.namespace, peers);
-        let place = Arc::new(Place { runtime: Some(runtime), shared });
-        Ok(Self { id: inner.hints.join(), inner: Arc::new(inner), place })
+        let seq_file = memory.map(SeqFile::new);
+        let core = StoreCore::new(url.clone(), zones, accept_loss, connections.clone(), seq_file);
+        let core = core.map_err(OpenError::Random)?;
+        let peers = Arc::clone(&core.peers);
+        let shared = SharedKeys::new(connections, runtime.handle().clone(), &url.settings.namespace, peers);
+        let worker = Arc::new(StoreWorker { runtime: Some(runtime), shared });
+        Ok(Self { id: core.notifications.board().join(), core: Arc::new(core), worker })
     }
 
-    /// Nothing is committed for so long at least after the store has gone back. Tests are not as patient as nodes that
-    /// have others beside them.
+    /// Sets the minimum time for which commits are rejected after a rollback, so that tests do not wait as long as
+    /// nodes.
     #[cfg(feature = "testing")]
-    pub fn wait_when_gone_back(&self, least: std::time::Duration) {
-        self.inner.heal.set_least_wait(u64::try_from(least.as_millis()).unwrap_or(u64::MAX));
+    pub fn set_min_recovery_time(&self, min: std::time::Duration) {
+        self.core.recovery.set_min_hold(u64::try_from(min.as_millis()).unwrap_or(u64::MAX));
     }
 
-    /// Does something on the store's runtime.
-    async fn on_line<T: Send + 'static>(
+    /// Runs a request on the runtime of the store.
+    async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.place.spawn(work).await.unwrap_or_else(|| Err(closed()))
+        self.worker.spawn(work).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// The same for what only looks: without an answer, nothing has happened.
-    async fn looking<T: Send + 'static>(
+    /// The same for a request that only reads: without a reply it had no effect.
+    async fn run_read<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.on_line(work).await.map_err(faults::as_unsent)
+        self.run(work).await.map_err(faults::as_unsent)
     }
 
-    async fn carry_out(&self, orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
-        let (inner, by, asked) = (Arc::clone(&self.inner), self.id, orders.len());
-        let done = self.place.spawn(async move {
-            let results = inner.carry_out(by, orders).await;
+    async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<Committed, Refusal>> {
+        let (core, by, count) = (Arc::clone(&self.core), self.id, units.len());
+        let done = self.worker.spawn(async move {
+            let results = core.commits.commit(by, units).await;
             let fault = results.iter().find_map(|result| match result {
                 Err(Refusal::Fault(fault)) => Some(fault),
                 _ => None,
             });
-            inner.tally.wrote(fault);
+            core.counters.record_outcome(fault);
             results
         });
-        done.await.unwrap_or_else(|| vec![Err(closed().into()); asked])
-    }
-
-    fn orders(&self, units: Vec<Unit>) -> Vec<Order> {
-        units.into_iter().map(|unit| Order::new(unit, &self.inner)).collect()
+        done.await.unwrap_or_else(|| vec![Err(closed().into()); count])
     }
 }
 
-impl Place {
-    /// Does something on the runtime; goes on when nobody waits. None when it was cut off.
+impl StoreWorker {
+    /// Runs a task, which continues when the caller is gone. `None` if the runtime was shut down.
     async fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
         self.runtime.as_ref()?.spawn(work).await.ok()
     }
@@ -130,23 +126,23 @@ fn closed() -> Fault {
 
 impl Store for RedisStore {
     fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(self.on_line(async move { inner.enroll().await }))
+        let core = Arc::clone(&self.core);
+        Box::pin(self.run(async move { core.enrollment.enroll().await }))
     }
 
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
-        let (inner, keys) = (Arc::clone(&self.inner), keys.to_vec());
-        Box::pin(self.looking(async move { inner.load(keys).await }))
+        let (core, keys) = (Arc::clone(&self.core), keys.to_vec());
+        Box::pin(self.run_read(async move { core.records.load(keys).await }))
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
-        Box::pin(async move { self.carry_out(self.orders(units)).await })
+        Box::pin(async move { self.commit_packed(self.core.commits.pack(units)).await })
     }
 
-    /// Units are encoded at once: they are most of what there is to do outside the server.
+    /// Packs the units immediately: that is most of the work outside the server.
     fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>> {
-        let orders = self.orders(units);
-        Box::pin(async move { self.carry_out(orders).await })
+        let units = self.core.commits.pack(units);
+        Box::pin(async move { self.commit_packed(units).await })
     }
 
     fn due<'a>(
@@ -155,91 +151,93 @@ impl Store for RedisStore {
         until: Instant,
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
-        let (inner, after) = (Arc::clone(&self.inner), after.cloned());
-        Box::pin(self.looking(async move { inner.due(after, until, limit).await }))
+        let (core, after) = (Arc::clone(&self.core), after.cloned());
+        Box::pin(self.run_read(async move { core.pages.due(after, until, limit).await }))
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
-        let (inner, query) = (Arc::clone(&self.inner), query.clone());
-        Box::pin(self.looking(async move { inner.page(query, limit).await }))
+        let (core, query) = (Arc::clone(&self.core), query.clone());
+        Box::pin(self.run_read(async move { core.pages.page(query, limit).await }))
     }
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
-        let (inner, bytes) = (Arc::clone(&self.inner), bytes.to_vec());
-        Box::pin(self.on_line(async move {
-            let appended = inner.outputs.append(run, from, bytes).await?;
-            inner.tally.failed(appended.failures);
+        let (core, bytes) = (Arc::clone(&self.core), bytes.to_vec());
+        Box::pin(self.run(async move {
+            let appended = core.outputs.append(run, from, bytes).await?;
+            core.counters.count_skipped(appended.skipped_writes);
             Ok(appended.length)
         }))
     }
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(self.looking(async move { inner.outputs.read(run, from, most).await }))
+        let core = Arc::clone(&self.core);
+        Box::pin(self.run_read(async move { core.outputs.read(run, from, most).await }))
     }
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(self.looking(async move { inner.outputs.list(after, limit).await }))
+        let core = Arc::clone(&self.core);
+        Box::pin(self.run_read(async move { core.outputs.list(after, limit).await }))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
-        let (inner, runs) = (Arc::clone(&self.inner), runs.to_vec());
-        Box::pin(self.on_line(async move { inner.outputs.drop_all(&runs).await }))
+        let (core, runs) = (Arc::clone(&self.core), runs.to_vec());
+        Box::pin(self.run(async move { core.outputs.drop_all(&runs).await }))
     }
 
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
-        let (inner, by, node, locks) = (Arc::clone(&self.inner), self.id, node.clone(), locks.to_vec());
-        Box::pin(self.on_line(async move {
-            let answer = inner.beat(by, node, locks).await;
-            inner.tally.wrote(answer.as_ref().err());
-            answer
+        let (core, by, node, locks) = (Arc::clone(&self.core), self.id, node.clone(), locks.to_vec());
+        Box::pin(self.run(async move {
+            let lost = core.heartbeats.write(by, node, locks).await;
+            core.counters.record_outcome(lost.as_ref().err());
+            lost
         }))
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        if self.inner.hints.begins()
-            && let Some(runtime) = &self.place.runtime
+        if self.core.notifications.claim_subscription()
+            && let Some(runtime) = &self.worker.runtime
         {
-            let channel = keys::hints(&self.inner.settings().namespace);
-            runtime.spawn(hints::listen(self.inner.link.clone(), channel, Arc::downgrade(&self.inner)));
+            let channel = keys::hints(self.core.client.namespace());
+            let connections = self.core.client.connections().clone();
+            runtime.spawn(notifications::run_subscription(connections, channel, Arc::downgrade(&self.core)));
         }
-        Box::pin(poll_fn(|context| self.inner.hints.poll(self.id, context.waker())))
+        Box::pin(poll_fn(|context| self.core.notifications.board().poll(self.id, context.waker())))
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(self.looking(async move { inner.time().await }))
+        let core = Arc::clone(&self.core);
+        Box::pin(self.run_read(async move { core.time().await }))
     }
 
     fn health(&self) -> Pending<'_, Health> {
         Box::pin(async move {
-            let mut health = self.inner.health();
-            health.warnings.extend(self.place.shared.warning());
+            let mut health = self.core.health();
+            health.warnings.extend(self.worker.shared.warning());
             health
         })
     }
 
     fn shared(&self) -> Option<&dyn Shared> {
-        Some(&self.place.shared)
+        Some(&self.worker.shared)
     }
 }
 
 impl Clone for RedisStore {
     fn clone(&self) -> Self {
-        Self { id: self.inner.hints.join(), inner: Arc::clone(&self.inner), place: Arc::clone(&self.place) }
+        let id = self.core.notifications.board().join();
+        Self { id, core: Arc::clone(&self.core), worker: Arc::clone(&self.worker) }
     }
 }
 
 impl Drop for RedisStore {
     fn drop(&mut self) {
-        self.inner.hints.leave(self.id);
+        self.core.notifications.board().leave(self.id);
     }
 }
 
-impl Drop for Place {
+impl Drop for StoreWorker {
     fn drop(&mut self) {
-        // The last handle may be dropped on any thread, also where nobody may wait.
+        // The last handle may be dropped on any thread, also on one that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -248,6 +246,6 @@ impl Drop for Place {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RedisStore({}, {:?})", self.inner.url, self.id)
+        write!(f, "RedisStore({}, {:?})", self.core.url, self.id)
     }
 }

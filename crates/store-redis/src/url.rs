@@ -1,5 +1,5 @@
-//! How a Redis store is named: where its servers are, who asks, and how Cronken's keys are kept. Apart from the line
-//! that uses it, because the command line reads and prints it without ever connecting.
+//! The URL of a Redis store: servers, credentials and settings. It does not depend on the connections, because the
+//! command line parses and prints URLs without connecting.
 
 mod read;
 mod settings;
@@ -11,94 +11,88 @@ use std::path::PathBuf;
 
 use cronhold_schedule::TextError;
 
-pub(crate) use settings::{OutputForm, Settings};
+pub(crate) use settings::{LineFormat, UrlSettings};
 
-/// Stands where a password would.
+/// Printed instead of a password.
 const MASK: &str = "***";
 
-/// The port of a server of which none is said.
+/// The default port of a server.
 pub(crate) const PORT: u16 = 6379;
 
-/// The port of a Sentinel of which none is said.
+/// The default port of a Sentinel.
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 
-/// The name of a Redis store. Passwords are never printed.
+/// The URL of a Redis store. Passwords are never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisUrl {
-    /// How the server that takes writes is found.
-    pub(crate) way: Way,
-    /// The server itself, or those that know where it is.
-    pub(crate) servers: Vec<Server>,
-    /// Whether lines are encrypted.
+    pub(crate) topology: Topology,
+    /// The server, or the Sentinels or Cluster nodes that know it.
+    pub(crate) servers: Vec<ServerAddress>,
+    /// Whether connections use TLS.
     pub(crate) tls: bool,
-    /// Who signs the servers' certificates; those that the system trusts otherwise.
+    /// The authority that signs the servers' certificates; `None` for those that the system trusts.
     pub(crate) ca: Option<PathBuf>,
-    /// Who asks; Redis' `default` otherwise.
+    /// `None` for the user `default` of Redis.
     pub(crate) user: Option<String>,
-    /// The password.
     pub(crate) password: Option<String>,
-    /// Which database.
     pub(crate) db: u32,
-    /// How keys are kept.
-    pub(crate) settings: Settings,
+    pub(crate) settings: UrlSettings,
 }
 
-/// How the server that takes writes is found.
+/// How the server that accepts writes is found.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// It is the one that is named.
+pub(crate) enum Topology {
+    /// The URL names it.
     Single,
-    /// Sentinels know it.
+    /// Sentinels name it.
     Sentinel {
-        /// The name under which they know it.
+        /// The name of the master in the Sentinels' configuration.
         service: String,
-        /// Who asks the Sentinels.
+        /// The user for the Sentinels.
         user: Option<String>,
-        /// The Sentinels' password.
+        /// The password for the Sentinels.
         password: Option<String>,
     },
-    /// It is the one of a Cluster that has the slot of our keys.
+    /// The Cluster node that serves the hash slot of the namespace.
     Cluster,
 }
 
-/// Where a server listens.
+/// The host and the port of a server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Server {
-    /// A name or an address; without brackets.
+pub(crate) struct ServerAddress {
+    /// A name or an address, without brackets.
     pub(crate) host: String,
-    /// The port.
     pub(crate) port: u16,
 }
 
 impl RedisUrl {
-    /// Reads a URL.
+    /// Parses a URL.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         read::read(text)
     }
 
-    /// Whether it says that nodes of Cronken run the same jobs.
+    /// Whether the URL has `peers=cronken`.
     pub fn names_peers(&self) -> bool {
         self.settings.peers == Some(true)
     }
 
-    /// The word before the colon.
     fn scheme(&self) -> &'static str {
-        match self.way {
-            Way::Single if self.tls => "rediss",
-            Way::Single => "redis",
-            Way::Sentinel { .. } => "redis+sentinel",
-            Way::Cluster => "redis+cluster",
+        match self.topology {
+            Topology::Single if self.tls => "rediss",
+            Topology::Single => "redis",
+            Topology::Sentinel { .. } => "redis+sentinel",
+            Topology::Cluster => "redis+cluster",
         }
     }
 
-    /// What differs from what holds otherwise, in the order in which it is described.
+    /// Parameters that differ from their defaults, in the order of the documentation.
     fn params(&self) -> Vec<String> {
         let mut params = Vec::new();
-        if let Way::Sentinel { user, password, .. } = &self.way {
+        if let Topology::Sentinel { user, password, .. } = &self.topology {
             params.extend(user.as_deref().map(|user| format!("sentinel_user={}", escaped(user, ""))));
             params.extend(password.as_ref().map(|_| format!("sentinel_password={MASK}")));
         }
-        if self.tls && self.way != Way::Single {
+        if self.tls && self.topology != Topology::Single {
             params.push("tls=true".to_owned());
         }
         params.extend(self.ca.as_ref().map(|ca| format!("ca={}", escaped(&ca.display().to_string(), "/"))));
@@ -118,7 +112,7 @@ impl fmt::Display for RedisUrl {
         }
         let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
         f.write_str(&servers.join(","))?;
-        if let Way::Sentinel { service, .. } = &self.way {
+        if let Topology::Sentinel { service, .. } = &self.topology {
             write!(f, "/{}", escaped(service, ""))?;
         }
         if self.db != 0 {
@@ -135,7 +129,7 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
@@ -145,7 +139,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// A text as it can stand in a URL. Braces are left as they are, because namespaces are full of them.
+/// Percent-encodes a text. Braces stay, because most namespaces have them.
 pub(crate) fn escaped(text: &str, also: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for byte in text.bytes() {

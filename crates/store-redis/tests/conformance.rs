@@ -1,4 +1,4 @@
-//! The suite of the port, on a real server.
+//! The conformance suite on a real server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Subject for OnRedis {
     }
 
     fn pass(&self, span: Span) {
-        // The server has its own time, which goes as it goes.
+        // The server has its own clock, so the test waits.
         let (_sender, nothing) = std::sync::mpsc::channel::<()>();
         let _ = nothing.recv_timeout(Duration::from_micros(span.micros()));
     }

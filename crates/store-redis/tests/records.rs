@@ -1,5 +1,4 @@
-//! What the suite of the port does not know of: batches, scripts that a server has forgotten, names of keys, and keys
-//! that hold something else than they should.
+//! What the conformance suite does not cover: batches, flushed scripts, namespaces, and keys of the wrong type.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -13,11 +12,11 @@ use cronhold_store::{Committed, Fault, Query, Refusal, Store, Unit};
 use cronhold_store_redis::testing::Server;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
-/// More units than one call of a script takes, by far.
+/// Many more units than one script call takes.
 const MANY: u64 = 1_500;
 
 #[test]
-fn many_units_are_done_in_order_and_a_forgotten_script_is_told_again() {
+fn many_units_commit_in_order_also_after_a_script_flush() {
     let server = Server::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
@@ -36,7 +35,7 @@ fn many_units_are_done_in_order_and_a_forgotten_script_is_told_again() {
         let mut commit = store.commit(units);
         let mut early = Poll::Pending;
         if round == 1 {
-            // It is on its way, and some of its calls may be answered already, or all of them.
+            // The commit is in flight, and some or all of its calls may have a reply.
             early = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             server.cli(&["SCRIPT", "FLUSH"]);
         }
@@ -53,7 +52,7 @@ fn many_units_are_done_in_order_and_a_forgotten_script_is_told_again() {
 }
 
 #[test]
-fn a_script_may_be_forgotten_between_any_two_calls() {
+fn script_flush_between_calls_is_recovered() {
     let server = Server::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
@@ -68,7 +67,7 @@ fn a_script_may_be_forgotten_between_any_two_calls() {
 }
 
 #[test]
-fn namespaces_are_apart_whatever_they_are_called() {
+fn namespaces_do_not_share_records() {
     let server = Server::start();
     let names = ["", "namespace=plain", "namespace=%7Btag%7D:a%20b", "namespace=gr%C3%B6%C3%9Fe%25*%5B%5D%5C%22'"];
     let stores = names.map(|params| open(&server, params));
@@ -96,7 +95,7 @@ fn namespaces_are_apart_whatever_they_are_called() {
 }
 
 #[test]
-fn keys_of_a_wrong_type_are_named_and_nothing_is_written() {
+fn key_of_wrong_type_is_named_and_nothing_is_written() {
     let server = Server::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
@@ -129,7 +128,7 @@ fn keys_of_a_wrong_type_are_named_and_nothing_is_written() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_named_and_hides_no_other() {
+fn unreadable_record_is_named_and_does_not_hide_others() {
     let server = Server::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
@@ -147,7 +146,7 @@ fn a_record_that_cannot_be_read_is_named_and_hides_no_other() {
 }
 
 #[test]
-fn a_lock_of_another_program_is_held() {
+fn lock_of_another_program_counts_as_held() {
     let server = Server::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;

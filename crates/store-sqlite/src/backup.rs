@@ -1,5 +1,5 @@
-//! A copy of a store, made while a daemon writes to it. The copy is one moment of the store, is checked, and appears
-//! under its name only when it is whole and on the disk.
+//! Copies a store while a daemon writes to it. The copy is one snapshot, is checked for integrity, and gets its name
+//! only when it is complete and on disk.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,67 +11,67 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::open::{OpenError, check_reader, hint, make_private};
 
-/// Pages that are copied between two words of progress: 4 MB.
-const PAGES_A_STEP: i32 = 1024;
+/// Pages that are copied between two progress reports: 4 MB.
+const PAGES_PER_STEP: i32 = 1024;
 
-/// A step is tried again so many times when someone is in its way.
-const TRIES_MAX: u32 = 100;
+/// Attempts for a step that is blocked by a lock.
+const ATTEMPTS_MAX: u32 = 100;
 
-/// How far a backup has come.
+/// The progress of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Pages that are copied.
+pub struct BackupProgress {
+    /// Copied pages.
     pub done: u64,
-    /// Pages in all.
+    /// All pages.
     pub total: u64,
 }
 
-/// Why there is no backup.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The store cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// There is something of that name.
+    /// The target exists.
     #[error("{} is there already, and is left as it is (name a file that is not there)", .0.display())]
     Exists(PathBuf),
-    /// The system refuses.
+    /// The target cannot be written.
     #[error("the backup {} cannot be written: {error}{}", .path.display(), hint(.error))]
     Io {
-        /// Which file.
+        /// The target.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// SQLite refuses.
+    /// SQLite cannot write the target.
     #[error("the backup {} cannot be written: {error}", .path.display())]
     Sqlite {
-        /// Which file.
+        /// The target.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         error: rusqlite::Error,
     },
-    /// Others were in the way too often.
+    /// Locks of other processes blocked the copy for too long.
     #[error("{} is locked by others (try again later)", .0.display())]
     Busy(PathBuf),
-    /// The copy is not whole, so that the store is not either.
+    /// The copy fails the integrity check, so the store is corrupt.
     #[error("{} is damaged: {what} (go back to an earlier backup)", .path.display())]
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What the check says.
+        /// The result of the check.
         what: String,
     },
 }
 
-/// Copies the store at `from` to a new file. It needs no lock, and works beside a daemon that writes.
-pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<(), BackupError> {
+/// Copies the store at `from` to a new file. It takes no lock, so a daemon may be writing at the same time.
+pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(BackupProgress)) -> Result<(), BackupError> {
     let io = |error| BackupError::Io { path: to.to_owned(), error };
     let source = check_reader(from)?;
     if to.try_exists().map_err(io)? {
         return Err(BackupError::Exists(to.to_owned()));
     }
-    let part = Part::new(to).map_err(io)?;
+    let part = PartialFile::new(to).map_err(io)?;
     copy(&source, from, &part.0, progress)?;
     File::open(&part.0).and_then(|file| file.sync_all()).map_err(io)?;
     publish(&part.0, to).map_err(|error| match error.kind() {
@@ -80,15 +80,15 @@ pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Res
     })
 }
 
-/// An unfinished file beside the one that is wanted. It goes when it is dropped.
-struct Part(PathBuf);
+/// A temporary file next to the target. Dropping it removes the file.
+struct PartialFile(PathBuf);
 
-impl Part {
+impl PartialFile {
     fn new(to: &Path) -> io::Result<Self> {
         let mut name = OsString::from(to);
         name.push(format!(".part-{}", std::process::id()));
         let part = Self(name.into());
-        // One that a process of the same number left behind is of no use to anyone.
+        // An earlier process with the same id may have left one behind.
         part.remove();
         make_private(&part.0)?;
         Ok(part)
@@ -99,48 +99,53 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-fn copy(source: &Connection, from: &Path, part: &Path, progress: &mut dyn FnMut(Progress)) -> Result<(), BackupError> {
+fn copy(
+    source: &Connection,
+    from: &Path,
+    part: &Path,
+    progress: &mut dyn FnMut(BackupProgress),
+) -> Result<(), BackupError> {
     let sql = |error| BackupError::Sqlite { path: part.to_owned(), error };
-    // One moment of the source is held, or the copy would begin anew with each commit of a daemon.
+    // The transaction holds one snapshot. Without it the copy would restart with each commit of a daemon.
     source.execute_batch("BEGIN; SELECT count(*) FROM meta").map_err(sql)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut target = Connection::open_with_flags(part, flags).map_err(sql)?;
-    // It is synced as a whole at the end.
+    // The file is synced once, at the end.
     target.pragma_update(None, "synchronous", "off").map_err(sql)?;
     let steps = Backup::new(source, &mut target).map_err(sql)?;
-    let mut tries = 0;
+    let mut attempts = 0;
     loop {
-        let step = steps.step(PAGES_A_STEP).map_err(sql)?;
+        let step = steps.step(PAGES_PER_STEP).map_err(sql)?;
         let pages = |count: i32| u64::try_from(count).unwrap_or(0);
         let rusqlite::backup::Progress { remaining, pagecount } = steps.progress();
-        progress(Progress { done: pages(pagecount - remaining), total: pages(pagecount) });
+        progress(BackupProgress { done: pages(pagecount - remaining), total: pages(pagecount) });
         match step {
             StepResult::Done => break,
-            StepResult::Busy | StepResult::Locked if tries < TRIES_MAX => tries += 1,
+            StepResult::Busy | StepResult::Locked if attempts < ATTEMPTS_MAX => attempts += 1,
             StepResult::Busy | StepResult::Locked => return Err(BackupError::Busy(from.to_owned())),
-            _ => tries = 0,
+            _ => attempts = 0,
         }
     }
     drop(steps);
-    // One file with nothing beside it.
+    // Without a log next to it.
     target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(())).map_err(sql)?;
     let what: String = target.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(sql)?;
     target.close().map_err(|(_, error)| sql(error))?;
     if what == "ok" { Ok(()) } else { Err(BackupError::Damaged { path: from.to_owned(), what }) }
 }
 
-/// Gives the finished file its name, unless something has it by now.
+/// Gives the finished file its name. Fails if the target exists by now.
 fn publish(part: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(part, to) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-        // Some disks know no second name for a file.
+        // Some file systems do not support hard links.
         Err(_) => fs::rename(part, to)?,
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,57 +1,56 @@
-//! What SQLite's errors mean for whoever asked: whether anything happened, and whether trying again helps.
+//! Maps SQLite errors to faults: whether the request took effect, and whether a retry helps.
 
 use std::path::Path;
 
 use cronhold_store::Fault;
 use rusqlite::{ErrorCode, ffi};
 
-use crate::rows::Unreadable;
+use crate::rows::UnreadableRow;
 
-/// When an error came.
+/// What was being done when an error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// While something was read.
+pub(crate) enum ErrorPhase {
     Read,
-    /// Before a transaction was told to become durable: all of it is undone.
+    /// Writing within a transaction, which is rolled back as a whole.
     Write,
-    /// While it was made durable.
+    /// Making a transaction durable.
     Commit,
 }
 
-/// What an error of SQLite means.
-pub(crate) fn fault(path: &Path, error: &rusqlite::Error, moment: Moment) -> Fault {
-    let told = |what: &str| format!("{}: {what} ({error})", path.display());
+/// The fault for an error of SQLite.
+pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> Fault {
+    let message = |what: &str| format!("{}: {what} ({error})", path.display());
     let Some(code) = error.sqlite_error() else {
-        return Fault::Broken(told("the statement does not fit"));
+        return Fault::Broken(message("invalid statement"));
     };
-    match (code.code, moment) {
-        (ErrorCode::DiskFull, _) => Fault::ReadOnly(told("there is no room on the disk")),
+    match (code.code, phase) {
+        (ErrorCode::DiskFull, _) => Fault::ReadOnly(message("the disk is full")),
         (ErrorCode::ReadOnly | ErrorCode::PermissionDenied, _) => {
-            Fault::ReadOnly(told("the file or its disk takes no writes"))
+            Fault::ReadOnly(message("the file or its disk is read-only"))
         }
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
-            Fault::Away(told("someone else keeps the database locked"))
+            Fault::Away(message("another process has locked the database"))
         }
-        // The last page that is written says that the others count. When it could not be written, none does.
-        (ErrorCode::SystemIoFailure, Moment::Write) => Fault::ReadOnly(told("the disk does not take what is written")),
-        (ErrorCode::SystemIoFailure, Moment::Commit) if code.extended_code == ffi::SQLITE_IOERR_WRITE => {
-            Fault::ReadOnly(told("the disk does not take what is written"))
+        // The last page of a commit makes the others valid. If it could not be written, none of them counts.
+        (ErrorCode::SystemIoFailure, ErrorPhase::Write) => Fault::ReadOnly(message("the disk rejects writes")),
+        (ErrorCode::SystemIoFailure, ErrorPhase::Commit) if code.extended_code == ffi::SQLITE_IOERR_WRITE => {
+            Fault::ReadOnly(message("the disk rejects writes"))
         }
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => {
-            Fault::Broken(told("the file is damaged; go back to a backup"))
+            Fault::Broken(message("the file is corrupt; restore a backup"))
         }
-        (_, Moment::Commit) => Fault::Unknown(told("the disk did not say whether it has it")),
-        (ErrorCode::CannotOpen, _) => Fault::Away(told("the file cannot be opened")),
-        (ErrorCode::SystemIoFailure, _) => Fault::Away(told("the disk cannot be read")),
-        (ErrorCode::OutOfMemory, _) => Fault::Away(told("there is no memory left")),
+        (_, ErrorPhase::Commit) => Fault::Unknown(message("the disk did not confirm the write")),
+        (ErrorCode::CannotOpen, _) => Fault::Away(message("the file cannot be opened")),
+        (ErrorCode::SystemIoFailure, _) => Fault::Away(message("the disk cannot be read")),
+        (ErrorCode::OutOfMemory, _) => Fault::Away(message("out of memory")),
         (ErrorCode::OperationInterrupted | ErrorCode::OperationAborted | ErrorCode::FileLockingProtocolFailed, _) => {
-            Fault::Away(told("it was interrupted"))
+            Fault::Away(message("interrupted"))
         }
-        _ => Fault::Broken(told("it refuses for good")),
+        _ => Fault::Broken(message("SQLite rejects the request")),
     }
 }
 
-/// Whether an error says something of one statement alone: other units of the transaction are as they were.
+/// Whether an error concerns one statement only, and does not affect other units of the transaction.
 pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => {
@@ -61,8 +60,8 @@ pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// A row that cannot be read.
-pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &Unreadable) -> Fault {
+/// The fault for an unreadable row.
+pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &UnreadableRow) -> Fault {
     Fault::Broken(format!("{}: table {table}, row {row}, {error}", path.display()))
 }
 
@@ -71,36 +70,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_has_its_fault() {
-        use Moment::{Commit, Read, Write};
-        for (code, moment, expected) in [
-            (ffi::SQLITE_FULL, Write, "takes no writes: x.db: there is no room"),
-            (ffi::SQLITE_FULL, Commit, "takes no writes: x.db: there is no room"),
-            (ffi::SQLITE_READONLY, Write, "takes no writes: x.db: the file or its disk takes no writes"),
-            (ffi::SQLITE_READONLY_DIRECTORY, Write, "takes no writes: x.db: the file or its disk"),
-            (ffi::SQLITE_BUSY, Write, "is away: x.db: someone else keeps the database locked"),
-            (ffi::SQLITE_BUSY, Commit, "is away: x.db: someone else keeps"),
-            (ffi::SQLITE_LOCKED, Read, "is away: x.db: someone else keeps"),
-            (ffi::SQLITE_IOERR_WRITE, Write, "takes no writes: x.db: the disk does not take"),
-            (ffi::SQLITE_IOERR_WRITE, Commit, "takes no writes: x.db: the disk does not take"),
-            (ffi::SQLITE_IOERR_FSYNC, Commit, "did not say whether it was done: x.db: the disk did not say"),
-            (ffi::SQLITE_IOERR_READ, Read, "is away: x.db: the disk cannot be read"),
-            (ffi::SQLITE_NOMEM, Commit, "did not say whether it was done"),
-            (ffi::SQLITE_NOMEM, Write, "is away: x.db: there is no memory"),
-            (ffi::SQLITE_CANTOPEN, Read, "is away: x.db: the file cannot be opened"),
-            (ffi::SQLITE_CORRUPT, Read, "is broken: x.db: the file is damaged; go back to a backup"),
-            (ffi::SQLITE_CORRUPT, Commit, "is broken: x.db: the file is damaged"),
-            (ffi::SQLITE_NOTADB, Read, "is broken: x.db: the file is damaged"),
-            (ffi::SQLITE_TOOBIG, Write, "is broken: x.db: it refuses for good"),
+    fn sqlite_errors_map_to_fault_kinds() {
+        use ErrorPhase::{Commit, Read, Write};
+        for (code, phase, expected) in [
+            (ffi::SQLITE_FULL, Write, "rejects writes: x.db: the disk is full"),
+            (ffi::SQLITE_FULL, Commit, "rejects writes: x.db: the disk is full"),
+            (ffi::SQLITE_READONLY, Write, "rejects writes: x.db: the file or its disk is read-only"),
+            (ffi::SQLITE_READONLY_DIRECTORY, Write, "rejects writes: x.db: the file or its disk"),
+            (ffi::SQLITE_BUSY, Write, "is unavailable: x.db: another process has locked the database"),
+            (ffi::SQLITE_BUSY, Commit, "is unavailable: x.db: another process"),
+            (ffi::SQLITE_LOCKED, Read, "is unavailable: x.db: another process"),
+            (ffi::SQLITE_IOERR_WRITE, Write, "rejects writes: x.db: the disk rejects writes"),
+            (ffi::SQLITE_IOERR_WRITE, Commit, "rejects writes: x.db: the disk rejects writes"),
+            (ffi::SQLITE_IOERR_FSYNC, Commit, "did not confirm the request: x.db: the disk did not confirm"),
+            (ffi::SQLITE_IOERR_READ, Read, "is unavailable: x.db: the disk cannot be read"),
+            (ffi::SQLITE_NOMEM, Commit, "did not confirm the request"),
+            (ffi::SQLITE_NOMEM, Write, "is unavailable: x.db: out of memory"),
+            (ffi::SQLITE_CANTOPEN, Read, "is unavailable: x.db: the file cannot be opened"),
+            (ffi::SQLITE_CORRUPT, Read, "failed permanently: x.db: the file is corrupt; restore a backup"),
+            (ffi::SQLITE_CORRUPT, Commit, "failed permanently: x.db: the file is corrupt"),
+            (ffi::SQLITE_NOTADB, Read, "failed permanently: x.db: the file is corrupt"),
+            (ffi::SQLITE_TOOBIG, Write, "failed permanently: x.db: SQLite rejects the request"),
         ] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let found = fault(Path::new("x.db"), &error, moment).to_string();
-            assert!(found.contains(expected), "{code} {moment:?}: {found}");
+            let found = fault(Path::new("x.db"), &error, phase).to_string();
+            assert!(found.contains(expected), "{code} {phase:?}: {found}");
         }
     }
 
     #[test]
-    fn some_errors_are_of_one_unit() {
+    fn constraint_and_size_errors_concern_one_unit() {
         for (code, expected) in [
             (ffi::SQLITE_CONSTRAINT_DATATYPE, true),
             (ffi::SQLITE_TOOBIG, true),

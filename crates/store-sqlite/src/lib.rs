@@ -1,12 +1,11 @@
-//! The embedded store: one SQLite file with plain tables that a person can query. One thread writes and makes many
-//! units durable together; readers work beside it on their callers' threads.
+//! The embedded store: one SQLite file with plain tables that a person can query. One thread writes, and makes many
+//! units durable with one sync; readers run on the threads of their callers.
 //!
-//! In reading order: `schema` has the tables; `rows` turns records into rows and back; `writer` commits; `pool`,
-//! `records`, `listing` and `outputs` read; `store` puts them together.
+//! In reading order: `schema` defines the tables; `rows` converts records to rows and back; `writer` commits; `pool`,
+//! `records`, `listing` and `outputs` read; `store` implements the `Store` trait with them.
 
 mod backup;
 mod faults;
-mod hints;
 mod listing;
 mod lock_file;
 mod open;
@@ -20,6 +19,6 @@ mod schema;
 mod store;
 mod writer;
 
-pub use backup::{BackupError, Progress, backup};
+pub use backup::{BackupError, BackupProgress, backup};
 pub use open::{OpenError, Options};
 pub use store::SqliteStore;

@@ -1,5 +1,5 @@
-//! Answers that are lists: pages of records, and what is due. Each comes from a primary key or an index, from where the
-//! page before ended.
+//! Reads pages of records, and due obligations. Each query uses a primary key or an index, and continues where the page
+//! before ended.
 
 use std::cmp::Ordering;
 
@@ -11,18 +11,18 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 
 use crate::pool::ReadError;
-use crate::records::Reader;
-use crate::rows::{self, Reading, Table, Unreadable};
+use crate::records::TableReader;
+use crate::rows::{self, CellReader, RecordTable, UnreadableRow};
 
-/// Conditions in the making, with their parameters.
+/// Builds the conditions of a query, with their parameters.
 #[derive(Debug, Default)]
-pub(crate) struct Where {
+pub(crate) struct SqlCondition {
     terms: Vec<String>,
     pub(crate) values: Vec<Value>,
 }
 
-impl Where {
-    /// Adds a term; `?` in it stands for the values, in their order.
+impl SqlCondition {
+    /// Adds a term with `?` for each value.
     pub(crate) fn and(&mut self, term: &str, values: impl IntoIterator<Item = Value>) {
         self.terms.push(term.to_owned());
         self.values.extend(values);
@@ -37,8 +37,8 @@ impl Where {
     }
 }
 
-impl Reader<'_> {
-    /// A page of a list.
+impl TableReader<'_> {
+    /// A page of the list that the query selects.
     pub(crate) fn page(&self, query: &Query, limit: usize) -> Result<Page, ReadError> {
         let Listing { table, sql, values } = match query {
             Query::Runs(query) => Listing::of_runs(query, limit, self.connection)?,
@@ -51,7 +51,7 @@ impl Reader<'_> {
         while let Some(row) = rows.next()? {
             match self.stored(table, row) {
                 Ok(stored) => page.records.push(stored),
-                // One bad row must not hide the others.
+                // An unreadable row must not hide the others.
                 Err(ReadError::Fault(fault)) => {
                     page.unreadable.push(fault.to_string());
                     last = Some(fault);
@@ -66,7 +66,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Records whose due is not after `until`, by time and then by key.
+    /// Obligations that are due at or before `until`, by time and then by key.
     pub(crate) fn due(
         &self,
         after: Option<&Obligation>,
@@ -88,77 +88,77 @@ impl Reader<'_> {
     }
 }
 
-/// A list as a statement with its parameters.
+/// A query with its parameters.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    table: Table,
+    table: RecordTable,
     pub(crate) sql: String,
     values: Vec<Value>,
 }
 
 impl Listing {
-    /// A statement whose last parameter is how many rows are wanted.
-    pub(crate) fn new(table: Table, sql: String, wanted: Where, limit: usize) -> Self {
+    /// The query; its last parameter is the limit.
+    pub(crate) fn new(table: RecordTable, sql: String, wanted: SqlCondition, limit: usize) -> Self {
         let mut values = wanted.values;
         values.push(bounded(limit));
         Self { table, sql, values }
     }
 
     fn of(query: &Query, limit: usize) -> Self {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         let (table, order) = match query {
             Query::Jobs { after } => {
                 after.iter().for_each(|after| wanted.text("id > ?", after.as_str()));
-                (Table::Jobs, "id")
+                (RecordTable::Jobs, "id")
             }
             Query::JobStates { after } => {
                 after.iter().for_each(|after| wanted.text("job > ?", after.as_str()));
-                (Table::JobStates, "job")
+                (RecordTable::JobStates, "job")
             }
             Query::Cursors { after } => {
                 wanted.after_schedule(after.as_ref());
-                (Table::Cursors, "job, schedule")
+                (RecordTable::Cursors, "job, schedule")
             }
             Query::Backlogs { after } => {
                 wanted.after_schedule(after.as_ref());
-                (Table::Backlogs, "job, schedule")
+                (RecordTable::Backlogs, "job, schedule")
             }
             Query::Nodes { after } => {
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
-                (Table::Nodes, "id")
+                (RecordTable::Nodes, "id")
             }
             // Those with filters have a file of their own.
-            Query::Runs(_) => (Table::Runs, "id DESC"),
+            Query::Runs(_) => (RecordTable::Runs, "id DESC"),
             Query::Oldest { job, state, after } => {
                 wanted.text("job = ?", job.as_str());
                 // The index of a state would be gone through for those of the job.
                 wanted.text("+state = ?", state.name());
                 wanted.and("NOT open", []);
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
-                (Table::Runs, "id")
+                (RecordTable::Runs, "id")
             }
             Query::Unfinished { node, after } => {
                 wanted.and("open", []);
                 node.iter().for_each(|node| wanted.text("node = ?", &node.to_string()));
                 after.iter().for_each(|after| wanted.text("id > ?", &after.to_string()));
-                (Table::Runs, "id")
+                (RecordTable::Runs, "id")
             }
         };
         let sql = format!("{}{} ORDER BY {order} LIMIT ?", table.layout().select(), wanted.clause());
         Self::new(table, sql, wanted, limit)
     }
 
-    /// What is due in a place.
-    fn due(place: &Due, after: Option<&Obligation>, until: Instant) -> (String, Vec<Value>) {
-        let mut wanted = Where::default();
+    /// The query for due rows of a table.
+    fn due(place: &DueRow, after: Option<&Obligation>, until: Instant) -> (String, Vec<Value>) {
+        let mut wanted = SqlCondition::default();
         wanted.due(place, after, until);
-        let Due { table, column, keys, .. } = place;
+        let DueRow { table, column, keys, .. } = place;
         let clause = wanted.clause();
         (format!("SELECT {keys}, {column} FROM {table}{clause} ORDER BY {column}, {keys} LIMIT ?"), wanted.values)
     }
 }
 
-impl Where {
+impl SqlCondition {
     fn after_schedule(&mut self, after: Option<&(JobId, ScheduleId)>) {
         if let Some((job, schedule)) = after {
             let values = [job.as_str(), schedule.as_str()].map(|text| Value::Text(text.to_owned()));
@@ -166,8 +166,8 @@ impl Where {
         }
     }
 
-    fn due(&mut self, place: &Due, after: Option<&Obligation>, until: Instant) {
-        let Due { kind, column, keys, is_due, .. } = place;
+    fn due(&mut self, place: &DueRow, after: Option<&Obligation>, until: Instant) {
+        let DueRow { kind, column, keys, is_due, .. } = place;
         self.and(is_due, []);
         self.and(&format!("{column} <= ?"), [Value::Integer(until.micros())]);
         let Some(Obligation { at, key }) = after else { return };
@@ -184,24 +184,24 @@ impl Where {
     }
 }
 
-/// A table of records that can be due.
-struct Due {
+/// A table whose records can be due.
+struct DueRow {
     kind: Kind,
     table: &'static str,
     column: &'static str,
     keys: &'static str,
-    /// What an index of those that are due is limited to.
+    /// The condition of the partial index of due records.
     is_due: &'static str,
 }
 
-const DUE: [Due; 3] = [
-    Due { kind: Kind::Cursor, table: "cursors", column: "wake", keys: "job, schedule", is_due: "wake IS NOT NULL" },
-    Due { kind: Kind::Backlog, table: "backlogs", column: "due", keys: "job, schedule", is_due: "due IS NOT NULL" },
-    Due { kind: Kind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
+const DUE: [DueRow; 3] = [
+    DueRow { kind: Kind::Cursor, table: "cursors", column: "wake", keys: "job, schedule", is_due: "wake IS NOT NULL" },
+    DueRow { kind: Kind::Backlog, table: "backlogs", column: "due", keys: "job, schedule", is_due: "due IS NOT NULL" },
+    DueRow { kind: Kind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
 ];
 
-fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, Unreadable> {
-    let reading = Reading::new(row);
+fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
+    let reading = CellReader::new(row);
     let key = match kind {
         Kind::Run => Key::Run(reading.parsed(RunId::parse)?),
         _ => {
@@ -212,7 +212,7 @@ fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, Unreadable> {
     Ok(Obligation { at: reading.instant()?, key })
 }
 
-/// SQLite counts rows with signed numbers.
+/// The limit as SQLite takes it, which is signed.
 pub(crate) fn bounded(limit: usize) -> Value {
     Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX))
 }

@@ -1,5 +1,5 @@
-//! The lock that keeps two daemons away from one database: a file beside it, locked as long as the store is open for
-//! writing. The system frees it when the process ends, however it ends. Readers and backups need none.
+//! The lock that prevents two daemons from writing to one database: a file next to it, locked while the store is open
+//! for writing. The system releases it when the process ends. Readers and backups do not take it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -7,52 +7,51 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The number of a process is not longer than this.
+/// Bytes of a process id in the file, at most.
 const PID_LEN_MAX: u64 = 32;
 
-/// A lock that is held.
+/// A held lock; dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct LockFile {
     _file: File,
 }
 
-/// The files of a store as they were when it was opened. Someone may remove or replace them under an open store, which
-/// goes on writing to what nobody will find again, while another daemon can begin anew beside it.
+/// The inodes of a store's files when it was opened. If a file is removed or replaced later, the open store would write
+/// to an unlinked file, and another daemon could start a new store at the same path.
 #[derive(Debug)]
-pub(crate) struct Footprint(Vec<(PathBuf, (u64, u64))>);
+pub(crate) struct FileIdentity(Vec<(PathBuf, (u64, u64))>);
 
-impl Footprint {
-    /// Of a database that is open, and of its lock.
+impl FileIdentity {
+    /// The inodes of a database and of its lock file.
     pub(crate) fn of(database: &Path) -> io::Result<Self> {
         let files = [database.to_owned(), LockFile::path(database)].into_iter();
-        files.map(|path| Ok((path.clone(), number(&path)?))).collect::<io::Result<_>>().map(Self)
+        files.map(|path| Ok((path.clone(), inode(&path)?))).collect::<io::Result<_>>().map(Self)
     }
 
-    /// The file that is not there any longer, if one is not.
+    /// The first file that was removed or replaced.
     pub(crate) fn missing(&self) -> Option<&Path> {
-        let is_other = |(path, known): &&(PathBuf, (u64, u64))| number(path).ok().as_ref() != Some(known);
-        self.0.iter().find(is_other).map(|(path, _)| path.as_path())
+        let has_changed = |(path, known): &&(PathBuf, (u64, u64))| inode(path).ok().as_ref() != Some(known);
+        self.0.iter().find(has_changed).map(|(path, _)| path.as_path())
     }
 }
 
-fn number(path: &Path) -> io::Result<(u64, u64)> {
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
     path.metadata().map(|file| (file.dev(), file.ino()))
 }
 
-/// Why the lock cannot be had.
+/// Why the lock cannot be taken.
 #[derive(Debug)]
 pub(crate) enum LockError {
-    /// Someone has it: a process with this number, if it could be read.
+    /// Another process holds it, with this id if the file says so.
     Held(Option<u32>),
-    /// The file cannot be made or locked.
     Io(io::Error),
 }
 
 impl LockFile {
-    /// Takes the lock of a database, and writes into the file who has it.
+    /// Takes the lock of a database, and writes the id of this process into the file.
     pub(crate) fn take(database: &Path) -> Result<Self, LockError> {
         let path = Self::path(database);
-        // Not emptied: until the lock is had, what stands there is somebody else's.
+        // Not truncated: until the lock is taken, the content belongs to its holder.
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open.map_err(LockError::Io)?;
         match file.try_lock() {
@@ -64,7 +63,7 @@ impl LockFile {
         Ok(Self { _file: file })
     }
 
-    /// Where the lock of a database is.
+    /// The path of the lock file of a database.
     pub(crate) fn path(database: &Path) -> PathBuf {
         let mut name = OsString::from(database);
         name.push(".lock");

@@ -1,4 +1,4 @@
-//! Opening a file: what it takes to be opened, how connections are set up, and everything that can be wrong with it.
+//! Opens database files, sets up connections, and reports everything that can be wrong with a file.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -15,14 +15,14 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::lock_file::{LockError, LockFile};
 use crate::schema;
 
-/// What a store needs beside its file.
+/// Options for opening a store.
 #[derive(Clone)]
 pub struct Options {
-    /// The time by which locks run out.
+    /// The clock by which locks expire.
     pub clock: Clock,
-    /// Zones that jobs can name.
+    /// The time zones that jobs can use.
     pub zones: Arc<Zones>,
-    /// The file does not grow beyond this many bytes; without limit when absent. Deleting makes room again.
+    /// The maximum size of the file in bytes; `None` for no limit. Deleting records frees space.
     pub size_max: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Options {
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process writes to it.
+    /// Another process has the file open for writing.
     #[error(
         "{} is in use by another process{} (stop that daemon first, or use its API; reading and `cronhold store backup` \
          work beside it)", .path.display(), .pid.map(|pid| format!(" with pid {pid}")).unwrap_or_default()
@@ -43,22 +43,22 @@ pub enum OpenError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// Who has it, if that could be read.
+        /// The id of that process, if the lock file has it.
         pid: Option<u32>,
     },
-    /// It is not a database.
+    /// The file is not an SQLite database.
     #[error("{} is not an SQLite database, and is left as it is (name another file)", .path.display())]
     NotSqlite {
         /// The file.
         path: PathBuf,
     },
-    /// It is a database of another program.
+    /// The file is a database of another program.
     #[error("{} is a database, but not one of Cronhold, and is left as it is (name another file)", .path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
     },
-    /// A later version of this program has written it.
+    /// A newer version of this program has written the file.
     #[error(
         "{} has schema version {found}, and this cronhold knows {known} and older (use the cronhold that wrote it, or a \
          later one, or go back to a backup)", .path.display()
@@ -66,12 +66,12 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the file.
         found: usize,
-        /// The latest version that is known here.
+        /// The newest schema version that this program supports.
         known: usize,
     },
-    /// An older version of this program has written it, and it is not opened for writing.
+    /// An older version of this program has written the file, and it is opened for reading only.
     #[error(
         "{} has schema version {found}, and reading needs {known} (a daemon of this cronhold updates it when it starts)",
         .path.display()
@@ -79,18 +79,18 @@ pub enum OpenError {
     Older {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The schema version of the file.
         found: usize,
-        /// The version that is needed.
+        /// The schema version that reading requires.
         known: usize,
     },
-    /// There is no such file, and it is not opened for writing.
+    /// The file does not exist, and is opened for reading only.
     #[error("there is no store at {} (a daemon makes one when it starts)", .path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// The file has several names, so that a lock beside one of them does not keep away who uses another.
+    /// The file has several hard links, so that the lock file next to one does not protect the others.
     #[error(
         "{} is a hard link: the same file has another name, under which another daemon could use it (make a copy with \
          `cronhold store backup`, and use that)", .path.display()
@@ -99,20 +99,20 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refuses.
+    /// The file cannot be accessed.
     #[error("{} cannot be opened: {error}{}", .path.display(), hint(.error))]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// SQLite refuses.
+    /// SQLite cannot open the file.
     #[error("{} cannot be opened: {error}{}", .path.display(), sqlite_hint(.error))]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         error: rusqlite::Error,
     },
 }
@@ -126,31 +126,31 @@ impl OpenError {
     }
 }
 
-/// How the first bytes of every SQLite database read.
+/// The first bytes of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// A connection waits so long for a lock that someone else holds, such as a person with a shell.
-const BUSY: Duration = Duration::from_secs(1);
+/// How long a connection waits for a lock of another process, for example an `sqlite3` shell.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The mode of a new file.
-const PRIVATE: u32 = 0o600;
+const FILE_MODE: u32 = 0o600;
 
-/// Bytes of a page. Set once, when a file is made.
+/// Bytes of a page, fixed when a file is created.
 pub(crate) const PAGE_SIZE: u64 = 4096;
 
-/// Kibibytes of pages that the writer remembers.
+/// Page cache of the writer, in KiB.
 const WRITER_CACHE: i64 = 32 * 1024;
 
-/// Kibibytes of pages that a reader remembers.
+/// Page cache of a reader, in KiB.
 const READER_CACHE: i64 = 4 * 1024;
 
-/// The log's file is cut to this when it begins anew.
+/// The log file is truncated to this size when the log restarts.
 const LOG_BYTES_MAX: i64 = 32 << 20;
 
-/// So many prepared statements are kept by a connection.
-const STATEMENTS_KEPT: usize = 64;
+/// Prepared statements that a connection caches.
+const CACHED_STATEMENTS_MAX: usize = 64;
 
-/// Opens a file for writing, and makes or updates its tables.
+/// Opens a file for writing, and creates or migrates its tables.
 pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), OpenError> {
     let io = |error| OpenError::Io { path: path.to_owned(), error };
     if path.metadata().is_ok_and(|file| file.nlink() > 1) {
@@ -166,21 +166,21 @@ pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Co
     make_private(path).map_err(io)?;
     let mut connection = connect_writer(path, options).map_err(|error| OpenError::sqlite(path, error))?;
     schema::migrate(&mut connection, path, schema::STEPS)?;
-    // Only now, because a file that is not ours is left as it is.
+    // Only now, because a file of another program must stay unchanged.
     set_journal(&connection).map_err(|error| OpenError::sqlite(path, error))?;
     Ok((lock, connection))
 }
 
-/// Makes a file that nobody else can read, unless there is one: jobs and outputs can hold what is not for everyone.
-/// What SQLite puts beside it has the same mode. One that is there stays as its owner has made it.
+/// Creates a file that only its owner can read, because jobs and outputs may contain secrets. SQLite uses the same mode
+/// for the files next to it. An existing file keeps its mode.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path) {
+    match OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Opens a file for writing that was made and checked before.
+/// Opens a file for writing that was opened and checked before.
 pub(crate) fn open_again(path: &Path, options: &Options) -> rusqlite::Result<Connection> {
     let connection = connect_writer(path, options)?;
     set_journal(&connection)?;
@@ -195,7 +195,7 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes sure that a file is a store that can be read.
+/// Checks that a file is a store of the current version, and opens it for reading.
 pub(crate) fn check_reader(path: &Path) -> Result<Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing { path: path.to_owned() });
@@ -213,7 +213,7 @@ fn connect_writer(path: &Path, options: &Options) -> rusqlite::Result<Connection
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     set_up(&connection, WRITER_CACHE)?;
-    // Without effect on a file that has pages already.
+    // This has no effect on an existing file.
     connection.pragma_update(None, "page_size", PAGE_SIZE.cast_signed())?;
     if let Some(size) = options.size_max {
         let pages = (size / PAGE_SIZE).max(1).cast_signed();
@@ -223,14 +223,14 @@ fn connect_writer(path: &Path, options: &Options) -> rusqlite::Result<Connection
 }
 
 fn set_up(connection: &Connection, cache: i64) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS_MAX);
     connection.pragma_update(None, "cache_size", -cache)?;
     connection.pragma_update(None, "temp_store", "memory")
 }
 
-/// What is answered as done has to be on the disk, so every commit is synced. The writer copies the log back into the
-/// database by itself, when nobody waits for it.
+/// A confirmed commit must be on disk, so every commit is synced. Automatic checkpoints are off: the writer does them
+/// outside of commits.
 fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -238,7 +238,7 @@ fn set_journal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
 }
 
-/// Whether a file begins as no database does. An empty one and one that is not there yet are fine.
+/// Whether a file exists, is not empty and does not start like an SQLite database.
 fn has_foreign_start(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,

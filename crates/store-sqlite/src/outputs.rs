@@ -1,17 +1,17 @@
-//! Outputs of runs, read by position. They are kept in pieces that are not too large, so that a range costs what it is
-//! long.
+//! Reads outputs of runs by position. They are stored in pieces of limited size, so that reading a range costs in
+//! proportion to its length.
 
 use cronhold_core::RunId;
 use cronhold_store::Chunk;
 use rusqlite::{Connection, OptionalExtension};
 
-/// A piece has at most so many bytes.
+/// Bytes of a piece, at most.
 pub(crate) const PIECE_MAX: usize = 64 * 1024;
 
-/// How long an output is. No row: nothing is there.
+/// The length of an output; no row if there is none.
 pub(crate) const LENGTH: &str = "SELECT at + length(bytes) FROM outputs WHERE run = ?1 ORDER BY at DESC LIMIT 1";
 
-/// At most so many bytes from a position on.
+/// At most `most` bytes from a position.
 pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) -> rusqlite::Result<Chunk> {
     let id = run.to_string();
     let length: Option<u64> = connection.prepare_cached(LENGTH)?.query_row([&id], |row| row.get(0)).optional()?;
@@ -34,7 +34,7 @@ pub(crate) fn read(connection: &Connection, run: RunId, from: u64, most: usize) 
     Ok(Chunk { bytes, length })
 }
 
-/// Runs that have an output, those after one of them. Only the index is read, and of it only the beginning of each run.
+/// Runs that have an output, ordered by id, after this one. Reads only the first index entry of each run.
 pub(crate) fn list(connection: &Connection, after: Option<RunId>, limit: usize) -> rusqlite::Result<Vec<RunId>> {
     // No id comes before the empty text.
     let mut last = after.map_or(String::new(), |run| run.to_string());

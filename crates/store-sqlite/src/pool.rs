@@ -1,5 +1,5 @@
-//! Connections for reading, which happens on the thread of whoever asks. A reader sees everything that was answered as
-//! done before it began, and never waits for the writer.
+//! Connections for reading, on the thread of the caller. A reader sees every commit that was confirmed before it began,
+//! and never waits for the writer.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,54 +7,55 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cronhold_store::Fault;
 use rusqlite::Connection;
 
-use crate::faults::{Moment, fault};
+use crate::faults::{ErrorPhase, fault};
 use crate::open::connect_reader;
 
-/// So many connections are kept for the next reader. More of them can be in use.
-const SPARE_MAX: usize = 4;
+/// Idle connections that are kept. More can be in use.
+const IDLE_MAX: usize = 4;
 
-/// Connections for reading.
+/// A pool of read-only connections.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct ReaderPool {
     path: PathBuf,
-    spare: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Connection>>,
 }
 
-impl Pool {
+impl ReaderPool {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, spare: Mutex::default() }
+        Self { path, idle: Mutex::default() }
     }
 
-    /// Reads everything at one moment.
+    /// Runs a read in one snapshot.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, ReadError>) -> Result<T, Fault> {
-        let told = |error: &rusqlite::Error| fault(&self.path, error, Moment::Read);
-        let spare = self.spare().pop();
-        let connection = spare.map_or_else(|| connect_reader(&self.path), Ok).map_err(|error| told(&error))?;
+        let to_fault = |error: &rusqlite::Error| fault(&self.path, error, ErrorPhase::Read);
+        let idle_connection = self.idle().pop();
+        let connection =
+            idle_connection.map_or_else(|| connect_reader(&self.path), Ok).map_err(|error| to_fault(&error))?;
         let transact = |sql: &str| connection.prepare_cached(sql)?.raw_execute().map(drop);
         let result = transact("BEGIN").map_err(ReadError::from).and_then(|()| {
             let result = work(&connection);
             transact("ROLLBACK")?;
             result
         });
-        // A connection that is still in a transaction is of no use to the next reader.
+        // A connection that is still in a transaction is not reused.
         if connection.is_autocommit() {
-            let mut spare = self.spare();
-            if spare.len() < SPARE_MAX {
-                spare.push(connection);
+            let mut idle = self.idle();
+            if idle.len() < IDLE_MAX {
+                idle.push(connection);
             }
         }
         result.map_err(|error| match error {
-            ReadError::Sql(error) => told(&error),
+            ReadError::Sql(error) => to_fault(&error),
             ReadError::Fault(fault) => fault,
         })
     }
 
-    fn spare(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Why something cannot be read.
+/// Why a read failed.
 #[derive(Debug)]
 pub(crate) enum ReadError {
     Sql(rusqlite::Error),

@@ -1,4 +1,4 @@
-//! Records by key.
+//! Reads records by key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::faults::unreadable;
 use crate::pool::ReadError;
-use crate::rows::{self, Reading, Table, Unreadable};
+use crate::rows::{self, CellReader, RecordTable, UnreadableRow};
 
-/// Where a record is looked for, and what it is read with.
+/// Reads records over one connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct TableReader<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) path: &'a Path,
     pub(crate) zones: &'a Zones,
 }
 
-impl Reader<'_> {
-    /// A record; none when it is not there, and for a lock that has run out.
+impl TableReader<'_> {
+    /// A record; `None` if it does not exist, or is an expired lock.
     pub(crate) fn load(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
-        let Some(table) = Table::of(key.kind()) else {
+        let Some(table) = RecordTable::of(key.kind()) else {
             return if key.kind() == Kind::Lock { self.lock(key, now) } else { Ok(None) };
         };
         let mut statement = self.connection.prepare_cached(table.load())?;
@@ -31,13 +31,13 @@ impl Reader<'_> {
         rows.next()?.map(|row| self.stored(table, row)).transpose()
     }
 
-    /// The record of a whole row.
-    pub(crate) fn stored(&self, table: Table, row: &Row<'_>) -> Result<Stored, ReadError> {
+    /// Decodes a row.
+    pub(crate) fn stored(&self, table: RecordTable, row: &Row<'_>) -> Result<Stored, ReadError> {
         rows::read(table, row, self.zones).map_err(|error| self.broken(table.layout().name, row, &error))
     }
 
-    /// What is wrong with a row, with the first of its cells, so that it can be found.
-    pub(crate) fn broken(&self, table: &str, row: &Row<'_>, error: &Unreadable) -> ReadError {
+    /// The error for an unreadable row, with its first cell, so that it can be found.
+    pub(crate) fn broken(&self, table: &str, row: &Row<'_>, error: &UnreadableRow) -> ReadError {
         let first = row.get_ref(0).ok().and_then(|cell| cell.as_str().ok()).unwrap_or("?");
         ReadError::Fault(unreadable(self.path, table, first, error))
     }
@@ -53,8 +53,8 @@ impl Reader<'_> {
     }
 }
 
-fn read_lock(row: &Row<'_>) -> Result<Stored, Unreadable> {
-    let reading = Reading::new(row);
+fn read_lock(row: &Row<'_>) -> Result<Stored, UnreadableRow> {
+    let reading = CellReader::new(row);
     let (name, fence) = (reading.parsed(LockName::parse)?, reading.integer()?);
     let (holder, version): (_, Version) = (reading.parsed(RunId::parse)?, reading.version()?);
     let lock = LockState { name, holder, fence, until: reading.option_instant()? };

@@ -1,13 +1,13 @@
-//! Lists of runs. They are the longest lists there are, and are asked for by what may be rare among millions; so which
-//! index a list comes from is chosen here and not left to what SQLite thinks of rows that it has not counted.
+//! Lists of runs. They are the longest lists, and a filter may match few of millions of runs. So this file chooses the
+//! index, instead of SQLite's planner, which has no statistics.
 
 use cronhold_core::State;
 use cronhold_store::RunQuery;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::listing::{Listing, Where, bounded};
-use crate::rows::Table;
+use crate::listing::{Listing, SqlCondition, bounded};
+use crate::rows::RecordTable;
 
 /// Ended runs of a state up to which the index of the state is gone through for those of one job, which takes a few
 /// milliseconds. Where there are more, the job's runs are gone through for those of the state: then many of them have
@@ -28,7 +28,7 @@ impl Listing {
                 .collect()
         };
         let (open, ended) = (states(true), states(false));
-        let mut parts = Parts::default();
+        let mut parts = RunListingSql::default();
         if !open.is_empty() {
             parts.add("runs_open", "open", query, &open, limit);
         }
@@ -41,26 +41,26 @@ impl Listing {
     }
 
     fn of_all_states(query: &RunQuery, limit: usize) -> Self {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.runs(query);
         if !query.states.is_empty() {
             wanted.states(&query.states);
         }
-        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
-        Self::new(Table::Runs, sql, wanted, limit)
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", RecordTable::Runs.layout().select(), wanted.clause());
+        Self::new(RecordTable::Runs, sql, wanted, limit)
     }
 }
 
-/// Lists of ids, each from an index of its own, that are merged into one.
+/// Lists of ids, each from its own index, which the query merges.
 #[derive(Debug, Default)]
-struct Parts {
+struct RunListingSql {
     selects: Vec<String>,
     values: Vec<Value>,
 }
 
-impl Parts {
+impl RunListingSql {
     fn add(&mut self, index: &str, condition: &str, query: &RunQuery, states: &[State], limit: usize) {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and(condition, []);
         wanted.runs(query);
         wanted.states(states);
@@ -72,15 +72,15 @@ impl Parts {
     }
 
     fn listing(self, limit: usize) -> Listing {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and(&format!("id IN ({})", self.selects.join(" UNION ALL ")), self.values);
-        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", Table::Runs.layout().select(), wanted.clause());
-        Listing::new(Table::Runs, sql, wanted, limit)
+        let sql = format!("{}{} ORDER BY id DESC LIMIT ?", RecordTable::Runs.layout().select(), wanted.clause());
+        Listing::new(RecordTable::Runs, sql, wanted, limit)
     }
 }
 
-impl Where {
-    /// What a query says beside states.
+impl SqlCondition {
+    /// The conditions of a query except states.
     fn runs(&mut self, query: &RunQuery) {
         let RunQuery { job, number, since, .. } = query;
         job.iter().for_each(|job| self.text("job = ?", job.as_str()));
@@ -92,8 +92,7 @@ impl Where {
         since.iter().for_each(|since| self.and("nominal >= ?", [Value::Integer(since.micros())]));
     }
 
-    /// The ids that are asked about. They begin with the milliseconds of the nominal time, so that the list ends where
-    /// it is reached.
+    /// The range of ids. Ids begin with the milliseconds of the nominal time, so that the scan ends at the limit.
     fn range(&mut self, query: &RunQuery) {
         query.before.iter().for_each(|before| self.text("id < ?", &before.to_string()));
         query.since.iter().for_each(|since| self.text("id >= ?", &format!("{:012x}", since.millis().max(0))));
@@ -105,11 +104,11 @@ impl Where {
     }
 }
 
-/// Whether few runs have ended in one of the states.
+/// Whether few runs have ended in these states.
 fn is_rare(query: &RunQuery, ended: &[State], connection: &Connection) -> rusqlite::Result<bool> {
     let mut found = 0;
     for state in ended {
-        let mut wanted = Where::default();
+        let mut wanted = SqlCondition::default();
         wanted.and("NOT open", []);
         wanted.states(&[*state]);
         wanted.range(query);

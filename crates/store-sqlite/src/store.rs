@@ -1,5 +1,5 @@
-//! The port, put together: what is read is read on the caller's thread when its future is first polled; what is written
-//! goes to the writer.
+//! The `Store` trait for a SQLite file. Reads run on the caller's thread when their future is first polled; writes go
+//! to the writer thread.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -11,88 +11,88 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
+    Chunk, Committed, Fault, HandleId, Health, Hint, HintBoard, Obligation, Page, Pending, Query, Refusal, Store, Unit,
+    Writer,
 };
 
-use crate::hints::{HandleId, Hints};
 use crate::open::{OpenError, Options, check_reader, open_first};
 use crate::outputs;
-use crate::pool::{Pool, ReadError};
-use crate::records::Reader;
-use crate::writer::{Order, Request, Settled, Ticket, WriterThread};
+use crate::pool::{ReadError, ReaderPool};
+use crate::records::TableReader;
+use crate::writer::{CommitResults, EncodedUnit, PendingReply, WriterRequest, WriterThread};
 
-/// A handle on a store in a file. Clones are other handles on the same store; each has hints of its own. The file is
-/// closed with the last of them.
+/// A handle on a store in a file. A clone is another handle on the same store with its own queue of hints. Dropping the
+/// last handle closes the file.
 pub struct SqliteStore {
     id: HandleId,
-    shared: Arc<Shared>,
+    shared: Arc<SqliteShared>,
 }
 
-/// What all handles share. The connections of readers are closed before the writer's, which tidies up last.
-struct Shared {
+/// What all handles share. The readers' connections are dropped before the writer's, which does the final checkpoint.
+struct SqliteShared {
     path: PathBuf,
     options: Options,
-    hints: Arc<Hints>,
+    hints: Arc<HintBoard>,
     enrolled: AtomicU64,
-    pool: Pool,
-    /// None when the file is open for reading only.
+    pool: ReaderPool,
+    /// `None` if the file is open for reading only.
     writer: Option<WriterThread>,
 }
 
 impl SqliteStore {
-    /// Opens a store for reading and writing; makes it when there is none, and updates one with older tables. One process
-    /// can have it open like this.
+    /// Opens a store for reading and writing. Creates the file if it does not exist, and migrates an older schema. Only
+    /// one process at a time can open it for writing.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let mut path = path.as_ref().to_owned();
         if path.is_symlink() {
-            // By its real name, so that whoever comes by the link finds the same lock.
+            // Resolved, so that a process that uses the link and one that uses the file take the same lock.
             path = path.canonicalize().map_err(|error| OpenError::Io { path, error })?;
         }
         let opened = open_first(&path, &options)?;
         tracing::debug!(event = "sqlite_opened", path = %path.display(), "opened {}", path.display());
-        let hints = Arc::new(Hints::default());
+        let hints = Arc::new(HintBoard::default());
         let writer = WriterThread::start(path.clone(), options.clone(), Arc::clone(&hints), opened);
         let writer = writer.map_err(|error| OpenError::Io { path: path.clone(), error })?;
         Ok(Self::new(path, options, hints, Some(writer)))
     }
 
-    /// Opens a store for reading alone, beside a daemon or without one. It takes no lock and writes nothing.
+    /// Opens a store for reading only. Takes no lock and writes nothing, so a daemon may be writing at the same time.
     pub fn open_reader(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let path = path.as_ref().to_owned();
         check_reader(&path)?;
-        Ok(Self::new(path, options, Arc::new(Hints::default()), None))
+        Ok(Self::new(path, options, Arc::new(HintBoard::default()), None))
     }
 
-    fn new(path: PathBuf, options: Options, hints: Arc<Hints>, writer: Option<WriterThread>) -> Self {
+    fn new(path: PathBuf, options: Options, hints: Arc<HintBoard>, writer: Option<WriterThread>) -> Self {
         let id = hints.join();
-        let pool = Pool::new(path.clone());
-        Self { id, shared: Arc::new(Shared { path, options, hints, enrolled: AtomicU64::new(0), pool, writer }) }
+        let pool = ReaderPool::new(path.clone());
+        Self { id, shared: Arc::new(SqliteShared { path, options, hints, enrolled: AtomicU64::new(0), pool, writer }) }
     }
 
     fn now(&self) -> Instant {
         (self.shared.options.clock)()
     }
 
-    fn read<T>(&self, work: impl FnOnce(Reader<'_>) -> Result<T, ReadError>) -> Result<T, Fault> {
-        let Shared { path, options, pool, .. } = &*self.shared;
-        pool.read(|connection| work(Reader { connection, path, zones: &options.zones }))
+    fn read<T>(&self, work: impl FnOnce(TableReader<'_>) -> Result<T, ReadError>) -> Result<T, Fault> {
+        let SqliteShared { path, options, pool, .. } = &*self.shared;
+        pool.read(|connection| work(TableReader { connection, path, zones: &options.zones }))
     }
 
-    async fn carry_out(&self, orders: Vec<Order>) -> Vec<Result<Committed, Refusal>> {
-        let (asked, by) = (orders.len(), self.id);
-        match self.ask(|ticket| Request::Commit { orders, by, ticket }).await {
-            // They come back with the answer, to be freed here and not by the writer.
-            Ok(Settled { results, orders }) => {
-                drop(orders);
+    async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<Committed, Refusal>> {
+        let (count, by) = (units.len(), self.id);
+        match self.request(|reply| WriterRequest::Commit { units, by, reply }).await {
+            // The units are freed here instead of by the writer thread.
+            Ok(CommitResults { results, units }) => {
+                drop(units);
                 results
             }
-            Err(fault) => vec![Err(fault.into()); asked],
+            Err(fault) => vec![Err(fault.into()); count],
         }
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Ticket<T>) -> Request) -> Result<T, Fault> {
+    async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         match &self.shared.writer {
-            Some(writer) => writer.ask(request).await,
+            Some(writer) => writer.request(request).await,
             None => Err(Fault::Broken(format!("{} is open for reading only", self.shared.path.display()))),
         }
     }
@@ -102,11 +102,11 @@ impl Store for SqliteStore {
     fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
         Box::pin(async move {
             self.shared.enrolled.fetch_add(1, Ordering::Relaxed);
-            self.ask(|ticket| Request::Enroll { ticket }).await?
+            self.request(|reply| WriterRequest::Enroll { reply }).await?
         })
     }
 
-    /// One process has the file, so that it is shared only when that process has more than one writer.
+    /// Only one process writes to the file, so it is shared only if that process has several writers.
     fn is_shared(&self) -> bool {
         self.shared.enrolled.load(Ordering::Relaxed) > 1
     }
@@ -119,13 +119,13 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
-        Box::pin(self.carry_out(units.into_iter().map(Order::new).collect()))
+        Box::pin(self.commit_encoded(units.into_iter().map(EncodedUnit::new).collect()))
     }
 
-    /// Units are encoded at once: they are most of what there is to do outside the writer.
+    /// Encodes the units immediately: that is most of the work outside the writer thread.
     fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>> {
-        let orders = units.into_iter().map(Order::new).collect();
-        Box::pin(async move { self.carry_out(orders).await })
+        let units = units.into_iter().map(EncodedUnit::new).collect();
+        Box::pin(async move { self.commit_encoded(units).await })
     }
 
     fn due<'a>(
@@ -144,7 +144,7 @@ impl Store for SqliteStore {
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
         Box::pin(async move {
             let bytes = bytes.to_vec();
-            self.ask(|ticket| Request::Append { run, from, bytes, ticket }).await?
+            self.request(|reply| WriterRequest::Append { run, from, bytes, reply }).await?
         })
     }
 
@@ -163,14 +163,14 @@ impl Store for SqliteStore {
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
         Box::pin(async move {
             let runs = runs.to_vec();
-            self.ask(|ticket| Request::DropOutputs { runs, ticket }).await?
+            self.request(|reply| WriterRequest::DropOutputs { runs, reply }).await?
         })
     }
 
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(async move {
             let (node, locks, by) = (node.clone(), locks.to_vec(), self.id);
-            self.ask(|ticket| Request::Beat { node, locks, by, ticket }).await?
+            self.request(|reply| WriterRequest::Heartbeat { node, locks, by, reply }).await?
         })
     }
 
@@ -187,17 +187,17 @@ impl Store for SqliteStore {
             let path = self.shared.path.display();
             match &self.shared.writer {
                 Some(writer) => {
-                    let tally = writer.tally();
+                    let counters = writer.counters();
                     Health {
-                        trouble: tally.trouble(),
+                        trouble: counters.failure(),
                         description: format!("SQLite at {path}"),
-                        commits: tally.commits.load(Ordering::Relaxed),
-                        units: tally.units.load(Ordering::Relaxed),
+                        commits: counters.commits(),
+                        units: counters.units(),
                         warnings: Vec::new(),
                     }
                 }
                 None => {
-                    let description = format!("SQLite at {path}, for reading only");
+                    let description = format!("SQLite at {path}, read-only");
                     Health { trouble: None, description, commits: 0, units: 0, warnings: Vec::new() }
                 }
             }

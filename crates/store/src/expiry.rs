@@ -1,5 +1,5 @@
-//! Outputs that are not kept any longer. They are found by walking through all that there are, some at a time: whoever
-//! walks needs no record of what is to go, and what a crash left behind is found too.
+//! Deletes expired outputs. It walks through all outputs, a page at a time, so that no list of expired ones is needed,
+//! and outputs that a crash left behind are found too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use cronhold_schedule::Instant;
 
 use crate::{Fault, Store};
 
-/// Outputs that are looked at in one step.
+/// Outputs that one step checks.
 pub const OUTPUTS_A_STEP: usize = 500;
 
-/// One step through the outputs: those after `after` are looked at, and those whose time is over are deleted. Answers
-/// with where the next step goes on, or with none at the end.
+/// Checks a page of outputs after `after`, and deletes the expired ones. Returns the run after which the next step
+/// continues; `None` at the end.
 pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instant) -> Result<Option<RunId>, Fault> {
-    let found = store.outputs(after, OUTPUTS_A_STEP).await?;
-    let keys: Vec<Key> = found.iter().map(|run| Key::Run(*run)).collect();
+    let page = store.outputs(after, OUTPUTS_A_STEP).await?;
+    let keys: Vec<Key> = page.iter().map(|run| Key::Run(*run)).collect();
     let runs: Vec<Option<Record>> = records(store, &keys).await?;
     let jobs: BTreeSet<&JobId> = runs.iter().filter_map(|record| Some(&as_run(record.as_ref())?.job)).collect();
     let keys: Vec<Key> = jobs.into_iter().cloned().map(Key::Job).collect();
@@ -31,17 +31,18 @@ pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instan
         })
         .collect();
     let default = Retain::default();
-    let is_over = |record: &Option<Record>| {
+    let is_expired = |record: &Option<Record>| {
         let run = as_run(record.as_ref());
-        // The outputs of a job that is gone are kept as long as those of one that says nothing.
+        // Outputs of a removed job are kept for the default time.
         let retain = run.and_then(|run| retains.get(&run.job)).unwrap_or(&default);
         is_output_over(retain, run, now)
     };
-    let over: Vec<RunId> = found.iter().zip(&runs).filter(|(_, record)| is_over(record)).map(|(run, _)| *run).collect();
-    if !over.is_empty() {
-        store.drop_outputs(&over).await?;
+    let expired: Vec<RunId> =
+        page.iter().zip(&runs).filter(|(_, record)| is_expired(record)).map(|(run, _)| *run).collect();
+    if !expired.is_empty() {
+        store.drop_outputs(&expired).await?;
     }
-    Ok(found.last().copied().filter(|_| found.len() == OUTPUTS_A_STEP))
+    Ok(page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP))
 }
 
 async fn records(store: &dyn Store, keys: &[Key]) -> Result<Vec<Option<Record>>, Fault> {

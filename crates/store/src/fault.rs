@@ -1,34 +1,29 @@
-//! The world failed. A fault says whether trying again helps, and whether what was asked may have happened.
+//! Failures of a store. A fault says whether a retry can help, and whether the request may have taken effect.
 
-/// The store could not do what it was asked.
+/// A request to the store failed. The text of each variant names the place (a server or a file) and the cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It is away or overloaded: nothing happened, and trying again helps.
-    #[error("the store is away: {0}")]
+    /// The store is unreachable or overloaded. Nothing was changed; a retry can succeed.
+    #[error("the store is unavailable: {0}")]
     Away(String),
-    /// It does not take writes now, such as when its disk is full or read-only: nothing happened, and trying again
-    /// helps when that is over.
-    #[error("the store takes no writes: {0}")]
+    /// The store was rolled back to an earlier state, and its nodes are restoring the records that it lost. It rejects
+    /// commits until that is done, and can be read meanwhile. Nothing was changed; a retry can succeed.
+    #[error("the store is recovering from a rollback: {0}")]
+    Recovering(String),
+    /// The store rejects writes, for example because its disk is full. Nothing was changed; a retry can succeed once
+    /// the cause is removed.
+    #[error("the store rejects writes: {0}")]
     ReadOnly(String),
-    /// Nobody knows whether it happened. Only reading tells.
-    #[error("the store did not say whether it was done: {0}")]
+    /// The request was sent and no reply arrived, so it may have taken effect or not. Only reading shows which.
+    #[error("the store did not confirm the request: {0}")]
     Unknown(String),
-    /// What it holds cannot be read, or it refuses for good: trying again does not help.
-    #[error("the store is broken: {0}")]
+    /// Stored data cannot be read, or the store rejects the request for good. A retry does not help.
+    #[error("the store failed permanently: {0}")]
     Broken(String),
 }
 
 impl Fault {
-    /// What a store says that has lost something and brings it back, before how long that takes. Until then it is away for
-    /// commits, and can be read.
-    pub const HEALING: &'static str = "the store has come back with less than was known";
-
-    /// Whether the store is away because it is being healed.
-    pub fn is_healing(&self) -> bool {
-        matches!(self, Self::Away(why) if why.contains(Self::HEALING))
-    }
-
-    /// Whether trying again can help.
+    /// Whether a retry can succeed without anything else being changed.
     pub const fn is_passing(&self) -> bool {
         !matches!(self, Self::Broken(_))
     }

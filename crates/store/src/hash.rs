@@ -1,17 +1,18 @@
-//! A map for keys that are looked up far more often than anything else. It is hashed the same way in every process, so
-//! that its order is no source of chance; nobody depends on that order.
+//! A fast hash map for frequent lookups. Its hasher has no seed, so that iteration order is the same in every process;
+//! no code depends on that order.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by key.
+/// A hash map with [`Mixer`].
 #[expect(clippy::disallowed_types, reason = "its hasher has no seed, so its order is the same from run to run")]
 pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
 
-/// Multiplies and rotates. Keys are names and ids of our own users: nobody gains by making them collide.
+/// A hasher that multiplies and rotates. It does not resist crafted collisions: keys are names and ids of our own
+/// users.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Mixer(u64);
 
-/// An odd number without a pattern.
+/// 2^64 divided by the golden ratio, which is odd.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for Mixer {
@@ -38,7 +39,7 @@ impl Hasher for Mixer {
     }
 
     fn finish(&self) -> u64 {
-        // The upper bits are the better mixed ones, and a map looks at both ends.
+        // The upper bits are mixed better, and the map uses both ends.
         self.0 ^ (self.0 >> 32)
     }
 }
@@ -51,7 +52,7 @@ mod tests {
     use super::Mixer;
 
     #[test]
-    fn tells_names_apart() {
+    fn similar_names_have_different_hashes() {
         let hash = |text: String| BuildHasherDefault::<Mixer>::default().hash_one(text);
         let hashes: BTreeSet<u64> = (0..100_000).map(|number| hash(format!("job{number}"))).collect();
         assert_eq!(hashes.len(), 100_000);

@@ -1,4 +1,4 @@
-//! One job out of a store.
+//! Reads one job from a store.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cronhold_core::record::{JobRecord, Key, Record};
 
 use crate::{Fault, Store};
 
-/// A job as it is stored; none when there is none of that name.
+/// The stored job; `None` if there is no job with this id.
 pub async fn find_job(store: &dyn Store, id: &JobId) -> Result<Option<Arc<JobRecord>>, Fault> {
     let found = store.load(&[Key::Job(id.clone())]).await?.into_iter().flatten().next();
     Ok(found.and_then(|stored| match stored.record {

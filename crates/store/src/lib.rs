@@ -1,11 +1,12 @@
-//! The port that every store implements, on typed records; the turn, which is the only way to change anything; and the
-//! reference that keeps everything in memory.
+//! The `Store` trait, which every store implements for typed records; the turn, which is the only way to change
+//! anything; and the reference implementation, which keeps everything in memory.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod expiry;
 mod fault;
 mod hash;
+mod hint_board;
 mod jobs;
 pub mod memory;
 mod nodes;
@@ -20,6 +21,7 @@ mod writer_session;
 
 pub use expiry::{OUTPUTS_A_STEP, expire_outputs};
 pub use fault::Fault;
+pub use hint_board::{HandleId, HintBoard};
 pub use jobs::find_job;
 pub use memory::MemoryStore;
 pub use nodes::all_nodes;

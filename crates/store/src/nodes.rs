@@ -1,4 +1,4 @@
-//! The list of nodes, read as a whole: there are few of them, and whoever asks wants to compare them all.
+//! Reads the whole list of nodes: they are few, and callers compare them all.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use cronhold_core::record::{Key, Node, Record};
 
 use crate::{Fault, Query, Store};
 
-/// Nodes that are read at once.
+/// Nodes of one page.
 const PAGE: usize = 500;
-/// Nodes that are looked at.
+/// Nodes that are read at most.
 const NODES_MAX: usize = 10_000;
 
-/// All nodes that a store knows, by id.
+/// All stored nodes, ordered by id.
 pub async fn all_nodes(store: &dyn Store) -> Result<Vec<Arc<Node>>, Fault> {
     let mut nodes = Vec::new();
     let mut after = None;

@@ -1,5 +1,5 @@
-//! The port: everything that Cronhold asks of a place where it keeps its state. Small on purpose, and batched from the
-//! first day, because one round trip a decision is a ceiling.
+//! The `Store` trait: everything that Cronhold requires of a place where it keeps its state. It is small on purpose,
+//! and all of it works on batches, because a round trip per decision would limit throughput.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,38 +12,38 @@ use cronhold_schedule::Instant;
 
 use crate::{Committed, Fault, Page, Query, Refusal, Shared, Unit};
 
-/// An answer that comes later.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Where a store that has no time of its own takes it from.
+/// The clock of a store that has none of its own.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// A number that no other writer ever has. It is part of the version of everything that the writer writes.
+/// The number of a writer. It is unique for the lifetime of the store, and part of the version of everything the writer
+/// writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Writer(pub u32);
 
-/// A place where records and outputs are kept.
+/// Keeps records, locks and outputs.
 ///
-/// Futures may be dropped at any time. A commit whose future was dropped may have happened or not.
+/// Futures may be dropped at any time. A commit whose future was dropped may or may not have taken effect.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// A number for a new writer.
+    /// Assigns a number to a new writer.
     fn enroll(&self) -> Pending<'_, Result<Writer, Fault>>;
 
-    /// Whether others may write to it at the same time.
+    /// Whether other writers may write at the same time.
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// Records by key, in the order of the keys; `None` for those that are not there. Locks that have run out are not
-    /// there. All of them are seen at one moment.
+    /// Records in the order of the keys, as one snapshot; `None` for those that do not exist, and for expired locks.
     fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>>;
 
-    /// Does units in their order, each as a whole or not at all, and answers for each. What was answered as done is
-    /// durable. The output of a run is deleted with it.
+    /// Commits units in their order, each atomically, and returns a result for each. A committed unit is durable.
+    /// Deleting a run deletes its output.
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
 
-    /// A commit that begins when it is first looked at. A store does now whatever it can do for it without touching what
-    /// is stored, because the commit before it may still be on its way.
+    /// A commit that starts when its future is first polled. The store prepares what it can now without accessing
+    /// stored data, because the previous commit may still be in flight.
     fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>>
     where
         Self: 'static,
@@ -51,7 +51,8 @@ pub trait Store: Send + Sync + fmt::Debug {
         Box::pin(async move { self.commit(units).await })
     }
 
-    /// Records whose due is not after `until`, by time and then by key, those after the last of the page before.
+    /// Obligations that are due at or before `until`, by time and then by key; `after` is the last one of the page
+    /// before.
     fn due<'a>(
         &'a self,
         after: Option<&'a Obligation>,
@@ -59,76 +60,77 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>>;
 
-    /// A page of a list.
+    /// A page of at most `limit` records.
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>>;
 
-    /// Appends to a run's output at a byte. What is there already is left as it is, so that sending twice is sending
-    /// once; a gap is refused as broken. Answers with the length of the output.
+    /// Appends to the output of a run at byte `from`. Bytes that are already stored stay unchanged, so that a retry is
+    /// safe; a gap is an error. Returns the length of the output.
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>>;
 
-    /// Reads a run's output from a byte on, at most so many bytes.
+    /// Reads at most `most` bytes of the output of a run from byte `from`.
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
 
-    /// Runs that have an output, by their ids, those after the last of the page before; also runs that are not there.
+    /// Runs that have an output, ordered by id, also runs that no longer exist; `after` is the last one of the page
+    /// before.
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
 
-    /// Deletes outputs. The runs stay as they are.
+    /// Deletes outputs. The runs stay unchanged.
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
 
-    /// Says that a node is alive, and renews the locks of its runs for their time to live. Answers with those that it
-    /// has lost. Whether a node drains is changed by units alone: in one life of a node, a beat leaves it as it is.
+    /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that the
+    /// node has lost. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
     fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
 
-    /// Waits until others have changed something and tells what. Hints may be lost, late or doubled.
+    /// Waits until other handles have changed records, and returns which. Hints may be lost, late or duplicated.
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
 
-    /// The store's own time.
+    /// The time by the clock of the store.
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
 
-    /// How it is doing.
+    /// The state of the store, for people and for metrics.
     fn health(&self) -> Pending<'_, Health>;
 
-    /// What it has in common with programs that are not ours, where there is something.
+    /// The part that foreign programs use as well; `None` if the store has none.
     fn shared(&self) -> Option<&dyn Shared> {
         None
     }
 }
 
-/// A record that something has to happen to.
+/// A record that requires an action at some time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Obligation {
-    /// By when.
+    /// When the action is due.
     pub at: Instant,
-    /// To which: a cursor, a backlog or a run.
+    /// The key of a cursor, a backlog or a run.
     pub key: Key,
 }
 
 /// A part of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chunk {
-    /// The bytes from where they were asked for.
+    /// The bytes from the requested position.
     pub bytes: Vec<u8>,
-    /// How long the whole output is.
+    /// The length of the whole output.
     pub length: u64,
 }
 
-/// That a record was changed by someone else.
+/// A notification that another handle has changed a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Which.
+    /// The key of the record.
     pub key: Key,
-    /// Whether it matters only to those who have something to do with it already: a run that has started or ended, a set
-    /// of runs in which nobody waits. A store that cannot tell says no.
+    /// Whether only nodes that already work with the record need it: a run that has started or ended, or a job state
+    /// with an empty queue. False if the store does not know.
     pub is_quiet: bool,
 }
 
 impl Hint {
-    /// A hint that may matter to everyone.
+    /// A hint that every node may need.
     pub fn new(key: Key) -> Self {
         Self { key, is_quiet: false }
     }
 
-    /// The hint of a change.
+    /// The hint for a change.
     pub fn of(change: &Change) -> Self {
         let is_quiet = match change {
             Change::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
@@ -139,17 +141,17 @@ impl Hint {
     }
 }
 
-/// How a store is doing.
+/// The state of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// What is wrong; nothing, when all is well.
+    /// Why the store does not work now; `None` if it works.
     pub trouble: Option<String>,
-    /// What it is, for people.
+    /// The kind and the location of the store, for people.
     pub description: String,
-    /// Commits so far, each durable by itself.
+    /// Durable commits since the store was opened.
     pub commits: u64,
-    /// Units so far.
+    /// Committed units since the store was opened.
     pub units: u64,
-    /// What whoever runs it should know: promises that it cannot keep as it is set up.
+    /// Guarantees that the store cannot give with its configuration, for its operator.
     pub warnings: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Stores around other stores: those that watch, delay or spoil what goes to a store that works. A wrapper says only
-//! what it does differently; all else goes on to the store inside.
+//! Stores that wrap another store, to observe, delay or fail its requests. A wrapper implements only what it changes;
+//! all other methods forward to the inner store.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::{
     Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
 };
 
-/// Writes the trait and its way to being a store from one list of the port's methods.
+/// Generates the trait and its `Store` implementation from one list of methods.
 macro_rules! wrapper {
     ($(fn $name:ident $(<$life:lifetime>)? (&$($self_life:lifetime)? self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        /// A store around another one. Every method goes on to the store inside unless the wrapper has its own.
+        /// A store that wraps another one. Every method forwards to the inner store unless the wrapper overrides it.
         pub trait Wrapper: Send + Sync + fmt::Debug {
-            /// The store inside.
+            /// The inner store.
             fn inside(&self) -> &dyn Store;
 
             $(
-                /// As the port says.
+                /// See the method of the same name of [`Store`].
                 fn $name $(<$life>)? (&$($self_life)? self $(, $argument: $type)*) -> $answer {
                     self.inside().$name($($argument),*)
                 }

@@ -182,7 +182,7 @@ fn notices(name: &str, flaw: Flaw) -> bool {
 }
 
 #[test]
-fn every_flaw_is_noticed() {
+fn conformance_suite_detects_every_flaw() {
     for (flaw, cases) in [
         (Flaw::LooksTooEarly, &["claims_are_linearizable", "no_change_is_lost"][..]),
         (Flaw::ComparesOnlyChanges, &["records_can_be_compared_without_a_change"]),

@@ -44,7 +44,7 @@ cronhold_store::conformance_tests!(memory);
 
 /// The simulation decides itself what is slow: nothing in the store ever waits.
 #[test]
-fn everything_is_done_at_the_first_poll() {
+fn requests_complete_at_the_first_poll() {
     fn poll<T>(mut pending: Pending<'_, T>) -> bool {
         pending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }

@@ -67,7 +67,7 @@ pub async fn read_shared(url: &StoreUrl, around: Around) -> Result<Vec<SharedFor
 pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
     match url {
         StoreUrl::Sqlite(path) => {
-            let mut report = |sofar: sqlite::Progress| progress(sofar.done, sofar.total);
+            let mut report = |sofar: sqlite::BackupProgress| progress(sofar.done, sofar.total);
             Ok(sqlite::backup(path, to, &mut report)?)
         }
         #[cfg(feature = "redis")]

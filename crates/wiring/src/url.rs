@@ -8,10 +8,10 @@ use cronhold_schedule::text::{did_you_mean, shortened};
 #[cfg(feature = "redis")]
 use cronhold_store_redis::RedisUrl;
 
-/// Schemes of stores on Redis.
+/// Schemes of Redis stores.
 const REDIS: [&str; 4] = ["redis", "rediss", "redis+sentinel", "redis+cluster"];
 
-/// Schemes that later versions will know.
+/// Schemes that later versions will support.
 const PLANNED: [&str; 2] = ["zk", "postgres"];
 
 /// The URLs that this build accepts.
@@ -88,7 +88,7 @@ impl StoreUrl {
 }
 
 impl fmt::Display for StoreUrl {
-    /// Without passwords.
+    /// Passwords are masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
@@ -125,7 +125,7 @@ mod tests {
 
     #[cfg(feature = "redis")]
     #[test]
-    fn passwords_are_not_printed() {
+    fn display_masks_passwords() {
         for text in [
             "redis://:secret@localhost",
             "rediss://ada:secret@cache.example:6380/2?namespace={jobs}",
@@ -145,14 +145,14 @@ mod tests {
 
     #[cfg(not(feature = "redis"))]
     #[test]
-    fn a_build_without_redis_says_so() {
+    fn build_without_redis_rejects_redis_urls() {
         let error = StoreUrl::parse("redis://localhost").expect_err("it has none");
         assert_eq!(error.message, "this build has no store of the kind `redis`");
         assert!(error.hint.is_some_and(|hint| hint.contains("without the feature `redis`")));
     }
 
     #[test]
-    fn says_what_to_write_instead() {
+    fn invalid_urls_have_hints() {
         for (text, message, hint) in [
             ("", "`` does not say which kind of store it is", KNOWS),
             ("cronhold", "`cronhold` does not say which kind of store it is", KNOWS),

@@ -118,7 +118,7 @@ impl<'a> ConditionCheck<'a> {
                 self.after(&asked, again)
             }
             Requirement::MaxRunning { pool: Some(_), .. } => {
-                failed("pools are not supported by this version".to_owned())
+                failed(Feature::Pool.message())
             }
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
@@ -126,7 +126,7 @@ impl<'a> ConditionCheck<'a> {
                 let is_duplicate = peers.iter().any(|peer| states.contains(&peer.state));
                 if is_duplicate { ConditionResult::Skip(Reason::Duplicate) } else { ConditionResult::Open }
             }
-            Requirement::Probe(_) => failed("this version cannot ask files, http or commands".to_owned()),
+            Requirement::Probe(probe) => failed(Feature::of_probe(probe).message()),
             Requirement::Window { from, until, zone } => {
                 let zone = zone.as_deref().unwrap_or(&self.job.zone);
                 match self.draft.view.world.zones.get(zone) {

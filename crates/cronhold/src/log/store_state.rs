@@ -38,10 +38,10 @@ impl StoreState {
     /// What there is to be logged of the store after an event of the node.
     pub(super) fn on_event(&mut self, news: &News<'_>) -> Option<StoreNotice> {
         match (news, &*self) {
-            (News::StoreAway(fault), Self::Recovering) if fault.is_healing() => None,
-            (News::StoreAway(fault @ Fault::Away(why)), _) if fault.is_healing() => {
+            (News::StoreAway(Fault::Recovering(_)), Self::Recovering) => None,
+            (News::StoreAway(fault @ Fault::Recovering(_)), _) => {
                 *self = Self::Recovering;
-                Some(StoreNotice::Recovering(why.clone()))
+                Some(StoreNotice::Recovering(fault.to_string()))
             }
             (News::StoreAway(fault), before) => {
                 let why = fault.to_string();
@@ -101,10 +101,10 @@ mod tests {
         let stamp = Stamp { at: Instant::EPOCH, actor: Actor::Schedule, owner };
         let done = Done::default();
         let committed = || News::Committed { stamp: &stamp, done: &done };
-        let [one, two] = ["46s", "45s"].map(|rest| Fault::Away(format!("h:1: {}; {rest}", Fault::HEALING)));
+        let [one, two] = ["46s", "45s"].map(|rest| Fault::Recovering(format!("h:1: {rest}")));
         let [gone, full] = [Fault::Away("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
         let unavailable = |fault: &Fault| Some(StoreNotice::Unavailable(fault.to_string()));
-        let recovering = || Some(StoreNotice::Recovering(format!("h:1: {}; 46s", Fault::HEALING)));
+        let recovering = || Some(StoreNotice::Recovering(one.to_string()));
         let mut state = StoreState::default();
         for (news, expected) in [
             (committed(), None),

@@ -51,7 +51,7 @@ fn passwords() {
         eventually("it ends", || node.ended().is_some());
         let (ended, said) = (node.ended(), node.said());
         assert_eq!(ended, Some(1), "{said}");
-        assert!(said.contains("Redis does not accept the user or the password") && said.contains("hint:"), "{said}");
+        assert!(said.contains("Redis rejects the user or the password") && said.contains("hint:"), "{said}");
         assert!(!said.contains("openbarley"), "{said}");
     }
     let node = site.up("one", &[]);

@@ -140,7 +140,7 @@ fn tells_what_is_worth_telling() {
             Event::Pause(Some(job()), Some(pause)),
             Event::Pause(Some(job()), None),
             Event::Job(job(), None),
-            Event::Store(Some("the store is away: gone".to_owned())),
+            Event::Store(Some("the store is unavailable: gone".to_owned())),
             Event::Store(None),
             Event::Node("its clock was set forward by 1m".to_owned()),
         ]

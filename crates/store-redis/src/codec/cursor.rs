@@ -1,5 +1,4 @@
-//! How far schedules have come. The scripts see the time that one has come to, because the later of two is right when a
-//! store has gone back.
+//! Cursors. The position is in the first line, because after a rollback the scripts keep the later one of two cursors.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,11 +8,11 @@ use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct CursorJson<'a> {
     since: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<i64>,
@@ -29,9 +28,9 @@ struct Form<'a> {
     streak: Option<Cow<'a, SkipStreak>>,
 }
 
-pub(super) fn write(body: &mut Body, cursor: &Cursor) {
+pub(super) fn write(body: &mut RecordBody, cursor: &Cursor) {
     body.moment(cursor.last);
-    body.json(&Form {
+    body.json(&CursorJson {
         since: cursor.since.micros(),
         next: cursor.next.map(Instant::micros),
         revision: cursor.revision,
@@ -43,9 +42,9 @@ pub(super) fn write(body: &mut Body, cursor: &Cursor) {
     });
 }
 
-pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let last = reading.moment()?;
-    let form: Form<'static> = reading.json()?;
+    let form: CursorJson<'static> = reading.json()?;
     Ok(Record::Cursor(Arc::new(Cursor {
         job,
         schedule,

@@ -1,4 +1,4 @@
-//! The first line of a stored record: what scripts look at, at fixed places. See `prelude.lua`, which knows them too.
+//! The first line of a stored record, which scripts read at fixed positions. `prelude.lua` has the same layout.
 
 use std::cell::Cell;
 use std::io::Write as _;
@@ -9,34 +9,34 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::scalars::{self, NO_TIME, read_moment};
-use super::{Unreadable, from_json, moment_text, to_json};
+use super::{UnreadableText, from_json, moment_text, to_json};
 
-/// Stands where a node could be.
+/// Written instead of a node id.
 const NO_NODE: &str = "--------------------------------";
 
-/// Where the parts are that every record has.
+/// Lengths of the parts that every record has.
 const VERSION: usize = 16;
 pub(crate) const BODY: usize = 34;
 
-/// Most bodies fit into this.
-const USUAL: usize = 640;
+/// Most bodies fit into this many bytes.
+const TYPICAL_LEN: usize = 640;
 
-/// A stored text in the making: all but version and seq.
+/// Builds a stored text without version and seq.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct RecordBody {
     bytes: Vec<u8>,
     has_json: bool,
 }
 
-impl Body {
-    /// Begins with what the record waits for.
+impl RecordBody {
+    /// Starts with the due time of the record.
     pub(super) fn new(due: Option<Instant>) -> Self {
-        let mut body = Self { bytes: Vec::with_capacity(USUAL), has_json: false };
+        let mut body = Self { bytes: Vec::with_capacity(TYPICAL_LEN), has_json: false };
         body.bytes.extend_from_slice(due.map_or_else(|| NO_TIME.to_owned(), moment_text).as_bytes());
         body
     }
 
-    /// A text without blanks, or the last of the line.
+    /// Adds a text without spaces, or the last of the line.
     pub(super) fn text(&mut self, text: &str) {
         self.bytes.push(b' ');
         self.bytes.extend_from_slice(text.as_bytes());
@@ -57,13 +57,13 @@ impl Body {
         }
     }
 
-    /// JSON within the line.
+    /// Adds JSON to the first line.
     pub(super) fn inline(&mut self, value: &impl Serialize) {
         self.bytes.push(b' ');
         to_json(value, &mut self.bytes);
     }
 
-    /// Ends the line, and adds what scripts never read.
+    /// Ends the first line, and adds JSON that scripts do not read.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         self.bytes.push(b'\n');
         to_json(value, &mut self.bytes);
@@ -78,54 +78,54 @@ impl Body {
     }
 }
 
-/// A stored text that is read: the parts of its first line one after the other, then the rest.
+/// Reads a stored text: the parts of its first line in order, then the rest.
 #[derive(Debug)]
-pub(crate) struct Reading<'v> {
+pub(crate) struct TextReader<'v> {
     line: &'v str,
     rest: &'v str,
     next: Cell<usize>,
 }
 
-impl<'v> Reading<'v> {
-    pub(crate) fn new(value: &'v [u8]) -> Result<Self, Unreadable> {
-        let text = std::str::from_utf8(value).map_err(|_| Unreadable::new("it is no text"))?;
-        let (line, rest) = text.split_once('\n').ok_or_else(|| Unreadable::new("it has no second line"))?;
-        // What the record waits for is part of what it says itself.
+impl<'v> TextReader<'v> {
+    pub(crate) fn new(value: &'v [u8]) -> Result<Self, UnreadableText> {
+        let text = std::str::from_utf8(value).map_err(|_| UnreadableText::new("not UTF-8"))?;
+        let (line, rest) = text.split_once('\n').ok_or_else(|| UnreadableText::new("no second line"))?;
+        // The due time is skipped, because records contain it elsewhere.
         Ok(Self { line, rest, next: Cell::new(BODY + NO_TIME.len() + 1) })
     }
 
-    pub(crate) fn version(&self) -> Result<u64, Unreadable> {
+    pub(crate) fn version(&self) -> Result<u64, UnreadableText> {
         scalars::hex(self.part(0, VERSION)?)
     }
 
-    pub(super) fn due(&self) -> Result<Option<Instant>, Unreadable> {
+    pub(super) fn due(&self) -> Result<Option<Instant>, UnreadableText> {
         read_option(self.part(BODY, BODY + NO_TIME.len())?)
     }
 
-    /// The next part, which has so many characters.
-    pub(super) fn text(&self, width: usize) -> Result<&'v str, Unreadable> {
+    /// The next part, with this many characters.
+    pub(super) fn text(&self, width: usize) -> Result<&'v str, UnreadableText> {
         let from = self.next.get();
         self.next.set(from + width + 1);
         self.part(from, from + width)
     }
 
-    /// All that is left of the line.
-    pub(super) fn last(&self) -> Result<&'v str, Unreadable> {
+    /// The rest of the line.
+    pub(super) fn last(&self) -> Result<&'v str, UnreadableText> {
         self.part(self.next.get(), self.line.len())
     }
 
-    pub(super) fn number(&self, width: usize) -> Result<u64, Unreadable> {
+    pub(super) fn number(&self, width: usize) -> Result<u64, UnreadableText> {
         scalars::hex(self.text(width)?)
     }
 
-    pub(super) fn moment(&self) -> Result<Option<Instant>, Unreadable> {
+    pub(super) fn moment(&self) -> Result<Option<Instant>, UnreadableText> {
         read_option(self.text(NO_TIME.len())?)
     }
 
-    pub(super) fn node(&self) -> Result<Option<NodeId>, Unreadable> {
+    pub(super) fn node(&self) -> Result<Option<NodeId>, UnreadableText> {
         match self.text(NO_NODE.len())? {
             NO_NODE => Ok(None),
-            text => NodeId::parse(text).map(Some).map_err(|error| Unreadable::new(&error)),
+            text => NodeId::parse(text).map(Some).map_err(|error| UnreadableText::new(&error)),
         }
     }
 
@@ -133,15 +133,15 @@ impl<'v> Reading<'v> {
         self.rest
     }
 
-    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, UnreadableText> {
         from_json(self.rest)
     }
 
-    fn part(&self, from: usize, to: usize) -> Result<&'v str, Unreadable> {
-        self.line.get(from..to).ok_or_else(|| Unreadable::new("its first line is too short"))
+    fn part(&self, from: usize, to: usize) -> Result<&'v str, UnreadableText> {
+        self.line.get(from..to).ok_or_else(|| UnreadableText::new("the first line is too short"))
     }
 }
 
-fn read_option(text: &str) -> Result<Option<Instant>, Unreadable> {
+fn read_option(text: &str) -> Result<Option<Instant>, UnreadableText> {
     if text == NO_TIME { Ok(None) } else { read_moment(text).map(Some) }
 }

@@ -1,4 +1,4 @@
-//! The latest outcomes of jobs with certain args.
+//! Identities: the latest outcomes of a job with certain arguments.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use cronhold_core::{Args, JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 /// A run and when it ended.
-type Pair = (RunId, i64);
+type EndedRun = (RunId, i64);
 
 #[derive(Serialize, Deserialize)]
-struct Form {
+struct IdentityJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    success: Option<Pair>,
+    success: Option<EndedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failure: Option<Pair>,
+    failure: Option<EndedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<Pair>,
+    error: Option<EndedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    skipped: Option<Pair>,
+    skipped: Option<EndedRun>,
 }
 
-pub(super) fn write(body: &mut Body, identity: &Identity) {
+pub(super) fn write(body: &mut RecordBody, identity: &Identity) {
     let pair = |outcome: Option<Outcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
-    body.json(&Form {
+    body.json(&IdentityJson {
         success: pair(identity.success),
         failure: pair(identity.failure),
         error: pair(identity.error),
@@ -35,9 +35,9 @@ pub(super) fn write(body: &mut Body, identity: &Identity) {
     });
 }
 
-pub(super) fn read(job: JobId, args: Args, reading: &Reading<'_>) -> Result<Record, Unreadable> {
-    let form: Form = reading.json()?;
-    let outcome = |pair: Option<Pair>| pair.map(|(run, at)| Outcome { run, at: Instant::from_micros(at) });
+pub(super) fn read(job: JobId, args: Args, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
+    let form: IdentityJson = reading.json()?;
+    let outcome = |pair: Option<EndedRun>| pair.map(|(run, at)| Outcome { run, at: Instant::from_micros(at) });
     Ok(Record::Identity(Arc::new(Identity {
         job,
         args,

@@ -1,5 +1,5 @@
-//! Jobs. The definition is JSON in the keys of a job file, so that it reads as people write it, and it is read back by
-//! the reader of job files. What is not in a job file stands in the first line.
+//! Jobs. The definition is JSON with the keys of a job file, and is decoded by the job file reader. What a job file
+//! does not contain is in the first line.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use cronhold_jobfile::{Options, read_stored_job, render_line, write_job};
 use cronhold_schedule::Zones;
 use serde::{Deserialize, Serialize};
 
-use super::head::{Body, Reading};
-use super::{Unreadable, from_json};
+use super::head::{RecordBody, TextReader};
+use super::{UnreadableText, from_json};
 
 #[derive(Serialize, Deserialize)]
-struct Form {
+struct JobHeadJson {
     uid: JobUid,
     revision: u32,
     source: Source,
     zone: String,
 }
 
-pub(super) fn write(body: &mut Body, job: &JobRecord) {
+pub(super) fn write(body: &mut RecordBody, job: &JobRecord) {
     let JobRecord { uid, revision, source, zone, .. } = job;
-    body.inline(&Form { uid: *uid, revision: *revision, source: source.clone(), zone: zone.to_string() });
+    body.inline(&JobHeadJson { uid: *uid, revision: *revision, source: source.clone(), zone: zone.to_string() });
     body.json(&write_job(&job.job));
 }
 
-pub(super) fn read(id: JobId, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
-    let form: Form = from_json(reading.last()?)?;
+pub(super) fn read(id: JobId, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, UnreadableText> {
+    let form: JobHeadJson = from_json(reading.last()?)?;
     let text = reading.rest();
     let read = read_stored_job(id.as_str(), text, &Options { zones });
     let job = read.job.ok_or_else(|| {
         let mistakes: Vec<String> = read.mistakes.iter().map(|mistake| render_line(mistake, text)).collect();
-        Unreadable(mistakes.join("; "))
+        UnreadableText(mistakes.join("; "))
     })?;
     let mut record = JobRecord::new(id, form.uid, Arc::new(job), form.zone.into(), form.source);
     record.revision = form.revision;

@@ -1,4 +1,4 @@
-//! What is known of a job's runs as a set. Every run writes it twice, so that it is short.
+//! Job states. Every run writes one twice, so the encoding is short.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use cronhold_core::record::{ActiveRun, JobState, Kept, Pauses, Queued, Record};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct JobStateJson<'a> {
     next: u64,
     #[serde(default, skip_serializing_if = "is_empty")]
     active: Cow<'a, [ActiveRun]>,
@@ -26,9 +26,9 @@ struct Form<'a> {
     floor: Option<i64>,
 }
 
-pub(super) fn write(body: &mut Body, state: &JobState) {
+pub(super) fn write(body: &mut RecordBody, state: &JobState) {
     let Kept { success, failure, error, skipped } = state.kept;
-    body.json(&Form {
+    body.json(&JobStateJson {
         next: state.next_number,
         active: Cow::Borrowed(&state.active),
         queue: Cow::Borrowed(&state.queue),
@@ -38,8 +38,8 @@ pub(super) fn write(body: &mut Body, state: &JobState) {
     });
 }
 
-pub(super) fn read(job: JobId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
-    let form: Form<'static> = reading.json()?;
+pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
+    let form: JobStateJson<'static> = reading.json()?;
     let [success, failure, error, skipped] = form.kept;
     Ok(Record::JobState(Arc::new(JobState {
         job,

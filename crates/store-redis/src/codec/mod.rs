@@ -1,5 +1,5 @@
-//! Records as texts: fields of fixed width that scripts look at, then JSON that they never read. One file for each kind
-//! that has something of its own, with both directions beside each other.
+//! Encodes records as texts: fields of fixed width, which scripts read, then JSON, which they do not. One file for each
+//! kind with a special layout has both directions.
 
 mod cursor;
 mod head;
@@ -20,26 +20,26 @@ use cronhold_schedule::Zones;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use head::Body;
-pub(crate) use head::{BODY, Reading};
+use head::RecordBody;
+pub(crate) use head::{BODY, TextReader};
 pub(crate) use scalars::{moment_text, read_moment, version_text};
 
 use crate::keys;
 
-/// What is wrong with a stored text.
+/// Why a stored text cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Unreadable(pub(crate) String);
+pub(crate) struct UnreadableText(pub(crate) String);
 
-impl Unreadable {
+impl UnreadableText {
     fn new(message: &(impl fmt::Display + ?Sized)) -> Self {
         Self(message.to_string())
     }
 }
 
-/// The part of a stored record that its writer makes. The store puts version and seq before it.
+/// The stored text of a record without version and seq, which the store adds.
 pub(crate) fn body(record: &Record) -> Vec<u8> {
-    let mut body = Body::new(record.due());
+    let mut body = RecordBody::new(record.due());
     match record {
         Record::Pause(pauses) => body.json(&**pauses),
         Record::Job(job) => job::write(&mut body, job),
@@ -49,22 +49,22 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
         Record::Identity(identity) => identity::write(&mut body, identity),
         Record::Run(run) => run::write(&mut body, run),
         Record::Node(node) => node::write(&mut body, node),
-        // Locks are keys of their own, which are taken and freed; what others have run is theirs to write.
+        // Locks have keys of their own. Foreign runs are read-only.
         Record::Lock(_) | Record::Foreign(_) => {}
     }
     body.into_bytes()
 }
 
-/// A stored record.
-pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, Unreadable> {
-    let key =
-        keys::key(kind, field).ok_or_else(|| Unreadable(format!("`{}` names no record", field.escape_debug())))?;
-    let reading = Reading::new(value)?;
+/// Decodes a stored record.
+pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, UnreadableText> {
+    let key = keys::key(kind, field)
+        .ok_or_else(|| UnreadableText(format!("`{}` is not a valid field", field.escape_debug())))?;
+    let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
     Ok(Stored { version: Version::from_bits(reading.version()?), record })
 }
 
-fn record(key: Key, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
+fn record(key: Key, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, UnreadableText> {
     Ok(match key {
         Key::Pause => Record::Pause(Arc::new(reading.json::<Pauses>()?)),
         Key::Job(id) => job::read(id, reading, zones)?,
@@ -74,7 +74,7 @@ fn record(key: Key, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unre
         Key::Identity(job, args) => identity::read(job, args, reading)?,
         Key::Run(id) => run::read(id, reading)?,
         Key::Node(_) => node::read(reading)?,
-        Key::Lock(_) | Key::Foreign(_) => return Err(Unreadable::new("it is no record of ours")),
+        Key::Lock(_) | Key::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }
 
@@ -82,6 +82,6 @@ fn to_json(value: &impl Serialize, into: &mut Vec<u8>) {
     serde_json::to_writer(into, value).expect("records have texts for keys, which JSON can hold");
 }
 
-fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
-    serde_json::from_str(text).map_err(|error| Unreadable::new(&error))
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, UnreadableText> {
+    serde_json::from_str(text).map_err(|error| UnreadableText::new(&error))
 }

@@ -1,17 +1,17 @@
-//! Nodes. What a beat changes, and whether the node drains, stands in the first line: there the script sees it.
+//! Nodes. The fields that a heartbeat changes and the drain flag are in the first line, where the script reads them.
 
 use std::sync::Arc;
 
 use cronhold_core::record::{Node, Record};
 use cronhold_schedule::Instant;
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
 const INCARNATION: usize = 8;
 const DRAINING: usize = 1;
 
-pub(super) fn write(body: &mut Body, node: &Node) {
+pub(super) fn write(body: &mut RecordBody, node: &Node) {
     body.number(u64::from(node.incarnation), INCARNATION);
     body.number(u64::from(node.draining), DRAINING);
     body.moment(Some(node.beat));
@@ -19,12 +19,12 @@ pub(super) fn write(body: &mut Body, node: &Node) {
     body.json(&Node { beat: Instant::EPOCH, gone: Instant::EPOCH, draining: false, ..node.clone() });
 }
 
-pub(super) fn read(reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     reading.text(INCARNATION)?;
     let draining = reading.number(DRAINING)? != 0;
     let (beat, gone) = (reading.moment()?, reading.moment()?);
     let (Some(beat), Some(gone)) = (beat, gone) else {
-        return Err(Unreadable::new("it has no time"));
+        return Err(UnreadableText::new("it has no time"));
     };
     let node: Node = reading.json()?;
     Ok(Record::Node(Arc::new(Node { beat, gone, draining, ..node })))

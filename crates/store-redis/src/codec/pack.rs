@@ -1,7 +1,7 @@
-//! What scripts take apart by themselves: MessagePack, of which lists, texts and small numbers are enough. It is for the
-//! form of things. A long text is an argument of its own, because a script makes a text once more of each that it unpacks.
+//! A MessagePack writer for arguments that scripts unpack; lists, texts and small numbers suffice. Long texts are
+//! separate arguments, because unpacking copies them.
 
-/// A list in the making.
+/// Builds a list.
 #[derive(Debug, Default)]
 pub(crate) struct Pack(Vec<u8>);
 
@@ -14,7 +14,7 @@ impl Pack {
         self.0
     }
 
-    /// A list; so many values follow.
+    /// Starts a list of this many values.
     pub(crate) fn list(&mut self, length: usize) {
         match (u8::try_from(length), u16::try_from(length)) {
             (Ok(length @ 0..=15), _) => self.0.push(0x90 | length),
@@ -23,7 +23,7 @@ impl Pack {
         }
     }
 
-    /// A text, whatever its bytes are.
+    /// Adds a byte string.
     pub(crate) fn text(&mut self, text: impl AsRef<[u8]>) {
         let text = text.as_ref();
         match (u8::try_from(text.len()), u16::try_from(text.len())) {
@@ -35,7 +35,7 @@ impl Pack {
         self.0.extend_from_slice(text);
     }
 
-    /// A number. Lua keeps those below 2^53 as they are.
+    /// Adds a number. Lua represents numbers below 2^53 exactly.
     pub(crate) fn number(&mut self, number: u64) {
         match u8::try_from(number) {
             Ok(number @ 0..=127) => self.0.push(number),

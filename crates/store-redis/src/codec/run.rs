@@ -1,5 +1,4 @@
-//! Runs. State, owner, number and job stand in the first line, where scripts list runs by them; the rest is for those
-//! who read the run.
+//! Runs. State, owner, number and job are in the first line, where scripts read them for the indexes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::Unreadable;
-use super::head::{Body, Reading};
+use super::UnreadableText;
+use super::head::{RecordBody, TextReader};
 
-/// Digits of a run's number.
+/// Hex digits of a run's number.
 const NUMBER: usize = 16;
 
-/// When it entered a state, which, by whom, and what was said.
-type Entry<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
+/// A transition: the time, the state, the actor and the message.
+type LogEntryJson<'a> = (i64, State, Cow<'a, Actor>, Cow<'a, str>);
 
 #[derive(Serialize, Deserialize)]
-struct Form<'a> {
+struct RunJson<'a> {
     uid: JobUid,
     nominal: i64,
     attempt: u32,
@@ -66,20 +65,20 @@ struct Form<'a> {
     tail: Cow<'a, [String]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<(i64, i64, u32)>,
-    log: Vec<Entry<'a>>,
+    log: Vec<LogEntryJson<'a>>,
     /// Kinds of log entries by their index; entries that are not listed are of the default kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kinds: Vec<(usize, TransitionKind)>,
 }
 
-pub(super) fn write(body: &mut Body, run: &Run) {
+pub(super) fn write(body: &mut RecordBody, run: &Run) {
     let state = State::ALL.iter().position(|state| *state == run.state).expect("all states are there");
     body.number(state as u64, 1);
     body.node(run.owner.map(|owner| owner.node));
     body.number(run.number.0, NUMBER);
     body.text(run.job.as_str());
     let Terms { timeout, stop_at, signal, grace, lease } = &run.terms;
-    body.json(&Form {
+    body.json(&RunJson {
         uid: run.uid,
         nominal: run.nominal.micros(),
         attempt: run.attempt,
@@ -108,14 +107,14 @@ pub(super) fn write(body: &mut Body, run: &Run) {
     });
 }
 
-pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let state = reading.number(1)?;
     let state = usize::try_from(state).ok().and_then(|place| State::ALL.get(place).copied());
-    let state = state.ok_or_else(|| Unreadable::new("its state is unknown"))?;
+    let state = state.ok_or_else(|| UnreadableText::new("its state is unknown"))?;
     let node = reading.node()?;
     let number = RunNumber(reading.number(NUMBER)?);
-    let job = JobId::parse(reading.last()?).map_err(|error| Unreadable::new(&error))?;
-    let form: Form<'static> = reading.json()?;
+    let job = JobId::parse(reading.last()?).map_err(|error| UnreadableText::new(&error))?;
+    let form: RunJson<'static> = reading.json()?;
     let tail = form.tail.into_owned();
     Ok(Record::Run(Arc::new(Run {
         id,
@@ -155,7 +154,7 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
     })))
 }
 
-fn entry(transition: &Transition) -> Entry<'_> {
+fn entry(transition: &Transition) -> LogEntryJson<'_> {
     let Transition { at, state, actor, message, kind: _ } = transition;
     (at.micros(), *state, Cow::Borrowed(actor), Cow::Borrowed(message))
 }
@@ -165,8 +164,8 @@ fn kinds(log: &[Transition]) -> Vec<(usize, TransitionKind)> {
     kinds.filter(|(_, kind)| *kind != TransitionKind::default()).collect()
 }
 
-fn log(entries: Vec<Entry<'static>>, kinds: &[(usize, TransitionKind)]) -> Vec<Transition> {
-    let entry = |(at, state, actor, message): Entry<'static>| {
+fn log(entries: Vec<LogEntryJson<'static>>, kinds: &[(usize, TransitionKind)]) -> Vec<Transition> {
+    let entry = |(at, state, actor, message): LogEntryJson<'static>| {
         Transition::entered(Instant::from_micros(at), state, actor.into_owned()).with_message(message)
     };
     let mut log: Vec<Transition> = entries.into_iter().map(entry).collect();

@@ -1,34 +1,34 @@
-//! Numbers and times as digits of fixed width, which are in the same order as what they stand for.
+//! Numbers and times as hex digits of fixed width, which sort like their values.
 
 use cronhold_core::record::Version;
 use cronhold_schedule::Instant;
 
-use super::Unreadable;
+use super::UnreadableText;
 
-/// Stands where a time could be.
+/// Written instead of a time.
 pub(super) const NO_TIME: &str = "----------------";
 
-/// Turns the sign of a time, so that its digits are in the order of time.
+/// Inverts the sign bit of a time, so that its digits sort by time.
 const SIGN: u64 = 1 << 63;
 
-/// A time as 16 digits.
+/// A time as 16 hex digits.
 pub(crate) fn moment_text(at: Instant) -> String {
     format!("{:016x}", at.micros().cast_unsigned() ^ SIGN)
 }
 
-/// Reads a time.
-pub(crate) fn read_moment(text: &str) -> Result<Instant, Unreadable> {
+/// Parses a time.
+pub(crate) fn read_moment(text: &str) -> Result<Instant, UnreadableText> {
     Ok(Instant::from_micros((hex(text)? ^ SIGN).cast_signed()))
 }
 
-/// A version as 16 digits.
+/// A version as 16 hex digits.
 pub(crate) fn version_text(version: Version) -> String {
     format!("{:016x}", version.bits())
 }
 
-/// Reads digits.
-pub(super) fn hex(text: &str) -> Result<u64, Unreadable> {
-    u64::from_str_radix(text, 16).map_err(|_| Unreadable(format!("`{}` is no number", text.escape_debug())))
+/// Parses hex digits.
+pub(super) fn hex(text: &str) -> Result<u64, UnreadableText> {
+    u64::from_str_radix(text, 16).map_err(|_| UnreadableText(format!("`{}` is no number", text.escape_debug())))
 }
 
 #[cfg(test)]

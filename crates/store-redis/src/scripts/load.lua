@@ -1,12 +1,13 @@
--- Records by key, all of them at one moment. Needs prelude.lua and foreign.lua before it.
+-- Reads records by key, as one snapshot. Needs prelude.lua and foreign.lua before it.
 --
--- ARGV: namespace, then kind and field of each. Answers with the value of each, false when it is not there; for a lock
--- with its token and the millisecond that it ends at, -1 when it has no end; for a foreign run as `foreign_run` does.
+-- ARGV: namespace, then kind and field of each. Returns the value of each, false if it does not exist; for a lock its
+-- token and the millisecond at which it expires, -1 if it does not expire; for a foreign run the result of
+-- `foreign_run`.
 
 local fields, found = {}, {}
 for kind in pairs(TABLES) do fields[kind], found[kind] = {}, {} end
 
--- When a lock ends. Servers older than 7.0 can only say how long that takes.
+-- When a lock expires. Servers before 7.0 only report the remaining time.
 local function end_of_lock(key)
   local at = redis.pcall('PEXPIRETIME', key)
   if type(at) == 'number' then return at end

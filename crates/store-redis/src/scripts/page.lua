@@ -1,16 +1,16 @@
--- A page of a list: fields and values in turn, all at one moment. Needs prelude.lua before it.
+-- Reads a page of a list as one snapshot: alternating fields and values. Needs prelude.lua before it.
 --
--- ARGV: namespace, which list, then
---   due      min, max, limit: what is due, as it stands in the list, without values
+-- ARGV: namespace, the list, then
+--   due      min, max, limit: members of the index `due`, without values
 --   fields   kind, min, max, limit: records by their fields
 --   runs     job or '', class, after or '', limit: runs of one class, the earliest id first
---   owned    node, after or '', limit: runs of a node that have not ended, the earliest id first
+--   owned    node, after or '', limit: runs of a node that are unfinished, the earliest id first
 --   nodes    all nodes, in no order
 --   latest   job or '', classes, below or '', from or '', states or '', number or '', limit: runs, the latest id first.
---            Answers with where to go on before, '' at the end; then fields and values.
+--            Returns the id before which to continue, '' at the end; then fields and values.
 
 local list = ARGV[2]
--- Runs that are looked at in one call, also when few of them are wanted.
+-- Runs that one call scans, even if few of them match.
 local LOOK_MAX = 1000
 
 -- Fields with their values, from a table.
@@ -29,7 +29,7 @@ local function ids_of(members)
   return ids
 end
 
--- Where runs of a class are listed, and what their members begin with.
+-- The index for runs of a class, and the prefix of its members.
 local function place_of(job, class)
   if job == '' then return RUNS_BY_ID, class end
   return RUNS_BY_JOB, job .. '\0' .. class
@@ -53,7 +53,7 @@ end
 
 local function latest(job, classes, below, from, states, number, limit)
   local ids, look = {}, math.min(LOOK_MAX, limit)
-  -- Where most are left out, more have to be looked at.
+  -- If most runs do not match, more must be scanned.
   if states ~= '' or number ~= '' then look = LOOK_MAX end
   for class in string.gmatch(classes, '.') do
     local key, prefix = place_of(job, class)
@@ -61,7 +61,7 @@ local function latest(job, classes, below, from, states, number, limit)
     local found = ids_of(read('ZREVRANGEBYLEX', key, top, '[' .. prefix .. from, 'LIMIT', 0, look))
     for _, id in ipairs(found) do ids[#ids + 1] = id end
   end
-  -- Hex digits are in the same order in every language that a server may be told to sort by.
+  -- Hex digits sort the same in every locale of the server.
   table.sort(ids, function(one, other) return one > other end)
   local is_end = #ids < look
   for index = #ids, look + 1, -1 do ids[index] = nil end

@@ -1,29 +1,29 @@
--- Records that are written together, with everything that they are found by. Needs prelude.lua before it.
+-- Writes records together with their index entries. Needs prelude.lua before it.
 --
 --   local batch = records()
---   batch.found[kind][field]             values as they were stored; whoever writes a record has read it before
---   batch.now[kind][field]               values that take their place; false for a record that is deleted
---   batch.get(kind, field)               a value as it stands now; false when there is none
---   batch.check()                        the keys that will be written are what they should be
---   batch.jobs[run]                      the job of each run that is written or deleted, once that was checked
+--   batch.found[kind][field]             stored values; a record must be read before it is written
+--   batch.now[kind][field]               new values; false for a deleted record
+--   batch.get(kind, field)               the current value; false if it does not exist
+--   batch.check()                        fails if a key that will be written has the wrong type
+--   batch.jobs[run]                      the job of each run that is written or deleted, after `check`
 --   batch.finish()                       writes everything, a few commands for many records
 --
--- Keys of lists:
+-- Indexes:
 --
 --   index:jobs, index:job_states, index:cursors, index:backlogs   the fields of the hash
 --   index:runs           class, id
 --   index:runs_by_job    job, NUL, class, id
 --   due                  due, kind, field
---   node:<id>            a set of the runs that a node owns and that have not ended
+--   node:<id>            the set of unfinished runs that a node owns
 --
--- The lists are sorted sets whose scores are all 0: their members are in the order of their bytes.
+-- Indexes are sorted sets whose scores are all 0: members are in byte order.
 --
--- Every commit goes through here, so that lengths are counted and not asked for, and parts of values are cut out once.
+-- Every commit runs this code, so lengths are counted instead of queried, and parts of values are extracted once.
 
--- Kinds that something can be due of, with the digit that stands for them.
+-- Kinds that can be due, with their digit.
 local DUE_KINDS = { [CURSOR] = '3', [BACKLOG] = '4', [RUN] = '6' }
 
--- A sorted set: scores and members that come, members that go, and how many values these are.
+-- A sorted set: added scores and members, removed members, and their numbers.
 local function sorted_set(key) return { key = key, added = {}, adds = 0, removed = {}, removes = 0 } end
 
 local function add(set, member)
@@ -44,7 +44,7 @@ local function records()
   end
   local due, by_id, by_job = sorted_set(DUE), sorted_set(RUNS_BY_ID), sorted_set(RUNS_BY_JOB)
   local sets, hashes = { due, by_id, by_job }, {}
-  -- By node: runs that it owns from now on, and those that it does not own any more.
+  -- By node: runs that it gains, and runs that it loses.
   local joined, left = {}, {}
   local batch = { found = found, now = now, jobs = {} }
 
@@ -86,7 +86,7 @@ local function records()
     end
   end
 
-  -- Where a record stands among those that something has to happen to.
+  -- The member of a record in the index `due`.
   local function move_due(digit, field, old, new)
     local old_due, new_due = old and sub(old, 35, 50) or NO_TIME, new and sub(new, 35, 50) or NO_TIME
     if old_due == new_due then return end
@@ -94,7 +94,7 @@ local function records()
     if new_due ~= NO_TIME then add(due, new_due .. digit .. field) end
   end
 
-  -- Gathers what is written of one kind. A record that was made and deleted in one go is not there at all.
+  -- Collects the writes of one kind. A record that is created and deleted in the same commit is not written.
   local function gather(kind, key)
     local before, is_run, digit, index = found[kind], kind == RUN, DUE_KINDS[kind], nil
     if INDEXES[kind] then

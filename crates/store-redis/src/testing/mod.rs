@@ -1,5 +1,5 @@
-//! Real servers for tests and benchmarks, each on a free port with a folder of its own. They end with the value that
-//! stands for them, also when a test panics.
+//! Real servers for tests and benchmarks, each on a free port and with its own directory. Dropping a value kills its
+//! server, also when a test panics.
 
 mod certificates;
 mod cluster;

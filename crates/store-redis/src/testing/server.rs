@@ -1,4 +1,4 @@
-//! One server: a process that is started, killed, stopped and asked by a test.
+//! One server process that a test starts, kills, freezes and queries.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,15 +11,15 @@ use nix::unistd::Pid;
 
 use super::certificates::Certificates;
 use super::options::ServerOptions;
-use super::waiting::{Folder, free_port, until};
+use super::waiting::{TestFolder, free_port, until};
 
 /// How many ports are tried before a test gives up.
 const PORTS_MAX: usize = 20;
 
-/// What to do when it is not there.
+/// The hint if the program is not installed.
 const INSTALL: &str = "redis-server cannot be started; install it: apt-get install redis-server redis-sentinel";
 
-/// A server of its own. It is killed when it is dropped, and its folder is removed.
+/// A server process. Dropping it kills the process and removes its directory.
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
@@ -28,14 +28,14 @@ pub struct Server {
     port: u16,
     process: Option<Child>,
     /// What it keeps on disk.
-    keeps: Folder,
+    keeps: TestFolder,
     /// Its configuration, log and certificates.
-    around: Folder,
+    around: TestFolder,
     certificates: Option<Certificates>,
 }
 
 impl Server {
-    /// Starts a server that is set up as servers are by default.
+    /// Starts a server with default options.
     pub fn start() -> Self {
         Self::start_with(ServerOptions::default())
     }
@@ -46,9 +46,10 @@ impl Server {
     }
 
     pub(super) fn start_program(program: &'static str, options: ServerOptions) -> Self {
-        let around = Folder::new();
+        let around = TestFolder::new();
         let certificates = options.tls.then(|| Certificates::make(around.path()));
-        let mut server = Self { options, program, port: 0, process: None, keeps: Folder::new(), around, certificates };
+        let mut server =
+            Self { options, program, port: 0, process: None, keeps: TestFolder::new(), around, certificates };
         for _ in 0..PORTS_MAX {
             server.port = free_port();
             if server.try_start() {
@@ -63,7 +64,7 @@ impl Server {
         self.port
     }
 
-    /// Its URL, for whoever may do everything.
+    /// Its URL, with all permissions.
     pub fn url(&self) -> String {
         self.url_with("")
     }
@@ -83,7 +84,7 @@ impl Server {
         self.certificates.as_ref().map(|files| files.ca.clone())
     }
 
-    /// Asks by `redis-cli`, and answers with what it printed.
+    /// Runs `redis-cli` and returns its output.
     pub fn cli(&self, args: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         command.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
@@ -98,7 +99,7 @@ impl Server {
         text.strip_suffix('\n').unwrap_or(&text).to_owned()
     }
 
-    /// Kills it on the spot. What it kept on disk stays.
+    /// Kills the process. Its files stay.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -106,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Asks it to end, and waits for it.
+    /// Stops the process and waits for its end.
     pub fn stop(&mut self) {
         self.signal(Signal::SIGTERM);
         if let Some(mut process) = self.process.take() {
@@ -114,7 +115,7 @@ impl Server {
         }
     }
 
-    /// Starts it again, on the same port and with what it kept on disk. It is killed before if it still runs.
+    /// Restarts the server on the same port and with its files. Kills it first if it is running.
     pub fn restart(&mut self) {
         self.kill();
         let port = self.port;
@@ -124,19 +125,19 @@ impl Server {
         });
     }
 
-    /// Starts it again without what it kept.
+    /// Restarts the server without its files.
     pub fn restart_empty(&mut self) {
         self.kill();
         self.keeps.empty();
         self.restart();
     }
 
-    /// Stops it in the middle of whatever it does: connections stay, and nobody answers.
+    /// Freezes the process: connections stay open, and it does not reply.
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
     }
 
-    /// Lets it go on.
+    /// Continues a frozen process.
     pub fn thaw(&self) {
         self.signal(Signal::SIGCONT);
     }
@@ -147,7 +148,7 @@ impl Server {
         kill(Pid::from_raw(id), signal).expect("the process is ours");
     }
 
-    /// Starts the process and waits until it answers; no, when it ended.
+    /// Starts the process and waits until it replies; false if it has ended.
     fn try_start(&mut self) -> bool {
         let config = self.around.path().join("redis.conf");
         let mut lines = self.options.lines();
@@ -182,7 +183,7 @@ impl Server {
         })
     }
 
-    /// Whether it takes commands. An answer that asks for a password is one as well.
+    /// Whether it replies to commands. A request for a password counts as a reply.
     fn answers(&self) -> bool {
         if self.certificates.is_some() {
             let answer = self.cli(&["PING"]);

@@ -1,4 +1,4 @@
-//! Waits for what real processes do, and gives up after a while.
+//! Waits for conditions of real processes, with a time limit.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Looks again and again until there is something to see.
+/// Calls `look` until it returns a value. Panics after the time limit.
 #[expect(clippy::disallowed_methods, reason = "tests wait for real processes, within bounds of real time")]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -26,21 +26,21 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A port that nobody listens on now. Somebody else may take it before it is used, so that whoever uses it tries again.
+/// A free port. Another process may take it before it is used, so callers must retry.
 pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
     listener.local_addr().expect("a listener has an address").port()
 }
 
-/// A folder that is gone when it is dropped.
+/// A directory that is removed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     pub(super) fn new() -> Self {
         let name = format!("cronhold-redis-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
-        // A process of the same number may have been killed before it could clean up.
+        // An earlier process with the same id may have been killed before it could clean up.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a new folder in the folder for everybody");
         Self(path)
@@ -50,14 +50,14 @@ impl Folder {
         &self.0
     }
 
-    /// Removes what is in it.
+    /// Removes its content.
     pub(super) fn empty(&self) {
         std::fs::remove_dir_all(&self.0).expect("the folder is ours");
         std::fs::create_dir_all(&self.0).expect("the folder was there a moment ago");
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -5,58 +5,58 @@ use std::path::PathBuf;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 
-use super::settings::{NAMES, Settings, unknown_param, wrong};
-use super::{PORT, RedisUrl, SENTINEL_PORT, Server, Way};
+use super::settings::{NAMES, UrlSettings, unknown_param, wrong};
+use super::{PORT, RedisUrl, SENTINEL_PORT, ServerAddress, Topology};
 
-/// No URL names more servers.
+/// Servers in one URL, at most.
 const SERVERS_MAX: usize = 64;
 
-/// Who asks, if it is said: a user and a password.
+/// A user and a password.
 type Credentials = (Option<String>, Option<String>);
 
-/// A parameter: its name and its value.
-type Param = (String, String);
+/// The name and the value of a parameter.
+type UrlParam = (String, String);
 
-/// Reads a URL.
+/// Parses a URL.
 pub(super) fn read(text: &str) -> Result<RedisUrl, TextError> {
     let (scheme, rest) = text.split_once("://").ok_or_else(|| {
-        wrong("a Redis store is named by a URL").hint("such as redis://localhost, or redis+sentinel://host1,host2/name")
+        wrong("not a URL of a Redis store").hint("such as redis://localhost, or redis+sentinel://host1,host2/name")
     })?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     if tail.contains('#') {
-        return Err(wrong("`#` means nothing here").hint("write `#` in names and passwords as %23"));
+        return Err(wrong("unexpected `#`").hint("write `#` in names and passwords as %23"));
     }
     let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
     let (credentials, hosts) = credentials(authority)?;
     let port = if scheme == "redis+sentinel" { SENTINEL_PORT } else { PORT };
     let servers = servers(hosts, port).map_err(|error| unless_password(error, tail))?;
     let mut params = params(query)?;
-    let (way, path) = match scheme {
+    let (topology, path) = match scheme {
         "redis" | "rediss" if servers.len() > 1 => {
-            let hint = "several are named by redis+sentinel:// and redis+cluster://";
-            return Err(wrong(format!("`{scheme}://` names one server")).hint(hint));
+            let hint = "use redis+sentinel:// or redis+cluster:// for several servers";
+            return Err(wrong(format!("`{scheme}://` takes one server")).hint(hint));
         }
-        "redis" | "rediss" => (Way::Single, path),
+        "redis" | "rediss" => (Topology::Single, path),
         "redis+sentinel" => sentinel(path, &mut params)?,
-        "redis+cluster" => (Way::Cluster, path),
+        "redis+cluster" => (Topology::Cluster, path),
         other => {
-            let hint = "there are redis, rediss, redis+sentinel and redis+cluster";
-            return Err(wrong(format!("there is no scheme `{}`", shortened(other))).hint(hint));
+            let hint = "use redis, rediss, redis+sentinel or redis+cluster";
+            return Err(wrong(format!("unknown scheme `{}`", shortened(other))).hint(hint));
         }
     };
     let (user, password) = credentials;
-    let db = db(path, &way)?;
+    let db = db(path, &topology)?;
     let tls = tls(scheme, &mut params)?;
     let ca = taken(&mut params, "ca").map(PathBuf::from);
     if ca.is_some() && !tls {
-        return Err(wrong("`ca` says whom to trust, and the line is not encrypted").hint(match way {
-            Way::Single => "write rediss://",
+        return Err(wrong("`ca` has no effect without TLS").hint(match topology {
+            Topology::Single => "write rediss://",
             _ => "add tls=true",
         }));
     }
-    let settings = settings(params, &way)?;
-    Ok(RedisUrl { way, servers, tls, ca, user, password, db, settings })
+    let settings = settings(params, &topology)?;
+    Ok(RedisUrl { topology, servers, tls, ca, user, password, db, settings })
 }
 
 /// The part before the last `@`.
@@ -71,19 +71,19 @@ fn credentials(authority: &str) -> Result<(Credentials, &str), TextError> {
     Ok(((user, password), hosts))
 }
 
-fn servers(hosts: &str, port: u16) -> Result<Vec<Server>, TextError> {
+fn servers(hosts: &str, port: u16) -> Result<Vec<ServerAddress>, TextError> {
     if hosts.is_empty() {
-        return Err(wrong("no server is named").hint("such as redis://localhost:6379"));
+        return Err(wrong("the URL names no server").hint("such as redis://localhost:6379"));
     }
-    let servers: Vec<Server> = hosts.split(',').map(|host| server(host, port)).collect::<Result<_, _>>()?;
+    let servers: Vec<ServerAddress> = hosts.split(',').map(|host| server(host, port)).collect::<Result<_, _>>()?;
     if servers.len() > SERVERS_MAX {
-        return Err(wrong(format!("no more than {SERVERS_MAX} servers can be named")));
+        return Err(wrong(format!("a URL can name at most {SERVERS_MAX} servers")));
     }
     Ok(servers)
 }
 
 /// Reads `host`, `host:port` or `[address]:port`.
-pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
+pub(crate) fn server(text: &str, port: u16) -> Result<ServerAddress, TextError> {
     let (host, digits) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or(rest))),
@@ -93,7 +93,7 @@ pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
         },
     };
     if host.is_empty() {
-        return Err(wrong("a server has no name").hint("such as redis://localhost:6379"));
+        return Err(wrong("a server has an empty name").hint("such as redis://localhost:6379"));
     }
     let port = match digits {
         None => port,
@@ -103,62 +103,62 @@ pub(crate) fn server(text: &str, port: u16) -> Result<Server, TextError> {
             .filter(|port| *port != 0)
             .ok_or_else(|| wrong(format!("`{}` is not a port", shortened(digits))))?,
     };
-    Ok(Server { host: host.to_owned(), port })
+    Ok(ServerAddress { host: host.to_owned(), port })
 }
 
-/// A password with a slash in it looks like a server and a path. What looks like a server then is part of the password.
+/// A password with a slash looks like a server and a path. Then the supposed server is a part of the password.
 fn unless_password(error: TextError, tail: &str) -> TextError {
     if tail.contains('@') {
-        wrong("a password holds a character that ends it").hint("write `/` as %2F, `?` as %3F, `#` as %23, `@` as %40")
+        wrong("a password has a character that ends it").hint("write `/` as %2F, `?` as %3F, `#` as %23, `@` as %40")
     } else {
         error
     }
 }
 
-fn params(query: &str) -> Result<Vec<Param>, TextError> {
-    let mut params: Vec<Param> = Vec::new();
+fn params(query: &str) -> Result<Vec<UrlParam>, TextError> {
+    let mut params: Vec<UrlParam> = Vec::new();
     for param in query.split('&').filter(|param| !param.is_empty()) {
         let (name, value) = param.split_once('=').unwrap_or((param, ""));
         if params.iter().any(|(other, _)| other == name) {
-            return Err(wrong(format!("`{}` is said twice", shortened(name))));
+            return Err(wrong(format!("`{}` occurs twice", shortened(name))));
         }
         params.push((name.to_owned(), unescaped(value)?));
     }
     Ok(params)
 }
 
-fn taken(params: &mut Vec<Param>, name: &str) -> Option<String> {
+fn taken(params: &mut Vec<UrlParam>, name: &str) -> Option<String> {
     let index = params.iter().position(|(other, _)| other == name)?;
     Some(params.remove(index).1)
 }
 
 /// A path of Sentinel's: the name of the service, and what is left.
-fn sentinel<'a>(path: &'a str, params: &mut Vec<Param>) -> Result<(Way, &'a str), TextError> {
+fn sentinel<'a>(path: &'a str, params: &mut Vec<UrlParam>) -> Result<(Topology, &'a str), TextError> {
     let path = path.trim_start_matches('/');
     let end = path.find('/').unwrap_or(path.len());
     let (service, rest) = path.split_at(end);
     if service.is_empty() {
-        let hint = "it stands behind the servers: redis+sentinel://host1,host2/mymaster";
-        return Err(wrong("the name under which Sentinels know the server is missing").hint(hint));
+        let hint = "write it after the servers: redis+sentinel://host1,host2/mymaster";
+        return Err(wrong("the name of the Sentinel master is missing").hint(hint));
     }
     let service = unescaped(service)?;
     let (user, password) = (taken(params, "sentinel_user"), taken(params, "sentinel_password"));
-    Ok((Way::Sentinel { service, user, password }, rest))
+    Ok((Topology::Sentinel { service, user, password }, rest))
 }
 
-fn db(path: &str, way: &Way) -> Result<u32, TextError> {
+fn db(path: &str, topology: &Topology) -> Result<u32, TextError> {
     let path = path.trim_matches('/');
     if path.is_empty() {
         return Ok(0);
     }
-    let db = path.parse().map_err(|_| wrong(format!("`{}` is not the number of a database", shortened(path))))?;
-    if db != 0 && *way == Way::Cluster {
-        return Err(wrong("a Cluster has database 0 alone"));
+    let db = path.parse().map_err(|_| wrong(format!("`{}` is not a database number", shortened(path))))?;
+    if db != 0 && *topology == Topology::Cluster {
+        return Err(wrong("a Cluster has only database 0"));
     }
     Ok(db)
 }
 
-fn tls(scheme: &str, params: &mut Vec<Param>) -> Result<bool, TextError> {
+fn tls(scheme: &str, params: &mut Vec<UrlParam>) -> Result<bool, TextError> {
     let given = taken(params, "tls");
     match (scheme, given.as_deref()) {
         ("rediss", None | Some("true")) | ("redis+sentinel" | "redis+cluster", Some("true")) => Ok(true),
@@ -169,14 +169,14 @@ fn tls(scheme: &str, params: &mut Vec<Param>) -> Result<bool, TextError> {
     }
 }
 
-fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
+fn settings(params: Vec<UrlParam>, topology: &Topology) -> Result<UrlSettings, TextError> {
     let mut known = NAMES.to_vec();
-    known.extend(match way {
-        Way::Single => vec!["ca"],
-        Way::Sentinel { .. } => vec!["ca", "tls", "sentinel_user", "sentinel_password"],
-        Way::Cluster => vec!["ca", "tls"],
+    known.extend(match topology {
+        Topology::Single => vec!["ca"],
+        Topology::Sentinel { .. } => vec!["ca", "tls", "sentinel_user", "sentinel_password"],
+        Topology::Cluster => vec!["ca", "tls"],
     });
-    let mut settings = Settings::default();
+    let mut settings = UrlSettings::default();
     let mut given = Vec::new();
     for (name, value) in params {
         if value.is_empty() && NAMES.contains(&name.as_str()) {
@@ -185,10 +185,10 @@ fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
         settings.take(&name, &value, &known).map_err(|error| sentinel_only(&name, error))?;
         given.push(name);
     }
-    settings.settle(&given)?;
-    if *way == Way::Cluster && !has_tag(&settings.namespace) {
+    settings.complete(&given)?;
+    if *topology == Topology::Cluster && !has_tag(&settings.namespace) {
         let hint = format!("such as namespace={{{}}}", settings.namespace);
-        return Err(wrong("in a Cluster all keys must be in one slot: the namespace needs a {tag}").hint(hint));
+        return Err(wrong("all keys must be in one slot of a Cluster: the namespace needs a {tag}").hint(hint));
     }
     Ok(settings)
 }
@@ -196,7 +196,7 @@ fn settings(params: Vec<Param>, way: &Way) -> Result<Settings, TextError> {
 fn sentinel_only(name: &str, error: TextError) -> TextError {
     match name {
         "sentinel_user" | "sentinel_password" => {
-            unknown_param(name, &["namespace"]).hint("it is for redis+sentinel://")
+            unknown_param(name, &["namespace"]).hint("it applies to redis+sentinel://")
         }
         _ => error,
     }

@@ -21,60 +21,58 @@ pub(super) const NAMES: [&str; 10] = [
     "timeout",
 ];
 
-/// A namespace is part of every key, and keys are sent often.
+/// Bytes of a namespace, which is part of every key.
 const NAMESPACE_MAX: usize = 200;
 
-/// No set of results may be longer.
+/// The largest limit for a set of results.
 const RESULTS_MAX: u64 = 10_000_000;
 
-/// No more lines of an output are put into a run's own record.
+/// The largest number of output lines in a result.
 const LINES_MAX: u64 = 10_000;
 
-/// Answers take a moment even on the same machine.
+/// A reply takes a moment even on the same machine.
 const TIMEOUT_MIN: Span = Span::from_millis(50);
 
-/// Whoever waits longer than this waits for nothing.
+/// A server that does not reply for this long is considered dead.
 const TIMEOUT_MAX: Span = Span::from_secs(60);
 
-/// How keys are kept.
+/// The parameters of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
-    /// What every key begins with. Braces are the user's.
+pub(crate) struct UrlSettings {
+    /// The prefix of every key, including braces.
     pub(crate) namespace: String,
-    /// What holds the lines of a run's output.
-    pub(crate) output: OutputForm,
-    /// Whether Python nodes run the same jobs; nothing, when that is for the namespace to say.
+    pub(crate) output: LineFormat,
+    /// Whether Cronken's nodes run the same jobs; `None` to use what the namespace says.
     pub(crate) peers: Option<bool>,
-    /// How often runs say that they are alive.
+    /// How often the heartbeats of runs in Cronken's format are refreshed.
     pub(crate) heartbeat: Duration,
-    /// After how long without that a run counts as lost.
+    /// A run without such a heartbeat for this long counts as lost.
     pub(crate) stale: Duration,
-    /// How many results are kept of a job, of each kind.
+    /// Results that are kept for each job, successes and failures each.
     pub(crate) job_results: u64,
-    /// How many results are kept of all jobs together, of each kind.
+    /// Results that are kept for all jobs together, successes and failures each.
     pub(crate) all_results: u64,
-    /// How many last lines of the output a finished run shows.
+    /// Last lines of the output in the result of a run.
     pub(crate) lines: u64,
-    /// How long lines are kept after the last of them.
+    /// How long output lines are kept after the last one.
     pub(crate) output_ttl: Duration,
-    /// How long an answer is waited for.
+    /// How long to wait for a reply.
     pub(crate) timeout: Duration,
 }
 
-/// What holds the lines of a run's output.
+/// The type of the key with the output lines of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputForm {
-    /// A sorted set, by time.
+pub(crate) enum LineFormat {
+    /// A sorted set with times as scores.
     Zset,
-    /// A list.
     List,
 }
 
-impl Default for Settings {
+impl Default for UrlSettings {
     fn default() -> Self {
         Self {
             namespace: "{cronken}".to_owned(),
-            output: OutputForm::Zset,
+            output: LineFormat::Zset,
             peers: None,
             heartbeat: Duration::from_secs(30),
             stale: Duration::from_secs(45),
@@ -87,8 +85,8 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// Takes a parameter. Those that it does not know are mistakes.
+impl UrlSettings {
+    /// Sets a parameter. An unknown one is an error.
     pub(super) fn take(&mut self, name: &str, value: &str, known: &[&str]) -> Result<(), TextError> {
         match name {
             "namespace" => self.namespace = namespace(value)?,
@@ -106,22 +104,22 @@ impl Settings {
         Ok(())
     }
 
-    /// Settles what follows from each other, once all parameters are taken.
-    pub(super) fn settle(&mut self, given: &[String]) -> Result<(), TextError> {
+    /// Checks combinations and sets dependent defaults, after all parameters are set.
+    pub(super) fn complete(&mut self, given: &[String]) -> Result<(), TextError> {
         let was_given = |name: &str| given.iter().any(|given| given == name);
         let has_peers = self.peers == Some(true);
-        if has_peers && was_given("output") && self.output == OutputForm::Zset {
-            return Err(wrong("Python nodes keep lines in lists").hint("leave out `output` beside `peers=cronken`"));
+        if has_peers && was_given("output") && self.output == LineFormat::Zset {
+            return Err(wrong("Cronken's nodes keep output lines in lists").hint("remove `output`, or `peers=cronken`"));
         }
         if has_peers {
-            self.output = OutputForm::List;
+            self.output = LineFormat::List;
         }
-        // Whoever names one of the two means the other to follow.
+        // If only one of the two is given, the other follows from it.
         if was_given("heartbeat") && !was_given("stale") {
             self.stale = self.heartbeat + self.heartbeat / 2;
         }
         if self.stale <= self.heartbeat {
-            let message = "`stale` is not longer than `heartbeat`, so that living runs would count as lost";
+            let message = "`stale` must be longer than `heartbeat`, otherwise live runs would count as lost";
             return Err(wrong(message));
         }
         let timeout = as_span(self.timeout);
@@ -134,7 +132,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Those that differ from what holds otherwise, as they stand in a URL.
+    /// Parameters that differ from their defaults.
     pub(super) fn params(&self) -> Vec<String> {
         let usual = Self::default();
         let mut params = Vec::new();
@@ -145,7 +143,7 @@ impl Settings {
         };
         let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
         tell(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        tell(self.output == OutputForm::List && self.peers != Some(true), "output", "list".to_owned());
+        tell(self.output == LineFormat::List && self.peers != Some(true), "output", "list".to_owned());
         let peers = if self.peers == Some(true) { "cronken" } else { "none" };
         tell(self.peers.is_some(), "peers", peers.to_owned());
         tell(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
@@ -159,16 +157,16 @@ impl Settings {
     }
 }
 
-/// The mistake of a parameter that nobody knows.
+/// The error for an unknown parameter.
 pub(super) fn unknown_param(name: &str, known: &[&str]) -> TextError {
-    let error = wrong(format!("there is no parameter `{}`", shortened(name)));
+    let error = wrong(format!("unknown parameter `{}`", shortened(name)));
     match did_you_mean(name, known.iter().copied()) {
         Some(meant) => error.hint(format!("did you mean `{meant}`?")),
         None => error.hint(format!("there are {}", known.join(", "))),
     }
 }
 
-/// A mistake of the text as a whole: places in it are of no use to people who see it masked.
+/// An error without a position, because the URL is shown with its passwords masked.
 pub(super) fn wrong(message: impl Into<String>) -> TextError {
     TextError::new(0..0, message)
 }
@@ -178,15 +176,15 @@ fn namespace(value: &str) -> Result<String, TextError> {
         return Err(wrong(format!("`namespace` must have 1 to {NAMESPACE_MAX} bytes")));
     }
     if value.chars().any(char::is_control) {
-        return Err(wrong("`namespace` holds a character that cannot be seen"));
+        return Err(wrong("`namespace` has a control character"));
     }
     Ok(value.to_owned())
 }
 
-fn output(value: &str) -> Result<OutputForm, TextError> {
+fn output(value: &str) -> Result<LineFormat, TextError> {
     match value {
-        "zset" => Ok(OutputForm::Zset),
-        "list" => Ok(OutputForm::List),
+        "zset" => Ok(LineFormat::Zset),
+        "list" => Ok(LineFormat::List),
         other => Err(wrong(format!("`output` is `zset` or `list`, not `{}`", shortened(other)))),
     }
 }
@@ -202,7 +200,7 @@ fn peers(value: &str) -> Result<bool, TextError> {
 fn span(name: &str, value: &str) -> Result<Duration, TextError> {
     let span = Span::parse(value).map_err(|error| wrong(format!("`{name}`: {error}")))?;
     if span.is_zero() {
-        return Err(wrong(format!("`{name}` must be longer than nothing")));
+        return Err(wrong(format!("`{name}` must be longer than 0")));
     }
     Ok(Duration::from_micros(span.micros()))
 }

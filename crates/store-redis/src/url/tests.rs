@@ -42,7 +42,7 @@ fn reads_and_prints_without_passwords() {
 }
 
 #[test]
-fn passwords_are_read_as_they_are_meant() {
+fn escaped_passwords_are_decoded() {
     for (text, user, password) in [
         ("redis://h", None, None),
         ("redis://:p@h", None, Some("p")),
@@ -56,51 +56,51 @@ fn passwords_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn mistakes_are_said_with_what_to_write() {
+fn invalid_urls_are_rejected_with_a_hint() {
     for (text, message) in [
         (
             "localhost:6379",
-            "a Redis store is named by a URL (such as redis://localhost, or redis+sentinel://host1,host2/name)",
+            "not a URL of a Redis store (such as redis://localhost, or redis+sentinel://host1,host2/name)",
         ),
-        ("reddis://h", "there is no scheme `reddis` (there are redis, rediss, redis+sentinel and redis+cluster)"),
-        ("redis://", "no server is named (such as redis://localhost:6379)"),
+        ("reddis://h", "unknown scheme `reddis` (use redis, rediss, redis+sentinel or redis+cluster)"),
+        ("redis://", "the URL names no server (such as redis://localhost:6379)"),
         ("redis://h:0", "`0` is not a port"),
         ("redis://h:port", "`port` is not a port"),
-        ("redis://a,b", "`redis://` names one server (several are named by redis+sentinel:// and redis+cluster://)"),
-        ("redis://h/x", "`x` is not the number of a database"),
-        ("redis://h?namespce=x", "there is no parameter `namespce` (did you mean `namespace`?)"),
-        ("redis://h?heartbeat=1s&heartbeat=2s", "`heartbeat` is said twice"),
+        ("redis://a,b", "`redis://` takes one server (use redis+sentinel:// or redis+cluster:// for several servers)"),
+        ("redis://h/x", "`x` is not a database number"),
+        ("redis://h?namespce=x", "unknown parameter `namespce` (did you mean `namespace`?)"),
+        ("redis://h?heartbeat=1s&heartbeat=2s", "`heartbeat` occurs twice"),
         (
             "redis://h?heartbeat=60s&stale=45s",
-            "`stale` is not longer than `heartbeat`, so that living runs would count as lost",
+            "`stale` must be longer than `heartbeat`, otherwise live runs would count as lost",
         ),
         ("redis://h?heartbeat=soon", "`heartbeat`: expected a span of time such as `15m`, `1h30m` or `90s`"),
         ("redis://h?output=stream", "`output` is `zset` or `list`, not `stream`"),
         (
             "redis://h?peers=cronken&output=zset",
-            "Python nodes keep lines in lists (leave out `output` beside `peers=cronken`)",
+            "Cronken's nodes keep output lines in lists (remove `output`, or `peers=cronken`)",
         ),
         ("redis://h?lines=many", "`lines` is a number from 0 to 10000, not `many`"),
         ("redis://h?timeout=1ms", "`timeout` must be between 50ms and 1m"),
         ("redis://h?namespace=", "`namespace` has no value"),
         ("redis://h?tls=true", "`redis://` is not encrypted (write rediss://)"),
-        ("redis://h?ca=x.pem", "`ca` says whom to trust, and the line is not encrypted (write rediss://)"),
-        ("redis://h?sentinel_user=x", "there is no parameter `sentinel_user` (it is for redis+sentinel://)"),
+        ("redis://h?ca=x.pem", "`ca` has no effect without TLS (write rediss://)"),
+        ("redis://h?sentinel_user=x", "unknown parameter `sentinel_user` (it applies to redis+sentinel://)"),
         (
             "redis+sentinel://h",
-            "the name under which Sentinels know the server is missing (it stands behind the servers: \
+            "the name of the Sentinel master is missing (write it after the servers: \
              redis+sentinel://host1,host2/mymaster)",
         ),
-        ("redis+cluster://h/1", "a Cluster has database 0 alone"),
+        ("redis+cluster://h/1", "a Cluster has only database 0"),
         (
             "redis+cluster://h?namespace=mine",
-            "in a Cluster all keys must be in one slot: the namespace needs a {tag} (such as namespace={mine})",
+            "all keys must be in one slot of a Cluster: the namespace needs a {tag} (such as namespace={mine})",
         ),
         (
             "redis://h?namespace=%zz",
             "a `%` is not followed by two hexadecimal digits, or the text is not UTF-8 (write `%` as %25)",
         ),
-        ("redis://u:p#x@h", "`#` means nothing here (write `#` in names and passwords as %23)"),
+        ("redis://u:p#x@h", "unexpected `#` (write `#` in names and passwords as %23)"),
     ] {
         let error = RedisUrl::parse(text).expect_err(text);
         assert_eq!(error.to_string(), message, "{text}");
@@ -108,7 +108,7 @@ fn mistakes_are_said_with_what_to_write() {
 }
 
 #[test]
-fn a_mistake_never_shows_a_part_of_a_password() {
+fn errors_do_not_show_parts_of_passwords() {
     for text in ["redis://u:se/cret@h", "redis://u:se?cret@h", "redis://:se/cret@h:1", "redis://u:secret@h:bad"] {
         let error = RedisUrl::parse(text).expect_err(text).to_string();
         assert!(!error.contains("se/") && !error.contains("`se") && !error.contains("secret"), "{text}: {error}");

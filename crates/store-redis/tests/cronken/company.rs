@@ -1,5 +1,5 @@
-//! Nodes as other programs see them, and what others leave behind. The heartbeat is short here, so that it can be waited
-//! for.
+//! Nodes as other programs see them, and what others leave behind. The heartbeat is short here, so that it can be
+//! waited for.
 
 use cronhold_core::State;
 use cronhold_core::record::{ForeignRun, Key, Record};
@@ -32,7 +32,7 @@ fn end_foreign(place: &Place, id: &str, job: &str, start: &str) {
 }
 
 #[test]
-fn nodes_are_instances() {
+fn nodes_are_listed_as_instances() {
     let place = Place::new();
     let now = place.time();
     assert_eq!(place.kind("instances"), "zset");
@@ -48,7 +48,7 @@ fn nodes_are_instances() {
 }
 
 #[test]
-fn runs_and_nodes_are_heard_of_again_and_again() {
+fn heartbeats_refresh_runs_and_instances() {
     let place = Place::with(SHORT);
     let run = place.running("backup");
     let first = (place.scores("rundata:active"), place.scores("instances"));
@@ -61,7 +61,7 @@ fn runs_and_nodes_are_heard_of_again_and_again() {
 }
 
 #[test]
-fn instances_that_are_gone_are_removed() {
+fn dead_instances_are_removed() {
     let place = Place::with(SHORT);
     let gone = r#"{"host":"draco","ip":"10.0.0.9"}"#;
     place.at("ZADD", "instances", &["1000.5", gone]);
@@ -73,7 +73,7 @@ fn instances_that_are_gone_are_removed() {
 }
 
 #[test]
-fn stale_runs_of_others_freeze() {
+fn stale_foreign_runs_are_frozen() {
     let place = Place::with(SHORT);
     let start = start_foreign(&place, "aaaa", "report", 60.0);
     place.at("RPUSH", "rundata:output:aaaa", &["one\n", "two\n"]);
@@ -106,7 +106,7 @@ fn stale_runs_of_others_freeze() {
 }
 
 #[test]
-fn a_reaper_of_others_is_waited_for() {
+fn reaper_lock_of_cronken_is_respected() {
     let place = Place::with(SHORT);
     place.at("SET", "locks:__reaper__", &["python"]);
     place.at("ZADD", "instances", &["1000.5", "old"]);
@@ -125,7 +125,7 @@ fn a_reaper_of_others_is_waited_for() {
 }
 
 #[test]
-fn the_latest_run_of_others_is_found_and_compared() {
+fn latest_foreign_run_is_read_and_compared() {
     let place = Place::with("peers=cronken");
     let key = Key::Foreign(job_id("a/report"));
     let found = || match place.load(&key) {

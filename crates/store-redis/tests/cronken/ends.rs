@@ -75,7 +75,7 @@ fn ends() -> Vec<End> {
 }
 
 #[test]
-fn each_end_has_its_form() {
+fn each_final_state_has_its_result() {
     let place = Place::new();
     for (number, End { state, reason, exit, written, shown }) in ends().into_iter().enumerate() {
         let job = format!("job{number}");
@@ -108,7 +108,7 @@ fn each_end_has_its_form() {
 }
 
 #[test]
-fn a_run_may_start_and_end_in_one_commit() {
+fn run_that_starts_and_ends_in_one_commit_has_a_result() {
     let place = Place::new();
     let mut run = place.run("quick");
     let mut units = Vec::new();
@@ -130,7 +130,7 @@ fn a_run_may_start_and_end_in_one_commit() {
 }
 
 #[test]
-fn the_last_lines_of_a_lost_run_come_from_its_output() {
+fn result_of_lost_run_has_lines_from_its_output() {
     let place = Place::new();
     let mut run = place.running("backup");
     let text: Vec<u8> =
@@ -143,7 +143,7 @@ fn the_last_lines_of_a_lost_run_come_from_its_output() {
 }
 
 #[test]
-fn more_lines_than_a_run_remembers_come_from_its_output() {
+fn result_reads_missing_lines_from_the_output() {
     let place = Place::with("lines=3");
     let shown = |tail: &[&str], bytes: u64| {
         let mut run = place.running("backup");
@@ -157,7 +157,7 @@ fn more_lines_than_a_run_remembers_come_from_its_output() {
 }
 
 #[test]
-fn a_mark_moves_a_run_between_results() {
+fn changed_state_moves_a_run_between_results() {
     let place = Place::new();
     let mut run = place.running("backup");
     run.exit = Some(Exit::Code(1));
@@ -194,7 +194,7 @@ fn a_mark_moves_a_run_between_results() {
 }
 
 #[test]
-fn a_retry_is_a_run_of_its_own() {
+fn retry_has_its_own_result() {
     let place = Place::new();
     let mut first = place.running("backup");
     first.exit = Some(Exit::Code(1));
@@ -212,7 +212,7 @@ fn a_retry_is_a_run_of_its_own() {
 }
 
 #[test]
-fn everything_of_a_run_goes_when_it_is_pruned() {
+fn pruned_run_leaves_no_keys() {
     let place = Place::new();
     let end = |state: State| {
         let mut run = place.running("backup");

@@ -55,7 +55,7 @@ fn end(place: &Place, id: &str, job: &str, start: u32, took: u32, code: i32) {
 }
 
 #[test]
-fn all_that_is_known_of_them_is_told() {
+fn foreign_runs_have_all_fields() {
     let place = Place::with("peers=cronken");
     assert_eq!(found(&place, None, 10), []);
     end(&place, "aaaa", "a/report", 100, 5, 0);
@@ -98,7 +98,7 @@ fn all_that_is_known_of_them_is_told() {
 }
 
 #[test]
-fn ours_are_left_out() {
+fn own_runs_are_not_foreign() {
     let place = Place::with("peers=cronken");
     let mut done = place.running("report");
     place.enter(&mut done, State::Success);
@@ -114,7 +114,7 @@ fn ours_are_left_out() {
 }
 
 #[test]
-fn those_that_ended_last_are_chosen_and_shown_by_their_start() {
+fn latest_finished_runs_are_listed_by_start() {
     let place = Place::with("peers=cronken");
     begin(&place, "slow", "backup", 1);
     end(&place, "long", "backup", 10, 90, 0);
@@ -126,7 +126,7 @@ fn those_that_ended_last_are_chosen_and_shown_by_their_start() {
 }
 
 #[test]
-fn many_are_read_a_part_at_a_time() {
+fn many_foreign_runs_are_read_in_parts() {
     let place = Place::with("peers=cronken");
     // A few runs of ours stand where theirs begin, so that a part is not full of theirs.
     for _ in 0..3 {
@@ -144,7 +144,7 @@ fn many_are_read_a_part_at_a_time() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out() {
+fn unreadable_foreign_runs_are_skipped() {
     let place = Place::with("peers=cronken");
     end(&place, "good", "report", 100, 1, 0);
     begin(&place, "runs", "report", 110);

@@ -15,7 +15,7 @@ fn end(place: &Place, job: &str, state: State) -> String {
 }
 
 #[test]
-fn results_of_a_job_have_a_limit() {
+fn results_of_a_job_are_limited() {
     let place = Place::with("job_results=3&all_results=100");
     let other = end(&place, "other", State::Success);
     let failed = end(&place, "backup", State::Failure);
@@ -33,7 +33,7 @@ fn results_of_a_job_have_a_limit() {
 }
 
 #[test]
-fn results_in_general_have_a_limit() {
+fn results_of_all_jobs_are_limited() {
     let place = Place::with("job_results=10&all_results=4");
     let all: Vec<String> = (0..6).map(|number| end(&place, &format!("job{}", number % 2), State::Failure)).collect();
     assert_eq!(place.members("results:fail"), all[2..]);
@@ -42,7 +42,7 @@ fn results_in_general_have_a_limit() {
 }
 
 #[test]
-fn what_has_left_the_results_does_not_return() {
+fn removed_result_is_not_added_again() {
     let place = Place::with("job_results=1");
     let mut first = place.running("backup");
     place.enter(&mut first, State::Success);
@@ -55,7 +55,7 @@ fn what_has_left_the_results_does_not_return() {
 }
 
 #[test]
-fn keys_of_a_wrong_type_keep_nothing_from_being_done() {
+fn shared_keys_of_wrong_type_do_not_block_commits() {
     let place = Place::new();
     for key in ["rundata", "rundata:active", "results:success", "results:backup:success", "jobs:paused"] {
         place.ask(&["SET", &format!("{NS}:{key}"), "mine"]);

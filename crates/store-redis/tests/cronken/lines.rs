@@ -27,7 +27,7 @@ fn listed(place: &Place, run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn lines_are_in_a_sorted_set_by_time() {
+fn lines_are_stored_in_a_sorted_set_by_time() {
     let place = Place::new();
     let run = place.running("backup");
     let before = place.time();
@@ -45,7 +45,7 @@ fn lines_are_in_a_sorted_set_by_time() {
 }
 
 #[test]
-fn many_lines_of_one_moment_stay_in_order() {
+fn lines_of_the_same_time_keep_their_order() {
     let place = Place::new();
     let run = place.running("backup");
     // Their order as texts is another one.
@@ -56,7 +56,7 @@ fn many_lines_of_one_moment_stay_in_order() {
 }
 
 #[test]
-fn repeats_are_not_lost() {
+fn repeated_lines_are_kept() {
     let place = Place::new();
     let run = place.running("backup");
     write(&place, &run, &["tick\ntick\n\n\n", "tick\nother\n", "tick\ttock\ntick\n"]);
@@ -91,7 +91,7 @@ fn the_last_line_is_shown_when_the_run_ends() {
 }
 
 #[test]
-fn bytes_that_are_sent_again_are_shown_once() {
+fn resent_bytes_are_written_once() {
     let place = Place::with("output=list");
     let run = place.running("backup");
     for (from, bytes, length) in
@@ -103,7 +103,7 @@ fn bytes_that_are_sent_again_are_shown_once() {
 }
 
 #[test]
-fn long_lines_are_shown_in_pieces() {
+fn long_lines_are_split() {
     let place = Place::with("output=list");
     let mut run = place.running("backup");
     let long = "x".repeat(150_000);
@@ -117,7 +117,7 @@ fn long_lines_are_shown_in_pieces() {
 }
 
 #[test]
-fn the_latest_lines_are_kept() {
+fn oldest_lines_are_dropped_at_the_limit() {
     for (params, command) in [("output=list", "LLEN"), ("", "ZCARD")] {
         let place = Place::with(params);
         let run = place.running("backup");
@@ -130,7 +130,7 @@ fn the_latest_lines_are_kept() {
 }
 
 #[test]
-fn lines_live_as_long_as_the_url_says_after_the_latest() {
+fn lines_expire_after_the_ttl_of_the_url() {
     let place = Place::with("output_ttl=1h");
     let run = place.running("backup");
     let ttl = || place.at("TTL", &key(run.id), &[]).as_i64().expect("seconds");
@@ -147,7 +147,7 @@ fn lines_live_as_long_as_the_url_says_after_the_latest() {
 }
 
 #[test]
-fn lines_go_with_the_output() {
+fn lines_are_deleted_with_the_output() {
     let place = Place::new();
     let run = place.running("backup");
     write(&place, &run, &["a\nb"]);

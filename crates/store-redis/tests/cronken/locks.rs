@@ -21,7 +21,7 @@ fn millis(place: &Place, key: &str) -> i64 {
 }
 
 #[test]
-fn a_lock_is_a_key_while_it_is_held() {
+fn held_lock_is_a_key() {
     let place = Place::new();
     let (lock, holder) = (lock_name("backup"), run(1));
     let fence = place.take(&lock, holder, Some(Span::from_secs(10))).expect("it is free");
@@ -49,7 +49,7 @@ fn a_lock_is_a_key_while_it_is_held() {
 }
 
 #[test]
-fn a_lock_can_be_without_end() {
+fn lock_without_ttl_does_not_expire() {
     let place = Place::new();
     place.take(&lock_name("backup"), run(1), None).expect("it is free");
     assert_eq!(millis(&place, BACKUP), -1);
@@ -58,7 +58,7 @@ fn a_lock_can_be_without_end() {
 }
 
 #[test]
-fn tokens_differ() {
+fn lock_tokens_are_unique() {
     let place = Place::new();
     let token = || {
         place.take(&lock_name("backup"), run(1), Some(Span::from_secs(10))).expect("it is free");
@@ -70,7 +70,7 @@ fn tokens_differ() {
 }
 
 #[test]
-fn a_lock_of_others_is_held_and_left_alone() {
+fn lock_of_cronken_is_respected() {
     let place = Place::new();
     let lock = lock_name("backup");
     place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "PX", "60000"]);
@@ -85,7 +85,7 @@ fn a_lock_of_others_is_held_and_left_alone() {
 }
 
 #[test]
-fn a_lock_that_ran_out_goes_to_another() {
+fn expired_lock_can_be_taken() {
     let place = Place::new();
     let lock = lock_name("backup");
     let first = place.take(&lock, run(1), Some(Span::from_millis(30))).expect("it is free");
@@ -96,7 +96,7 @@ fn a_lock_that_ran_out_goes_to_another() {
 }
 
 #[test]
-fn beside_python_nodes_a_freed_lock_stays_until_its_occurrence_is_old() {
+fn released_lock_stays_for_peers_until_its_occurrence_is_old() {
     let place = Place::with("peers=cronken");
     let lock = lock_name("backup");
     // Long ago: nobody's clock is so late.

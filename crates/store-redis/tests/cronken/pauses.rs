@@ -36,7 +36,7 @@ fn paused(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn while_everything_is_paused_every_job_is() {
+fn global_pause_shows_every_job_as_paused() {
     let place = Place::new();
     place.put(&[job("a"), job("b"), job("c"), state("a", true), state("b", false)]);
     assert_eq!(paused(&place), ["a"]);

@@ -47,7 +47,7 @@ fn whoever_comes_later_takes_it_over() {
     assert!(knows_peers(&looks), "whoever only looks knows it too");
     block_on(looks.enroll()).expect("it enrolls");
     assert!(
-        knows_peers(&looks) && warnings(&looks).contains("although the URL does not say it"),
+        knows_peers(&looks) && warnings(&looks).contains("although the URL does not have it"),
         "{}",
         warnings(&looks)
     );
@@ -64,13 +64,13 @@ fn a_node_that_runs_keeps_locks_at_once_and_knows_at_its_next_beat() {
     let run = place.running("backup");
     place.beat(&[]);
     assert!(knows_peers(&place.store));
-    assert!(warnings(&place.store).contains("although the URL does not say it"), "{}", warnings(&place.store));
+    assert!(warnings(&place.store).contains("although the URL does not have it"), "{}", warnings(&place.store));
     place.append(run.id, 0, b"a line\n").expect("it is appended");
     assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "list", "as Cronken's nodes have it");
 }
 
 #[test]
-fn it_can_be_taken_back() {
+fn url_with_none_clears_peers() {
     let place = Place::with("peers=cronken");
     let last = open(&place.server, "peers=none");
     block_on(last.time()).expect("it answers");
@@ -89,7 +89,7 @@ fn a_store_that_was_emptied_is_told_again() {
     let place = Place::new();
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
     place.beat(&[]);
-    place.store.wait_when_gone_back(Duration::from_millis(1));
+    place.store.set_min_recovery_time(Duration::from_millis(1));
     place.server.cli(&["FLUSHALL"]);
     let now = block_on(place.store.time()).expect("it answers");
     let node = cronhold_core::record::Node::new(crate::place::NODE, crate::place::HOST, 1, now);

@@ -21,7 +21,7 @@ fn settle(name: &str, found: Option<&str>, text: Option<&str>) -> Settle {
 }
 
 #[test]
-fn forms_are_settled_where_they_are_as_they_were_found() {
+fn definitions_are_settled_only_if_unchanged() {
     let place = Place::new();
     let shared = shared(&*place.store);
     let forms = |names: Option<&[String]>| block_on(shared.forms(names)).expect("forms are read");
@@ -58,7 +58,7 @@ fn forms_are_settled_where_they_are_as_they_were_found() {
 }
 
 #[test]
-fn many_forms_are_no_problem() {
+fn many_definitions_are_settled_in_parts() {
     let place = Place::new();
     let shared = shared(&*place.store);
     let all: Vec<Settle> = (0..2_300).map(|number| settle(&format!("job{number:05}"), None, Some("{}"))).collect();
@@ -69,7 +69,7 @@ fn many_forms_are_no_problem() {
 }
 
 #[test]
-fn events_come_in_their_order() {
+fn events_arrive_in_order() {
     let place = Place::new();
     let other = open(&place.server, "");
     let channel = format!("{NS}:__events__");
@@ -100,7 +100,7 @@ fn events_come_in_their_order() {
 }
 
 #[test]
-fn a_listener_that_was_cut_off_hears_again() {
+fn event_subscription_reconnects() {
     let place = Place::new();
     let store = place.store.clone();
     let channel = format!("{NS}:__events__");
@@ -119,7 +119,7 @@ fn a_listener_that_was_cut_off_hears_again() {
 
 /// What is read next has to be read by the rules that hold then.
 #[test]
-fn whoever_reads_forms_knows_of_python_nodes_from_then_on() {
+fn reading_definitions_reveals_peers() {
     let place = Place::new();
     let shared = shared(&*place.store);
     place.at("HSET", "jobs", &["a", "{}"]);
@@ -134,7 +134,7 @@ fn whoever_reads_forms_knows_of_python_nodes_from_then_on() {
 }
 
 #[test]
-fn it_is_known_whether_python_nodes_are_there() {
+fn enrolled_writer_knows_peers() {
     for (params, expected) in [("", false), ("output=list", false), ("peers=cronken", true)] {
         let place = Place::with(params);
         assert_eq!(shared(&*place.store).has_foreign_nodes(), expected, "{params}");

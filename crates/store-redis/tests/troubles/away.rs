@@ -1,4 +1,4 @@
-//! Servers that are away, silent, full or unfit.
+//! Servers that are unreachable, silent, full or unsuitable.
 
 use cronhold_core::NodeId;
 use cronhold_core::record::{Key, Node};
@@ -10,7 +10,7 @@ use cronhold_store_redis::testing::{Server, ServerOptions, until};
 use crate::hand::{Hand, counter, job_id, open};
 
 fn is_back(health: &cronhold_store::Health) -> bool {
-    health.warnings.iter().any(|warning| warning.contains("gone back"))
+    health.warnings.iter().any(|warning| warning.contains("rolled back"))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
     let store = open(&server.url(), None, true);
     block_on(store.enroll()).unwrap();
     let warnings = block_on(store.health()).warnings.join("\n");
-    assert!(warnings.contains("allkeys-lru") && warnings.contains("keeps nothing on disk"), "{warnings}");
+    assert!(warnings.contains("allkeys-lru") && warnings.contains("has no persistence"), "{warnings}");
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn a_password_or_a_right_that_is_wrong_at_the_start_is_not_waited_for() {
     let server = Server::start_with(ServerOptions { users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
     for (url, says) in [
-        (format!("redis://worker:wrong@{at}"), "look at both in the URL"),
-        (format!("redis://nobody:secret@{at}"), "look at both in the URL"),
-        (format!("redis://reader:secret@{at}"), "see its ACL rules"),
-        (format!("redis://worker:secret@{at}/99"), "look at the number"),
+        (format!("redis://worker:wrong@{at}"), "check both in the URL"),
+        (format!("redis://nobody:secret@{at}"), "check both in the URL"),
+        (format!("redis://reader:secret@{at}"), "check its ACL rules"),
+        (format!("redis://worker:secret@{at}/99"), "check the number"),
     ] {
         let fault = block_on(open(&url, None, false).enroll()).unwrap_err();
         assert!(matches!(&fault, Fault::Broken(why) if why.contains(says)), "{url}: {fault}");
@@ -130,7 +130,7 @@ fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
 }
 
 #[test]
-fn a_server_that_hides_its_settings_is_used_with_a_word_about_it() {
+fn server_with_hidden_settings_is_used_with_a_warning() {
     let users = vec!["user worker on >secret ~* &* +@all -config".to_owned()];
     let server = Server::start_with(ServerOptions { aof: true, users, ..Default::default() });
     let hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
@@ -144,7 +144,7 @@ fn who_listens_hears_again_after_the_line_was_cut() {
     let mut writer = Hand::new(&server.url());
     let listener = Hand::new(&server.url());
     for round in 0..3 {
-        // What is written before the line stands again is not heard, so something is written until it is.
+        // Changes before the reconnect are not reported, so the test writes until a hint arrives.
         let (heard, hints) = std::sync::mpsc::channel();
         let store = listener.store.clone();
         std::thread::spawn(move || heard.send(block_on(store.hints())));

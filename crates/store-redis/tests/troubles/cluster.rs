@@ -1,4 +1,4 @@
-//! A Cluster whose masters fail. All keys are in one slot, so that one of them has everything.
+//! A Cluster whose masters fail. All keys are in one slot, so one master has everything.
 
 use cronhold_core::decision::{Change, Take};
 use cronhold_core::record::Key;
@@ -21,7 +21,7 @@ fn the_master_of_the_slot_is_replaced() {
 }
 
 #[test]
-fn another_namespace_is_in_another_slot() {
+fn namespaces_may_be_in_different_slots() {
     let set = ClusterSet::start(false);
     let hands = ["{x}", "a{y}b", "{z}:more"].map(|namespace| {
         let mut hand = Hand::new(&set.url_with(&format!("namespace={namespace}")));
@@ -33,8 +33,7 @@ fn another_namespace_is_in_another_slot() {
     }
 }
 
-/// While a slot moves, some of its keys are here and some are there, and what is not here may be there: nothing is written
-/// half, and nothing counts as gone.
+/// While a slot moves, its keys are on two servers: no unit is written partially, and no record counts as missing.
 #[test]
 fn the_slot_is_moved_to_another_server() {
     let set = ClusterSet::start(false);

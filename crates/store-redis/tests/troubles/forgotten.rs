@@ -1,4 +1,4 @@
-//! Servers that have gone back: what live processes have written is brought back, and nothing is committed meanwhile.
+//! Servers that were rolled back: live processes restore what they have written, and commits are rejected meanwhile.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use cronhold_store_redis::testing::{Server, until};
 
 use crate::hand::{Hand, counter, cursor, in_state, job, job_id, lock, running};
 
-/// The key that is there while nothing may be committed.
+/// The key that exists while commits are rejected.
 const HEALING: &str = "{cronken}:cronhold:healing";
 
-/// The key that says which store this is.
+/// The key with the epoch and the seq of the store.
 const META: &str = "{cronken}:cronhold:meta";
 
-/// The shortest time for which nothing is committed, less some for slow machines.
+/// The shortest time for which commits are rejected, minus a margin for slow machines.
 const WAIT_MILLIS: i64 = 30_000;
 
-/// For how many milliseconds nothing is committed.
+/// For how many more milliseconds commits are rejected.
 fn wait_left(server: &Server) -> i64 {
     server.cli(&["PTTL", HEALING]).parse().expect("a number")
 }
 
-/// Lets the time pass for which nothing is committed.
+/// Ends the time for which commits are rejected.
 fn let_pass(server: &Server) {
     let left = wait_left(server);
     assert!(left > WAIT_MILLIS, "nothing is committed for a while: {left} ms are left");
@@ -35,16 +35,16 @@ fn let_pass(server: &Server) {
 }
 
 fn assert_gone_back(fault: &Fault) {
-    assert!(fault.is_healing(), "{fault}");
+    assert!(matches!(fault, Fault::Recovering(_)), "{fault}");
 }
 
-/// A beat of a process' node.
+/// A heartbeat of the node of a process.
 fn beat(hand: &Hand) -> Result<(), Fault> {
     let node = Node::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
     block_on(hand.store.beat(&node, &[])).map(drop)
 }
 
-/// Waits until a process has noticed by itself, by the beats of its node.
+/// Waits until the heartbeats of a process detect the rollback.
 fn beat_until_noticed(hand: &Hand) {
     let fault = until("a beat notices", || beat(hand).err());
     assert_gone_back(&fault);
@@ -66,7 +66,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
 
     forget(&mut server);
     let noticed = until("it is noticed", || match hand.fault() {
-        fault @ (Fault::Away(_) | Fault::Unknown(_)) if !fault.is_healing() => None,
+        Fault::Away(_) | Fault::Unknown(_) => None,
         fault => Some(fault),
     });
     assert_gone_back(&noticed);
@@ -84,7 +84,7 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
     let due = block_on(hand.store.due(None, Instant::from_secs(1_900_000_000), 10)).expect("the server takes it");
     assert!(due.iter().any(|obligation| obligation.key == records[2].key()), "lists are brought back: {due:?}");
     let warnings = hand.health().warnings.join("\n");
-    assert!(warnings.contains("gone back to an earlier state 1 times"), "{warnings}");
+    assert!(warnings.contains("rolled back to an earlier state 1 times"), "{warnings}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_server_that_came_up_empty() {
     is_empty_again(Server::restart_empty);
 }
 
-/// It names a run that there is not, and lives for years: nobody waits for it, and it is not lost.
+/// A marker names a run that does not exist, and lives for years: no recovery waits for it, and it is restored.
 #[test]
 fn a_mark_of_our_own_is_brought_back_and_not_waited_for() {
     let server = Server::start();
@@ -126,7 +126,7 @@ fn everybody_brings_back_what_they_wrote_last() {
     one.put(cursor("behind", 1_800_000_000)).unwrap();
     two.put(cursor("behind", 1_800_000_060)).unwrap();
     one.put(job("deleted by two")).unwrap();
-    // Whoever listens knows that somebody else has had the last word.
+    // A process that receives hints knows that another process wrote the record last.
     let (heard, hints) = std::sync::mpsc::channel();
     let store = one.store.clone();
     std::thread::spawn(move || while heard.send(block_on(store.hints())).is_ok() {});
@@ -156,7 +156,7 @@ fn a_lost_commit_is_missed_although_others_have_come_further() {
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
     hand.put(counter("a", 2)).unwrap();
-    // As it is after a failover: the commits of others have had the same numbers since.
+    // As after a failover: commits of others have reached the same seqs since.
     let own = own_field(&server);
     let before = number_in_meta(&server, &own);
     server.cli(&["HSET", META, &own, &(before - 1).to_string()]);
@@ -198,7 +198,7 @@ fn a_store_that_a_newcomer_began_anew_is_healed_and_what_is_written_then_lasts()
     }
     let before = number_in_meta(&server, "seq");
     server.cli(&["FLUSHALL"]);
-    // It knows nothing of the store that was here, so that nobody stops it.
+    // This process does not know the old store, so it does not detect a rollback.
     let mut new = Hand::new(&server.url());
     new.put(counter("b", 7)).unwrap();
     let epoch = server.cli(&["HGET", META, "epoch"]);
@@ -212,7 +212,7 @@ fn a_store_that_a_newcomer_began_anew_is_healed_and_what_is_written_then_lasts()
     assert_gone_back(&new.fault());
     new.put(counter("c", 1)).expect("it has lost nothing, so that nobody has to wait once more");
 
-    // What is committed from now on is remembered in place of what was committed before the loss.
+    // Commits from now on replace those before the loss in the journal.
     let ended = in_state(&run, State::Success);
     old.put(ended.clone()).unwrap();
     old.put(counter("a", 2)).unwrap();
@@ -243,7 +243,7 @@ fn runs_and_cursors_never_go_back() {
     }
 }
 
-/// Others delete a job and end a run, of which a process hears nothing. It finds out by looking.
+/// Other processes delete a job and end a run, and the hints are lost. The journal check finds both.
 fn is_not_brought_back(look: impl FnOnce(&Hand)) {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
@@ -259,7 +259,7 @@ fn is_not_brought_back(look: impl FnOnce(&Hand)) {
     let reached = number_in_meta(&server, "seq");
     look(&hand);
     until("it has looked", || (number_in_meta(&server, &own) >= reached).then_some(()));
-    // The answer is on its way when that can be seen. The next one comes after it.
+    // The reply is in flight when the change is visible. The next one follows it.
     beat(&hand).expect("nothing is wrong");
 
     server.cli(&["FLUSHALL"]);
@@ -276,7 +276,7 @@ fn what_others_have_changed_is_found_by_looking_now_and_then() {
 
 #[test]
 fn what_others_have_changed_is_found_when_hints_may_be_lost() {
-    // Whoever begins to listen has heard nothing of what was before.
+    // A new subscription has missed everything before it.
     is_not_brought_back(|hand| {
         let store = hand.store.clone();
         std::thread::spawn(move || block_on(store.hints()));
@@ -284,10 +284,10 @@ fn what_others_have_changed_is_found_when_hints_may_be_lost() {
 }
 
 #[test]
-fn nothing_is_committed_before_everything_is_brought_back() {
+fn commits_are_rejected_until_everything_is_restored() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
-    hand.store.wait_when_gone_back(Duration::from_millis(1));
+    hand.store.set_min_recovery_time(Duration::from_millis(1));
     hand.put(counter("a", 1)).unwrap();
     server.cli(&["FLUSHALL"]);
     assert_gone_back(&hand.fault());
@@ -296,7 +296,7 @@ fn nothing_is_committed_before_everything_is_brought_back() {
 }
 
 #[test]
-fn numbers_of_writers_are_not_given_twice() {
+fn writer_numbers_are_unique_after_data_loss() {
     let server = Server::start();
     drop(Hand::new(&server.url()));
     server.cli(&["HSET", META, "writers", "5000000"]);
@@ -308,7 +308,7 @@ fn numbers_of_writers_are_not_given_twice() {
 }
 
 #[test]
-fn clients_of_long_ago_are_forgotten() {
+fn old_clients_are_dropped() {
     let server = Server::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();

@@ -1,4 +1,4 @@
-//! Somebody who writes and reads records as a node does.
+//! A process that writes and reads records as a node does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use cronhold_store::{Fault, Health, Refusal, Store, Unit};
 use cronhold_store_redis::testing::until;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
-/// A store and whoever writes to it, as a process of its own would.
+/// A store with a writer of its own, as a separate process would have.
 pub(crate) struct Hand {
     pub(crate) store: RedisStore,
     writer: u32,
@@ -27,19 +27,19 @@ impl Hand {
         Self::with_memory(url, None).expect("a writer enrolls")
     }
 
-    /// One that remembers in a file.
+    /// With a seq file.
     pub(crate) fn with_memory(url: &str, memory: Option<PathBuf>) -> Result<Self, Fault> {
         let store = open(url, memory, false);
         let writer = block_on(store.enroll())?.0;
         Ok(Self { store, writer, units: 0 })
     }
 
-    /// Writes a record, whatever was there.
+    /// Writes a record unconditionally.
     pub(crate) fn put(&mut self, record: Record) -> Result<(), Refusal> {
         self.write(Change::Put(record), Vec::new())
     }
 
-    /// Writes a record, and takes a lock for as long.
+    /// Writes a record and takes locks in one unit.
     pub(crate) fn write(&mut self, change: Change, take: Vec<Take>) -> Result<(), Refusal> {
         let key = change.key();
         let found = block_on(self.store.load(std::slice::from_ref(&key)))?.remove(0).map(|stored| stored.version);
@@ -49,7 +49,7 @@ impl Hand {
         block_on(self.store.commit(vec![unit])).remove(0).map(drop)
     }
 
-    /// Writes a record as soon as that can be done. What is said before must be passing.
+    /// Writes a record, and retries after transient faults.
     pub(crate) fn put_in_time(&mut self, record: &Record) {
         until("a record is written", || match self.put(record.clone()) {
             Ok(()) => Some(()),
@@ -58,7 +58,7 @@ impl Hand {
         });
     }
 
-    /// What a commit is refused with.
+    /// The fault of a commit that must fail.
     pub(crate) fn fault(&mut self) -> Fault {
         match self.put(counter("refused", 0)) {
             Err(Refusal::Fault(fault)) => fault,
@@ -86,7 +86,7 @@ pub(crate) fn job_id(name: &str) -> JobId {
     JobId::parse(name).expect("a job's id")
 }
 
-/// A set of runs whose next number serves as a counter.
+/// A job state whose next run number serves as a counter.
 pub(crate) fn counter(job: &str, number: u64) -> Record {
     let mut state = JobState::new(job_id(job));
     state.next_number = number;
@@ -99,7 +99,7 @@ pub(crate) fn job(name: &str) -> Record {
     Record::Job(Arc::new(JobRecord::new(job_id(name), uid, Arc::new(job), "UTC".into(), Source::Api)))
 }
 
-/// A cursor that has come to this second.
+/// A cursor at this second.
 pub(crate) fn cursor(job: &str, last: i64) -> Record {
     Record::Cursor(Arc::new(Cursor {
         job: job_id(job),

@@ -1,5 +1,5 @@
-//! What the store answers when its server is away, silent, full, replaced or has forgotten, and that work goes on by
-//! itself afterwards. All of it on real servers.
+//! Failures of real servers: what the store returns while a server is unreachable, silent, full, replaced or rolled
+//! back, and that it recovers.
 
 mod away;
 mod cluster;

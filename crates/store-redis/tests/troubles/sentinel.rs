@@ -1,11 +1,12 @@
 //! A Sentinel set whose master fails, with and without a loss.
 
 use cronhold_core::record::Key;
+use cronhold_store::Fault;
 use cronhold_store_redis::testing::{SentinelSet, until};
 
 use crate::hand::{Hand, counter, job_id};
 
-/// The key that is there while nothing may be committed.
+/// The key that exists while commits are rejected.
 const HEALING: &str = "{cronken}:cronhold:healing";
 
 #[test]
@@ -19,7 +20,7 @@ fn another_server_takes_over_with_everything() {
     set.wait_for_other_than(before);
     hand.put_in_time(&counter("b", 1));
     assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
-    assert!(!hand.health().warnings.iter().any(|warning| warning.contains("gone back")), "{:?}", hand.health());
+    assert!(!hand.health().warnings.iter().any(|warning| warning.contains("rolled back")), "{:?}", hand.health());
 }
 
 #[test]
@@ -28,7 +29,7 @@ fn what_a_failover_loses_is_brought_back() {
     let mut hand = Hand::new(&set.url_with("timeout=2s"));
     hand.put(counter("kept", 1)).unwrap();
     let before = set.master();
-    // The replica is cut off and not let in again.
+    // The replica is disconnected and cannot reconnect.
     set.servers[before].cli(&["CONFIG", "SET", "requirepass", "closed"]);
     set.servers[before].cli(&["-a", "closed", "--no-auth-warning", "CLIENT", "KILL", "TYPE", "replica"]);
     hand.put(counter("lost", 1)).unwrap();
@@ -36,7 +37,7 @@ fn what_a_failover_loses_is_brought_back() {
     assert!(warnings.iter().any(|warning| warning.contains("no replica")), "nobody else has it: {warnings:?}");
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
-    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| fault.is_healing()));
+    let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| matches!(fault, Fault::Recovering(_))));
     assert!(fault.is_passing(), "{fault}");
     assert_eq!(hand.get(&Key::JobState(job_id("lost"))), Some(counter("lost", 1)));
     assert_eq!(hand.get(&Key::JobState(job_id("kept"))), Some(counter("kept", 1)));

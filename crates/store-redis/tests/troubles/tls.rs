@@ -1,4 +1,4 @@
-//! An encrypted line to a server that asks for a user.
+//! A TLS connection to a server that requires a user.
 
 use cronhold_core::record::Key;
 use cronhold_store::conformance::block_on;
@@ -8,7 +8,7 @@ use cronhold_store_redis::testing::{Server, ServerOptions};
 use crate::hand::{Hand, counter, job_id, open};
 
 #[test]
-fn a_user_on_an_encrypted_line() {
+fn user_logs_in_over_tls() {
     let users = vec!["user worker on >secret ~{cronken}:* &{cronken}:* +@all -@dangerous +info".to_owned()];
     let server = Server::start_with(ServerOptions { tls: true, users, ..Default::default() });
     let ca = server.ca().expect("it has a certificate");

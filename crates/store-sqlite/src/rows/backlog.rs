@@ -1,21 +1,21 @@
-//! What is left to catch up.
+//! Backlogs.
 
 use std::sync::Arc;
 
 use cronhold_core::JobId;
 use cronhold_core::record::{Backlog, Record, ScheduleId};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "backlogs",
     key: &["job", "schedule"],
     rest: &["first", "position", "last", "count", "due", "later"],
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut Cells, backlog: &Backlog) {
+pub(super) fn write(cells: &mut RowCells, backlog: &Backlog) {
     cells.instant(backlog.from);
     cells.instant(backlog.position);
     cells.instant(backlog.to);
@@ -24,7 +24,7 @@ pub(super) fn write(cells: &mut Cells, backlog: &Backlog) {
     cells.json(&backlog.later);
 }
 
-pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let backlog = Backlog {
         job,
         schedule,

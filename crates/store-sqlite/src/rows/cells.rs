@@ -1,5 +1,4 @@
-//! The cells of a row, written and read one after the other, so that the two halves of a record's layout stand beside
-//! each other and have to keep the same order.
+//! The cells of a row, written and read in order, so that both directions of a record's layout are next to each other.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,25 +11,25 @@ use rusqlite::types::{Value, ValueRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A row in the making.
+/// Builds a row.
 #[derive(Debug)]
-pub(crate) struct Cells(Vec<Value>);
+pub(crate) struct RowCells(Vec<Value>);
 
-/// A row that is read.
-pub(crate) struct Reading<'r> {
+/// Reads the cells of a row in order.
+pub(crate) struct CellReader<'r> {
     row: &'r Row<'r>,
     next: Cell<usize>,
 }
 
-/// A cell that does not hold what it should.
+/// Why a row cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
-pub(crate) struct Unreadable {
+pub(crate) struct UnreadableRow {
     pub(crate) column: String,
     pub(crate) message: String,
 }
 
-impl Cells {
+impl RowCells {
     pub(crate) fn new(columns: usize) -> Self {
         Self(Vec::with_capacity(columns))
     }
@@ -60,7 +59,7 @@ impl Cells {
         self.0.push(version_value(version));
     }
 
-    /// Anything that prints as the text that reads back.
+    /// A value with a textual form that can be parsed back.
     pub(crate) fn display(&mut self, value: &impl fmt::Display) {
         let mut text = String::with_capacity(32);
         write!(text, "{value}").expect("a string takes any text");
@@ -80,7 +79,7 @@ impl Cells {
         self.count(span.micros());
     }
 
-    /// A cell that may be empty.
+    /// A cell that may be NULL.
     pub(crate) fn option<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut Self, T)) {
         match value {
             Some(value) => put(self, value),
@@ -89,16 +88,16 @@ impl Cells {
     }
 }
 
-impl<'r> Reading<'r> {
+impl<'r> CellReader<'r> {
     pub(crate) fn new(row: &'r Row<'r>) -> Self {
         Self { row, next: Cell::new(0) }
     }
 
-    pub(crate) fn text(&self) -> Result<&'r str, Unreadable> {
+    pub(crate) fn text(&self) -> Result<&'r str, UnreadableRow> {
         self.option_text()?.ok_or_else(|| self.wrong("is empty"))
     }
 
-    pub(crate) fn option_text(&self) -> Result<Option<&'r str>, Unreadable> {
+    pub(crate) fn option_text(&self) -> Result<Option<&'r str>, UnreadableRow> {
         match self.cell()? {
             ValueRef::Null => Ok(None),
             ValueRef::Text(bytes) => {
@@ -108,11 +107,11 @@ impl<'r> Reading<'r> {
         }
     }
 
-    pub(crate) fn integer<N: TryFrom<i64>>(&self) -> Result<N, Unreadable> {
+    pub(crate) fn integer<N: TryFrom<i64>>(&self) -> Result<N, UnreadableRow> {
         self.option_integer()?.ok_or_else(|| self.wrong("is empty"))
     }
 
-    pub(crate) fn option_integer<N: TryFrom<i64>>(&self) -> Result<Option<N>, Unreadable> {
+    pub(crate) fn option_integer<N: TryFrom<i64>>(&self) -> Result<Option<N>, UnreadableRow> {
         match self.cell()? {
             ValueRef::Null => Ok(None),
             ValueRef::Integer(number) => {
@@ -122,63 +121,63 @@ impl<'r> Reading<'r> {
         }
     }
 
-    pub(crate) fn flag(&self) -> Result<bool, Unreadable> {
+    pub(crate) fn flag(&self) -> Result<bool, UnreadableRow> {
         self.integer::<i64>().map(|number| number != 0)
     }
 
-    pub(crate) fn version(&self) -> Result<Version, Unreadable> {
+    pub(crate) fn version(&self) -> Result<Version, UnreadableRow> {
         self.integer().map(Version::from_bits)
     }
 
-    pub(crate) fn instant(&self) -> Result<Instant, Unreadable> {
+    pub(crate) fn instant(&self) -> Result<Instant, UnreadableRow> {
         self.integer().map(Instant::from_micros)
     }
 
-    pub(crate) fn option_instant(&self) -> Result<Option<Instant>, Unreadable> {
+    pub(crate) fn option_instant(&self) -> Result<Option<Instant>, UnreadableRow> {
         Ok(self.option_integer()?.map(Instant::from_micros))
     }
 
-    pub(crate) fn span(&self) -> Result<Span, Unreadable> {
+    pub(crate) fn span(&self) -> Result<Span, UnreadableRow> {
         self.integer().map(Span::from_micros)
     }
 
-    pub(crate) fn option_span(&self) -> Result<Option<Span>, Unreadable> {
+    pub(crate) fn option_span(&self) -> Result<Option<Span>, UnreadableRow> {
         Ok(self.option_integer()?.map(Span::from_micros))
     }
 
-    pub(crate) fn parsed<T>(&self, parse: impl FnOnce(&str) -> Result<T, TextError>) -> Result<T, Unreadable> {
+    pub(crate) fn parsed<T>(&self, parse: impl FnOnce(&str) -> Result<T, TextError>) -> Result<T, UnreadableRow> {
         parse(self.text()?).map_err(|error| self.wrong(&error.to_string()))
     }
 
     pub(crate) fn option_parsed<T>(
         &self,
         parse: impl FnOnce(&str) -> Result<T, TextError>,
-    ) -> Result<Option<T>, Unreadable> {
+    ) -> Result<Option<T>, UnreadableRow> {
         self.option_text()?.map(parse).transpose().map_err(|error| self.wrong(&error.to_string()))
     }
 
-    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, UnreadableRow> {
         serde_json::from_str(self.text()?).map_err(|error| self.wrong(&error.to_string()))
     }
 
-    pub(crate) fn option_json<T: DeserializeOwned>(&self) -> Result<Option<T>, Unreadable> {
+    pub(crate) fn option_json<T: DeserializeOwned>(&self) -> Result<Option<T>, UnreadableRow> {
         self.option_text()?.map(serde_json::from_str).transpose().map_err(|error| self.wrong(&error.to_string()))
     }
 
-    /// What is wrong with the cell that was read last.
-    pub(crate) fn wrong(&self, message: &str) -> Unreadable {
+    /// The error for the cell that was read last.
+    pub(crate) fn wrong(&self, message: &str) -> UnreadableRow {
         let column = self.next.get().checked_sub(1).and_then(|index| self.row.as_ref().column_name(index).ok());
-        Unreadable { column: column.unwrap_or("?").to_owned(), message: message.to_owned() }
+        UnreadableRow { column: column.unwrap_or("?").to_owned(), message: message.to_owned() }
     }
 
-    fn cell(&self) -> Result<ValueRef<'r>, Unreadable> {
+    fn cell(&self) -> Result<ValueRef<'r>, UnreadableRow> {
         let index = self.next.get();
         self.next.set(index + 1);
         self.row.get_ref(index).map_err(|error| self.wrong(&error.to_string()))
     }
 }
 
-/// A version as SQLite holds it.
+/// A version as a cell.
 pub(crate) fn version_value(version: Version) -> Value {
     // Versions fit into a signed number by their own word.
     Value::Integer(version.bits().cast_signed())

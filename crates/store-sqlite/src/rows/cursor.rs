@@ -1,4 +1,4 @@
-//! How far schedules have come.
+//! Cursors.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use cronhold_core::record::{Cursor, Record, ScheduleId, SkipStreak};
 use cronhold_core::run::Reason;
 use cronhold_core::{JobId, RunId};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "cursors",
     key: &["job", "schedule"],
     rest: &[
@@ -29,11 +29,11 @@ pub(super) const LAYOUT: Layout = Layout {
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut Cells, cursor: &Cursor) {
+pub(super) fn write(cells: &mut RowCells, cursor: &Cursor) {
     cells.instant(cursor.since);
-    cells.option(cursor.last, Cells::instant);
-    cells.option(cursor.next, Cells::instant);
-    cells.option(cursor.wake, Cells::instant);
+    cells.option(cursor.last, RowCells::instant);
+    cells.option(cursor.next, RowCells::instant);
+    cells.option(cursor.wake, RowCells::instant);
     cells.integer(cursor.revision);
     cells.text(&cursor.zones);
     cells.integer(cursor.generation);
@@ -45,7 +45,7 @@ pub(super) fn write(cells: &mut Cells, cursor: &Cursor) {
     cells.option(streak.and_then(|streak| streak.span), |cells, run| cells.display(&run));
 }
 
-pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let cursor = Cursor {
         job,
         schedule,
@@ -63,7 +63,7 @@ pub(super) fn read(job: JobId, schedule: ScheduleId, reading: &Reading<'_>) -> R
     Ok(Record::Cursor(Arc::new(cursor)))
 }
 
-fn read_streak(reading: &Reading<'_>) -> Result<Option<SkipStreak>, Unreadable> {
+fn read_streak(reading: &CellReader<'_>) -> Result<Option<SkipStreak>, UnreadableRow> {
     let reason = reading.option_parsed(Reason::parse)?;
     let count = reading.option_integer()?;
     let span = reading.option_parsed(RunId::parse)?;

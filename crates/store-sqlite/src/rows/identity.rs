@@ -1,14 +1,14 @@
-//! The latest outcomes of jobs with certain args.
+//! Identities: the latest outcomes of a job with certain arguments.
 
 use std::sync::Arc;
 
 use cronhold_core::record::{Identity, Outcome, Record};
 use cronhold_core::{Args, JobId, RunId};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "identities",
     key: &["job", "args"],
     rest: &[
@@ -24,15 +24,15 @@ pub(super) const LAYOUT: Layout = Layout {
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut Cells, identity: &Identity) {
+pub(super) fn write(cells: &mut RowCells, identity: &Identity) {
     for outcome in [identity.success, identity.failure, identity.error, identity.skipped] {
         cells.option(outcome, |cells, outcome| cells.display(&outcome.run));
         cells.option(outcome, |cells, outcome| cells.instant(outcome.at));
     }
 }
 
-pub(super) fn read(job: JobId, args: Args, reading: &Reading<'_>) -> Result<Record, Unreadable> {
-    let outcome = || -> Result<Option<Outcome>, Unreadable> {
+pub(super) fn read(job: JobId, args: Args, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
+    let outcome = || -> Result<Option<Outcome>, UnreadableRow> {
         let (run, at) = (reading.option_parsed(RunId::parse)?, reading.option_instant()?);
         Ok(run.zip(at).map(|(run, at)| Outcome { run, at }))
     };

@@ -1,5 +1,4 @@
-//! Jobs. The definition is JSON in the keys of a job file, so that it reads as people write it, and it is read back by
-//! the reader of job files.
+//! Jobs. The definition is JSON with the keys of a job file, and is decoded by the job file reader.
 
 use std::sync::Arc;
 
@@ -8,13 +7,13 @@ use cronhold_core::{JobId, JobUid};
 use cronhold_jobfile::{Options, read_stored_job, render_line, write_job};
 use cronhold_schedule::Zones;
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout =
-    Layout { name: "jobs", key: &["id"], rest: &["uid", "revision", "source", "zone", "definition"], fixed: &[] };
+pub(super) const LAYOUT: TableLayout =
+    TableLayout { name: "jobs", key: &["id"], rest: &["uid", "revision", "source", "zone", "definition"], fixed: &[] };
 
-pub(super) fn write(cells: &mut Cells, job: &JobRecord) {
+pub(super) fn write(cells: &mut RowCells, job: &JobRecord) {
     cells.display(&job.uid);
     cells.integer(job.revision);
     cells.display(&job.source);
@@ -22,7 +21,7 @@ pub(super) fn write(cells: &mut Cells, job: &JobRecord) {
     cells.json(&write_job(&job.job));
 }
 
-pub(super) fn read(id: JobId, reading: &Reading<'_>, zones: &Zones) -> Result<Record, Unreadable> {
+pub(super) fn read(id: JobId, reading: &CellReader<'_>, zones: &Zones) -> Result<Record, UnreadableRow> {
     let (uid, revision) = (reading.parsed(JobUid::parse)?, reading.integer()?);
     let source = reading.parsed(Source::parse)?;
     let zone = reading.text()?.into();

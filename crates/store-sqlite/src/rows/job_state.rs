@@ -1,15 +1,15 @@
-//! What is known of a job's runs as a set.
+//! Job states.
 
 use std::sync::Arc;
 
 use cronhold_core::JobId;
 use cronhold_core::record::{JobState, Kept, Record};
 
-use super::cells::{Cells, Reading, Unreadable};
+use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::pause;
-use super::table::Layout;
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "job_states",
     key: &["job"],
     rest: &[
@@ -30,7 +30,7 @@ pub(super) const LAYOUT: Layout = Layout {
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut Cells, state: &JobState) {
+pub(super) fn write(cells: &mut RowCells, state: &JobState) {
     cells.count(state.next_number);
     cells.json(&state.active);
     cells.json(&state.queue);
@@ -39,10 +39,10 @@ pub(super) fn write(cells: &mut Cells, state: &JobState) {
     cells.integer(state.kept.failure);
     cells.integer(state.kept.error);
     cells.integer(state.kept.skipped);
-    cells.option(state.floor, Cells::instant);
+    cells.option(state.floor, RowCells::instant);
 }
 
-pub(super) fn read(job: JobId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let state = JobState {
         job,
         next_number: reading.integer()?,

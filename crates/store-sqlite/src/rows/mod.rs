@@ -1,4 +1,4 @@
-//! Records as rows: one file for each table, with both directions beside each other.
+//! Converts records to rows and back: one file for each table has both directions.
 
 mod backlog;
 mod cells;
@@ -17,14 +17,14 @@ use cronhold_schedule::Zones;
 use rusqlite::Row;
 use rusqlite::types::Value;
 
-pub(crate) use cells::{Cells, Reading, Unreadable, version_value};
-pub(crate) use table::Table;
+pub(crate) use cells::{CellReader, RowCells, UnreadableRow, version_value};
+pub(crate) use table::RecordTable;
 
-/// The cells of a record, in the order of its table, with room for a version behind them.
+/// The cells of a record in the column order of its table, with capacity for a version after them.
 pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
     let key = record.key();
-    let width = Table::of(key.kind()).map_or(0, |table| table.layout().width());
-    let mut cells = Cells::new(width + 1);
+    let width = RecordTable::of(key.kind()).map_or(0, |table| table.layout().width());
+    let mut cells = RowCells::new(width + 1);
     write_key(&mut cells, &key);
     cells.version(version);
     match record {
@@ -42,46 +42,46 @@ pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
     cells.into_values()
 }
 
-/// The cells of a key, with room for a version behind them.
+/// The cells of a key, with capacity for a version after them.
 pub(crate) fn key_cells(key: &Key) -> Vec<Value> {
-    let mut cells = Cells::new(3);
+    let mut cells = RowCells::new(3);
     write_key(&mut cells, key);
     cells.into_values()
 }
 
-/// A record from its whole row.
-pub(crate) fn read(table: Table, row: &Row<'_>, zones: &Zones) -> Result<Stored, Unreadable> {
-    let reading = &Reading::new(row);
+/// Decodes a whole row.
+pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &Zones) -> Result<Stored, UnreadableRow> {
+    let reading = &CellReader::new(row);
     let (version, record) = match table {
-        Table::Pause => {
+        RecordTable::Pause => {
             reading.integer::<i64>()?;
             (reading.version()?, pause::read_record(reading)?)
         }
-        Table::Jobs => {
+        RecordTable::Jobs => {
             let (id, version) = (reading.parsed(JobId::parse)?, reading.version()?);
             (version, job::read(id, reading, zones)?)
         }
-        Table::JobStates => {
+        RecordTable::JobStates => {
             let (job, version) = (reading.parsed(JobId::parse)?, reading.version()?);
             (version, job_state::read(job, reading)?)
         }
-        Table::Cursors => {
+        RecordTable::Cursors => {
             let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
             (reading.version()?, cursor::read(job, schedule, reading)?)
         }
-        Table::Backlogs => {
+        RecordTable::Backlogs => {
             let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
             (reading.version()?, backlog::read(job, schedule, reading)?)
         }
-        Table::Identities => {
+        RecordTable::Identities => {
             let (job, args) = (reading.parsed(JobId::parse)?, reading.json()?);
             (reading.version()?, identity::read(job, args, reading)?)
         }
-        Table::Runs => {
+        RecordTable::Runs => {
             let (id, version) = (reading.parsed(RunId::parse)?, reading.version()?);
             (version, run::read(id, reading)?)
         }
-        Table::Nodes => {
+        RecordTable::Nodes => {
             let (id, version) = (reading.parsed(NodeId::parse)?, reading.version()?);
             (version, node::read(id, reading)?)
         }
@@ -89,7 +89,7 @@ pub(crate) fn read(table: Table, row: &Row<'_>, zones: &Zones) -> Result<Stored,
     Ok(Stored { version, record })
 }
 
-fn write_key(cells: &mut Cells, key: &Key) {
+fn write_key(cells: &mut RowCells, key: &Key) {
     match key {
         Key::Pause => cells.integer(pause::ONLY),
         Key::Job(job) | Key::JobState(job) | Key::Foreign(job) => cells.text(job.as_str()),

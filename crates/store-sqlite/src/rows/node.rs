@@ -5,17 +5,17 @@ use std::sync::Arc;
 use cronhold_core::NodeId;
 use cronhold_core::record::{Node, Record};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "nodes",
     key: &["id"],
     rest: &["name", "incarnation", "since", "beat", "gone", "labels", "draining"],
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut Cells, node: &Node) {
+pub(super) fn write(cells: &mut RowCells, node: &Node) {
     cells.text(&node.name);
     cells.integer(node.incarnation);
     cells.instant(node.since);
@@ -25,7 +25,7 @@ pub(super) fn write(cells: &mut Cells, node: &Node) {
     cells.integer(node.draining);
 }
 
-pub(super) fn read(id: NodeId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(id: NodeId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let node = Node {
         id,
         name: reading.text()?.to_owned(),

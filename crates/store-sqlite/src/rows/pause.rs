@@ -1,19 +1,19 @@
-//! The pause of everything, and the five columns that a pause has wherever it stands.
+//! The global pause, and the five columns of a pause in any table.
 
 use std::sync::Arc;
 
 use cronhold_core::record::{Actor, Pause, Pauses, Record};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout =
-    Layout { name: "pause", key: &["id"], rest: &["since", "by", "why", "last_from", "last_to"], fixed: &[] };
+pub(super) const LAYOUT: TableLayout =
+    TableLayout { name: "pause", key: &["id"], rest: &["since", "by", "why", "last_from", "last_to"], fixed: &[] };
 
 /// The key of the only row.
 pub(super) const ONLY: i64 = 1;
 
-pub(super) fn write(cells: &mut Cells, pauses: &Pauses) {
+pub(super) fn write(cells: &mut RowCells, pauses: &Pauses) {
     let current = pauses.current.as_ref();
     cells.option(current, |cells, pause| cells.instant(pause.since));
     cells.option(current, |cells, pause| cells.display(&pause.by));
@@ -22,13 +22,13 @@ pub(super) fn write(cells: &mut Cells, pauses: &Pauses) {
     cells.option(pauses.last, |cells, (_, to)| cells.instant(to));
 }
 
-pub(super) fn read(reading: &Reading<'_>) -> Result<Pauses, Unreadable> {
+pub(super) fn read(reading: &CellReader<'_>) -> Result<Pauses, UnreadableRow> {
     let (since, by) = (reading.option_instant()?, reading.option_parsed(Actor::parse)?);
     let why = reading.option_text()?.unwrap_or_default().to_owned();
     let (from, to) = (reading.option_instant()?, reading.option_instant()?);
     Ok(Pauses { current: since.zip(by).map(|(since, by)| Pause { since, by, why }), last: from.zip(to) })
 }
 
-pub(super) fn read_record(reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read_record(reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     Ok(Record::Pause(Arc::new(read(reading)?)))
 }

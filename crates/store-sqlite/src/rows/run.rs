@@ -1,4 +1,4 @@
-//! Runs: a column for whatever people ask about, and JSON for what only the run itself needs.
+//! Runs: a column for everything that people query, and JSON for the rest.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 
-use super::cells::{Cells, Reading, Unreadable};
-use super::table::Layout;
+use super::cells::{CellReader, RowCells, UnreadableRow};
+use super::table::TableLayout;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: TableLayout = TableLayout {
     name: "runs",
     key: &["id"],
     rest: &[
@@ -52,15 +52,15 @@ pub(super) const LAYOUT: Layout = Layout {
     fixed: &["job", "number"],
 };
 
-pub(super) fn write(cells: &mut Cells, run: &Run) {
-    let id = |cells: &mut Cells, run: RunId| cells.display(&run);
+pub(super) fn write(cells: &mut RowCells, run: &Run) {
+    let id = |cells: &mut RowCells, run: RunId| cells.display(&run);
     cells.text(run.job.as_str());
     cells.count(run.number.0);
     cells.text(run.state.name());
     cells.integer(!run.state.is_finished());
-    cells.option(run.reason.as_ref(), Cells::display);
+    cells.option(run.reason.as_ref(), RowCells::display);
     cells.instant(run.nominal);
-    cells.option(run.due, Cells::instant);
+    cells.option(run.due, RowCells::instant);
     cells.integer(run.attempt);
     cells.option(run.schedule.as_ref(), |cells, schedule| cells.text(schedule.as_str()));
     cells.json(&run.args);
@@ -71,10 +71,10 @@ pub(super) fn write(cells: &mut Cells, run: &Run) {
     cells.option(run.owner, |cells, owner| cells.display(&owner.node));
     cells.option(run.owner, |cells, owner| cells.integer(owner.incarnation));
     cells.option(run.target, |cells, target| cells.display(&target));
-    cells.option(run.work.as_ref(), Cells::json);
+    cells.option(run.work.as_ref(), RowCells::json);
     cells.option(run.lock.as_ref(), |cells, lock| cells.text(lock.as_str()));
     write_terms(cells, &run.terms);
-    cells.option(run.ending.as_ref(), Cells::display);
+    cells.option(run.ending.as_ref(), RowCells::display);
     write_exit(cells, run.exit);
     cells.option(run.written.as_ref(), |cells, written| cells.count(written.bytes));
     cells.option(run.written.as_ref(), |cells, written| cells.json(&written.tail));
@@ -84,7 +84,7 @@ pub(super) fn write(cells: &mut Cells, run: &Run) {
     cells.json(&run.log);
 }
 
-pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadable> {
+pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
     let job = reading.parsed(JobId::parse)?;
     let number = RunNumber(reading.integer()?);
     let state = reading.parsed(State::parse)?;
@@ -119,15 +119,15 @@ pub(super) fn read(id: RunId, reading: &Reading<'_>) -> Result<Record, Unreadabl
     Ok(Record::Run(Arc::new(run)))
 }
 
-fn write_terms(cells: &mut Cells, terms: &Terms) {
-    cells.option(terms.timeout, Cells::span);
-    cells.option(terms.stop_at, Cells::instant);
+fn write_terms(cells: &mut RowCells, terms: &Terms) {
+    cells.option(terms.timeout, RowCells::span);
+    cells.option(terms.stop_at, RowCells::instant);
     cells.display(&terms.signal);
     cells.span(terms.grace);
-    cells.option(terms.lease, Cells::span);
+    cells.option(terms.lease, RowCells::span);
 }
 
-fn read_terms(reading: &Reading<'_>) -> Result<Terms, Unreadable> {
+fn read_terms(reading: &CellReader<'_>) -> Result<Terms, UnreadableRow> {
     Ok(Terms {
         timeout: reading.option_span()?,
         stop_at: reading.option_instant()?,
@@ -137,33 +137,33 @@ fn read_terms(reading: &Reading<'_>) -> Result<Terms, Unreadable> {
     })
 }
 
-fn write_exit(cells: &mut Cells, exit: Option<Exit>) {
+fn write_exit(cells: &mut RowCells, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    cells.option(code, Cells::integer);
+    cells.option(code, RowCells::integer);
     cells.option(signal, |cells, signal| cells.display(&signal));
 }
 
-fn read_exit(reading: &Reading<'_>) -> Result<Option<Exit>, Unreadable> {
+fn read_exit(reading: &CellReader<'_>) -> Result<Option<Exit>, UnreadableRow> {
     let code = reading.option_integer()?.map(Exit::Code);
     let signal = reading.option_parsed(Signal::parse)?.map(Exit::Signal);
     Ok(code.or(signal))
 }
 
-fn read_written(reading: &Reading<'_>) -> Result<Option<Written>, Unreadable> {
+fn read_written(reading: &CellReader<'_>) -> Result<Option<Written>, UnreadableRow> {
     let (bytes, tail) = (reading.option_integer()?, reading.option_json()?);
     Ok(bytes.zip(tail).map(|(bytes, tail)| Written { bytes, tail }))
 }
 
-fn read_owner(reading: &Reading<'_>) -> Result<Option<Owner>, Unreadable> {
+fn read_owner(reading: &CellReader<'_>) -> Result<Option<Owner>, UnreadableRow> {
     let (node, incarnation) = (reading.option_parsed(NodeId::parse)?, reading.option_integer()?);
     Ok(node.zip(incarnation).map(|(node, incarnation)| Owner { node, incarnation }))
 }
 
-fn read_span(reading: &Reading<'_>) -> Result<Option<Stretch>, Unreadable> {
+fn read_span(reading: &CellReader<'_>) -> Result<Option<Stretch>, UnreadableRow> {
     let (from, to, count) = (reading.option_instant()?, reading.option_instant()?, reading.option_integer()?);
     Ok(from.zip(to).zip(count).map(|((from, to), count)| Stretch { from, to, count }))
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use cronhold_core::record::Kind;
 
-/// A table that holds records of one kind. Locks are not among them: they are taken and freed, never put. Nor are foreign
-/// runs: nobody else writes to a file of ours.
+/// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this
+/// store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Table {
+pub(crate) enum RecordTable {
     Pause,
     Jobs,
     JobStates,
@@ -19,19 +19,19 @@ pub(crate) enum Table {
     Nodes,
 }
 
-/// How a table is laid out.
+/// The columns of a table.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct TableLayout {
     pub(crate) name: &'static str,
     /// The first columns; `version` follows them.
     pub(crate) key: &'static [&'static str],
     /// The columns after `version`.
     pub(crate) rest: &'static [&'static str],
-    /// Those of the rest that seldom change for one key. An update that does not name them leaves their indexes alone.
+    /// Columns of the rest that rarely change for a key. An update that does not set them does not touch their indexes.
     pub(crate) fixed: &'static [&'static str],
 }
 
-impl Table {
+impl RecordTable {
     /// All tables, in the order of their numbers.
     pub(crate) const ALL: [Self; 8] = [
         Self::Pause,
@@ -59,14 +59,14 @@ impl Table {
         }
     }
 
-    /// The statement for a whole row by its key, which is asked for most often.
+    /// The statement for a whole row by its key, which is the most frequent one.
     pub(crate) fn load(self) -> &'static str {
         static LOADS: LazyLock<Vec<String>> =
-            LazyLock::new(|| Table::ALL.iter().map(|table| table.layout().load()).collect());
+            LazyLock::new(|| RecordTable::ALL.iter().map(|table| table.layout().load()).collect());
         &LOADS[self as usize]
     }
 
-    pub(crate) const fn layout(self) -> &'static Layout {
+    pub(crate) const fn layout(self) -> &'static TableLayout {
         match self {
             Self::Pause => &super::pause::LAYOUT,
             Self::Jobs => &super::job::LAYOUT,
@@ -80,8 +80,8 @@ impl Table {
     }
 }
 
-impl Layout {
-    /// How many cells a row has.
+impl TableLayout {
+    /// The number of columns.
     pub(crate) const fn width(&self) -> usize {
         self.key.len() + 1 + self.rest.len()
     }
@@ -107,22 +107,21 @@ impl Layout {
         format!("SELECT version FROM {} WHERE {}", self.name, self.key_matches())
     }
 
-    /// Puts a row that must not be there: it changes nothing when one is. All cells are its parameters.
+    /// Inserts a row that must not exist; changes nothing if it does. The parameters are all cells.
     pub(crate) fn insert(&self) -> String {
         let parameters: Vec<String> = (1..=self.width()).map(|number| format!("?{number}")).collect();
         let (name, columns) = (self.name, self.columns());
         format!("INSERT INTO {name} ({columns}) VALUES ({}) ON CONFLICT DO NOTHING", parameters.join(", "))
     }
 
-    /// Replaces a row that must have a version: it changes nothing when it has another. The parameters are all cells
-    /// and then that version.
+    /// Replaces a row if it has the given version. The parameters are all cells and then that version.
     pub(crate) fn update(&self) -> String {
         let all: Vec<String> = self.all().enumerate().skip(self.key.len()).map(equation).collect();
         let (name, version) = (self.name, self.width() + 1);
         format!("UPDATE {name} SET {} WHERE {} AND version = ?{version}", all.join(", "), self.key_matches())
     }
 
-    /// The same for a row whose fixed columns stay as they are: it changes nothing when they do not.
+    /// The same for a row whose fixed columns do not change; changes nothing if they do.
     pub(crate) fn update_fixed(&self) -> String {
         let is_fixed = |(_, column): &(usize, &str)| self.fixed.contains(column);
         let (fixed, others): (Vec<_>, Vec<_>) = self.all().enumerate().skip(self.key.len()).partition(is_fixed);
@@ -131,7 +130,7 @@ impl Layout {
         format!("UPDATE {} SET {} WHERE {terms} AND version = ?{}", self.name, others.join(", "), self.width() + 1)
     }
 
-    /// Deletes a row that must have a version. The parameters are its key and then that version.
+    /// Deletes a row if it has the given version. The parameters are its key and then that version.
     pub(crate) fn delete(&self) -> String {
         format!("DELETE FROM {} WHERE {} AND version = ?{}", self.name, self.key_matches(), self.key.len() + 1)
     }
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn statements_follow_from_the_layout() {
-        let layout = Layout { name: "things", key: &["a", "b"], rest: &["c", "by", "d"], fixed: &["c"] };
+        let layout = TableLayout { name: "things", key: &["a", "b"], rest: &["c", "by", "d"], fixed: &["c"] };
         for (found, expected) in [
             (layout.load(), "SELECT a, b, version, c, \"by\", d FROM things WHERE a = ?1 AND b = ?2"),
             (layout.version(), "SELECT version FROM things WHERE a = ?1 AND b = ?2"),

@@ -1,5 +1,4 @@
-//! The tables and how they came to be. A version of the schema is a step that an older file goes through; steps that
-//! were released never change.
+//! The schema and its migrations. A version is a step that is applied to older files; released steps never change.
 
 use std::path::Path;
 
@@ -7,27 +6,27 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::OpenError;
 
-/// What marks a file as ours: "CRHD".
+/// The `application_id` of our files: "CRHD".
 pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
 
-/// All steps. Step n makes version n out of the version before.
+/// All migrations. Step n leads from version n - 1 to version n.
 pub(crate) const STEPS: &[&str] = &[include_str!("v1.sql"), include_str!("v2.sql"), include_str!("v3.sql")];
 
-/// What a file is.
+/// What a database file contains.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
-    /// SQLite's, with nothing in it.
+enum SchemaState {
+    /// No tables.
     Empty,
     /// A store with a schema of this version.
     Store(usize),
 }
 
-/// Makes a file that is open for writing a store of the newest version.
+/// Migrates a file to the newest version.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
     let sql = |error| OpenError::sqlite(path, error);
     let first = match examine(connection, path, steps.len())? {
-        Found::Empty => 0,
-        Found::Store(version) => version,
+        SchemaState::Empty => 0,
+        SchemaState::Store(version) => version,
     };
     for (index, step) in steps.iter().enumerate().skip(first) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
@@ -40,17 +39,20 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) 
     Ok(())
 }
 
-/// Makes sure that a file is a store of the newest version, without changing it.
+/// Fails unless the file is a store of the newest version. Changes nothing.
 pub(crate) fn check(connection: &Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
     match examine(connection, path, steps.len())? {
-        Found::Store(version) if version == steps.len() => Ok(()),
-        Found::Store(version) => Err(OpenError::Older { path: path.to_owned(), found: version, known: steps.len() }),
-        Found::Empty => Err(OpenError::NotOurs { path: path.to_owned() }),
+        SchemaState::Store(version) if version == steps.len() => Ok(()),
+        SchemaState::Store(version) => {
+            Err(OpenError::Older { path: path.to_owned(), found: version, known: steps.len() })
+        }
+        SchemaState::Empty => Err(OpenError::NotOurs { path: path.to_owned() }),
     }
 }
 
-/// Finds out what a file is without changing it. What is neither empty nor ours, or is newer than we are, is refused.
-fn examine(connection: &Connection, path: &Path, known: usize) -> Result<Found, OpenError> {
+/// Finds out what a file contains, without changing it. Fails if the file belongs to another program or to a newer
+/// version.
+fn examine(connection: &Connection, path: &Path, known: usize) -> Result<SchemaState, OpenError> {
     let sql = |error| OpenError::sqlite(path, error);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(sql);
     let (application, version) = (number("application_id")?, number("user_version")?);
@@ -59,12 +61,12 @@ fn examine(connection: &Connection, path: &Path, known: usize) -> Result<Found, 
         return match found {
             0 => Err(OpenError::NotOurs { path: path.to_owned() }),
             _ if found > known => Err(OpenError::Newer { path: path.to_owned(), found, known }),
-            _ => Ok(Found::Store(found)),
+            _ => Ok(SchemaState::Store(found)),
         };
     }
     let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
     if application == 0 && version == 0 && objects == 0 {
-        return Ok(Found::Empty);
+        return Ok(SchemaState::Empty);
     }
     Err(OpenError::NotOurs { path: path.to_owned() })
 }
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn older_schemas_go_through_the_steps_they_lack() {
+    fn older_schema_runs_missing_migrations() {
         let path = Path::new("x.db");
         let mut connection = Connection::open_in_memory().expect("memory");
         migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_version_can_become_the_newest() {
+    fn every_version_migrates_to_the_newest() {
         let path = Path::new("x.db");
         let objects = |connection: &Connection| -> Vec<(String, Option<String>)> {
             let sql = "SELECT name, sql FROM sqlite_schema ORDER BY name";
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_nothing_behind() {
+    fn failed_migration_is_rolled_back() {
         let path = Path::new("x.db");
         let mut connection = Connection::open_in_memory().expect("memory");
         migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");

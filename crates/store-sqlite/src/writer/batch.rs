@@ -1,171 +1,175 @@
-//! Many requests in one transaction. Units share only the journey: one that is refused or cannot be done leaves the
-//! others as they are.
+//! Executes many requests in one transaction. Units are independent: one that is refused or fails does not affect the
+//! others.
 //!
-//! The first attempt is bold: units are written without a savepoint, each statement comparing the version of what it
-//! replaces. A unit that finds out in the middle that it must not happen has written something by then; so the whole
-//! attempt is undone and made again with a savepoint for each unit. Conflicts are rare on a store with one node, and
-//! savepoints nearly double what a unit costs (`cargo bench -p cronhold-store-sqlite` measures it).
+//! The first attempt is optimistic: it uses no savepoints, and each statement compares the version of what it replaces.
+//! If a unit finds a conflict after its first write, the whole attempt is rolled back and repeated with a savepoint for
+//! each unit. Conflicts are rare on a store with one node, and savepoints nearly double the cost of a unit (`cargo
+//! bench -p cronhold-store-sqlite` measures it).
 
 use cronhold_core::record::{Key, Node, Record, Version};
 use cronhold_schedule::Instant;
 use cronhold_store::{Committed, Fault, Refusal, Writer};
 
-use super::request::{How, Order, Request, Settled, Write};
+use super::request::{CommitResults, EncodedUnit, RowWrite, WriteKind, WriterRequest};
 use super::statements::Statements;
 use crate::faults;
-use crate::rows::{self, Table, version_value};
+use crate::rows::{self, RecordTable, version_value};
 
-/// Numbers of writers are below this, because versions have so many bits for them.
+/// Writer numbers are below this, because a version has 23 bits for them.
 const WRITERS_MAX: u64 = 1 << 23;
 
-/// Numbers of units are below this, for the same reason.
+/// Unit numbers are below this, because a version has 40 bits for them.
 const UNITS_MAX: u64 = 1 << 40;
 
-/// The writer of records that no unit writes: the store itself.
-const STORE: u32 = 0;
+/// The writer number of the store itself, for records that are not written by a unit.
+const STORE_WRITER: u32 = 0;
 
-/// Whether a unit can be undone by itself.
+/// Whether a unit can be rolled back by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
-    /// It cannot.
-    Bold,
-    /// It can: it has a savepoint.
-    Careful,
+pub(super) enum CommitMode {
+    /// Without savepoints; a conflict rolls back the whole transaction.
+    Optimistic,
+    /// With a savepoint for each unit.
+    WithSavepoints,
 }
 
-/// Why an attempt was broken off.
+/// Why an attempt was aborted.
 #[derive(Debug)]
-pub(super) enum Setback {
-    /// A unit has written something and must not happen.
-    Torn(Refusal),
-    /// SQLite failed.
+pub(super) enum AttemptError {
+    /// A unit was refused after it had written something.
+    PartialUnit(Refusal),
     Sql(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Setback {
+impl From<rusqlite::Error> for AttemptError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-/// Does requests within the transaction that is open, and puts their answers into their tickets.
+/// Executes requests within the open transaction, and stores their results in their pending replies.
 pub(super) fn attempt(
     statements: &mut Statements<'_>,
-    requests: &mut [Request],
+    requests: &mut [WriterRequest],
     now: Instant,
-    care: Care,
-) -> Result<(), Setback> {
+    mode: CommitMode,
+) -> Result<(), AttemptError> {
     for request in requests {
         match request {
-            Request::Commit { orders, ticket, .. } => {
-                let mut results = Vec::with_capacity(orders.len());
-                for order in orders {
-                    results.push(guarded(statements, care, |statements| unit(statements, order, now))?);
+            WriterRequest::Commit { units, reply, .. } => {
+                let mut results = Vec::with_capacity(units.len());
+                for unit in units {
+                    results.push(isolated(statements, mode, |statements| execute(statements, unit, now))?);
                 }
-                ticket.result = Some(Settled { results, orders: Vec::new() });
+                reply.result = Some(CommitResults { results, units: Vec::new() });
             }
-            Request::Enroll { ticket } => {
+            WriterRequest::Enroll { reply } => {
                 let number = statements.next_number("writers", WRITERS_MAX)?;
                 let number = number.and_then(|number| u32::try_from(number).ok());
-                let spent = || Fault::Broken(format!("{WRITERS_MAX} writers have enrolled; there are no more numbers"));
-                ticket.result = Some(number.map(Writer).ok_or_else(spent));
+                let spent = || Fault::Broken(format!("all {WRITERS_MAX} writer numbers are in use"));
+                reply.result = Some(number.map(Writer).ok_or_else(spent));
             }
-            Request::Beat { node, locks, ticket, .. } => {
-                beat(statements, node)?;
+            WriterRequest::Heartbeat { node, locks, reply, .. } => {
+                write_node(statements, node)?;
                 let mut lost = Vec::new();
                 for (name, holder) in locks {
                     if !statements.locks.renew(name, *holder, now)? {
                         lost.push(name.clone());
                     }
                 }
-                ticket.result = Some(Ok(lost));
+                reply.result = Some(Ok(lost));
             }
-            Request::Append { run, from, bytes, ticket } => {
-                ticket.result = Some(statements.outputs.append(*run, *from, bytes)?);
+            WriterRequest::Append { run, from, bytes, reply } => {
+                reply.result = Some(statements.outputs.append(*run, *from, bytes)?);
             }
-            Request::DropOutputs { runs, ticket } => {
+            WriterRequest::DropOutputs { runs, reply } => {
                 for run in runs {
                     statements.outputs.delete(*run)?;
                 }
-                ticket.result = Some(Ok(()));
+                reply.result = Some(Ok(()));
             }
         }
     }
     Ok(())
 }
 
-/// Does something that concerns one unit alone, so that it harms no other when it fails.
-fn guarded(
+/// Executes one unit so that its failure does not affect the others.
+fn isolated(
     statements: &mut Statements<'_>,
-    care: Care,
-    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<Committed, Refusal>, Setback>,
-) -> Result<Result<Committed, Refusal>, Setback> {
-    if care == Care::Bold {
+    mode: CommitMode,
+    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<Committed, Refusal>, AttemptError>,
+) -> Result<Result<Committed, Refusal>, AttemptError> {
+    if mode == CommitMode::Optimistic {
         return work(statements);
     }
     statements.save()?;
     let (result, keep) = match work(statements) {
         Ok(result) => (result, true),
-        Err(Setback::Torn(refusal)) => (Err(refusal), false),
-        Err(Setback::Sql(error)) if faults::is_of_one_unit(&error) => {
-            (Err(Fault::Broken(format!("a unit cannot be stored: {error}")).into()), false)
+        Err(AttemptError::PartialUnit(refusal)) => (Err(refusal), false),
+        Err(AttemptError::Sql(error)) if faults::is_of_one_unit(&error) => {
+            (Err(Fault::Broken(format!("cannot store a unit: {error}")).into()), false)
         }
-        Err(setback) => return Err(setback),
+        Err(error) => return Err(error),
     };
     statements.release(keep)?;
     Ok(result)
 }
 
-/// Does a unit. Whatever can be looked at beforehand is, so that a refusal seldom comes after a write.
-fn unit(statements: &mut Statements<'_>, order: &Order, now: Instant) -> Result<Result<Committed, Refusal>, Setback> {
-    if let Some(refusal) = &order.refusal {
+/// Executes a unit. Checks come first, so that a refusal rarely follows a write.
+fn execute(
+    statements: &mut Statements<'_>,
+    unit: &EncodedUnit,
+    now: Instant,
+) -> Result<Result<Committed, Refusal>, AttemptError> {
+    if let Some(refusal) = &unit.refusal {
         return Ok(Err(refusal.clone()));
     }
-    for check in &order.checks {
+    for check in &unit.checks {
         if !statements.holds(check)? {
             return Ok(Err(Refusal::Conflict(check.key.clone())));
         }
     }
-    for take in &order.take {
-        if let Some(refusal) = statements.locks.refusal(take, &order.free, now)? {
+    for take in &unit.take {
+        if let Some(refusal) = statements.locks.refusal(take, &unit.free, now)? {
             return Ok(Err(refusal));
         }
     }
-    for (index, write) in order.writes.iter().enumerate() {
+    for (index, write) in unit.writes.iter().enumerate() {
         if !statements.write(write)? {
             let refusal = Refusal::Conflict(write.key.clone());
-            return if index == 0 { Ok(Err(refusal)) } else { Err(Setback::Torn(refusal)) };
+            return if index == 0 { Ok(Err(refusal)) } else { Err(AttemptError::PartialUnit(refusal)) };
         }
-        if let (How::Delete, Key::Run(run)) = (write.how, &write.key) {
+        if let (WriteKind::Delete, Key::Run(run)) = (write.kind, &write.key) {
             statements.outputs.delete(*run)?;
         }
     }
-    for free in &order.free {
+    for free in &unit.free {
         statements.locks.free(free)?;
     }
-    let mut fences = Vec::with_capacity(order.take.len());
-    for take in &order.take {
-        fences.push((take.lock.clone(), statements.locks.take(take, order.version, now)?));
+    let mut fences = Vec::with_capacity(unit.take.len());
+    for take in &unit.take {
+        fences.push((take.lock.clone(), statements.locks.take(take, unit.version, now)?));
     }
     Ok(Ok(Committed { fences }))
 }
 
-/// Writes a node, whatever is there. That it drains is for others to say.
-fn beat(statements: &mut Statements<'_>, node: &Node) -> rusqlite::Result<()> {
-    // There is a beat every two seconds: the numbers last for longer than the machine.
+/// Writes a node unconditionally, but keeps its stored drain flag, which commands set.
+fn write_node(statements: &mut Statements<'_>, node: &Node) -> rusqlite::Result<()> {
+    // With a heartbeat every two seconds the numbers outlast the machine.
     let number = statements.next_number("beats", UNITS_MAX)?.unwrap_or(0);
-    let version = Version::new(STORE, number);
+    let version = Version::new(STORE_WRITER, number);
     let key = Key::Node(node.id);
     let draining = statements.is_draining(node)?.unwrap_or(node.draining);
     let node = Node { draining, ..node.clone() };
     let mut cells = rows::write(&Record::Node(node.into()), version);
-    let insert = Write { key: key.clone(), table: Table::Nodes, how: How::Insert, cells: cells.clone() };
+    let insert =
+        RowWrite { key: key.clone(), table: RecordTable::Nodes, kind: WriteKind::Insert, cells: cells.clone() };
     if statements.write(&insert)? {
         return Ok(());
     }
-    if let Some(found) = statements.version(Table::Nodes, &rows::key_cells(&key))? {
+    if let Some(found) = statements.version(RecordTable::Nodes, &rows::key_cells(&key))? {
         cells.push(version_value(found));
-        statements.write(&Write { key, table: Table::Nodes, how: How::Update, cells })?;
+        statements.write(&RowWrite { key, table: RecordTable::Nodes, kind: WriteKind::Update, cells })?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Copying the log back into the database. SQLite would do it inside a commit, while everybody waits; here a thread of
-//! its own does it beside the writer. Only when it cannot keep up does the writer lend a hand, because the log can begin
-//! anew only at a moment when all of it is copied and nobody appends.
+//! Checkpoints: copies the write-ahead log into the database. SQLite would do it inside a commit, while callers wait;
+//! here a separate thread does it. If that thread cannot keep up, the writer thread helps, because the log restarts
+//! only at a moment when all of it is copied and no connection appends.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -13,47 +13,47 @@ use rusqlite::Connection;
 
 use crate::open::{Options, open_again};
 
-/// Pages in the log from which on they are copied: 32 MB. Pages that change often are copied once for many changes.
-const COPY_FROM: i32 = 8 * 1024;
+/// Log length in pages that starts a checkpoint: 32 MB. Pages that change often are copied once for many changes.
+const CHECKPOINT_PAGES: i32 = 8 * 1024;
 
-/// Pages in the log from which on the writer copies the rest by itself: 128 MB.
-const FORCE_FROM: i32 = 32 * 1024;
+/// Log length in pages at which the writer thread checkpoints by itself: 128 MB.
+const WRITER_HELPS_PAGES: i32 = 32 * 1024;
 
-/// Pages in the log from which on they are copied when the last time is some seconds ago: 2 MB. Where little is written
-/// the log stays short, also on a small disk.
-const COPY_SOME_FROM: i32 = 512;
-const COPY_SOME_AFTER: Span = Span::from_secs(5);
+/// Log length in pages that starts a checkpoint if the last one was some seconds ago: 2 MB. This keeps the log short on
+/// a store with few writes.
+const IDLE_CHECKPOINT_PAGES: i32 = 512;
+const IDLE_CHECKPOINT_AFTER: Span = Span::from_secs(5);
 
-/// Pages that have come since the last time, before it is tried again. A reader may hold it up.
-const STEP: i32 = 1024;
+/// Pages that must be added before the next checkpoint. A reader may block one.
+const CHECKPOINT_STEP: i32 = 1024;
 
 const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
-/// The thread that copies.
+/// The thread that checkpoints.
 pub(super) struct Checkpointer {
     clock: Clock,
-    wish: Arc<Wish>,
+    signal: Arc<CheckpointSignal>,
     thread: Option<JoinHandle<()>>,
-    /// How long the log was when something was last done about it.
+    /// The log length at the last checkpoint.
     last: i32,
-    /// When that was.
+    /// The time of the last checkpoint.
     last_time: Instant,
 }
 
-/// How long the log is, by the writer's last commit.
+/// The length of the log in pages, after the last commit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogLength(Arc<AtomicI32>);
 
 #[derive(Debug, Default)]
-struct Wish {
-    state: Mutex<WishState>,
+struct CheckpointSignal {
+    state: Mutex<CheckpointState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct WishState {
-    is_wanted: bool,
-    is_over: bool,
+struct CheckpointState {
+    is_requested: bool,
+    is_closed: bool,
 }
 
 impl LogLength {
@@ -68,76 +68,76 @@ impl LogLength {
 }
 
 impl Checkpointer {
-    /// Starts the thread. Without one the writer copies by itself.
+    /// Starts the thread. If that fails, the writer thread checkpoints by itself.
     pub(super) fn start(path: PathBuf, options: Options) -> Self {
-        let wish = Arc::new(Wish::default());
+        let signal = Arc::new(CheckpointSignal::default());
         let clock = Arc::clone(&options.clock);
-        let theirs = Arc::clone(&wish);
+        let thread_signal = Arc::clone(&signal);
         let work = move || {
             let mut connection = None;
-            while theirs.wait() {
-                // When it fails the log is longer next time, and it is tried again.
+            while thread_signal.wait() {
+                // After a failure the log grows, and the next checkpoint is due soon.
                 let opened = connection.take().map_or_else(|| open_again(&path, &options), Ok);
                 connection = opened.ok().filter(|connection: &Connection| copy(connection).is_ok());
             }
         };
-        let thread = std::thread::Builder::new().name("sqlite copier".to_owned()).spawn(work).ok();
-        Self { wish, thread, last: 0, last_time: clock(), clock }
+        let thread = std::thread::Builder::new().name("sqlite checkpoint".to_owned()).spawn(work).ok();
+        Self { signal, thread, last: 0, last_time: clock(), clock }
     }
 
-    /// Sees to the log after a commit.
-    pub(super) fn tend(&mut self, length: &LogLength, writer: &Connection) {
+    /// Requests a checkpoint after a commit, if one is due.
+    pub(super) fn run_if_due(&mut self, length: &LogLength, writer: &Connection) {
         let pages = length.0.load(Ordering::Relaxed);
         if pages < self.last {
-            // It has begun anew.
+            // The log has restarted.
             self.last = 0;
         }
-        let is_long = pages >= COPY_FROM && pages >= self.last + STEP;
+        let is_long = pages >= CHECKPOINT_PAGES && pages >= self.last + CHECKPOINT_STEP;
         let now = (self.clock)();
-        // A clock that was set back is no reason to wait longer.
-        let is_time = now < self.last_time || now.since(self.last_time) >= COPY_SOME_AFTER;
-        let is_old = pages >= COPY_SOME_FROM && pages > self.last && is_time;
+        // If the clock was set back, do not wait longer.
+        let is_time = now < self.last_time || now.since(self.last_time) >= IDLE_CHECKPOINT_AFTER;
+        let is_old = pages >= IDLE_CHECKPOINT_PAGES && pages > self.last && is_time;
         if !is_long && !is_old {
             return;
         }
         self.last = pages;
         self.last_time = now;
-        if pages >= FORCE_FROM || self.thread.is_none() {
-            // When it fails the log is longer next time, and it is tried again.
+        if pages >= WRITER_HELPS_PAGES || self.thread.is_none() {
+            // After a failure the log grows, and the next checkpoint is due soon.
             let _ = copy(writer);
         } else {
-            self.wish.lock().is_wanted = true;
-            self.wish.changed.notify_one();
+            self.signal.lock().is_requested = true;
+            self.signal.changed.notify_one();
         }
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.wish.lock().is_over = true;
-        self.wish.changed.notify_one();
+        self.signal.lock().is_closed = true;
+        self.signal.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to say.
+            // A panic of the thread was reported when it happened.
             let _ = thread.join();
         }
     }
 }
 
-impl Wish {
-    /// Waits until it is wanted, or over.
+impl CheckpointSignal {
+    /// Waits for a request. Returns false if the store is closing.
     fn wait(&self) -> bool {
-        let is_idle = |state: &mut WishState| !state.is_wanted && !state.is_over;
+        let is_idle = |state: &mut CheckpointState| !state.is_requested && !state.is_closed;
         let mut state = self.changed.wait_while(self.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
-        state.is_wanted = false;
-        !state.is_over
+        state.is_requested = false;
+        !state.is_closed
     }
 
-    fn lock(&self) -> MutexGuard<'_, WishState> {
+    fn lock(&self) -> MutexGuard<'_, CheckpointState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Copies what nobody reads from the log any longer, without waiting for anyone.
+/// Copies pages that no reader needs in the log, without waiting for readers or the writer.
 fn copy(connection: &Connection) -> rusqlite::Result<()> {
     let copied = connection.prepare_cached(PASSIVE)?.query_row([], |_| Ok(()));
     copied.inspect_err(|error| tracing::debug!(event = "sqlite_checkpoint_failed", "{error}"))

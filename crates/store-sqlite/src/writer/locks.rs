@@ -1,4 +1,4 @@
-//! Locks as rows: who holds one, for how long, and the fence, which stays when the lock is free so that it only grows.
+//! Lock rows: the holder, the expiry and the fence. The row of a free lock keeps its fence, so that fences only grow.
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{Free, Take};
@@ -18,21 +18,21 @@ pub(super) struct LockStatements<'c> {
     renew: Statement<'c>,
 }
 
-struct Found {
+struct StoredLock {
     fence: u64,
     holder: Option<String>,
     until: Option<i64>,
 }
 
-impl Found {
+impl StoredLock {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { fence: row.get(0)?, holder: row.get(1)?, until: row.get(2)? })
     }
 
-    /// Who holds it now.
+    /// The holder; `None` if the lock is free or expired.
     fn holder(&self, now: Instant) -> Option<RunId> {
         let lasts = self.until.is_none_or(|until| now.micros() < until);
-        // What is no id of a run holds nothing.
+        // A holder that is not a run id does not count.
         self.holder.as_ref().filter(|_| lasts).and_then(|holder| RunId::parse(holder).ok())
     }
 }
@@ -56,7 +56,7 @@ impl<'c> LockStatements<'c> {
         })
     }
 
-    /// Why a lock cannot be taken, when it cannot.
+    /// The refusal if another run holds the lock and does not release it in the same unit.
     pub(super) fn refusal(&mut self, take: &Take, free: &[Free], now: Instant) -> rusqlite::Result<Option<Refusal>> {
         let Some(holder) = self.find(&take.lock)?.and_then(|found| found.holder(now)) else { return Ok(None) };
         let is_freed = free.iter().any(|free| free.lock == take.lock && free.holder == holder);
@@ -64,12 +64,12 @@ impl<'c> LockStatements<'c> {
         Ok((!is_free).then(|| Refusal::Held { lock: take.lock.clone(), holder }))
     }
 
-    /// Frees a lock, if the run holds it.
+    /// Releases a lock if the run holds it.
     pub(super) fn free(&mut self, free: &Free) -> rusqlite::Result<()> {
         self.free.execute((free.lock.as_str(), free.holder.to_string())).map(drop)
     }
 
-    /// Takes a lock that nobody else holds, and answers with its fence. A run that holds it already keeps its fence.
+    /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.
     pub(super) fn take(&mut self, take: &Take, version: Version, now: Instant) -> rusqlite::Result<u64> {
         let found = self.find(&take.lock)?;
         let (fence, is_held) = found.map_or((0, false), |found| (found.fence, found.holder(now).is_some()));
@@ -82,12 +82,12 @@ impl<'c> LockStatements<'c> {
         Ok(fence)
     }
 
-    /// Holds a lock for its time to live from now on. Answers whether the run still had it.
+    /// Renews a lock for its time to live. Returns false if the run has lost it.
     pub(super) fn renew(&mut self, name: &LockName, holder: RunId, now: Instant) -> rusqlite::Result<bool> {
         Ok(self.renew.execute((name.as_str(), holder.to_string(), now.micros()))? > 0)
     }
 
-    fn find(&mut self, name: &LockName) -> rusqlite::Result<Option<Found>> {
-        self.find.query_row([name.as_str()], Found::read).optional()
+    fn find(&mut self, name: &LockName) -> rusqlite::Result<Option<StoredLock>> {
+        self.find.query_row([name.as_str()], StoredLock::read).optional()
     }
 }

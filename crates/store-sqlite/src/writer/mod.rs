@@ -1,15 +1,15 @@
-//! The one thread that writes. It takes what waits, does all of it in one transaction with one sync, and answers when
-//! that is durable. Whatever fails, it goes on with the next.
+//! The writer thread. It takes all queued requests, executes them in one transaction with one sync, and replies when
+//! they are durable. After a failure it continues with the next batch.
 
 mod batch;
 mod checkpoint;
 mod locks;
-mod memory;
 mod outputs;
 mod queue;
 mod reply;
 mod request;
 mod statements;
+mod version_cache;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -19,77 +19,77 @@ use std::thread::JoinHandle;
 
 use cronhold_core::record::Key;
 use cronhold_schedule::Span;
-use cronhold_store::Fault;
+use cronhold_store::{Fault, Hint, HintBoard};
 use rusqlite::Connection;
 
-use self::batch::{Care, Setback, attempt};
+use self::batch::{AttemptError, CommitMode, attempt};
 use self::checkpoint::{Checkpointer, LogLength};
-use self::queue::Queue;
-use self::reply::reply;
-pub(crate) use self::request::{Order, Request, Settled, Ticket};
+use self::queue::WriterQueue;
+use self::reply::reply_channel;
+pub(crate) use self::request::{CommitResults, EncodedUnit, PendingReply, WriterRequest};
 use self::statements::Statements;
-use crate::faults::{self, Moment, fault};
-use crate::hints::{HandleId, Hints};
-use crate::lock_file::{Footprint, LockFile};
+use crate::faults::{self, ErrorPhase, fault};
+use crate::lock_file::{FileIdentity, LockFile};
 use crate::open::{Options, open_again};
 
 /// A commit that takes this long is logged.
 const SLOW_COMMIT: Span = Span::from_millis(100);
 
-/// The writer as its callers see it.
+/// The handle through which callers reach the writer thread. Dropping it executes what is queued and ends the thread.
 #[derive(Debug)]
 pub(crate) struct WriterThread {
-    queue: Arc<Queue>,
-    tally: Arc<Tally>,
+    queue: Arc<WriterQueue>,
+    counters: Arc<WriterCounters>,
     thread: Option<JoinHandle<()>>,
-    /// Freed when the thread has ended.
+    /// Released after the thread has ended.
     _lock: LockFile,
 }
 
-/// What the writer has done.
+/// Totals of the writer thread, and why its last batch failed.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) commits: AtomicU64,
-    pub(crate) units: AtomicU64,
-    trouble: Mutex<Option<String>>,
+pub(crate) struct WriterCounters {
+    commits: AtomicU64,
+    units: AtomicU64,
+    failure: Mutex<Option<String>>,
 }
 
-/// The writer's own side.
-struct Scribe {
+/// What runs on the writer thread.
+struct WriterLoop {
     path: PathBuf,
-    footprint: Footprint,
+    file: FileIdentity,
     options: Options,
-    queue: Arc<Queue>,
-    tally: Arc<Tally>,
-    hints: Arc<Hints>,
+    queue: Arc<WriterQueue>,
+    counters: Arc<WriterCounters>,
+    hints: Arc<HintBoard>,
 }
 
 impl WriterThread {
     pub(crate) fn start(
         path: PathBuf,
         options: Options,
-        hints: Arc<Hints>,
+        hints: Arc<HintBoard>,
         (lock, connection): (LockFile, Connection),
     ) -> std::io::Result<Self> {
-        let (queue, tally) = (Arc::new(Queue::default()), Arc::new(Tally::default()));
-        let footprint = Footprint::of(&path)?;
-        let scribe = Scribe { path, footprint, options, queue: Arc::clone(&queue), tally: Arc::clone(&tally), hints };
-        let work = move || scribe.work(connection);
+        let (queue, counters) = (Arc::new(WriterQueue::default()), Arc::new(WriterCounters::default()));
+        let file = FileIdentity::of(&path)?;
+        let (loop_queue, loop_counters) = (Arc::clone(&queue), Arc::clone(&counters));
+        let writer = WriterLoop { path, file, options, queue: loop_queue, counters: loop_counters, hints };
+        let work = move || writer.run(connection);
         let thread = std::thread::Builder::new().name("sqlite writer".to_owned()).spawn(work)?;
-        Ok(Self { queue, tally, thread: Some(thread), _lock: lock })
+        Ok(Self { queue, counters, thread: Some(thread), _lock: lock })
     }
 
-    /// Asks the writer and waits for its answer.
-    pub(crate) async fn ask<T>(&self, request: impl FnOnce(Ticket<T>) -> Request) -> Result<T, Fault> {
-        let (answer, reply) = reply();
-        if !self.queue.put(request(Ticket::new(answer))).await {
-            return Err(Fault::Away("the store is being closed".to_owned()));
+    /// Sends a request to the writer and waits for its reply.
+    pub(crate) async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
+        let (sender, receiver) = reply_channel();
+        if !self.queue.push(request(PendingReply::new(sender))).await {
+            return Err(Fault::Away("the store is closing".to_owned()));
         }
-        reply.await.ok_or_else(|| Fault::Unknown("the writer broke off".to_owned()))
+        receiver.await.ok_or_else(|| Fault::Unknown("the writer thread failed".to_owned()))
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(crate) fn counters(&self) -> &WriterCounters {
+        &self.counters
     }
 }
 
@@ -97,32 +97,49 @@ impl Drop for WriterThread {
     fn drop(&mut self) {
         self.queue.close();
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked has nothing left to say.
+            // The panic of a writer thread was reported when it happened.
             let _ = thread.join();
         }
     }
 }
 
-impl Tally {
-    /// What is wrong, if something is.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+impl WriterCounters {
+    /// Transactions that were committed.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
-    fn set_trouble(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    /// Units and other requests that were committed.
+    pub(crate) fn units(&self) -> u64 {
+        self.units.load(Ordering::Relaxed)
+    }
+
+    /// Why the last batch failed; `None` after one that succeeded.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count(&self, batch: &[WriterRequest]) {
+        let units: usize = batch.iter().map(WriterRequest::unit_count).sum();
+        self.units.fetch_add(units as u64, Ordering::Relaxed);
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.set_failure(None);
+    }
+
+    fn set_failure(&self, failure: Option<String>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 }
 
-impl Scribe {
-    /// Works until the queue is closed and empty. A connection that cannot be used any longer is replaced.
-    fn work(&self, first: Connection) {
+impl WriterLoop {
+    /// Runs until the queue is closed and empty. A connection that becomes unusable is replaced.
+    fn run(&self, first: Connection) {
         let mut spare = Some(first);
         let log = LogLength::default();
         let mut checkpointer = Checkpointer::start(self.path.clone(), self.options.clone());
-        while let Some(batch) = self.queue.take() {
-            // Before it is opened again, which would make an empty one.
-            if let Err(fault) = self.look_for_files() {
+        while let Some(batch) = self.queue.take_batch() {
+            // Before the file is opened again, because opening would create an empty one.
+            if let Err(fault) = self.check_files() {
                 self.fail(batch, &fault);
                 continue;
             }
@@ -131,22 +148,22 @@ impl Scribe {
             let connection = match watched {
                 Ok(connection) => connection,
                 Err(error) => {
-                    self.fail(batch, &fault(&self.path, &error, Moment::Write));
+                    self.fail(batch, &fault(&self.path, &error, ErrorPhase::Write));
                     continue;
                 }
             };
-            let tend = || checkpointer.tend(&log, &connection);
-            // Nothing in there is known to panic. If something does, those who wait are told that nobody knows, and the
-            // next find a new connection.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.serve(&connection, batch, tend)));
+            let checkpoint = || checkpointer.run_if_due(&log, &connection);
+            // No code in there is known to panic. If it does, waiting callers get an unknown outcome, and the next
+            // batch gets a new connection.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.serve(&connection, batch, checkpoint)));
         }
     }
 
-    /// Does batches until the queue is closed and empty, or the connection cannot be used any longer.
-    fn serve(&self, connection: &Connection, first: Vec<Request>, mut tend: impl FnMut()) {
+    /// Commits batches until the queue is closed and empty, or the connection becomes unusable.
+    fn serve(&self, connection: &Connection, first: Vec<WriterRequest>, mut checkpoint: impl FnMut()) {
         let mut statements = match Statements::prepare(connection) {
             Ok(statements) => statements,
-            Err(error) => return self.fail(first, &fault(&self.path, &error, Moment::Write)),
+            Err(error) => return self.fail(first, &fault(&self.path, &error, ErrorPhase::Write)),
         };
         let mut next = Some(first);
         while let Some(mut batch) = next {
@@ -157,91 +174,89 @@ impl Scribe {
                     if took >= SLOW_COMMIT {
                         tracing::debug!(event = "sqlite_commit_slow", took_ms = took.millis(), "a commit took {took}");
                     }
-                    self.settle(batch);
-                    tend();
+                    self.reply(batch);
+                    checkpoint();
                 }
                 Err(fault) => self.fail(batch, &fault),
             }
             if !connection.is_autocommit() {
                 return;
             }
-            next = self.queue.take();
+            next = self.queue.take_batch();
         }
     }
 
-    /// One transaction with one sync. When it fails, nothing of it has happened, or the fault says that nobody knows.
+    /// Commits one transaction with one sync. On failure nothing of it has happened, unless the fault says that the
+    /// outcome is unknown.
     fn commit(
         &self,
         connection: &Connection,
         statements: &mut Statements<'_>,
-        batch: &mut [Request],
+        batch: &mut [WriterRequest],
     ) -> Result<(), Fault> {
-        self.look_for_files()?;
+        self.check_files()?;
         let now = (self.options.clock)();
-        let mut care = Care::Bold;
+        let mut mode = CommitMode::Optimistic;
         loop {
-            statements.begin().map_err(|error| fault(&self.path, &error, Moment::Write))?;
-            let failed = match attempt(statements, batch, now, care) {
+            statements.begin().map_err(|error| fault(&self.path, &error, ErrorPhase::Write))?;
+            let is_optimistic = mode == CommitMode::Optimistic;
+            let failed = match attempt(statements, batch, now, mode) {
                 Ok(()) => match statements.commit() {
                     Ok(()) => return Ok(()),
-                    Err(error) => Some(fault(&self.path, &error, Moment::Commit)),
+                    Err(error) => Some(fault(&self.path, &error, ErrorPhase::Commit)),
                 },
-                Err(Setback::Torn(_)) if care == Care::Bold => None,
-                Err(Setback::Sql(error)) if care == Care::Bold && faults::is_of_one_unit(&error) => None,
-                Err(Setback::Sql(error)) => Some(fault(&self.path, &error, Moment::Write)),
-                Err(Setback::Torn(refusal)) => Some(Fault::Broken(refusal.to_string())),
+                Err(AttemptError::PartialUnit(_)) if is_optimistic => None,
+                Err(AttemptError::Sql(error)) if is_optimistic && faults::is_of_one_unit(&error) => None,
+                Err(AttemptError::Sql(error)) => Some(fault(&self.path, &error, ErrorPhase::Write)),
+                Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Broken(refusal.to_string())),
             };
-            statements.forget_all();
-            // Some errors undo the transaction by themselves. If it cannot be undone, the connection is given up.
+            statements.clear_cache();
+            // Some errors roll the transaction back by themselves. If it cannot be rolled back, the connection is
+            // closed.
             if !connection.is_autocommit() && statements.rollback().is_err() {
-                return Err(failed.unwrap_or_else(|| Fault::Away("a transaction could not be undone".to_owned())));
+                return Err(failed.unwrap_or_else(|| Fault::Away("cannot roll back a transaction".to_owned())));
             }
             match failed {
                 Some(fault) => return Err(fault),
-                None => care = Care::Careful,
+                None => mode = CommitMode::WithSavepoints,
             }
         }
     }
 
-    fn look_for_files(&self) -> Result<(), Fault> {
-        let Some(missing) = self.footprint.missing() else { return Ok(()) };
+    fn check_files(&self) -> Result<(), Fault> {
+        let Some(missing) = self.file.missing() else { return Ok(()) };
         Err(Fault::ReadOnly(format!(
-            "{} was removed or replaced while it was in use, and what is written now would be lost (stop the daemon, put \
-             the store back in its place, start the daemon again)",
+            "{} was removed or replaced while in use, and further writes would be lost; stop the daemon, put the store back \
+             in its place and start the daemon again",
             missing.display()
         )))
     }
 
-    fn settle(&self, batch: Vec<Request>) {
-        let units: usize = batch.iter().map(Request::units).sum();
-        self.tally.units.fetch_add(units as u64, Ordering::Relaxed);
-        self.tally.commits.fetch_add(1, Ordering::Relaxed);
-        self.tally.set_trouble(None);
-        let told = self.hints.has_others();
+    /// Sends the replies of a committed batch, and notifies other handles.
+    fn reply(&self, batch: Vec<WriterRequest>) {
+        self.counters.count(&batch);
         for request in batch {
-            if told {
-                self.tell(&request);
-            }
-            request.settle();
+            self.notify(&request);
+            request.reply();
         }
     }
 
-    fn fail(&self, batch: Vec<Request>, fault: &Fault) {
+    fn fail(&self, batch: Vec<WriterRequest>, fault: &Fault) {
         tracing::debug!(event = "sqlite_commit_failed", requests = batch.len(), "{fault}");
-        self.tally.set_trouble(Some(fault.to_string()));
+        self.counters.set_failure(Some(fault.to_string()));
         batch.into_iter().for_each(|request| request.fail(fault));
     }
 
-    fn tell(&self, request: &Request) {
-        let tell = |by: HandleId, keys: Vec<Key>| self.hints.tell(by, &keys);
+    fn notify(&self, request: &WriterRequest) {
         match request {
-            Request::Commit { orders, by, ticket } => {
-                let done = ticket.result.iter().flat_map(|settled| &settled.results).map(Result::is_ok);
-                let keys = orders.iter().zip(done).filter(|(_, done)| *done).flat_map(|(order, _)| order.keys());
-                tell(*by, keys.collect());
+            WriterRequest::Commit { units, by, reply } if self.hints.has_others(*by) => {
+                let done = reply.result.iter().flat_map(|committed| &committed.results).map(Result::is_ok);
+                let keys = units.iter().zip(done).filter(|(_, done)| *done).flat_map(|(unit, _)| unit.keys());
+                let hints: Vec<Hint> = keys.map(Hint::new).collect();
+                self.hints.publish(*by, &hints);
             }
-            Request::Beat { node, by, .. } => tell(*by, vec![Key::Node(node.id)]),
-            Request::Enroll { .. } | Request::Append { .. } | Request::DropOutputs { .. } => {}
+            WriterRequest::Heartbeat { node, by, .. } => self.hints.publish(*by, &[Hint::new(Key::Node(node.id))]),
+            _ => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs of runs, appended in pieces.
+//! Appends to and deletes outputs of runs.
 
 use cronhold_core::RunId;
 use cronhold_store::Fault;
@@ -23,12 +23,12 @@ impl<'c> OutputStatements<'c> {
         })
     }
 
-    /// Appends what is new of `bytes`, which begin at `from`. Answers with the length of the whole.
+    /// Appends the part of `bytes` that is not stored yet; `from` is the position of the first. Returns the new length.
     pub(super) fn append(&mut self, run: RunId, from: u64, bytes: &[u8]) -> rusqlite::Result<Result<u64, Fault>> {
         let id = run.to_string();
         let length: u64 = self.length.query_row([&id], |row| row.get(0)).optional()?.unwrap_or(0);
         let Some(known) = length.checked_sub(from) else {
-            let message = format!("the output of run {run} has {length} bytes; nothing can be appended at {from}");
+            let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
             return Ok(Err(Fault::Broken(message)));
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX);
@@ -40,7 +40,7 @@ impl<'c> OutputStatements<'c> {
         Ok(Ok(end))
     }
 
-    /// The output is not kept any longer; it goes with its run at the latest.
+    /// Deletes the output of a run.
     pub(super) fn delete(&mut self, run: RunId) -> rusqlite::Result<()> {
         self.delete.execute([run.to_string()]).map(drop)
     }

@@ -1,37 +1,37 @@
-//! What waits for the writer. It is bounded: whoever comes when it is full waits until the writer has taken some.
+//! The bounded queue of the writer thread. When it is full, callers wait until the writer has taken a batch.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::request::Request;
+use super::request::WriterRequest;
 
-/// So many units may wait. One request may go beyond it, so that a large one does not wait for ever.
+/// Units that may be queued. One request may exceed it, so that a large one can be queued at all.
 const UNITS_MAX: usize = 16 * 1024;
 
-/// The writer takes requests of about so many units at once. More would make each of them late.
+/// Units of one batch. Larger batches would delay every reply in them.
 const BATCH_UNITS_MAX: usize = 4 * 1024;
 
-/// What waits for the writer.
+/// Requests for the writer thread, in order of arrival.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(crate) struct WriterQueue {
+    waiting: Mutex<QueueState>,
     filled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    requests: VecDeque<Request>,
+struct QueueState {
+    requests: VecDeque<WriterRequest>,
     units: usize,
     is_closed: bool,
-    /// Those who wait for room.
+    /// Callers that wait for room.
     wakers: Vec<Waker>,
 }
 
-impl Queue {
-    /// Puts a request at the end, as soon as there is room. Answers whether there is still a writer.
-    pub(crate) async fn put(&self, request: Request) -> bool {
+impl WriterQueue {
+    /// Appends a request as soon as there is room. Returns false if the queue is closed.
+    pub(crate) async fn push(&self, request: WriterRequest) -> bool {
         let mut request = Some(request);
         let is_open = poll_fn(|context| {
             let mut waiting = self.lock();
@@ -43,7 +43,7 @@ impl Queue {
                 return Poll::Pending;
             }
             if let Some(request) = request.take() {
-                waiting.units += request.units();
+                waiting.units += request.unit_count();
                 waiting.requests.push_back(request);
             }
             Poll::Ready(true)
@@ -53,14 +53,14 @@ impl Queue {
         is_open
     }
 
-    /// Waits for requests and takes as many as go together. `None` when it is closed and empty.
-    pub(crate) fn take(&self) -> Option<Vec<Request>> {
+    /// Waits for requests and takes a batch. `None` if the queue is closed and empty.
+    pub(crate) fn take_batch(&self) -> Option<Vec<WriterRequest>> {
         let waiting = self.lock();
-        let is_idle = |waiting: &mut Waiting| waiting.requests.is_empty() && !waiting.is_closed;
+        let is_idle = |waiting: &mut QueueState| waiting.requests.is_empty() && !waiting.is_closed;
         let mut waiting = self.filled.wait_while(waiting, is_idle).unwrap_or_else(PoisonError::into_inner);
         let mut batch = Vec::new();
         let mut units = 0;
-        while let Some(next) = waiting.requests.front().map(Request::units) {
+        while let Some(next) = waiting.requests.front().map(WriterRequest::unit_count) {
             if units > 0 && units + next > BATCH_UNITS_MAX {
                 break;
             }
@@ -74,7 +74,7 @@ impl Queue {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// Lets nothing more in. What is there is still done.
+    /// Rejects new requests. Queued requests are still executed.
     pub(crate) fn close(&self) {
         let wakers = {
             let mut waiting = self.lock();
@@ -85,7 +85,7 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,54 +1,53 @@
-//! An answer that one thread gives and another waits for, without a runtime: it wakes whoever polled last.
+//! A one-shot reply from the writer thread to a task, without a runtime. It wakes the task that polled last.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// The side that answers.
+/// The side that replies. Dropping it without a reply ends the wait of the receiver.
 #[derive(Debug)]
-pub(crate) struct Answer<T>(Arc<Mutex<Slot<T>>>);
+pub(crate) struct ReplySender<T>(Arc<Mutex<ReplySlot<T>>>);
 
-/// The side that waits. `None` says that nobody will ever answer.
+/// The side that waits. It yields `None` if the sender was dropped without a reply.
 #[derive(Debug)]
-pub(crate) struct Reply<T>(Arc<Mutex<Slot<T>>>);
+pub(crate) struct ReplyReceiver<T>(Arc<Mutex<ReplySlot<T>>>);
 
 #[derive(Debug)]
-struct Slot<T> {
+struct ReplySlot<T> {
     value: Option<T>,
-    is_over: bool,
+    is_closed: bool,
     waker: Option<Waker>,
 }
 
-/// Both sides of an answer.
-pub(crate) fn reply<T>() -> (Answer<T>, Reply<T>) {
-    let slot = Arc::new(Mutex::new(Slot { value: None, is_over: false, waker: None }));
-    (Answer(Arc::clone(&slot)), Reply(slot))
+/// Both sides of a reply.
+pub(crate) fn reply_channel<T>() -> (ReplySender<T>, ReplyReceiver<T>) {
+    let slot = Arc::new(Mutex::new(ReplySlot { value: None, is_closed: false, waker: None }));
+    (ReplySender(Arc::clone(&slot)), ReplyReceiver(slot))
 }
 
-impl<T> Answer<T> {
-    /// Gives the answer.
-    pub(crate) fn give(self, value: T) {
+impl<T> ReplySender<T> {
+    pub(crate) fn send(self, value: T) {
         lock(&self.0).value = Some(value);
     }
 }
 
-impl<T> Drop for Answer<T> {
+impl<T> Drop for ReplySender<T> {
     fn drop(&mut self) {
         let waker = {
             let mut slot = lock(&self.0);
-            slot.is_over = true;
+            slot.is_closed = true;
             slot.waker.take()
         };
         waker.into_iter().for_each(Waker::wake);
     }
 }
 
-impl<T> Future for Reply<T> {
+impl<T> Future for ReplyReceiver<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut slot = lock(&self.0);
-        if slot.is_over {
+        if slot.is_closed {
             return Poll::Ready(slot.value.take());
         }
         slot.waker = Some(context.waker().clone());
@@ -56,7 +55,7 @@ impl<T> Future for Reply<T> {
     }
 }
 
-fn lock<T>(slot: &Mutex<Slot<T>>) -> MutexGuard<'_, Slot<T>> {
+fn lock<T>(slot: &Mutex<ReplySlot<T>>) -> MutexGuard<'_, ReplySlot<T>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,16 +66,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_the_answer_or_says_that_there_is_none() {
+    fn receiver_gets_the_value_or_none_if_the_sender_is_dropped() {
         let mut context = Context::from_waker(Waker::noop());
-        let (answer, reply) = reply();
-        let mut reply = pin!(reply);
-        assert_eq!(reply.as_mut().poll(&mut context), Poll::Pending);
-        answer.give(7);
-        assert_eq!(reply.as_mut().poll(&mut context), Poll::Ready(Some(7)));
+        let (sender, receiver) = reply_channel();
+        let mut receiver = pin!(receiver);
+        assert_eq!(receiver.as_mut().poll(&mut context), Poll::Pending);
+        sender.send(7);
+        assert_eq!(receiver.as_mut().poll(&mut context), Poll::Ready(Some(7)));
 
-        let (answer, reply) = super::reply::<u32>();
-        drop(answer);
-        assert_eq!(pin!(reply).poll(&mut context), Poll::Ready(None));
+        let (sender, receiver) = reply_channel::<u32>();
+        drop(sender);
+        assert_eq!(pin!(receiver).poll(&mut context), Poll::Ready(None));
     }
 }

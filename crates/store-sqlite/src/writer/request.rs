@@ -1,188 +1,203 @@
-//! What the writer is asked, with everything encoded by whoever asks, so that the one thread that writes only binds and
-//! steps.
+//! Requests to the writer thread. The caller encodes everything, so that the writer thread only binds and steps.
 
 use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
 use cronhold_core::decision::{Change, Free, Take};
 use cronhold_core::record::{Key, Kind, LockName, Node, Version};
-use cronhold_store::{Committed, Fault, Refusal, Unit, Writer};
+use cronhold_store::{Committed, Fault, HandleId, Refusal, Unit, Writer};
 use rusqlite::types::Value;
 
-use super::reply::Answer;
-use crate::hints::HandleId;
-use crate::rows::{self, Table, version_value};
+use super::reply::ReplySender;
+use crate::rows::{self, RecordTable, version_value};
 
-/// One thing that the writer is asked.
+/// One request to the writer thread, with where its reply goes.
 #[derive(Debug)]
-pub(crate) enum Request {
-    /// Do units.
-    Commit { orders: Vec<Order>, by: HandleId, ticket: Ticket<Settled> },
-    /// A number for a new writer.
-    Enroll { ticket: Ticket<Result<Writer, Fault>> },
-    /// A node is alive and its locks are renewed.
-    Beat { node: Node, locks: Vec<(LockName, RunId)>, by: HandleId, ticket: Ticket<Result<Vec<LockName>, Fault>> },
-    /// Output of a run.
-    Append { run: RunId, from: u64, bytes: Vec<u8>, ticket: Ticket<Result<u64, Fault>> },
-    /// Outputs are not kept any longer.
-    DropOutputs { runs: Vec<RunId>, ticket: Ticket<Result<(), Fault>> },
+pub(crate) enum WriterRequest {
+    Commit {
+        units: Vec<EncodedUnit>,
+        by: HandleId,
+        reply: PendingReply<CommitResults>,
+    },
+    /// Assign a number to a new writer.
+    Enroll {
+        reply: PendingReply<Result<Writer, Fault>>,
+    },
+    /// Store that a node is alive, and renew its locks.
+    Heartbeat {
+        node: Node,
+        locks: Vec<(LockName, RunId)>,
+        by: HandleId,
+        reply: PendingReply<Result<Vec<LockName>, Fault>>,
+    },
+    /// Append to the output of a run.
+    Append {
+        run: RunId,
+        from: u64,
+        bytes: Vec<u8>,
+        reply: PendingReply<Result<u64, Fault>>,
+    },
+    /// Delete outputs.
+    DropOutputs {
+        runs: Vec<RunId>,
+        reply: PendingReply<Result<(), Fault>>,
+    },
 }
 
-/// What came of units, and the units themselves: they are many small pieces of memory, and the writer has better things
-/// to do than to free them.
+/// The results of units, and the units themselves: they are many small allocations, which the caller frees instead of
+/// the writer thread.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct CommitResults {
     pub(crate) results: Vec<Result<Committed, Refusal>>,
-    pub(crate) orders: Vec<Order>,
+    pub(crate) units: Vec<EncodedUnit>,
 }
 
-/// An answer that is kept until it is durable.
+/// A reply that is held back until it is durable.
 #[derive(Debug)]
-pub(crate) struct Ticket<T> {
+pub(crate) struct PendingReply<T> {
     pub(crate) result: Option<T>,
-    pub(crate) answer: Answer<T>,
+    sender: ReplySender<T>,
 }
 
-/// A unit, ready to be written.
+/// A unit as the parameters of SQL statements.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct EncodedUnit {
     pub(crate) version: Version,
-    /// What is only compared.
-    pub(crate) checks: Vec<Check>,
-    pub(crate) writes: Vec<Write>,
+    /// Records that are compared and not written.
+    pub(crate) checks: Vec<VersionCheck>,
+    pub(crate) writes: Vec<RowWrite>,
     pub(crate) take: Vec<Take>,
     pub(crate) free: Vec<Free>,
-    /// Why it cannot be done at all, when it cannot.
+    /// Set if the unit is malformed and must not be executed.
     pub(crate) refusal: Option<Refusal>,
 }
 
-/// A record that must have a version.
+/// A record that must have the expected version; `None` if it must not exist.
 #[derive(Debug)]
-pub(crate) struct Check {
+pub(crate) struct VersionCheck {
     pub(crate) key: Key,
-    pub(crate) table: Table,
+    pub(crate) table: RecordTable,
     pub(crate) cells: Vec<Value>,
     pub(crate) expected: Option<Version>,
 }
 
-/// A record that is written if it has a version.
+/// A record that is written if it has the expected version.
 #[derive(Debug)]
-pub(crate) struct Write {
+pub(crate) struct RowWrite {
     pub(crate) key: Key,
-    pub(crate) table: Table,
-    /// Which statement does it.
-    pub(crate) how: How,
-    /// The parameters of that statement.
+    pub(crate) table: RecordTable,
+    pub(crate) kind: WriteKind,
+    /// The parameters of the statement.
     pub(crate) cells: Vec<Value>,
 }
 
-/// How a record is written.
+/// Which statement writes a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum WriteKind {
     Insert,
     Update,
     Delete,
 }
 
-impl Request {
-    /// How much work it is.
-    pub(crate) fn units(&self) -> usize {
+impl WriterRequest {
+    /// The amount of work, in units.
+    pub(crate) fn unit_count(&self) -> usize {
         match self {
-            Self::Commit { orders, .. } => orders.len().max(1),
+            Self::Commit { units, .. } => units.len().max(1),
             Self::DropOutputs { runs, .. } => runs.len().max(1),
-            Self::Enroll { .. } | Self::Beat { .. } | Self::Append { .. } => 1,
+            Self::Enroll { .. } | Self::Heartbeat { .. } | Self::Append { .. } => 1,
         }
     }
 
-    /// Answers with what it came to, which is durable now.
-    pub(crate) fn settle(self) {
+    /// Sends the result, which is durable now.
+    pub(crate) fn reply(self) {
         match self {
-            Self::Commit { orders, ticket: Ticket { result, answer }, .. } => {
-                if let Some(settled) = result {
-                    answer.give(Settled { orders, ..settled });
+            Self::Commit { units, reply: PendingReply { result, sender }, .. } => {
+                if let Some(committed) = result {
+                    sender.send(CommitResults { units, ..committed });
                 }
             }
-            Self::Enroll { ticket } => ticket.settle(),
-            Self::Beat { ticket, .. } => ticket.settle(),
-            Self::Append { ticket, .. } => ticket.settle(),
-            Self::DropOutputs { ticket, .. } => ticket.settle(),
+            Self::Enroll { reply } => reply.send(),
+            Self::Heartbeat { reply, .. } => reply.send(),
+            Self::Append { reply, .. } => reply.send(),
+            Self::DropOutputs { reply, .. } => reply.send(),
         }
     }
 
-    /// Answers that the store failed. Refusals count no more either: what they rest on is undone too.
+    /// Replies with a fault. Refusals do not count either: the state that they are based on is rolled back too.
     pub(crate) fn fail(self, fault: &Fault) {
         match self {
-            Self::Commit { orders, ticket, .. } => {
-                let results = orders.iter().map(|_| Err(Refusal::Fault(fault.clone()))).collect();
-                ticket.answer.give(Settled { results, orders });
+            Self::Commit { units, reply, .. } => {
+                let results = units.iter().map(|_| Err(Refusal::Fault(fault.clone()))).collect();
+                reply.sender.send(CommitResults { results, units });
             }
-            Self::Enroll { ticket } => ticket.answer.give(Err(fault.clone())),
-            Self::Beat { ticket, .. } => ticket.answer.give(Err(fault.clone())),
-            Self::Append { ticket, .. } => ticket.answer.give(Err(fault.clone())),
-            Self::DropOutputs { ticket, .. } => ticket.answer.give(Err(fault.clone())),
+            Self::Enroll { reply } => reply.sender.send(Err(fault.clone())),
+            Self::Heartbeat { reply, .. } => reply.sender.send(Err(fault.clone())),
+            Self::Append { reply, .. } => reply.sender.send(Err(fault.clone())),
+            Self::DropOutputs { reply, .. } => reply.sender.send(Err(fault.clone())),
         }
     }
 }
 
-impl<T> Ticket<T> {
-    pub(crate) fn new(answer: Answer<T>) -> Self {
-        Self { result: None, answer }
+impl<T> PendingReply<T> {
+    pub(crate) fn new(sender: ReplySender<T>) -> Self {
+        Self { result: None, sender }
     }
 
-    fn settle(self) {
+    fn send(self) {
         if let Some(result) = self.result {
-            self.answer.give(result);
+            self.sender.send(result);
         }
     }
 }
 
-impl Order {
-    /// Makes a unit ready.
+impl EncodedUnit {
+    /// Encodes a unit.
     pub(crate) fn new(unit: Unit) -> Self {
         let Unit { version, compare, changes, take, free } = unit;
-        let mut order = Self { version, checks: Vec::new(), writes: Vec::new(), take, free, refusal: None };
+        let mut encoded = Self { version, checks: Vec::new(), writes: Vec::new(), take, free, refusal: None };
         let mut compare: BTreeMap<Key, Option<Version>> = compare.into_iter().collect();
         for change in changes {
             let key = change.key();
-            match (Table::of(key.kind()), compare.remove(&key)) {
-                (Some(table), Some(expected)) => order.write(table, key, change, expected),
-                _ => order.refuse(&format!("changes {key} without comparing it")),
+            match (RecordTable::of(key.kind()), compare.remove(&key)) {
+                (Some(table), Some(expected)) => encoded.write(table, key, change, expected),
+                _ => encoded.refuse(&format!("it changes {key} without comparing it")),
             }
         }
         for (key, expected) in compare {
-            match Table::of(key.kind()) {
-                Some(table) => order.check(table, key, expected),
-                // Nobody else runs anything here.
+            match RecordTable::of(key.kind()) {
+                Some(table) => encoded.check(table, key, expected),
+                // There are no foreign runs in this store.
                 None if key.kind() == Kind::Foreign && expected.is_none() => {}
-                None => order.refuse(&format!("compares {key}")),
+                None => encoded.refuse(&format!("it compares {key}")),
             }
         }
-        order
+        encoded
     }
 
-    /// The records that it changes.
+    /// The records and locks that the unit changes.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
         let locks = self.free.iter().map(|free| &free.lock).chain(self.take.iter().map(|take| &take.lock));
         self.writes.iter().map(|write| write.key.clone()).chain(locks.cloned().map(Key::Lock))
     }
 
-    fn write(&mut self, table: Table, key: Key, change: Change, expected: Option<Version>) {
-        let (how, mut cells) = match (change, expected) {
-            (Change::Put(record), None) => (How::Insert, rows::write(&record, self.version)),
-            (Change::Put(record), Some(_)) => (How::Update, rows::write(&record, self.version)),
-            (Change::Delete(_), Some(_)) => (How::Delete, rows::key_cells(&key)),
-            // Nothing is there that could be deleted; that it is so is still compared.
+    fn write(&mut self, table: RecordTable, key: Key, change: Change, expected: Option<Version>) {
+        let (kind, mut cells) = match (change, expected) {
+            (Change::Put(record), None) => (WriteKind::Insert, rows::write(&record, self.version)),
+            (Change::Put(record), Some(_)) => (WriteKind::Update, rows::write(&record, self.version)),
+            (Change::Delete(_), Some(_)) => (WriteKind::Delete, rows::key_cells(&key)),
+            // There is nothing to delete, but the record must still not exist.
             (Change::Delete(_), None) => return self.check(table, key, None),
         };
         cells.extend(expected.map(version_value));
-        self.writes.push(Write { key, table, how, cells });
+        self.writes.push(RowWrite { key, table, kind, cells });
     }
 
-    fn check(&mut self, table: Table, key: Key, expected: Option<Version>) {
-        self.checks.push(Check { cells: rows::key_cells(&key), key, table, expected });
+    fn check(&mut self, table: RecordTable, key: Key, expected: Option<Version>) {
+        self.checks.push(VersionCheck { cells: rows::key_cells(&key), key, table, expected });
     }
 
     fn refuse(&mut self, what: &str) {
-        self.refusal = Some(Refusal::Fault(Fault::Broken(format!("a unit {what}"))));
+        self.refusal = Some(Refusal::Fault(Fault::Broken(format!("invalid unit: {what}"))));
     }
 }

@@ -1,23 +1,23 @@
-//! Everything that the writer does inside a transaction, as statements that are prepared once.
+//! The prepared statements of the writer thread.
 
 use cronhold_core::record::{Node, Version};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Statement};
 
 use super::locks::LockStatements;
-use super::memory::Memory;
 use super::outputs::OutputStatements;
-use super::request::{Check, How, Write};
-use crate::rows::Table;
+use super::request::{RowWrite, VersionCheck, WriteKind};
+use super::version_cache::VersionCache;
+use crate::rows::RecordTable;
 
 /// The writer's statements.
 #[derive(Debug)]
 pub(super) struct Statements<'c> {
-    /// In the order of [`Table::ALL`].
+    /// In the order of [`RecordTable::ALL`].
     tables: Vec<TableStatements<'c>>,
     pub(super) locks: LockStatements<'c>,
     pub(super) outputs: OutputStatements<'c>,
-    memory: Memory,
+    version_cache: VersionCache,
     next_number: Statement<'c>,
     draining: Statement<'c>,
     others: Statement<'c>,
@@ -34,14 +34,14 @@ struct TableStatements<'c> {
     version: Statement<'c>,
     insert: Statement<'c>,
     update: Statement<'c>,
-    /// What is tried before that, in a table that has columns which seldom change.
+    /// Tried before `update` in a table with columns that rarely change.
     update_fixed: Option<Statement<'c>>,
     delete: Statement<'c>,
 }
 
 impl<'c> Statements<'c> {
     pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
-        let tables = Table::ALL.iter().map(|table| {
+        let tables = RecordTable::ALL.iter().map(|table| {
             let layout = table.layout();
             Ok(TableStatements {
                 version: connection.prepare(&layout.version())?,
@@ -58,7 +58,7 @@ impl<'c> Statements<'c> {
             tables: tables.collect::<rusqlite::Result<_>>()?,
             locks: LockStatements::prepare(connection)?,
             outputs: OutputStatements::prepare(connection)?,
-            memory: Memory::default(),
+            version_cache: VersionCache::default(),
             others: connection.prepare("PRAGMA data_version")?,
             next_number: connection
                 .prepare("UPDATE meta SET value = value + 1 WHERE name = ?1 AND value + 1 < ?2 RETURNING value")?,
@@ -75,7 +75,7 @@ impl<'c> Statements<'c> {
     pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
         self.begin.raw_execute()?;
         let others = self.others.query_row([], |row| row.get(0))?;
-        self.memory.begin(others);
+        self.version_cache.begin(others);
         Ok(())
     }
 
@@ -83,21 +83,21 @@ impl<'c> Statements<'c> {
         self.commit.raw_execute().map(drop)
     }
 
-    /// What was read in a transaction that is undone is not to be trusted.
-    pub(super) fn forget_all(&mut self) {
-        self.memory.forget_all();
+    /// Forgets cached versions, because the transaction that read them is rolled back.
+    pub(super) fn clear_cache(&mut self) {
+        self.version_cache.clear();
     }
 
     pub(super) fn rollback(&mut self) -> rusqlite::Result<()> {
         self.rollback.raw_execute().map(drop)
     }
 
-    /// Begins a part of the transaction that can be undone by itself.
+    /// Sets a savepoint.
     pub(super) fn save(&mut self) -> rusqlite::Result<()> {
         self.save.raw_execute().map(drop)
     }
 
-    /// Ends that part, with or without what it did.
+    /// Releases the savepoint, and keeps or rolls back what was done since.
     pub(super) fn release(&mut self, keep: bool) -> rusqlite::Result<()> {
         if !keep {
             self.undo.raw_execute()?;
@@ -105,31 +105,31 @@ impl<'c> Statements<'c> {
         self.release.raw_execute().map(drop)
     }
 
-    /// Whether a record has the version it must have.
-    pub(super) fn holds(&mut self, check: &Check) -> rusqlite::Result<bool> {
-        if let Some(version) = self.memory.get(&check.key) {
+    /// Whether a record has the expected version.
+    pub(super) fn holds(&mut self, check: &VersionCheck) -> rusqlite::Result<bool> {
+        if let Some(version) = self.version_cache.get(&check.key) {
             return Ok(version == check.expected);
         }
         let version = self.version(check.table, &check.cells)?;
-        self.memory.learn(&check.key, version);
+        self.version_cache.insert(&check.key, version);
         Ok(version == check.expected)
     }
 
-    /// The version that a record has.
-    pub(super) fn version(&mut self, table: Table, key: &[Value]) -> rusqlite::Result<Option<Version>> {
+    /// The version of a record; `None` if it does not exist.
+    pub(super) fn version(&mut self, table: RecordTable, key: &[Value]) -> rusqlite::Result<Option<Version>> {
         let statement = &mut self.tables[table as usize].version;
         bind(statement, key)?;
         let found = statement.raw_query().next()?.map(|row| row.get(0)).transpose()?;
         Ok(found.map(Version::from_bits))
     }
 
-    /// Writes a record if it has the version it must have, and answers whether it had.
-    pub(super) fn write(&mut self, write: &Write) -> rusqlite::Result<bool> {
-        self.memory.forget(&write.key);
+    /// Writes a record if it has the expected version, and returns whether it had.
+    pub(super) fn write(&mut self, write: &RowWrite) -> rusqlite::Result<bool> {
+        self.version_cache.remove(&write.key);
         let table = &mut self.tables[write.table as usize];
-        let statement = match write.how {
-            How::Insert => &mut table.insert,
-            How::Update => {
+        let statement = match write.kind {
+            WriteKind::Insert => &mut table.insert,
+            WriteKind::Update => {
                 if let Some(statement) = &mut table.update_fixed {
                     bind(statement, &write.cells)?;
                     if statement.raw_execute()? > 0 {
@@ -138,18 +138,18 @@ impl<'c> Statements<'c> {
                 }
                 &mut table.update
             }
-            How::Delete => &mut table.delete,
+            WriteKind::Delete => &mut table.delete,
         };
         bind(statement, &write.cells)?;
         Ok(statement.raw_execute()? > 0)
     }
 
-    /// Whether a node was told to drain in this life.
+    /// The stored drain flag of this incarnation of a node; `None` if it is not stored.
     pub(super) fn is_draining(&mut self, node: &Node) -> rusqlite::Result<Option<bool>> {
         self.draining.query_row((node.id.to_string(), node.incarnation), |row| row.get(0)).optional()
     }
 
-    /// The next of the numbers of that name, as long as it is below a limit.
+    /// Increments the counter of this name; `None` if it would reach the limit.
     pub(super) fn next_number(&mut self, name: &str, below: u64) -> rusqlite::Result<Option<u64>> {
         self.next_number.query_row((name, below), |row| row.get(0)).optional()
     }

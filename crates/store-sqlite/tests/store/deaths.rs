@@ -43,7 +43,7 @@ fn what_was_answered_survives_a_kill() {
 }
 
 #[test]
-fn what_the_disk_does_not_take_has_not_happened() {
+fn failed_disk_write_has_no_effect() {
     write_if_told();
     let place = Place::new();
     // No file may grow beyond half a megabyte, and the writer is not killed for trying.
@@ -57,7 +57,7 @@ fn what_the_disk_does_not_take_has_not_happened() {
     let failed: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix(FAILED)).collect();
     assert!(!done.is_empty() && failed.len() == 3, "{said:?}");
     for message in failed {
-        assert!(message.contains("takes no writes") && message.contains("cronhold.db"), "{message}");
+        assert!(message.contains("rejects writes") && message.contains("cronhold.db"), "{message}");
     }
     assert!(missing(&place.database(), &done).is_empty());
     let after = *done.last().expect("there is one") + 1;

@@ -13,7 +13,7 @@ use crate::samples::{delete, options, run, run_id, unit};
 const TOO_MANY: u64 = 2_000;
 
 #[test]
-fn a_full_disk_takes_nothing_and_loses_nothing() {
+fn full_disk_rejects_writes_and_loses_nothing() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), Options { size_max: Some(1 << 20), ..options() }).expect("a store");
     let first = (0..200).map(|number| unit(number, run(number))).collect();
@@ -23,10 +23,10 @@ fn a_full_disk_takes_nothing_and_loses_nothing() {
     assert_eq!(results.len() as u64, TOO_MANY - 200);
     for result in &results {
         let Err(Refusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
-        assert!(message.contains("cronhold.db: there is no room on the disk"), "{message}");
+        assert!(message.contains("cronhold.db: the disk is full"), "{message}");
     }
     let trouble = block_on(store.health()).trouble.expect("it says so");
-    assert!(trouble.contains("there is no room"), "{trouble}");
+    assert!(trouble.contains("the disk is full"), "{trouble}");
     let append = block_on(store.append(run_id(1), 0, &[7; 2 << 20]));
     assert!(matches!(append, Err(Fault::ReadOnly(_))), "{append:?}");
     assert_eq!(there(&store, 0..TOO_MANY), 200, "what was done is there, and nothing else");
@@ -48,14 +48,14 @@ fn whoever_keeps_the_database_locked_is_outlasted() {
     someone.execute_batch("BEGIN IMMEDIATE").expect("a lock");
     let results = block_on(store.commit(vec![unit(1, run(1))]));
     let Err(Refusal::Fault(Fault::Away(message))) = &results[0] else { panic!("{results:?}") };
-    assert!(message.contains("someone else keeps the database locked"), "{message}");
+    assert!(message.contains("another process has locked the database"), "{message}");
     assert_eq!(there(&store, 0..2), 0, "reading goes on meanwhile");
     drop(someone);
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
 }
 
 #[test]
-fn rows_that_cannot_be_read_are_named() {
+fn unreadable_rows_are_named() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());

@@ -29,7 +29,7 @@ fn one_process_writes() {
 }
 
 #[test]
-fn a_lock_file_without_a_holder_is_no_lock() {
+fn stale_lock_file_does_not_lock() {
     let place = Place::new();
     fs::write(place.file("cronhold.db.lock"), "99999\n").expect("a file");
     drop(SqliteStore::open(place.database(), options()).expect("nobody has it"));
@@ -38,7 +38,7 @@ fn a_lock_file_without_a_holder_is_no_lock() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_as_it_is() {
+fn foreign_file_is_refused_and_unchanged() {
     let place = Place::new();
     let song = Connection::open(place.file("songs.db")).expect("a database");
     song.execute_batch("CREATE TABLE songs (title); INSERT INTO songs VALUES ('Yesterday')").expect("a song");
@@ -63,7 +63,7 @@ fn what_is_not_ours_is_left_as_it_is() {
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
+fn newer_schema_is_refused() {
     let place = Place::new();
     drop(SqliteStore::open(place.database(), options()).expect("a store"));
     let file = Connection::open(place.database()).expect("the file");
@@ -78,7 +78,7 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
-fn other_names_of_a_store_do_not_let_a_second_writer_in() {
+fn links_to_a_store_do_not_admit_a_second_writer() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     std::os::unix::fs::symlink(place.database(), place.file("link.db")).expect("a link");
@@ -91,7 +91,7 @@ fn other_names_of_a_store_do_not_let_a_second_writer_in() {
 }
 
 #[test]
-fn a_store_that_is_removed_under_its_writer_takes_nothing_more() {
+fn removed_file_rejects_writes() {
     for gone in ["cronhold.db", "cronhold.db.lock"] {
         let place = Place::new();
         let store = SqliteStore::open(place.database(), options()).expect("a store");
@@ -106,7 +106,7 @@ fn a_store_that_is_removed_under_its_writer_takes_nothing_more() {
 }
 
 #[test]
-fn a_row_that_cannot_be_read_hides_no_other() {
+fn unreadable_row_does_not_hide_others() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     for number in 1..=3 {
@@ -123,7 +123,7 @@ fn a_row_that_cannot_be_read_hides_no_other() {
 }
 
 #[test]
-fn places_that_cannot_be_are_named() {
+fn invalid_paths_are_reported() {
     let place = Place::new();
     let error = SqliteStore::open(place.file("no/such/folder/x.db"), options()).expect_err("no folder").to_string();
     assert!(error.contains("no/such/folder/x.db cannot be opened") && error.contains("make its directory"), "{error}");
@@ -133,7 +133,7 @@ fn places_that_cannot_be_are_named() {
 }
 
 #[test]
-fn readers_work_beside_a_writer() {
+fn readers_work_while_a_writer_is_open() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     let reader = SqliteStore::open_reader(place.database(), options()).expect("a reader");
@@ -152,7 +152,7 @@ fn readers_work_beside_a_writer() {
 }
 
 #[test]
-fn a_backup_is_one_moment_of_a_store_that_goes_on() {
+fn backup_is_a_snapshot_while_writes_continue() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     // Enough for several steps, so that commits come between them.
@@ -194,7 +194,7 @@ fn a_backup_is_one_moment_of_a_store_that_goes_on() {
 
 /// Jobs and outputs can hold what is not for everyone.
 #[test]
-fn new_files_are_for_their_owner_alone() {
+fn new_files_are_readable_by_their_owner_only() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     backup(&place.database(), &place.file("copy.db"), &mut |_| ()).expect("a backup");
@@ -210,7 +210,7 @@ fn new_files_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_backup_says_what_to_do_when_it_cannot_be_written() {
+fn failed_backup_has_a_hint() {
     let place = Place::new();
     drop(SqliteStore::open(place.database(), options()).expect("a store"));
     let error = backup(&place.database(), &place.file("none/copy.db"), &mut |_| ()).expect_err("no directory");
@@ -218,7 +218,7 @@ fn a_backup_says_what_to_do_when_it_cannot_be_written() {
 }
 
 #[test]
-fn a_backup_overwrites_nothing() {
+fn backup_does_not_overwrite_files() {
     let place = Place::new();
     drop(SqliteStore::open(place.database(), options()).expect("a store"));
     fs::write(place.file("copy.db"), "precious").expect("a file");
@@ -233,7 +233,7 @@ fn a_backup_overwrites_nothing() {
 }
 
 #[test]
-fn the_document_is_true() {
+fn queries_of_the_reference_work() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/sqlite.md");
     let found = fs::read_to_string(path).expect("the document is there");
     assert!(found == reference::document(), "docs/reference/sqlite.md is old; run `./dev docs`");

@@ -1,140 +1,144 @@
-//! A case about claims that run into each other: many writers read and move the same cursors, and what each of them
-//! was told must fit into one order.
+//! A case about concurrent claims: many writers read and move the same cursors, and their replies must be linearizable.
 
 use cronhold_core::record::{Key, Version};
 
 use super::Subject;
-use super::chance::Chance;
-use super::history::{Notes, Order, assert_linear};
-use super::linear::{Event, Model};
+use super::history::{EventLog, EventOrder, assert_linear};
+use super::linear::{HistoryEvent, SequentialModel};
 use super::samples::{at, cursor};
-use super::scribe::{Draft, Scribe};
+use super::seeded_random::SeededRandom;
+use super::test_writer::{TestWriter, UnitDraft};
 use super::writers::at_once;
 use crate::{Committed, Refusal};
 
-/// Writers at the same time.
+/// Concurrent writers.
 const WRITERS: usize = 6;
-/// Rounds of each.
+/// Rounds of each writer.
 const ROUNDS: usize = 80;
-/// Cursors that they share.
+/// Shared cursors.
 const CURSORS: usize = 4;
 
-/// What a writer does to a cursor.
+/// A request to a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
-    /// Looks at it.
+pub(super) enum CursorCall {
     Read,
-    /// Moves it on from what was seen; deletes it, when there is nothing new.
+    /// Moves the cursor from a version to another, or deletes it.
     Write {
-        /// The version that was seen; none, when it was not there.
+        /// The expected version; `None` if the cursor must not exist.
         seen: Option<Version>,
-        /// The version after that.
+        /// The new version; `None` to delete the cursor.
         new: Option<Version>,
     },
 }
 
-/// What it is told.
+/// The reply to a [`CursorCall`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claimed {
-    /// It has this version.
+pub(super) enum CursorReply {
+    /// The cursor has this version.
     Found(Option<Version>),
-    /// It was moved.
+    /// The cursor was moved.
     Done,
-    /// It had another version.
+    /// The cursor had another version.
     Late,
 }
 
-/// A cursor is its version: only who knows it moves it.
+/// A cursor as its version, which a writer must know to move it.
 #[derive(Debug)]
-pub(super) struct Claims;
+pub(super) struct CursorModel;
 
-impl Model for Claims {
-    type Call = Claim;
-    type Answer = Claimed;
+impl SequentialModel for CursorModel {
+    type Call = CursorCall;
+    type Answer = CursorReply;
     type State = Option<Version>;
 
     fn start(&self) -> Option<Version> {
         None
     }
 
-    fn step(&self, state: &Option<Version>, call: &Claim, answer: &Claimed) -> Option<Option<Version>> {
+    fn step(&self, state: &Option<Version>, call: &CursorCall, answer: &CursorReply) -> Option<Option<Version>> {
         match (call, answer) {
-            (Claim::Read, Claimed::Found(version)) if version == state => Some(*state),
-            (Claim::Write { seen, new }, Claimed::Done) if seen == state => Some(*new),
-            (Claim::Write { seen, .. }, Claimed::Late) if seen != state => Some(*state),
+            (CursorCall::Read, CursorReply::Found(version)) if version == state => Some(*state),
+            (CursorCall::Write { seen, new }, CursorReply::Done) if seen == state => Some(*new),
+            (CursorCall::Write { seen, .. }, CursorReply::Late) if seen != state => Some(*state),
             _ => None,
         }
     }
 }
 
-/// Claims that run into each other have one winner each, and nobody sees a cursor go back.
+/// Of concurrent claims one wins, and no reader sees a cursor go back.
 pub fn claims_are_linearizable(subject: &dyn Subject) {
-    let order = Order::default();
-    let scribes: Vec<Scribe> = (0..WRITERS).map(|_| Scribe::of(subject)).collect();
-    let notes = at_once(scribes, |mut scribe| {
-        let mut chance = Chance::new(u64::from(scribe.writer));
+    let order = EventOrder::default();
+    let writers: Vec<TestWriter> = (0..WRITERS).map(|_| TestWriter::of(subject)).collect();
+    let notes = at_once(writers, |mut writer| {
+        let mut chance = SeededRandom::new(u64::from(writer.writer));
         let mut notes = Vec::new();
         let mut known = [None; CURSORS];
         for _ in 0..ROUNDS {
             let one = chance.below(CURSORS);
             match chance.below(8) {
-                0..3 => read(&scribe, &order, one, &mut known, &mut notes),
-                3..7 => claim(&mut scribe, &order, &[one], &mut chance, &mut known, &mut notes),
+                0..3 => read(&writer, &order, one, &mut known, &mut notes),
+                3..7 => claim(&mut writer, &order, &[one], &mut chance, &mut known, &mut notes),
                 _ => {
                     let both = [one, (one + 1) % CURSORS];
-                    claim(&mut scribe, &order, &both, &mut chance, &mut known, &mut notes);
+                    claim(&mut writer, &order, &both, &mut chance, &mut known, &mut notes);
                 }
             }
         }
         notes
     });
-    let won = notes.iter().flatten().filter(|(_, event)| event.answer == Claimed::Done).count();
+    let won = notes.iter().flatten().filter(|(_, event)| event.answer == CursorReply::Done).count();
     assert!(won >= CURSORS, "some claims win: {won}");
-    assert_linear(&Claims, notes);
+    assert_linear(&CursorModel, notes);
 }
 
 fn key(one: usize) -> Key {
     cursor(&format!("job {one}"), "s", None).key()
 }
 
-fn read(scribe: &Scribe, order: &Order, one: usize, known: &mut [Option<Version>], notes: &mut Notes<Claim, Claimed>) {
-    let (began, ended, version) = order.time(|| scribe.version(&key(one)));
+fn read(
+    writer: &TestWriter,
+    order: &EventOrder,
+    one: usize,
+    known: &mut [Option<Version>],
+    notes: &mut EventLog<CursorCall, CursorReply>,
+) {
+    let (began, ended, version) = order.time(|| writer.version(&key(one)));
     known[one] = version;
-    notes.push((one, Event { began, ended, call: Claim::Read, answer: Claimed::Found(version) }));
+    notes.push((one, HistoryEvent { began, ended, call: CursorCall::Read, answer: CursorReply::Found(version) }));
 }
 
-/// Claims each of these cursors in a unit of its own, all in one commit, from what is known of them.
+/// Claims each of these cursors in a separate unit of one commit, from its last known version.
 fn claim(
-    scribe: &mut Scribe,
-    order: &Order,
+    writer: &mut TestWriter,
+    order: &EventOrder,
     cursors: &[usize],
-    chance: &mut Chance,
+    chance: &mut SeededRandom,
     known: &mut [Option<Version>],
-    notes: &mut Notes<Claim, Claimed>,
+    notes: &mut EventLog<CursorCall, CursorReply>,
 ) {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<UnitDraft> = Vec::new();
     let mut calls = Vec::new();
     for one in cursors {
         let seen = known[*one];
-        let draft = scribe.unit();
+        let draft = writer.unit();
         let is_deleted = seen.is_some() && chance.below(6) == 0;
         let new = (!is_deleted).then_some(draft.version());
-        calls.push((*one, Claim::Write { seen, new }));
+        calls.push((*one, CursorCall::Write { seen, new }));
         drafts.push(match new {
             Some(_) => draft.put(cursor(&format!("job {one}"), "s", Some(at(1))), seen),
             None => draft.delete(key(*one), seen),
         });
     }
-    let (began, ended, results) = order.time(|| scribe.commit_all(drafts));
+    let (began, ended, results) = order.time(|| writer.commit_all(drafts));
     for ((one, call), result) in calls.into_iter().zip(results) {
         let answer = match result {
-            Ok(Committed { .. }) => Claimed::Done,
-            Err(Refusal::Conflict(_)) => Claimed::Late,
+            Ok(Committed { .. }) => CursorReply::Done,
+            Err(Refusal::Conflict(_)) => CursorReply::Late,
             Err(other) => panic!("nothing else is in the way: {other}"),
         };
-        if let (Claim::Write { new, .. }, Claimed::Done) = (call, answer) {
+        if let (CursorCall::Write { new, .. }, CursorReply::Done) = (call, answer) {
             known[one] = new;
         }
-        notes.push((one, Event { began, ended, call, answer }));
+        notes.push((one, HistoryEvent { began, ended, call, answer }));
     }
 }

@@ -6,13 +6,13 @@ use cronhold_schedule::{Instant, Span};
 
 use super::pages::PAGES_MAX;
 use super::samples::{at, backlog, cursor, job, job_state, run_due, run_id, run_in};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::Obligation;
 
 /// What is due comes by time and then by key, whatever it is, and nothing later comes.
 pub fn what_is_due_comes_in_order(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let micro = |at: Instant| at.plus(Span::from_micros(1));
     let records = [
         cursor("a", "s", Some(at(5))),
@@ -31,17 +31,17 @@ pub fn what_is_due_comes_in_order(subject: &dyn Subject) {
         job("a", ""),
         job_state("a", 1),
     ];
-    scribe.put_all(&records);
-    assert_eq!(due(&scribe, at(9), 100), obligations(&records, at(9)));
+    writer.put_all(&records);
+    assert_eq!(due(&writer, at(9), 100), obligations(&records, at(9)));
     for until in [Instant::EPOCH.minus(Span::from_secs(10)), Instant::EPOCH, at(0), at(1), micro(at(1)), at(4)] {
-        assert_eq!(due(&scribe, until, 100), obligations(&records, until), "until {until}");
+        assert_eq!(due(&writer, until, 100), obligations(&records, until), "until {until}");
     }
-    assert_eq!(due(&scribe, at(100), 100).len(), obligations(&records, at(9)).len() + 1);
+    assert_eq!(due(&writer, at(100), 100).len(), obligations(&records, at(9)).len() + 1);
 }
 
 /// What is due comes a page at a time, even when many are due at once, and changes in between hide nothing else.
 pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let mut records = Vec::new();
     for number in 0..60_u16 {
         let name = format!("job {number:02}");
@@ -49,21 +49,21 @@ pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
         records.extend([cursor(&name, "s", Some(when)), backlog(&name, "s", when)]);
         records.push(run_due(run_id(0, number), &name, Some(when)));
     }
-    scribe.put_all(&records);
+    writer.put_all(&records);
     let all = obligations(&records, at(1));
     assert_eq!(all.len(), 150);
     for limit in [1, 7, 149, 150, 151] {
-        assert_eq!(walk(&mut scribe, at(1), limit, |_| {}), all, "{limit} at a time");
+        assert_eq!(walk(&mut writer, at(1), limit, |_| {}), all, "{limit} at a time");
     }
-    assert_eq!(due(&scribe, at(1), 0), []);
+    assert_eq!(due(&writer, at(1), 0), []);
 
     let first = &records[..30];
     let mut rounds = 0;
-    let found = walk(&mut scribe, at(1), 40, |scribe| {
+    let found = walk(&mut writer, at(1), 40, |writer| {
         // What was seen already goes away, and something comes before where the pages are.
         rounds += 1;
-        first[3 * rounds..3 * rounds + 3].iter().for_each(|record| scribe.delete(&record.key()));
-        scribe.put(&cursor(&format!("new {rounds}"), "s", Some(Instant::EPOCH)));
+        first[3 * rounds..3 * rounds + 3].iter().for_each(|record| writer.delete(&record.key()));
+        writer.put(&cursor(&format!("new {rounds}"), "s", Some(Instant::EPOCH)));
     });
     let stays = |obligation: &&Obligation| first.iter().all(|record| record.key() != obligation.key);
     assert!(all.iter().filter(stays).eq(found.iter().filter(stays)), "everything else was found once");
@@ -72,27 +72,27 @@ pub fn what_is_due_comes_in_pages(subject: &dyn Subject) {
 
 /// What is no longer due is no longer found.
 pub fn what_is_done_is_not_due(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let run = run_id(1, 1);
     let records = [cursor("a", "s", Some(at(1))), backlog("a", "s", at(1)), run_due(run, "a", Some(at(1)))];
-    scribe.put_all(&records);
-    assert_eq!(due(&scribe, at(2), 9), obligations(&records, at(2)));
+    writer.put_all(&records);
+    assert_eq!(due(&writer, at(2), 9), obligations(&records, at(2)));
     let later = [cursor("a", "s", Some(at(20))), backlog("a", "s", at(10)), run_due(run, "a", Some(at(30)))];
-    scribe.put_all(&later);
-    assert_eq!(due(&scribe, at(2), 9), [], "all were put off");
-    assert_eq!(due(&scribe, at(30), 9), obligations(&later, at(30)), "each is due once, at its new time");
-    scribe.put_all(&records);
-    assert_eq!(due(&scribe, at(2), 9), obligations(&records, at(2)), "all were brought forward");
-    scribe.put_all(&[cursor("a", "s", None), run_in(run, "a", State::Success, None)]);
-    scribe.delete(&records[1].key());
-    assert_eq!(due(&scribe, at(99), 9), [], "two have no time any more, one is gone");
-    scribe.put_all(&later);
-    later.iter().for_each(|record| scribe.delete(&record.key()));
-    assert_eq!(due(&scribe, at(99), 9), [], "all are gone");
+    writer.put_all(&later);
+    assert_eq!(due(&writer, at(2), 9), [], "all were put off");
+    assert_eq!(due(&writer, at(30), 9), obligations(&later, at(30)), "each is due once, at its new time");
+    writer.put_all(&records);
+    assert_eq!(due(&writer, at(2), 9), obligations(&records, at(2)), "all were brought forward");
+    writer.put_all(&[cursor("a", "s", None), run_in(run, "a", State::Success, None)]);
+    writer.delete(&records[1].key());
+    assert_eq!(due(&writer, at(99), 9), [], "two have no time any more, one is gone");
+    writer.put_all(&later);
+    later.iter().for_each(|record| writer.delete(&record.key()));
+    assert_eq!(due(&writer, at(99), 9), [], "all are gone");
 }
 
-fn due(scribe: &Scribe, until: Instant, limit: usize) -> Vec<Obligation> {
-    block_on(scribe.store.due(None, until, limit)).expect("what is due can be asked")
+fn due(writer: &TestWriter, until: Instant, limit: usize) -> Vec<Obligation> {
+    block_on(writer.store.due(None, until, limit)).expect("what is due can be asked")
 }
 
 /// What is due of these records, as it should come.
@@ -104,17 +104,22 @@ fn obligations(records: &[Record], until: Instant) -> Vec<Obligation> {
 }
 
 /// All pages, with something that happens between them.
-fn walk(scribe: &mut Scribe, until: Instant, limit: usize, mut between: impl FnMut(&mut Scribe)) -> Vec<Obligation> {
+fn walk(
+    writer: &mut TestWriter,
+    until: Instant,
+    limit: usize,
+    mut between: impl FnMut(&mut TestWriter),
+) -> Vec<Obligation> {
     let mut found: Vec<Obligation> = Vec::new();
     for _ in 0..PAGES_MAX {
-        let page = block_on(scribe.store.due(found.last(), until, limit)).expect("what is due can be asked");
+        let page = block_on(writer.store.due(found.last(), until, limit)).expect("what is due can be asked");
         assert!(page.len() <= limit, "{} are more than {limit}", page.len());
         let is_last = page.len() < limit;
         found.extend(page);
         if is_last {
             return found;
         }
-        between(scribe);
+        between(writer);
     }
     panic!("what is due has an end, and not more than {PAGES_MAX} pages");
 }

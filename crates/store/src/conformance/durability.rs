@@ -9,64 +9,64 @@ use cronhold_schedule::Span;
 use super::rich_jobs::jobs;
 use super::rich_records::{nodes, records};
 use super::samples::{at, job_id, job_state, lock_name, node, run_id, run_in};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Obligation, Query, Refusal, RunQuery, Store};
 
 /// Records, locks, outputs and lists are the same after a restart.
 pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let mut all = records();
     all.extend(jobs().into_iter().map(|job| Record::Job(Arc::new(job))));
-    scribe.put_all(&all);
+    writer.put_all(&all);
     let gone = job_state("gone", 1);
-    scribe.put(&gone);
-    scribe.delete(&gone.key());
+    writer.put(&gone);
+    writer.delete(&gone.key());
     let mut keys: Vec<Key> = all.iter().map(Record::key).collect();
     for node in nodes() {
-        scribe.beat(&node, &[]);
+        writer.beat(&node, &[]);
         keys.push(Key::Node(node.id));
     }
     for (name, ttl) in [("forever", None), ("long", Some(Span::from_secs(1_000)))] {
-        scribe.take(&lock_name(name), run_id(0, 1), ttl).expect("nobody holds it");
+        writer.take(&lock_name(name), run_id(0, 1), ttl).expect("nobody holds it");
         keys.push(Key::Lock(lock_name(name)));
     }
     keys.push(gone.key());
-    block_on(scribe.store.append(run_id(1, 1), 0, b"hello")).expect("it can be appended");
+    block_on(writer.store.append(run_id(1, 1), 0, b"hello")).expect("it can be appended");
 
-    let before = Look::at(&scribe, &keys);
-    drop(scribe);
-    let scribe = Scribe::on(subject.reopen());
-    let after = Look::at(&scribe, &keys);
+    let before = StoreSnapshot::at(&writer, &keys);
+    drop(writer);
+    let writer = TestWriter::on(subject.reopen());
+    let after = StoreSnapshot::at(&writer, &keys);
     for (key, (before, after)) in keys.iter().zip(before.records.iter().zip(&after.records)) {
         assert_eq!(before, after, "{key}");
     }
     assert!(before == after, "lists and outputs are the same too");
     assert!(after.lists.iter().all(|list| !list.is_empty()) && !after.due.is_empty(), "there is something to compare");
     assert_eq!(after.output, b"hello");
-    assert_eq!(scribe.load(&gone.key()), None, "what was deleted stays deleted");
+    assert_eq!(writer.load(&gone.key()), None, "what was deleted stays deleted");
 }
 
 /// Versions, locks and outputs go on from where they were.
 pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    scribe.put(&run_in(mine, "a", State::Running, Some(1)));
-    scribe.take(&lock, mine, None).expect("nobody holds it");
-    block_on(scribe.store.append(mine, 0, b"abc")).expect("it can be appended");
-    let mut version = scribe.put(&job_state("a", 0));
+    writer.put(&run_in(mine, "a", State::Running, Some(1)));
+    writer.take(&lock, mine, None).expect("nobody holds it");
+    block_on(writer.store.append(mine, 0, b"abc")).expect("it can be appended");
+    let mut version = writer.put(&job_state("a", 0));
     for number in 1..=4 {
-        drop(scribe);
-        scribe = Scribe::on(subject.reopen());
-        let absent = scribe.unit().put(job_state("a", 99), None);
-        assert_eq!(scribe.commit(absent), Err(Refusal::Conflict(job_state("a", 0).key())));
-        let next = scribe.unit().put(job_state("a", number), Some(version));
+        drop(writer);
+        writer = TestWriter::on(subject.reopen());
+        let absent = writer.unit().put(job_state("a", 99), None);
+        assert_eq!(writer.commit(absent), Err(Refusal::Conflict(job_state("a", 0).key())));
+        let next = writer.unit().put(job_state("a", number), Some(version));
         version = next.version();
-        scribe.commit(next).expect("it has the version from before the restart");
+        writer.commit(next).expect("it has the version from before the restart");
         let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
-        assert_eq!(scribe.take(&lock, theirs, None), held);
-        assert_eq!(scribe.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
-        let length = block_on(scribe.store.append(mine, 2 + number, b"c."));
+        assert_eq!(writer.take(&lock, theirs, None), held);
+        assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
+        let length = block_on(writer.store.append(mine, 2 + number, b"c."));
         assert_eq!(length, Ok(3 + number + 1), "it goes on at its end");
     }
 }
@@ -89,13 +89,13 @@ pub fn time_goes_on(subject: &dyn Subject) {
 
 /// A store that works says so, and counts.
 pub fn a_healthy_store_says_so(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
-    let before = block_on(scribe.store.health());
+    let mut writer = TestWriter::of(subject);
+    let before = block_on(writer.store.health());
     assert_eq!(before.trouble, None);
     assert!(!before.description.is_empty(), "it says what it is");
-    let drafts = (0..10).map(|number| scribe.unit().put(job_state(&format!("job {number}"), 1), None)).collect();
-    assert!(scribe.commit_all(drafts).iter().all(Result::is_ok));
-    let after = block_on(scribe.store.health());
+    let drafts = (0..10).map(|number| writer.unit().put(job_state(&format!("job {number}"), 1), None)).collect();
+    assert!(writer.commit_all(drafts).iter().all(Result::is_ok));
+    let after = block_on(writer.store.health());
     assert_eq!(after.trouble, None);
     assert!(after.units >= before.units + 10, "{} and 10 are at most {}", before.units, after.units);
     assert!(after.commits > before.commits, "{} is more than {}", after.commits, before.commits);
@@ -103,15 +103,15 @@ pub fn a_healthy_store_says_so(subject: &dyn Subject) {
 
 /// What a store shows.
 #[derive(Debug, PartialEq)]
-struct Look {
+struct StoreSnapshot {
     records: Vec<Option<Stored>>,
     lists: Vec<Vec<Stored>>,
     due: Vec<Obligation>,
     output: Vec<u8>,
 }
 
-impl Look {
-    fn at(scribe: &Scribe, keys: &[Key]) -> Self {
+impl StoreSnapshot {
+    fn at(writer: &TestWriter, keys: &[Key]) -> Self {
         let queries = [
             Query::Jobs { after: None },
             Query::JobStates { after: None },
@@ -122,9 +122,9 @@ impl Look {
             Query::Runs(RunQuery { job: Some(job_id("a/b")), ..RunQuery::default() }),
             Query::Unfinished { node: None, after: None },
         ];
-        let lists = queries.iter().map(|query| scribe.page(query, 1_000).records).collect();
-        let due = block_on(scribe.store.due(None, at(i64::from(i32::MAX)), 1_000)).expect("what is due can be asked");
-        let output = block_on(scribe.store.read(run_id(1, 1), 0, 100)).expect("it can be read").bytes;
-        Self { records: scribe.load_all(keys), lists, due, output }
+        let lists = queries.iter().map(|query| writer.page(query, 1_000).records).collect();
+        let due = block_on(writer.store.due(None, at(i64::from(i32::MAX)), 1_000)).expect("what is due can be asked");
+        let output = block_on(writer.store.read(run_id(1, 1), 0, 100)).expect("it can be read").bytes;
+        Self { records: writer.load_all(keys), lists, due, output }
     }
 }

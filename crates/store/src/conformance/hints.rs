@@ -11,7 +11,7 @@ use cronhold_core::record::Key;
 
 use super::Subject;
 use super::samples::{cursor, job_state};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use crate::Store;
 
 /// So many changes are enough for one of them to be heard of.
@@ -19,10 +19,10 @@ const TRIES: u64 = 20_000;
 
 /// Another handle hears of a change.
 pub fn others_hear_of_changes(subject: &dyn Subject) {
-    let (mut scribe, other) = (Scribe::of(subject), subject.store());
+    let (mut writer, other) = (TestWriter::of(subject), subject.store());
     for key in [job_state("a", 0).key(), cursor("a", "s", None).key()] {
         let heard = (0..TRIES).any(|number| {
-            scribe.put_all(&[job_state("a", number), cursor("a", "s", None)]);
+            writer.put_all(&[job_state("a", number), cursor("a", "s", None)]);
             thread::yield_now();
             hear(&*other).contains(&key)
         });
@@ -32,14 +32,14 @@ pub fn others_hear_of_changes(subject: &dyn Subject) {
 
 /// Someone who waits is woken when there is something to hear, and only has to look then.
 pub fn who_waits_is_woken(subject: &dyn Subject) {
-    let (mut scribe, other) = (Scribe::of(subject), subject.store());
-    let bell = Arc::new(Bell::default());
+    let (mut writer, other) = (TestWriter::of(subject), subject.store());
+    let bell = Arc::new(WakeFlag::default());
     let waker = Waker::from(Arc::clone(&bell));
     let mut context = Context::from_waker(&waker);
     let mut hints = other.hints();
     assert_eq!(hints.as_mut().poll(&mut context), Poll::Pending, "nobody has changed anything");
     let heard = (0..TRIES).any(|number| {
-        scribe.put(&job_state("a", number));
+        writer.put(&job_state("a", number));
         thread::yield_now();
         bell.0.swap(false, Ordering::SeqCst) && hints.as_mut().poll(&mut context).is_ready()
     });
@@ -48,9 +48,9 @@ pub fn who_waits_is_woken(subject: &dyn Subject) {
 
 /// Whether it has rung.
 #[derive(Default)]
-struct Bell(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }

@@ -1,25 +1,25 @@
-//! A history while it is made: many threads write down when their calls began and ended, in one order for all.
+//! Records a history: many threads record when their calls began and ended, in one total order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::linear::{Event, Model, Verdict, check};
+use super::linear::{HistoryEvent, LinearVerdict, SequentialModel, check};
 
-/// Gives out places in the order of time.
+/// Assigns positions in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Order(AtomicU64);
+pub(super) struct EventOrder(AtomicU64);
 
-/// Events that one thread has seen, each with the thing that it belongs to.
-pub(super) type Notes<C, A> = Vec<(usize, Event<C, A>)>;
+/// Events of one thread, each with the index of the object that it belongs to.
+pub(super) type EventLog<C, A> = Vec<(usize, HistoryEvent<C, A>)>;
 
-impl Order {
-    /// The next place.
+impl EventOrder {
+    /// The next position.
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Does something, and says when it began and ended.
+    /// Runs a call, and returns the positions of its start and its end with the result.
     pub(super) fn time<R>(&self, act: impl FnOnce() -> R) -> (u64, u64, R) {
         let began = self.next();
         let result = act();
@@ -27,8 +27,8 @@ impl Order {
     }
 }
 
-/// Checks the notes of all threads, each thing by itself.
-pub(super) fn assert_linear<M: Model>(model: &M, notes: Vec<Notes<M::Call, M::Answer>>)
+/// Checks the events of all threads, each object separately.
+pub(super) fn assert_linear<M: SequentialModel>(model: &M, notes: Vec<EventLog<M::Call, M::Answer>>)
 where
     M::Call: Debug + Clone,
     M::Answer: Debug + Clone,
@@ -39,15 +39,16 @@ where
     }
     for (thing, history) in of_thing {
         let verdict = check(model, history.clone());
-        if verdict != Verdict::Linear {
+        if verdict != LinearVerdict::Linear {
             panic!("the history of thing {thing} is {verdict:?}:\n{}", told(history));
         }
     }
 }
 
-/// A history as lines, in the order of beginnings.
-fn told<C: Debug, A: Debug>(mut history: Vec<Event<C, A>>) -> String {
+/// A history as lines, ordered by start.
+fn told<C: Debug, A: Debug>(mut history: Vec<HistoryEvent<C, A>>) -> String {
     history.sort_by_key(|event| event.began);
-    let line = |event: &Event<C, A>| format!("{}-{} {:?}: {:?}", event.began, event.ended, event.call, event.answer);
+    let line =
+        |event: &HistoryEvent<C, A>| format!("{}-{} {:?}: {:?}", event.began, event.ended, event.call, event.answer);
     history.iter().map(line).collect::<Vec<_>>().join("\n")
 }

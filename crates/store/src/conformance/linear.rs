@@ -1,82 +1,82 @@
-//! Whether a history is linearizable: whether each call can be thought to have happened at one moment between its
-//! beginning and its end, so that all answers are right. The search of Wing and Gong, which remembers where it was.
+//! Checks whether a history is linearizable: whether each call can be assigned one moment between its start and its end
+//! so that all replies are correct. This is the algorithm of Wing and Gong with memoization.
 //!
-//! Linearizability is local: a history of calls to many things is linearizable when that of each thing is, so histories
-//! are cut by thing before they come here, and stay short.
+//! Linearizability is local: a history of calls to several objects is linearizable if that of each object is. So
+//! callers split histories by object, which keeps them short.
 
 use std::collections::BTreeSet;
 
-/// Longer histories are not looked at.
+/// Longer histories are not checked.
 pub const CALLS_MAX: usize = 2_048;
-/// A history with more ways than this is given up.
+/// The check gives up after this many search states.
 const WAYS_MAX: usize = 100_000;
 
-/// What a thing is, as a rule: which answers are right in a state, and which state comes after them.
-pub trait Model {
-    /// What is asked of it.
+/// The sequential specification of an object: which replies are correct in a state, and the state after them.
+pub trait SequentialModel {
+    /// A request.
     type Call;
-    /// What it says.
+    /// A reply.
     type Answer;
-    /// What it is.
+    /// The state of the object.
     type State: Clone + Ord;
 
-    /// What it is at first.
+    /// The initial state.
     fn start(&self) -> Self::State;
 
-    /// What it is after a call with this answer; nothing, when the answer is wrong.
+    /// The state after a call with this reply; `None` if the reply is wrong.
     fn step(&self, state: &Self::State, call: &Self::Call, answer: &Self::Answer) -> Option<Self::State>;
 }
 
-/// A call and its answer, with the places of its beginning and its end in the order of all such places.
+/// A call and its reply, with the positions of its start and its end in the total order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event<C, A> {
-    /// Where it began.
+pub struct HistoryEvent<C, A> {
+    /// The position of its start.
     pub began: u64,
-    /// Where its answer was there.
+    /// The position of its end.
     pub ended: u64,
-    /// What was asked.
+    /// The request.
     pub call: C,
-    /// What was answered.
+    /// The reply.
     pub answer: A,
 }
 
-/// What came of looking at a history.
+/// The result of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// There is an order in which all answers are right.
+pub enum LinearVerdict {
+    /// There is an order in which all replies are correct.
     Linear,
-    /// There is none. So many calls can be put in order at most.
+    /// There is no such order.
     Broken {
-        /// How many.
+        /// The largest number of calls that can be ordered.
         ordered: usize,
     },
-    /// The history is too long, or has too many ways.
+    /// The history is too long, or has too many search states.
     TooHard,
 }
 
-/// The calls that have been put in order, and what the thing is after them.
+/// The calls that are ordered so far, and the state after them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Way<S> {
+struct SearchState<S> {
     ordered: usize,
     /// A bit for each call.
     done: Vec<u64>,
     state: S,
 }
 
-/// Looks for an order in which all answers are right.
-pub fn check<M: Model>(model: &M, mut history: Vec<Event<M::Call, M::Answer>>) -> Verdict {
+/// Searches for an order in which all replies are correct.
+pub fn check<M: SequentialModel>(model: &M, mut history: Vec<HistoryEvent<M::Call, M::Answer>>) -> LinearVerdict {
     if history.len() > CALLS_MAX {
-        return Verdict::TooHard;
+        return LinearVerdict::TooHard;
     }
     history.sort_by_key(|event| event.began);
-    let start = Way { ordered: 0, done: vec![0; history.len().div_ceil(64)], state: model.start() };
+    let start = SearchState { ordered: 0, done: vec![0; history.len().div_ceil(64)], state: model.start() };
     let mut seen = BTreeSet::from([start.clone()]);
     let mut open = vec![start];
     let mut most = 0;
     while let Some(way) = open.pop() {
         most = most.max(way.ordered);
         if way.ordered == history.len() {
-            return Verdict::Linear;
+            return LinearVerdict::Linear;
         }
         for index in way.next(&history) {
             let event = &history[index];
@@ -88,19 +88,19 @@ pub fn check<M: Model>(model: &M, mut history: Vec<Event<M::Call, M::Answer>>) -
             }
         }
         if seen.len() > WAYS_MAX {
-            return Verdict::TooHard;
+            return LinearVerdict::TooHard;
         }
     }
-    Verdict::Broken { ordered: most }
+    LinearVerdict::Broken { ordered: most }
 }
 
-impl<S> Way<S> {
+impl<S> SearchState<S> {
     /// Calls that can come next: no other open one had ended before they began.
-    fn next<C, A>(&self, history: &[Event<C, A>]) -> Vec<usize> {
+    fn next<C, A>(&self, history: &[HistoryEvent<C, A>]) -> Vec<usize> {
         let mut first_end = u64::MAX;
         let mut open = Vec::new();
         for (index, event) in history.iter().enumerate().filter(|(index, _)| !self.is_done(*index)) {
-            // Events are in the order of their beginnings: none behind this one can come next either.
+            // Events are ordered by start: none after this one can come next either.
             if event.began > first_end {
                 break;
             }
@@ -124,8 +124,8 @@ impl<S> Way<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::claims::{Claim, Claimed, Claims};
-    use super::super::locking::{Locked, Locking, Turn};
+    use super::super::claims::{CursorCall, CursorModel, CursorReply};
+    use super::super::locking::{LockCall, Locked, Locking};
     use super::super::samples::run_id;
     use super::*;
     use cronhold_core::record::Version;
@@ -142,41 +142,41 @@ mod tests {
     }
 
     /// Reads calls such as `1-4 claim 0>1 done`, `2-3 read 1` and `5-6 delete 1 late`, where 0 is no record.
-    fn claims(text: &str) -> Verdict {
+    fn claims(text: &str) -> LinearVerdict {
         let version = |text: &str| Some(number(text)).filter(|unit| *unit > 0).map(|unit| Version::new(1, unit));
         let event = |line: &str| {
             let (began, ended, words) = span(line);
             let (call, answer) = match words.as_slice() {
-                ["read", found] => (Claim::Read, Claimed::Found(version(found))),
+                ["read", found] => (CursorCall::Read, CursorReply::Found(version(found))),
                 [what, versions, result] => {
                     let (seen, new) = versions.split_once('>').unwrap_or((versions, "0"));
                     assert_eq!(*what == "delete", version(new).is_none(), "{line}");
-                    let answer = if *result == "done" { Claimed::Done } else { Claimed::Late };
-                    (Claim::Write { seen: version(seen), new: version(new) }, answer)
+                    let answer = if *result == "done" { CursorReply::Done } else { CursorReply::Late };
+                    (CursorCall::Write { seen: version(seen), new: version(new) }, answer)
                 }
                 _ => panic!("{line}"),
             };
-            Event { began, ended, call, answer }
+            HistoryEvent { began, ended, call, answer }
         };
-        check(&Claims, text.split(", ").map(event).collect())
+        check(&CursorModel, text.split(", ").map(event).collect())
     }
 
     #[test]
-    fn judges_claims() {
-        let broken = |ordered| Verdict::Broken { ordered };
+    fn checker_judges_claim_histories() {
+        let broken = |ordered| LinearVerdict::Broken { ordered };
         for (history, verdict) in [
-            ("1-2 read 0", Verdict::Linear),
-            ("1-2 claim 0>1 done, 3-4 read 1, 5-6 claim 1>2 done, 7-8 read 2", Verdict::Linear),
+            ("1-2 read 0", LinearVerdict::Linear),
+            ("1-2 claim 0>1 done, 3-4 read 1, 5-6 claim 1>2 done, 7-8 read 2", LinearVerdict::Linear),
             // One of two at the same time wins, and it does not matter which.
-            ("1-4 claim 0>1 done, 2-3 claim 0>2 late, 5-6 read 1", Verdict::Linear),
-            ("1-4 claim 0>1 late, 2-3 claim 0>2 done, 5-6 read 2", Verdict::Linear),
+            ("1-4 claim 0>1 done, 2-3 claim 0>2 late, 5-6 read 1", LinearVerdict::Linear),
+            ("1-4 claim 0>1 late, 2-3 claim 0>2 done, 5-6 read 2", LinearVerdict::Linear),
             // A read that overlaps a claim sees it or not.
-            ("1-4 claim 0>1 done, 2-3 read 0", Verdict::Linear),
-            ("1-4 claim 0>1 done, 2-3 read 1", Verdict::Linear),
-            ("1-9 claim 0>1 done, 2-3 read 0, 4-5 read 1", Verdict::Linear),
+            ("1-4 claim 0>1 done, 2-3 read 0", LinearVerdict::Linear),
+            ("1-4 claim 0>1 done, 2-3 read 1", LinearVerdict::Linear),
+            ("1-9 claim 0>1 done, 2-3 read 0, 4-5 read 1", LinearVerdict::Linear),
             // The long call comes between others that do not overlap each other.
-            ("1-20 claim 2>3 done, 2-3 claim 0>1 done, 4-5 claim 1>2 done, 6-7 claim 3>4 done", Verdict::Linear),
-            ("1-2 claim 0>1 done, 3-4 delete 1 done, 5-6 claim 0>2 done, 7-8 claim 1>3 late", Verdict::Linear),
+            ("1-20 claim 2>3 done, 2-3 claim 0>1 done, 4-5 claim 1>2 done, 6-7 claim 3>4 done", LinearVerdict::Linear),
+            ("1-2 claim 0>1 done, 3-4 delete 1 done, 5-6 claim 0>2 done, 7-8 claim 1>3 late", LinearVerdict::Linear),
             // Two winners.
             ("1-4 claim 0>1 done, 2-3 claim 0>2 done", broken(1)),
             ("1-2 claim 0>1 done, 3-4 claim 0>2 done", broken(1)),
@@ -199,32 +199,35 @@ mod tests {
 
     /// Reads calls such as `1-4 take 1 fence 7`, `2-3 take 2 held 1`, `5-6 free 1`, `7-8 look free` and
     /// `7-8 look 1 fence 7`, where runs are numbers.
-    fn locks(text: &str) -> Verdict {
+    fn locks(text: &str) -> LinearVerdict {
         let run = |text: &str| run_id(0, text.parse().expect("a run"));
         let event = |line: &str| {
             let (began, ended, words) = span(line);
             let (call, answer) = match words.as_slice() {
-                ["take", by, "fence", fence] => (Turn::Take(run(by)), Locked::Taken(number(fence))),
-                ["take", by, "held", holder] => (Turn::Take(run(by)), Locked::Held(run(holder))),
-                ["free", by] => (Turn::Free(run(by)), Locked::Freed),
-                ["look", "free"] => (Turn::Look, Locked::Seen(None)),
-                ["look", holder, "fence", fence] => (Turn::Look, Locked::Seen(Some((run(holder), number(fence))))),
+                ["take", by, "fence", fence] => (LockCall::Take(run(by)), Locked::Taken(number(fence))),
+                ["take", by, "held", holder] => (LockCall::Take(run(by)), Locked::Held(run(holder))),
+                ["free", by] => (LockCall::Free(run(by)), Locked::Freed),
+                ["look", "free"] => (LockCall::Read, Locked::Seen(None)),
+                ["look", holder, "fence", fence] => (LockCall::Read, Locked::Seen(Some((run(holder), number(fence))))),
                 _ => panic!("{line}"),
             };
-            Event { began, ended, call, answer }
+            HistoryEvent { began, ended, call, answer }
         };
         check(&Locking, text.split(", ").map(event).collect())
     }
 
     #[test]
-    fn judges_locks() {
-        let broken = |ordered| Verdict::Broken { ordered };
+    fn checker_judges_lock_histories() {
+        let broken = |ordered| LinearVerdict::Broken { ordered };
         for (history, verdict) in [
-            ("1-2 look free, 3-4 take 1 fence 5, 5-6 look 1 fence 5, 7-8 free 1, 9-10 look free", Verdict::Linear),
-            ("1-4 take 1 fence 5, 2-3 take 2 held 1", Verdict::Linear),
-            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 fence 6", Verdict::Linear),
-            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 held 1", Verdict::Linear),
-            ("1-2 take 1 fence 5, 3-4 free 2, 5-6 take 1 fence 5, 7-8 take 2 held 1", Verdict::Linear),
+            (
+                "1-2 look free, 3-4 take 1 fence 5, 5-6 look 1 fence 5, 7-8 free 1, 9-10 look free",
+                LinearVerdict::Linear,
+            ),
+            ("1-4 take 1 fence 5, 2-3 take 2 held 1", LinearVerdict::Linear),
+            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 fence 6", LinearVerdict::Linear),
+            ("1-2 take 1 fence 5, 3-6 free 1, 4-5 take 2 held 1", LinearVerdict::Linear),
+            ("1-2 take 1 fence 5, 3-4 free 2, 5-6 take 1 fence 5, 7-8 take 2 held 1", LinearVerdict::Linear),
             // Held by two.
             ("1-2 take 1 fence 5, 3-4 take 2 fence 6", broken(1)),
             ("1-4 take 1 fence 5, 2-3 take 2 fence 6", broken(1)),
@@ -246,24 +249,29 @@ mod tests {
     }
 
     #[test]
-    fn gives_up_in_time() {
+    fn checker_gives_up_on_large_histories() {
         let event = |number: u64| {
-            let call = Claim::Write { seen: None, new: Some(Version::new(1, number + 1)) };
-            Event { began: number, ended: 1_000_000 + number, call, answer: Claimed::Late }
+            let call = CursorCall::Write { seen: None, new: Some(Version::new(1, number + 1)) };
+            HistoryEvent { began: number, ended: 1_000_000 + number, call, answer: CursorReply::Late }
         };
         let long = (0..=CALLS_MAX as u64).map(event).collect();
-        assert_eq!(check(&Claims, long), Verdict::TooHard);
+        assert_eq!(check(&CursorModel, long), LinearVerdict::TooHard);
         // Any subset of these reads can come first, and the last call never fits.
-        let read = |number: u64| Event { began: number, ended: 1_000 + number, call: Claim::Read, answer: FOUND_NONE };
+        let read = |number: u64| HistoryEvent {
+            began: number,
+            ended: 1_000 + number,
+            call: CursorCall::Read,
+            answer: FOUND_NONE,
+        };
         let mut wide: Vec<_> = (0..40).map(read).collect();
-        wide.push(Event {
+        wide.push(HistoryEvent {
             began: 40,
             ended: 2_000,
-            call: Claim::Read,
-            answer: Claimed::Found(Some(Version::new(1, 1))),
+            call: CursorCall::Read,
+            answer: CursorReply::Found(Some(Version::new(1, 1))),
         });
-        assert_eq!(check(&Claims, wide), Verdict::TooHard);
+        assert_eq!(check(&CursorModel, wide), LinearVerdict::TooHard);
     }
 
-    const FOUND_NONE: Claimed = Claimed::Found(None);
+    const FOUND_NONE: CursorReply = CursorReply::Found(None);
 }

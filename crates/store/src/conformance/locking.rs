@@ -1,54 +1,51 @@
-//! A case about locks that many want at once: what each of them was told must fit into one order, with one holder at a
-//! time and fences that grow.
+//! A case about contended locks: the replies to many runs must be linearizable, with one holder at a time and growing
+//! fences.
 
 use cronhold_core::RunId;
 
 use super::Subject;
-use super::chance::Chance;
-use super::history::{Order, assert_linear};
-use super::linear::{Event, Model};
+use super::history::{EventOrder, assert_linear};
+use super::linear::{HistoryEvent, SequentialModel};
 use super::samples::{lock_name, run_id};
-use super::scribe::Scribe;
+use super::seeded_random::SeededRandom;
+use super::test_writer::TestWriter;
 use super::writers::at_once;
 use crate::Refusal;
 
-/// Writers at the same time.
+/// Concurrent writers.
 const WRITERS: u16 = 6;
-/// Rounds of each.
+/// Rounds of each writer.
 const ROUNDS: usize = 120;
-/// Locks that they share.
+/// Shared locks.
 const LOCKS: usize = 3;
 
-/// What a run does with a lock.
+/// A request to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// Takes it.
+pub(super) enum LockCall {
     Take(RunId),
-    /// Frees it.
     Free(RunId),
-    /// Looks who holds it.
-    Look,
+    Read,
 }
 
-/// What it is told.
+/// The reply to a [`LockCall`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Locked {
-    /// It has it, with this fence.
+    /// The run holds the lock with this fence.
     Taken(u64),
-    /// This run has it.
+    /// Another run holds the lock.
     Held(RunId),
-    /// It does not have it any more.
+    /// The run does not hold the lock any more.
     Freed,
-    /// This run has it, with this fence.
+    /// The holder and its fence; `None` if the lock is free.
     Seen(Option<(RunId, u64)>),
 }
 
-/// A lock is its holder and the last fence.
+/// A lock as its holder and its last fence.
 #[derive(Debug)]
 pub(super) struct Locking;
 
-impl Model for Locking {
-    type Call = Turn;
+impl SequentialModel for Locking {
+    type Call = LockCall;
     type Answer = Locked;
     type State = (Option<RunId>, u64);
 
@@ -56,47 +53,50 @@ impl Model for Locking {
         (None, 0)
     }
 
-    fn step(&self, state: &(Option<RunId>, u64), call: &Turn, answer: &Locked) -> Option<(Option<RunId>, u64)> {
+    fn step(&self, state: &(Option<RunId>, u64), call: &LockCall, answer: &Locked) -> Option<(Option<RunId>, u64)> {
         let (holder, last) = *state;
         match (*call, *answer) {
-            (Turn::Take(run), Locked::Taken(fence)) if holder.is_none() && last < fence => Some((Some(run), fence)),
-            (Turn::Take(run), Locked::Taken(fence)) if holder == Some(run) && last <= fence => Some((holder, fence)),
-            (Turn::Take(run), Locked::Held(by)) if holder == Some(by) && by != run => Some(*state),
-            (Turn::Free(run), Locked::Freed) if holder == Some(run) => Some((None, last)),
-            (Turn::Free(_), Locked::Freed) => Some(*state),
-            (Turn::Look, Locked::Seen(seen)) if seen == holder.map(|run| (run, last)) => Some(*state),
+            (LockCall::Take(run), Locked::Taken(fence)) if holder.is_none() && last < fence => Some((Some(run), fence)),
+            (LockCall::Take(run), Locked::Taken(fence)) if holder == Some(run) && last <= fence => {
+                Some((holder, fence))
+            }
+            (LockCall::Take(run), Locked::Held(by)) if holder == Some(by) && by != run => Some(*state),
+            (LockCall::Free(run), Locked::Freed) if holder == Some(run) => Some((None, last)),
+            (LockCall::Free(_), Locked::Freed) => Some(*state),
+            (LockCall::Read, Locked::Seen(seen)) if seen == holder.map(|run| (run, last)) => Some(*state),
             _ => None,
         }
     }
 }
 
-/// Locks that many want at once have one holder at a time.
+/// A contended lock has one holder at a time.
 pub fn locks_are_linearizable(subject: &dyn Subject) {
-    let order = Order::default();
+    let order = EventOrder::default();
     let names = ["a", "b", "c"].map(lock_name);
-    let scribes: Vec<(u16, Scribe)> = (0..WRITERS).map(|number| (number, Scribe::of(subject))).collect();
-    let notes = at_once(scribes, |(number, mut scribe)| {
+    let writers: Vec<(u16, TestWriter)> = (0..WRITERS).map(|number| (number, TestWriter::of(subject))).collect();
+    let notes = at_once(writers, |(number, mut writer)| {
         let run = run_id(0, number);
-        let mut chance = Chance::new(u64::from(number));
+        let mut chance = SeededRandom::new(u64::from(number));
         let mut notes = Vec::new();
         for _ in 0..ROUNDS {
             let one = chance.below(LOCKS);
             let name = &names[one];
             let call =
-                [Turn::Take(run), Turn::Take(run), Turn::Free(run), Turn::Free(run), Turn::Look][chance.below(5)];
+                [LockCall::Take(run), LockCall::Take(run), LockCall::Free(run), LockCall::Free(run), LockCall::Read]
+                    [chance.below(5)];
             let (began, ended, answer) = order.time(|| match call {
-                Turn::Take(run) => match scribe.take(name, run, None) {
+                LockCall::Take(run) => match writer.take(name, run, None) {
                     Ok(fence) => Locked::Taken(fence),
                     Err(Refusal::Held { holder, .. }) => Locked::Held(holder),
                     Err(other) => panic!("nothing else is in the way: {other}"),
                 },
-                Turn::Free(run) => {
-                    scribe.free(name, run);
+                LockCall::Free(run) => {
+                    writer.free(name, run);
                     Locked::Freed
                 }
-                Turn::Look => Locked::Seen(scribe.lock(name).map(|lock| (lock.holder, lock.fence))),
+                LockCall::Read => Locked::Seen(writer.lock(name).map(|lock| (lock.holder, lock.fence))),
             });
-            notes.push((one, Event { began, ended, call, answer }));
+            notes.push((one, HistoryEvent { began, ended, call, answer }));
         }
         notes
     });

@@ -4,7 +4,7 @@ use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
 use super::samples::{lock_name, node, run_id};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Committed, Refusal};
 
@@ -15,153 +15,153 @@ const PART: Span = Span::from_millis(1_000);
 
 /// A lock has one holder until that frees it.
 pub fn a_lock_has_one_holder(subject: &dyn Subject) {
-    let (mut scribe, mut other) = (Scribe::of(subject), Scribe::of(subject));
+    let (mut writer, mut other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("größe '\"%_"), run_id(0, 1), run_id(0, 2));
-    assert_eq!(scribe.lock(&lock), None);
-    let first = scribe.take(&lock, mine, None).expect("nobody holds it");
-    let held = scribe.lock(&lock).expect("it was taken");
+    assert_eq!(writer.lock(&lock), None);
+    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let held = writer.lock(&lock).expect("it was taken");
     assert_eq!((&held.name, held.holder, held.fence, held.until), (&lock, mine, first, None));
     assert_eq!(other.lock(&lock), Some(held), "others see the same");
 
     assert_eq!(other.take(&lock, theirs, None), Err(Refusal::Held { lock: lock.clone(), holder: mine }));
     other.free(&lock, theirs);
-    assert_eq!(scribe.holder(&lock), Some(mine), "only the holder frees a lock");
+    assert_eq!(writer.holder(&lock), Some(mine), "only the holder frees a lock");
     other.free(&lock, mine);
-    assert_eq!(scribe.lock(&lock), None, "a lock belongs to a run and not to a writer");
+    assert_eq!(writer.lock(&lock), None, "a lock belongs to a run and not to a writer");
     let second = other.take(&lock, theirs, None).expect("it is free");
     assert!(first < second, "fences grow: {first}, {second}");
-    scribe.free(&lock_name("never taken"), mine);
+    writer.free(&lock_name("never taken"), mine);
 }
 
 /// A run that takes its lock again still has it.
 pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    let first = scribe.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
     subject.pass(PART);
-    let again = scribe.take(&lock, mine, Some(TTL)).expect("it is its own");
+    let again = writer.take(&lock, mine, Some(TTL)).expect("it is its own");
     assert!(first <= again, "fences never shrink: {first}, {again}");
     subject.pass(PART);
-    let held = scribe.lock(&lock).expect("it was taken for longer");
+    let held = writer.lock(&lock).expect("it was taken for longer");
     assert_eq!((held.holder, held.fence), (mine, again));
     let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
-    assert_eq!(scribe.take(&lock, theirs, None), held);
-    scribe.take(&lock, mine, None).expect("it is its own");
+    assert_eq!(writer.take(&lock, theirs, None), held);
+    writer.take(&lock, mine, None).expect("it is its own");
     subject.pass(TTL);
-    assert_eq!(scribe.holder(&lock), Some(mine), "it has no end any more");
+    assert_eq!(writer.holder(&lock), Some(mine), "it has no end any more");
 }
 
 /// Locks are freed before others are taken: one unit can hand a lock over.
 pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, free, mine, theirs) = (lock_name("l"), lock_name("m"), run_id(0, 1), run_id(0, 2));
-    let first = scribe.take(&lock, mine, None).expect("nobody holds it");
-    let not_its_own = scribe.unit().free(&lock, theirs).take(&lock, theirs, None).take(&free, theirs, None);
-    assert_eq!(scribe.commit(not_its_own), Err(Refusal::Held { lock: lock.clone(), holder: mine }));
-    assert_eq!(scribe.lock(&free), None);
-    let hand_over = scribe.unit().take(&lock, theirs, None).free(&lock, mine).take(&free, theirs, None);
-    let Committed { fences } = scribe.commit(hand_over).expect("the holder frees it");
+    let first = writer.take(&lock, mine, None).expect("nobody holds it");
+    let not_its_own = writer.unit().free(&lock, theirs).take(&lock, theirs, None).take(&free, theirs, None);
+    assert_eq!(writer.commit(not_its_own), Err(Refusal::Held { lock: lock.clone(), holder: mine }));
+    assert_eq!(writer.lock(&free), None);
+    let hand_over = writer.unit().take(&lock, theirs, None).free(&lock, mine).take(&free, theirs, None);
+    let Committed { fences } = writer.commit(hand_over).expect("the holder frees it");
     let mut names: Vec<&LockName> = fences.iter().map(|(name, _)| name).collect();
     names.sort();
     assert_eq!(names, [&lock, &free]);
-    let second = scribe.lock(&lock).expect("it was taken");
+    let second = writer.lock(&lock).expect("it was taken");
     assert_eq!(second.holder, theirs);
     assert!(first < second.fence && fences.contains(&(lock, second.fence)), "{first}, {second:?}, {fences:?}");
 }
 
 /// A lock with a time to live is free after it, and only then.
 pub fn a_lock_runs_out(subject: &dyn Subject) {
-    let (mut scribe, other) = (Scribe::of(subject), Scribe::of(subject));
+    let (mut writer, other) = (TestWriter::of(subject), TestWriter::of(subject));
     let (lock, mine, theirs) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    let before = block_on(scribe.store.time()).expect("it has a time");
-    let first = scribe.take(&lock, mine, Some(TTL)).expect("nobody holds it");
-    let until = scribe.lock(&lock).and_then(|lock| lock.until).expect("it has an end");
+    let before = block_on(writer.store.time()).expect("it has a time");
+    let first = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    let until = writer.lock(&lock).and_then(|lock| lock.until).expect("it has an end");
     assert!(until >= before.plus(TTL), "{until} is {TTL} after {before} or later");
     subject.pass(PART);
     assert_eq!(other.holder(&lock), Some(mine), "{PART} are not {TTL}");
     let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
-    assert_eq!(scribe.take(&lock, theirs, None), held);
+    assert_eq!(writer.take(&lock, theirs, None), held);
     subject.pass(PART);
     assert_eq!(other.lock(&lock), None, "twice {PART} is more than {TTL}");
-    let second = scribe.take(&lock, theirs, Some(TTL)).expect("it has run out");
+    let second = writer.take(&lock, theirs, Some(TTL)).expect("it has run out");
     assert!(first < second, "fences grow: {first}, {second}");
-    scribe.free(&lock, mine);
-    assert_eq!(scribe.holder(&lock), Some(theirs), "it is not the old holder's to free");
+    writer.free(&lock, mine);
+    assert_eq!(writer.holder(&lock), Some(theirs), "it is not the old holder's to free");
 }
 
 /// A beat renews locks for the time that they were taken for.
 pub fn beats_renew_locks(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, other, mine) = (lock_name("l"), lock_name("other"), run_id(0, 1));
-    let fence = scribe.take(&lock, mine, Some(TTL)).expect("nobody holds it");
-    scribe.take(&other, mine, Some(TTL)).expect("nobody holds it");
+    let fence = writer.take(&lock, mine, Some(TTL)).expect("nobody holds it");
+    writer.take(&other, mine, Some(TTL)).expect("nobody holds it");
     let node = node(1, "n");
     for _ in 0..3 {
         subject.pass(PART);
-        assert_eq!(scribe.beat(&node, &[(lock.clone(), mine)]), []);
+        assert_eq!(writer.beat(&node, &[(lock.clone(), mine)]), []);
     }
-    let held = scribe.lock(&lock).expect("it was renewed");
+    let held = writer.lock(&lock).expect("it was renewed");
     assert_eq!((held.holder, held.fence), (mine, fence), "a renewal changes nothing but the end");
-    assert_eq!(scribe.lock(&other), None, "only those that are named are renewed");
+    assert_eq!(writer.lock(&other), None, "only those that are named are renewed");
     subject.pass(PART);
-    assert_eq!(scribe.holder(&lock), Some(mine));
+    assert_eq!(writer.holder(&lock), Some(mine));
     subject.pass(PART);
-    assert_eq!(scribe.lock(&lock), None, "nobody renewed it");
+    assert_eq!(writer.lock(&lock), None, "nobody renewed it");
 }
 
 /// A beat says which locks are lost, and does not get them back.
 pub fn beats_tell_of_lost_locks(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (mine, theirs, node) = (run_id(0, 1), run_id(0, 2), node(1, "n"));
     let [kept, forever, ran_out, taken, never] = ["kept", "forever", "ran out", "taken", "never"].map(lock_name);
     for lock in [&ran_out, &taken] {
-        scribe.take(lock, mine, Some(PART)).expect("nobody holds it");
+        writer.take(lock, mine, Some(PART)).expect("nobody holds it");
     }
-    scribe.take(&forever, mine, None).expect("nobody holds it");
+    writer.take(&forever, mine, None).expect("nobody holds it");
     subject.pass(TTL);
-    scribe.take(&taken, theirs, None).expect("it has run out");
-    scribe.take(&kept, mine, Some(TTL)).expect("nobody holds it");
+    writer.take(&taken, theirs, None).expect("it has run out");
+    writer.take(&kept, mine, Some(TTL)).expect("nobody holds it");
     let named = [&kept, &ran_out, &forever, &taken, &never].map(|lock| (lock.clone(), mine));
-    let mut lost = scribe.beat(&node, &named);
+    let mut lost = writer.beat(&node, &named);
     lost.sort();
     assert_eq!(lost, [never, ran_out.clone(), taken.clone()]);
-    let holders = [&kept, &forever, &ran_out, &taken].map(|lock| scribe.holder(lock));
+    let holders = [&kept, &forever, &ran_out, &taken].map(|lock| writer.holder(lock));
     assert_eq!(holders, [Some(mine), Some(mine), None, Some(theirs)]);
 }
 
 /// A lock without a time to live is held until it is freed.
 pub fn a_lock_without_end_stays(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, mine) = (lock_name("l"), run_id(0, 1));
-    scribe.take(&lock, mine, None).expect("nobody holds it");
+    writer.take(&lock, mine, None).expect("nobody holds it");
     for _ in 0..3 {
         subject.pass(TTL);
-        assert_eq!(scribe.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
-        assert_eq!(scribe.lock(&lock).map(|lock| (lock.holder, lock.until)), Some((mine, None)));
+        assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
+        assert_eq!(writer.lock(&lock).map(|lock| (lock.holder, lock.until)), Some((mine, None)));
     }
 }
 
 /// The fence of a lock grows with each holder, whatever happened in between.
 pub fn fences_only_grow(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let lock = lock_name("l");
     let mut last = 0;
     for number in 0..40 {
         let ttl = (number % 8 == 7).then_some(PART);
-        let fence = scribe.take(&lock, run_id(0, number), ttl).expect("it is free");
+        let fence = writer.take(&lock, run_id(0, number), ttl).expect("it is free");
         assert!(last < fence, "{fence} comes after {last}");
         last = fence;
         if ttl.is_some() {
             subject.pass(TTL);
         } else {
-            scribe.free(&lock, run_id(0, number));
+            writer.free(&lock, run_id(0, number));
         }
         if number % 16 == 15 {
-            drop(scribe);
-            scribe = Scribe::on(subject.reopen());
+            drop(writer);
+            writer = TestWriter::on(subject.reopen());
         }
     }
-    let millis = block_on(scribe.store.time()).expect("it has a time").millis();
-    let fence = scribe.take(&lock_name("new"), run_id(0, 1), None).expect("it is free");
+    let millis = block_on(writer.store.time()).expect("it has a time").millis();
+    let fence = writer.take(&lock_name("new"), run_id(0, 1), None).expect("it is free");
     assert!(i64::try_from(fence).is_ok_and(|fence| fence >= millis), "a store that forgot begins no lower: {fence}");
 }

@@ -1,5 +1,5 @@
-//! The suite that every store must pass: what the port promises, as cases with names. A store says how a fresh one of
-//! its kind is made, and gets a test for each case:
+//! The conformance suite that every store must pass: each guarantee of the `Store` trait is a named case. A store
+//! provides a function that creates an empty store, and gets a test for each case:
 //!
 //! ```text
 //! cronhold_store::conformance_tests!(make_subject);
@@ -7,10 +7,9 @@
 //!
 //! Cases are grouped by what they are about: [`versions`], [`units`], [`round_trips`], [`locks`], [`due`], [`pages`],
 //! [`run_pages`], [`outputs`], [`hints`], [`writers`], [`durability`]. Two of them, [`claims`] and [`locking`], record
-//! what many writers were told and ask [`linear`] whether it can be true.
+//! the replies to many concurrent writers, and [`linear`] checks that they are linearizable.
 
 mod block_on;
-mod chance;
 pub mod claims;
 pub mod due;
 pub mod durability;
@@ -26,7 +25,8 @@ mod rich_records;
 pub mod round_trips;
 pub mod run_pages;
 mod samples;
-mod scribe;
+mod seeded_random;
+mod test_writer;
 pub mod units;
 pub mod versions;
 pub mod writers;
@@ -39,22 +39,22 @@ pub use block_on::block_on;
 
 use crate::Store;
 
-/// A store under test; a fresh and empty one for each case.
+/// A store under test; a new and empty one for each case.
 pub trait Subject {
     /// Another handle on the store, as another process would have.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// Lets the store's time pass.
+    /// Advances the clock of the store.
     fn pass(&self, span: Span);
 
     /// Closes the store and opens it again. Cases have dropped all handles they had.
     fn reopen(&self) -> Arc<dyn Store>;
 }
 
-/// One promise of the port.
+/// One case of the suite.
 pub type Case = fn(&dyn Subject);
 
-/// Makes a test of each case, given the path of a function that makes a [`Subject`].
+/// Generates a test for each case, given the path of a function that creates a [`Subject`].
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:path) => {
@@ -70,7 +70,7 @@ macro_rules! conformance_tests {
     };
 }
 
-/// All cases, in reading order; calls a macro with what it was given and with them.
+/// Calls a macro with its arguments and all cases, in reading order.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases {

@@ -8,7 +8,7 @@ use cronhold_core::{RunId, State};
 use cronhold_schedule::{Instant, Span};
 
 use super::samples::{at, job, run, run_id, run_in};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Chunk, Fault, OUTPUTS_A_STEP, Store, expire_outputs};
 
@@ -104,16 +104,16 @@ pub fn an_output_can_be_large(subject: &dyn Subject) {
 
 /// The output of a run goes with it, and no other does.
 pub fn an_output_goes_with_its_run(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = [run_id(1, 1), run_id(1, 2)];
     for run in runs {
-        scribe.put(&run_in(run, "a", State::Running, Some(1)));
-        assert_eq!(append(&*scribe.store, run, 0, b"hello"), Ok(5));
-        scribe.put(&run_in(run, "a", State::Success, Some(1)));
+        writer.put(&run_in(run, "a", State::Running, Some(1)));
+        assert_eq!(append(&*writer.store, run, 0, b"hello"), Ok(5));
+        writer.put(&run_in(run, "a", State::Success, Some(1)));
     }
-    scribe.delete(&run_in(runs[0], "a", State::Success, None).key());
-    assert_eq!(read(&*scribe.store, runs[0], 0, 9), Chunk::default());
-    assert_eq!(read(&*scribe.store, runs[1], 0, 9).bytes, b"hello", "a change of the run keeps it");
+    writer.delete(&run_in(runs[0], "a", State::Success, None).key());
+    assert_eq!(read(&*writer.store, runs[0], 0, 9), Chunk::default());
+    assert_eq!(read(&*writer.store, runs[1], 0, 9).bytes, b"hello", "a change of the run keeps it");
 }
 
 /// Runs that have an output are listed, each once, in the order of their ids.
@@ -145,36 +145,36 @@ pub fn outputs_come_in_pages(subject: &dyn Subject) {
 
 /// An output can be dropped without its run, and may begin anew.
 pub fn outputs_can_be_dropped(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = [run_id(1, 1), run_id(1, 2), run_id(1, 3)];
     for run in runs {
-        scribe.put(&run_in(run, "a", State::Success, Some(1)));
-        assert_eq!(append(&*scribe.store, run, 0, &vec![b'x'; LARGE / 10]), Ok(LARGE as u64 / 10));
+        writer.put(&run_in(run, "a", State::Success, Some(1)));
+        assert_eq!(append(&*writer.store, run, 0, &vec![b'x'; LARGE / 10]), Ok(LARGE as u64 / 10));
     }
     let dropped = [runs[0], run_id(7, 7), runs[2], runs[0]];
     for _ in 0..2 {
-        assert_eq!(block_on(scribe.store.drop_outputs(&dropped)), Ok(()), "also once more");
+        assert_eq!(block_on(writer.store.drop_outputs(&dropped)), Ok(()), "also once more");
     }
-    assert_eq!(block_on(scribe.store.drop_outputs(&[])), Ok(()));
-    assert_eq!(outputs(&*scribe.store, None, 9), [runs[1]]);
-    assert_eq!(read(&*scribe.store, runs[0], 0, 9), Chunk::default());
-    assert_eq!(read(&*scribe.store, runs[1], 0, 2).bytes, b"xx");
+    assert_eq!(block_on(writer.store.drop_outputs(&[])), Ok(()));
+    assert_eq!(outputs(&*writer.store, None, 9), [runs[1]]);
+    assert_eq!(read(&*writer.store, runs[0], 0, 9), Chunk::default());
+    assert_eq!(read(&*writer.store, runs[1], 0, 2).bytes, b"xx");
     let record = run_in(runs[0], "a", State::Success, Some(1));
-    assert_eq!(scribe.record(&record.key()), Some(record), "the run is as it was");
-    assert_eq!(append(&*scribe.store, runs[0], 0, b"new"), Ok(3));
-    assert_eq!(read(&*scribe.store, runs[0], 0, 9).bytes, b"new");
+    assert_eq!(writer.record(&record.key()), Some(record), "the run is as it was");
+    assert_eq!(append(&*writer.store, runs[0], 0, b"new"), Ok(3));
+    assert_eq!(read(&*writer.store, runs[0], 0, 9).bytes, b"new");
 }
 
 /// Outputs of finished runs go after the time that their job says, some at a time; what runs on keeps its output.
 pub fn outputs_go_when_their_time_is_over(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let day = Retain::default().output;
     let Record::Job(short) = job("short", "keeps outputs for a minute") else { panic!("a job") };
     let mut short = (*short).clone();
     let mut said = (*short.job).clone();
     said.retain.output = Span::from_secs(60);
     short.job = Arc::new(said);
-    scribe.put(&Record::Job(Arc::new(short)));
+    writer.put(&Record::Job(Arc::new(short)));
     // By number: the job, and how the run ended, all at the time of its id.
     let many = u16::try_from(OUTPUTS_A_STEP).expect("few") + 3;
     let all: Vec<(RunId, &str, State)> = (0..many)
@@ -189,17 +189,17 @@ pub fn outputs_go_when_their_time_is_over(subject: &dyn Subject) {
         let mut run = run(*id, job);
         run.state = *state;
         run.log[0].state = *state;
-        scribe.put(&Record::Run(Arc::new(run)));
+        writer.put(&Record::Run(Arc::new(run)));
     }
     for id in all.iter().map(|(id, ..)| *id).chain([orphan]) {
-        assert_eq!(append(&*scribe.store, id, 0, b"x"), Ok(1));
+        assert_eq!(append(&*writer.store, id, 0, b"x"), Ok(1));
     }
     let expire = |now: Instant| {
         let mut after = None;
         loop {
-            after = block_on(expire_outputs(&*scribe.store, after, now)).expect("a store that works");
+            after = block_on(expire_outputs(&*writer.store, after, now)).expect("a store that works");
             if after.is_none() {
-                return outputs(&*scribe.store, None, usize::MAX);
+                return outputs(&*writer.store, None, usize::MAX);
             }
         }
     };

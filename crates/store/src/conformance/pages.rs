@@ -7,14 +7,14 @@ use cronhold_core::record::{Key, Record, Stored};
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, node};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use crate::Query;
 
 /// Lists have few records here: one with so many pages goes round in circles.
 pub(super) const PAGES_MAX: usize = 1_000;
 
 /// The query of the page after a key.
-type After = fn(Option<Key>) -> Query;
+type PageStart = fn(Option<Key>) -> Query;
 
 /// A record with a name.
 type Named = fn(&str) -> Record;
@@ -23,7 +23,7 @@ type Named = fn(&str) -> Record;
 type Scheduled = fn(&str, &str) -> Record;
 
 /// Lists of what units write, with the records of them under some names.
-const LISTS: [(After, Named); 4] = [
+const LISTS: [(PageStart, Named); 4] = [
     (jobs, |name| job(name, name)),
     (job_states, |name| job_state(name, 3)),
     (cursors, |name| cursor(name, "s", Some(at(1)))),
@@ -35,31 +35,31 @@ const NAMES: [&str; 12] = ["A", "B", "a", "a b", "a-b", "a/b", "a0", "aa", "b", 
 
 /// Lists are in the order of their keys, and any length of a page gives the same.
 pub fn lists_come_in_order(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     for (query, record) in LISTS {
-        assert_eq!(scribe.page(&query(None), 10).records, [], "{:?} is empty", query(None));
+        assert_eq!(writer.page(&query(None), 10).records, [], "{:?} is empty", query(None));
         // They are written in another order than they come in.
         let expected: Vec<Record> = NAMES.map(record).into_iter().collect();
         let shuffled: Vec<Record> = (0..NAMES.len()).map(|index| expected[index * 5 % NAMES.len()].clone()).collect();
-        let version = scribe.put_all(&shuffled);
+        let version = writer.put_all(&shuffled);
         for limit in [1, 2, 5, NAMES.len() - 1, NAMES.len(), NAMES.len() + 1, 1_000] {
-            let found = walk(&mut scribe, query, limit, |_| {});
+            let found = walk(&mut writer, query, limit, |_| {});
             assert!(found.iter().all(|stored| stored.version == version), "versions come along");
             let found: Vec<Record> = found.into_iter().map(|stored| stored.record).collect();
             assert_eq!(found, expected, "{limit} at a time");
         }
-        assert_eq!(scribe.page(&query(None), 0).records, []);
+        assert_eq!(writer.page(&query(None), 0).records, []);
         // A page can begin after a key that is not there.
-        let found = scribe.page(&query(Some(record("a.").key())), 1).records;
+        let found = writer.page(&query(Some(record("a.").key())), 1).records;
         assert_eq!(found[0].record, record("a/b"));
-        assert_eq!(scribe.page(&query(Some(record("語").key())), 5).records, [], "after the last one");
+        assert_eq!(writer.page(&query(Some(record("語").key())), 5).records, [], "after the last one");
     }
 }
 
 /// Cursors and backlogs of one job are in the order of their schedules.
 pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
-    let lists: [(After, Scheduled); 2] = [
+    let mut writer = TestWriter::of(subject);
+    let lists: [(PageStart, Scheduled); 2] = [
         (cursors, |job, schedule| cursor(job, schedule, None)),
         (backlogs, |job, schedule| backlog(job, schedule, at(1))),
     ];
@@ -69,9 +69,9 @@ pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
             expected.extend(NAMES.map(|schedule| record(job, schedule)));
         }
         let shuffled: Vec<Record> = (0..expected.len()).map(|index| expected[index * 7 % 36].clone()).collect();
-        scribe.put_all(&shuffled);
+        writer.put_all(&shuffled);
         for limit in [1, 5, 100] {
-            let found = walk(&mut scribe, query, limit, |_| {}).into_iter().map(|stored| stored.record);
+            let found = walk(&mut writer, query, limit, |_| {}).into_iter().map(|stored| stored.record);
             assert!(found.eq(expected.iter().cloned()), "{limit} at a time");
         }
     }
@@ -79,55 +79,55 @@ pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
 
 /// Nodes are in the order of their ids.
 pub fn nodes_come_in_order(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
-    assert_eq!(scribe.page(&nodes(None), 9).records, []);
+    let mut writer = TestWriter::of(subject);
+    assert_eq!(writer.page(&nodes(None), 9).records, []);
     let all = [1, 2, 0x10, u128::from(u64::MAX), 1 << 127, u128::MAX].map(|bits| node(bits, "n"));
     for index in [3, 0, 5, 4, 1, 2, 3] {
-        scribe.beat(&all[index], &[]);
+        writer.beat(&all[index], &[]);
     }
     for limit in [1, 4, 6, 7] {
-        let found = walk(&mut scribe, nodes, limit, |_| {}).into_iter().map(|stored| stored.record);
+        let found = walk(&mut writer, nodes, limit, |_| {}).into_iter().map(|stored| stored.record);
         assert!(found.eq(all.iter().map(|node| Record::Node(Arc::new(node.clone())))), "{limit} at a time");
     }
 }
 
 /// Lists hold records of their kind alone, and those that are deleted leave them.
 pub fn lists_hold_one_kind(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
-    scribe.put_all(&all);
-    scribe.beat(&node(1, "n"), &[]);
+    writer.put_all(&all);
+    writer.beat(&node(1, "n"), &[]);
     let queries = [jobs, job_states, cursors, backlogs, nodes];
     for query in queries {
-        let found = scribe.page(&query(None), 100).records;
+        let found = writer.page(&query(None), 100).records;
         assert_eq!(found.len(), 1, "{:?}", query(None));
     }
     for record in &all {
-        scribe.delete(&record.key());
+        writer.delete(&record.key());
     }
-    let lengths = queries.map(|query| scribe.page(&query(None), 100).records.len());
+    let lengths = queries.map(|query| writer.page(&query(None), 100).records.len());
     assert_eq!(lengths, [0, 0, 0, 0, 1], "only the node is left");
 }
 
 /// What is there all the time is found once, whatever is written, changed and deleted between two pages.
 pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     for (query, record) in LISTS {
         let name = |number: usize| format!("job {number:03}");
         // Those with odd numbers come and go; the others stay.
         let staying: Vec<usize> = (0..120).step_by(2).collect();
         let all: Vec<Record> = (0..120).filter(|number| number % 4 != 3).map(|number| record(&name(number))).collect();
-        scribe.put_all(&all);
+        writer.put_all(&all);
         let mut round = 0;
-        let found = walk(&mut scribe, query, 7, |scribe| {
+        let found = walk(&mut writer, query, 7, |writer| {
             for number in [round * 4 + 1, 117 - round * 4] {
-                scribe.delete(&record(&name(number)).key());
+                writer.delete(&record(&name(number)).key());
             }
             for number in [round * 4 + 3, 119 - round * 4] {
-                scribe.put(&record(&name(number)));
+                writer.put(&record(&name(number)));
             }
             // Changes of what was seen and of what was not.
-            scribe.put_all(&[record(&name(0)), record(&name(60)), record(&name(118))]);
+            writer.put_all(&[record(&name(0)), record(&name(60)), record(&name(118))]);
             round += 1;
         });
         assert!(round >= 8, "there were pages in between: {round}");
@@ -184,15 +184,15 @@ fn nodes(after: Option<Key>) -> Query {
 
 /// All pages of a list, with something that happens between them.
 pub(super) fn walk(
-    scribe: &mut Scribe,
+    writer: &mut TestWriter,
     query: impl Fn(Option<Key>) -> Query,
     limit: usize,
-    mut between: impl FnMut(&mut Scribe),
+    mut between: impl FnMut(&mut TestWriter),
 ) -> Vec<Stored> {
     let mut found: Vec<Stored> = Vec::new();
     let mut after = None;
     for _ in 0..PAGES_MAX {
-        let page = scribe.page(&query(after), limit);
+        let page = writer.page(&query(after), limit);
         assert!(page.records.len() <= limit, "{} are more than {limit}", page.records.len());
         let is_last = page.records.len() < limit;
         after = page.next(limit);
@@ -200,7 +200,7 @@ pub(super) fn walk(
         if is_last {
             return found;
         }
-        between(scribe);
+        between(writer);
     }
     panic!("a list has an end, and not more than {PAGES_MAX} pages");
 }

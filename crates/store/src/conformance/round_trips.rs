@@ -9,25 +9,25 @@ use super::Subject;
 use super::rich_jobs::{jobs, long_job};
 use super::rich_records::{nodes, records};
 use super::samples::{cursor, each_kind, identity, job, job_state};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 
 /// A long text, in bytes.
 const LONG: usize = 1_000_000;
 
 /// Every field of every kind of record comes back as it was written.
 pub fn records_come_back_as_they_were(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     for record in records() {
-        scribe.put(&record);
-        assert_eq!(scribe.record(&record.key()).as_ref(), Some(&record));
+        writer.put(&record);
+        assert_eq!(writer.record(&record.key()).as_ref(), Some(&record));
     }
 }
 
 /// A job comes back with everything that someone wrote into it.
 pub fn jobs_come_back_as_they_were(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     for job in jobs().into_iter().map(Arc::new) {
-        let Some(Record::Job(found)) = scribe_put(&mut scribe, Record::Job(Arc::clone(&job))) else {
+        let Some(Record::Job(found)) = scribe_put(&mut writer, Record::Job(Arc::clone(&job))) else {
             panic!("{} is not there as a job", job.id);
         };
         assert_eq!(found, job);
@@ -37,22 +37,22 @@ pub fn jobs_come_back_as_they_were(subject: &dyn Subject) {
 
 /// A node comes back as it said of itself.
 pub fn nodes_come_back_as_they_were(subject: &dyn Subject) {
-    let scribe = Scribe::of(subject);
+    let writer = TestWriter::of(subject);
     for node in nodes() {
-        assert_eq!(scribe.beat(&node, &[]), []);
+        assert_eq!(writer.beat(&node, &[]), []);
         let key = Key::Node(node.id);
-        assert_eq!(scribe.record(&key), Some(Record::Node(Arc::new(node.clone()))));
+        assert_eq!(writer.record(&key), Some(Record::Node(Arc::new(node.clone()))));
         let mut later = node.clone();
         (later.incarnation, later.draining) = (later.incarnation.wrapping_add(1), !later.draining);
         later.labels = BTreeSet::from(["other".to_owned()]);
-        scribe.beat(&later, &[]);
-        assert_eq!(scribe.record(&key), Some(Record::Node(Arc::new(later))), "the latest beat counts");
+        writer.beat(&later, &[]);
+        assert_eq!(writer.record(&key), Some(Record::Node(Arc::new(later))), "the latest beat counts");
     }
 }
 
 /// A record that is written over leaves nothing of itself behind.
 pub fn a_change_leaves_nothing_behind(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     for full in records() {
         let key = full.key();
         let plain = match &full {
@@ -67,15 +67,15 @@ pub fn a_change_leaves_nothing_behind(subject: &dyn Subject) {
         };
         assert_eq!(plain.key(), key, "the same record in another form");
         for record in [&full, &plain, &full, &plain] {
-            scribe.put(record);
-            assert_eq!(scribe.record(&key).as_ref(), Some(record));
+            writer.put(record);
+            assert_eq!(writer.record(&key).as_ref(), Some(record));
         }
     }
 }
 
 /// Keys that look alike are those of different records.
 pub fn similar_keys_are_different_records(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let names = ["a", "A", "ä", "a\u{308}", "a/b", "a b", "a_", "a%", "a'", "a\\", "1", "01"];
     let mut all: Vec<Record> = each_kind().into_iter().map(|(record, _)| record).collect();
     for name in names {
@@ -96,15 +96,15 @@ pub fn similar_keys_are_different_records(subject: &dyn Subject) {
     all.dedup_by_key(|record| record.key());
     let mut versions = BTreeSet::new();
     for record in &all {
-        let version = scribe.version(&record.key());
+        let version = writer.version(&record.key());
         if version.is_none() {
-            versions.insert(scribe.put(record));
+            versions.insert(writer.put(record));
         }
     }
     let keys: BTreeSet<Key> = all.iter().map(Record::key).collect();
     assert_eq!(versions.len(), keys.len(), "each has its own place");
     for key in &keys {
-        let stored = scribe.load(key).expect("it was written");
+        let stored = writer.load(key).expect("it was written");
         assert_eq!(&stored.record.key(), key);
         assert!(versions.remove(&stored.version), "{key} is as it was first written");
     }
@@ -112,15 +112,15 @@ pub fn similar_keys_are_different_records(subject: &dyn Subject) {
 
 /// A record can be as large as a job file.
 pub fn a_record_can_be_large(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let record = Record::Job(Arc::new(long_job(LONG)));
-    let found = scribe_put(&mut scribe, record.clone());
+    let found = scribe_put(&mut writer, record.clone());
     assert!(found == Some(record), "a description of {LONG} bytes comes back");
 }
 
-fn scribe_put(scribe: &mut Scribe, record: Record) -> Option<Record> {
+fn scribe_put(writer: &mut TestWriter, record: Record) -> Option<Record> {
     let key = record.key();
-    scribe.put(&record);
+    writer.put(&record);
     drop(record);
-    scribe.record(&key)
+    writer.record(&key)
 }

@@ -9,19 +9,19 @@ use cronhold_schedule::{Instant, Span};
 use super::Subject;
 use super::pages::walk;
 use super::samples::{at, job_id, run, run_id, run_in};
-use super::scribe::Scribe;
+use super::test_writer::TestWriter;
 use crate::{Query, RunQuery};
 
 /// A list of runs: the query of the page that begins at an id.
-type RunList<'a> = &'a dyn Fn(Option<RunId>) -> Query;
+type RunPageCase<'a> = &'a dyn Fn(Option<RunId>) -> Query;
 
 const JOBS: [&str; 3] = ["a", "a/b", "größe"];
 
 /// Runs come with the latest id first, and filters leave out the others.
 pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = sample();
-    scribe.put_all(&records(&runs));
+    writer.put_all(&records(&runs));
     let states: [&[State]; 5] = [
         &[],
         &[State::Success],
@@ -39,7 +39,7 @@ pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
                 expected.sort();
                 expected.reverse();
                 for limit in [4, 1_000] {
-                    assert_eq!(ids(&mut scribe, |before| runs_before(&query, before), limit), expected, "{query:?}");
+                    assert_eq!(ids(&mut writer, |before| runs_before(&query, before), limit), expected, "{query:?}");
                 }
             }
         }
@@ -48,16 +48,16 @@ pub fn runs_come_with_the_latest_first(subject: &dyn Subject) {
 
 /// A list of runs can begin at any id, whether there is such a run or not.
 pub fn runs_come_from_anywhere(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = sample();
-    scribe.put_all(&records(&runs));
+    writer.put_all(&records(&runs));
     for before in [run_id(0, 0), run_id(0, 9_999), run_id(3, 17), run_id(3, 18), run_id(500, 0)] {
         for job in [None, Some(job_id("a/b"))] {
             let query = RunQuery { job, before: Some(before), ..RunQuery::default() };
             let mut expected: Vec<RunId> = runs.iter().filter(|run| wants(&query, run)).map(|run| run.id).collect();
             expected.sort();
             expected.reverse();
-            let found = scribe.page(&Query::Runs(query.clone()), 1_000).records;
+            let found = writer.page(&Query::Runs(query.clone()), 1_000).records;
             let found: Vec<RunId> = found.into_iter().map(|stored| run_of(stored.record).id).collect();
             assert_eq!(found, expected, "{query:?}");
         }
@@ -66,9 +66,9 @@ pub fn runs_come_from_anywhere(subject: &dyn Subject) {
 
 /// A run is found by the number that it has in its job; where there are several, the latest comes first.
 pub fn runs_are_found_by_number(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = sample();
-    scribe.put_all(&records(&runs));
+    writer.put_all(&records(&runs));
     for job in [Some("a"), Some("größe"), Some("A"), None] {
         for number in [0, 1, 7, 99] {
             for states in [&[] as &[State], &[State::Success, State::Running]] {
@@ -78,7 +78,7 @@ pub fn runs_are_found_by_number(subject: &dyn Subject) {
                 expected.sort();
                 expected.reverse();
                 for limit in [1, 1_000] {
-                    assert_eq!(ids(&mut scribe, |before| runs_before(&query, before), limit), expected, "{query:?}");
+                    assert_eq!(ids(&mut writer, |before| runs_before(&query, before), limit), expected, "{query:?}");
                 }
             }
         }
@@ -87,9 +87,9 @@ pub fn runs_are_found_by_number(subject: &dyn Subject) {
 
 /// Runs that are not finished come with the earliest first, all or those of one node.
 pub fn unfinished_runs_come_with_the_earliest_first(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = sample();
-    scribe.put_all(&records(&runs));
+    writer.put_all(&records(&runs));
     for node in [None, Some(1), Some(2), Some(3)].map(|node| node.map(NodeId::from_bits)) {
         let is_wanted = |run: &&Run| {
             !run.state.is_finished() && node.is_none_or(|node| run.owner.is_some_and(|owner| owner.node == node))
@@ -97,16 +97,16 @@ pub fn unfinished_runs_come_with_the_earliest_first(subject: &dyn Subject) {
         let mut expected: Vec<RunId> = runs.iter().filter(is_wanted).map(|run| run.id).collect();
         expected.sort();
         for limit in [1, 3, 1_000] {
-            assert_eq!(ids(&mut scribe, |after| Query::Unfinished { node, after }, limit), expected, "{node:?}");
+            assert_eq!(ids(&mut writer, |after| Query::Unfinished { node, after }, limit), expected, "{node:?}");
         }
     }
 }
 
 /// Finished runs of a job in one state come with the earliest first.
 pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let runs = sample();
-    scribe.put_all(&records(&runs));
+    writer.put_all(&records(&runs));
     for name in ["a", "a/b", "A"] {
         for state in State::ALL {
             let job = job_id(name);
@@ -115,7 +115,7 @@ pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
             expected.sort();
             for limit in [1, 1_000] {
                 let query = |after| Query::Oldest { job: job.clone(), state, after };
-                assert_eq!(ids(&mut scribe, query, limit), expected, "{name} {state}");
+                assert_eq!(ids(&mut writer, query, limit), expected, "{name} {state}");
             }
         }
     }
@@ -123,7 +123,7 @@ pub fn the_oldest_runs_of_a_state_come_first(subject: &dyn Subject) {
 
 /// A run is listed under what it is now, and nowhere else.
 pub fn runs_move_between_lists(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let id = run_id(1, 1);
     let steps = [
         (run_in(id, "a", State::Waiting, None), "all a unfinished"),
@@ -135,36 +135,36 @@ pub fn runs_move_between_lists(subject: &dyn Subject) {
         (run_in(id, "a", State::Skipped, None), "all a"),
     ];
     for (record, expected) in steps {
-        scribe.put(&record);
-        assert_eq!(lists_with(&mut scribe, id), expected);
+        writer.put(&record);
+        assert_eq!(lists_with(&mut writer, id), expected);
     }
-    scribe.delete(&Key::Run(id));
-    assert_eq!(lists_with(&mut scribe, id), "");
-    scribe.put(&run_in(id, "b", State::Success, None));
-    assert_eq!(lists_with(&mut scribe, id), "all");
+    writer.delete(&Key::Run(id));
+    assert_eq!(lists_with(&mut writer, id), "");
+    writer.put(&run_in(id, "b", State::Success, None));
+    assert_eq!(lists_with(&mut writer, id), "all");
 }
 
 /// Runs that are there all the time are found once, whatever happens between two pages.
 pub fn pages_of_runs_are_stable_under_writes(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let record = |number: i64, state| run_in(run_id(number, 1), "a", state, Some(1));
     let latest = RunQuery { job: Some(job_id("a")), ..RunQuery::default() };
     let (all, unfinished) = (RunQuery::default(), |after| Query::Unfinished { node: None, after });
-    let lists: [(&str, RunList<'_>); 3] = [
+    let lists: [(&str, RunPageCase<'_>); 3] = [
         ("of the job", &|before| runs_before(&latest, before)),
         ("of all", &|before| runs_before(&all, before)),
         ("unfinished", &unfinished),
     ];
     for (name, query) in lists {
         let runs: Vec<Record> = (0..100).map(|number| record(number, State::Running)).collect();
-        scribe.put_all(&runs);
+        writer.put_all(&runs);
         let mut round = 0;
-        let found = ids_with(&mut scribe, query, 9, |scribe| {
+        let found = ids_with(&mut writer, query, 9, |writer| {
             // Odd ones go and come back, even ones only change; new ones come at both ends.
             let odd = 2 * round + 1;
-            scribe.delete(&record(odd, State::Running).key());
-            scribe.put_all(&[record(odd + 1, State::Stopping), record(-1 - round, State::Running)]);
-            scribe.put(&record(200 + round, State::Running));
+            writer.delete(&record(odd, State::Running).key());
+            writer.put_all(&[record(odd + 1, State::Stopping), record(-1 - round, State::Running)]);
+            writer.put(&record(200 + round, State::Running));
             round += 1;
         });
         let mut once = found.clone();
@@ -222,26 +222,26 @@ fn runs_before(query: &RunQuery, before: Option<RunId>) -> Query {
     Query::Runs(RunQuery { before, ..query.clone() })
 }
 
-fn ids(scribe: &mut Scribe, query: impl Fn(Option<RunId>) -> Query, limit: usize) -> Vec<RunId> {
-    ids_with(scribe, query, limit, |_| {})
+fn ids(writer: &mut TestWriter, query: impl Fn(Option<RunId>) -> Query, limit: usize) -> Vec<RunId> {
+    ids_with(writer, query, limit, |_| {})
 }
 
 fn ids_with(
-    scribe: &mut Scribe,
+    writer: &mut TestWriter,
     query: impl Fn(Option<RunId>) -> Query,
     limit: usize,
-    between: impl FnMut(&mut Scribe),
+    between: impl FnMut(&mut TestWriter),
 ) -> Vec<RunId> {
     let after = |key: Option<Key>| match key {
         Some(Key::Run(id)) => Some(id),
         None => None,
         Some(other) => panic!("a page of runs ends with a run, and not with {other}"),
     };
-    walk(scribe, |key| query(after(key)), limit, between).into_iter().map(|stored| run_of(stored.record).id).collect()
+    walk(writer, |key| query(after(key)), limit, between).into_iter().map(|stored| run_of(stored.record).id).collect()
 }
 
 /// The lists that a run is in.
-fn lists_with(scribe: &mut Scribe, id: RunId) -> String {
+fn lists_with(writer: &mut TestWriter, id: RunId) -> String {
     let of_node = |bits| Query::Unfinished { node: Some(NodeId::from_bits(bits)), after: None };
     let oldest = |state| Query::Oldest { job: job_id("a"), state, after: None };
     let lists = [
@@ -255,15 +255,15 @@ fn lists_with(scribe: &mut Scribe, id: RunId) -> String {
     ];
     let mut names = Vec::new();
     for (name, query) in lists {
-        let found = scribe.page(&query, 10).records;
+        let found = writer.page(&query, 10).records;
         assert!(found.len() <= 1, "there is one run");
-        if found.into_iter().any(|stored| run_of(stored.record) == run_of_key(scribe, id)) {
+        if found.into_iter().any(|stored| run_of(stored.record) == run_of_key(writer, id)) {
             names.push(name);
         }
     }
     names.join(" ")
 }
 
-fn run_of_key(scribe: &Scribe, id: RunId) -> Run {
-    scribe.record(&Key::Run(id)).map_or_else(|| run(id, "gone"), run_of)
+fn run_of_key(writer: &TestWriter, id: RunId) -> Run {
+    writer.record(&Key::Run(id)).map_or_else(|| run(id, "gone"), run_of)
 }

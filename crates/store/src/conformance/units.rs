@@ -7,7 +7,7 @@ use cronhold_core::run::State;
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, lock_name, run_id, run_in};
-use super::scribe::{Draft, Scribe};
+use super::test_writer::{TestWriter, UnitDraft};
 use crate::{Committed, Refusal};
 
 /// So many records of a unit, and units of a commit, are many.
@@ -15,72 +15,72 @@ const MANY: usize = 500;
 
 /// When one of many records has changed, nothing of the unit happens, whichever it is.
 pub fn one_conflict_undoes_a_unit(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (held, free, holder) = (lock_name("held"), lock_name("free"), run_id(0, 1));
-    scribe.take(&held, holder, None).expect("nobody holds it");
+    writer.take(&held, holder, None).expect("nobody holds it");
     let kinds = each_kind();
     for (wrong, (record, _)) in kinds.iter().enumerate() {
-        let before: Vec<Option<Version>> = kinds.iter().map(|(record, _)| scribe.version(&record.key())).collect();
-        let mut draft = scribe.unit().take(&free, holder, None).free(&held, holder);
+        let before: Vec<Option<Version>> = kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
+        let mut draft = writer.unit().take(&free, holder, None).free(&held, holder);
         for (index, (_, changed)) in kinds.iter().enumerate() {
-            let seen = if index == wrong { Some(Version::new(scribe.writer, 999_999)) } else { before[index] };
+            let seen = if index == wrong { Some(Version::new(writer.writer, 999_999)) } else { before[index] };
             draft = draft.put(changed.clone(), seen);
         }
-        assert_eq!(scribe.commit(draft), Err(Refusal::Conflict(record.key())));
-        let after: Vec<Option<Version>> = kinds.iter().map(|(record, _)| scribe.version(&record.key())).collect();
+        assert_eq!(writer.commit(draft), Err(Refusal::Conflict(record.key())));
+        let after: Vec<Option<Version>> = kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
         assert_eq!(after, before, "nothing was written when {} had changed", record.key());
-        assert_eq!(scribe.holder(&free), None, "the lock was not taken");
-        assert_eq!(scribe.holder(&held), Some(holder), "the lock was not freed");
+        assert_eq!(writer.holder(&free), None, "the lock was not taken");
+        assert_eq!(writer.holder(&held), Some(holder), "the lock was not freed");
         // The next round is one of changes and not of new records.
-        scribe.put(record);
+        writer.put(record);
     }
 }
 
 /// When one of several locks is held, nothing of the unit happens.
 pub fn one_held_lock_undoes_a_unit(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let locks = ["a", "b", "c"].map(lock_name);
     let (mine, other) = (run_id(0, 1), run_id(0, 2));
-    scribe.take(&locks[1], other, None).expect("nobody holds it");
-    let old = scribe.put(&job("x", "old"));
-    let mut draft = scribe.unit().put(job("x", "new"), Some(old)).delete(job("y", "").key(), None);
+    writer.take(&locks[1], other, None).expect("nobody holds it");
+    let old = writer.put(&job("x", "old"));
+    let mut draft = writer.unit().put(job("x", "new"), Some(old)).delete(job("y", "").key(), None);
     for lock in &locks {
         draft = draft.take(lock, mine, None);
     }
     let held = Refusal::Held { lock: locks[1].clone(), holder: other };
-    assert_eq!(scribe.commit(draft), Err(held));
-    assert_eq!(scribe.version(&job("x", "").key()), Some(old));
-    assert_eq!(locks.each_ref().map(|lock| scribe.holder(lock)), [None, Some(other), None]);
+    assert_eq!(writer.commit(draft), Err(held));
+    assert_eq!(writer.version(&job("x", "").key()), Some(old));
+    assert_eq!(locks.each_ref().map(|lock| writer.holder(lock)), [None, Some(other), None]);
 }
 
 /// A unit can build on what an earlier one of the same commit writes.
 pub fn units_of_a_commit_are_done_in_order(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let mut seen = None;
     let mut drafts = Vec::new();
     for number in 1..=100 {
-        let draft = scribe.unit().put(job_state("a", number), seen);
+        let draft = writer.unit().put(job_state("a", number), seen);
         seen = Some(draft.version());
         drafts.push(draft);
     }
-    let results = scribe.commit_all(drafts);
+    let results = writer.commit_all(drafts);
     assert_eq!(results, vec![Ok(Committed::default()); 100]);
-    let stored = scribe.load(&job_state("a", 0).key()).expect("it was written");
+    let stored = writer.load(&job_state("a", 0).key()).expect("it was written");
     assert_eq!((Some(stored.version), stored.record), (seen, job_state("a", 100)));
 }
 
 /// A unit that fails takes those along that build on it, and no others.
 pub fn units_of_a_commit_fail_alone(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let (lock, holder, other) = (lock_name("l"), run_id(0, 1), run_id(0, 2));
-    scribe.put(&job_state("a", 1));
-    let fails = scribe.unit().put(job_state("a", 2), None).put(job_state("new", 1), None).take(&lock, other, None);
-    let depends = scribe.unit().put(job_state("new", 2), Some(fails.version()));
-    let independent = scribe.unit().put(job_state("b", 1), None).take(&lock, holder, None);
-    let held = scribe.unit().put(job_state("c", 1), None).take(&lock, other, None);
-    let follows = scribe.unit().put(job_state("b", 2), Some(independent.version())).free(&lock, holder);
-    let free_again = scribe.unit().take(&lock, other, None);
-    let results = scribe.commit_all(vec![fails, depends, independent, held, follows, free_again]);
+    writer.put(&job_state("a", 1));
+    let fails = writer.unit().put(job_state("a", 2), None).put(job_state("new", 1), None).take(&lock, other, None);
+    let depends = writer.unit().put(job_state("new", 2), Some(fails.version()));
+    let independent = writer.unit().put(job_state("b", 1), None).take(&lock, holder, None);
+    let held = writer.unit().put(job_state("c", 1), None).take(&lock, other, None);
+    let follows = writer.unit().put(job_state("b", 2), Some(independent.version())).free(&lock, holder);
+    let free_again = writer.unit().take(&lock, other, None);
+    let results = writer.commit_all(vec![fails, depends, independent, held, follows, free_again]);
     let outcomes: Vec<String> = results.iter().map(outcome).collect();
     let expected = [
         "state of a has changed".to_owned(),
@@ -92,49 +92,49 @@ pub fn units_of_a_commit_fail_alone(subject: &dyn Subject) {
     ];
     assert_eq!(outcomes, expected);
     let keys = ["a", "new", "b", "c"].map(|name| job_state(name, 0).key());
-    let numbers = scribe.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.record));
+    let numbers = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.record));
     let expected = [Some(job_state("a", 1)), None, Some(job_state("b", 2)), None];
     assert!(numbers.eq(expected), "only what was done is there");
-    assert_eq!(scribe.holder(&lock), Some(other));
+    assert_eq!(writer.holder(&lock), Some(other));
 }
 
 /// A unit that is sent again is refused, and what it wrote carries its version: that is how a writer that has not heard
 /// the answer finds out.
 pub fn a_unit_is_done_once(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
-    let make = scribe.unit().put(job_state("a", 1), None).put(cursor("a", "s", Some(at(1))), None);
+    let mut writer = TestWriter::of(subject);
+    let make = writer.unit().put(job_state("a", 1), None).put(cursor("a", "s", Some(at(1))), None);
     let made = make.version();
-    assert_eq!(scribe.commit(make.clone()), Ok(Committed::default()));
-    let again = scribe.commit(make);
+    assert_eq!(writer.commit(make.clone()), Ok(Committed::default()));
+    let again = writer.commit(make);
     assert!(matches!(again, Err(Refusal::Conflict(_))), "{again:?}");
-    assert_eq!(scribe.version(&job_state("a", 0).key()), Some(made));
+    assert_eq!(writer.version(&job_state("a", 0).key()), Some(made));
 
-    let change = scribe.unit().put(job_state("a", 2), Some(made));
+    let change = writer.unit().put(job_state("a", 2), Some(made));
     let changed = change.version();
-    let results = scribe.commit_all(vec![change.clone(), change]);
+    let results = writer.commit_all(vec![change.clone(), change]);
     let outcomes: Vec<String> = results.iter().map(outcome).collect();
     assert_eq!(outcomes, ["done", "state of a has changed"]);
-    assert_eq!(scribe.version(&job_state("a", 0).key()), Some(changed));
+    assert_eq!(writer.version(&job_state("a", 0).key()), Some(changed));
 }
 
 /// A commit that nobody waits for is done as a whole or not at all; sending it again settles it.
 pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let mut seen = None;
     for number in 1..=40 {
         let records = ["a", "b", "c"].map(|name| job_state(name, number));
-        let draft = records.iter().fold(scribe.unit(), |draft, record| draft.put(record.clone(), seen));
+        let draft = records.iter().fold(writer.unit(), |draft, record| draft.put(record.clone(), seen));
         let version = draft.version();
-        let mut commit = scribe.store.commit(vec![draft.0.clone()]);
+        let mut commit = writer.store.commit(vec![draft.0.clone()]);
         if number % 2 == 0 {
             // It may be done, on its way, or still at its beginning.
             let _ = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
         drop(commit);
-        let again = scribe.commit(draft);
+        let again = writer.commit(draft);
         assert!(matches!(again, Ok(_) | Err(Refusal::Conflict(_))), "{again:?}");
         let keys = records.each_ref().map(Record::key);
-        let versions = scribe.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
+        let versions = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
         assert_eq!(versions.collect::<Vec<_>>(), [Some(version); 3], "it was done once, in whole, after {again:?}");
         seen = Some(version);
     }
@@ -142,56 +142,56 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
 
 /// Where no node of another kind has run a job, that can be asked for and compared like a record that is not there.
 pub fn what_nobody_else_has_run_can_be_compared(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let Key::Job(id) = job("x", "").key() else { panic!("the key of a job") };
     let key = Key::Foreign(id);
-    assert_eq!(scribe.load_all(&[key.clone(), job("x", "").key()]), [None, None]);
-    let draft = scribe.unit().compare(key.clone(), None).put(job("x", "new"), None);
-    scribe.commit(draft).expect("it is as it was seen");
-    assert_eq!((scribe.load(&key), scribe.record(&job("x", "").key())), (None, Some(job("x", "new"))));
+    assert_eq!(writer.load_all(&[key.clone(), job("x", "").key()]), [None, None]);
+    let draft = writer.unit().compare(key.clone(), None).put(job("x", "new"), None);
+    writer.commit(draft).expect("it is as it was seen");
+    assert_eq!((writer.load(&key), writer.record(&job("x", "").key())), (None, Some(job("x", "new"))));
 }
 
 /// Units and commits that do nothing are done.
 pub fn nothing_can_be_done(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
-    assert_eq!(scribe.commit_all(Vec::new()), []);
-    let nothing = scribe.unit();
-    assert_eq!(scribe.commit(nothing), Ok(Committed::default()));
-    let compares = scribe.unit().compare(Key::Pause, None);
-    assert_eq!(scribe.commit(compares), Ok(Committed::default()));
-    let compares = scribe.unit().compare(Key::Pause, Some(Version::new(1, 1)));
-    assert_eq!(scribe.commit(compares), Err(Refusal::Conflict(Key::Pause)));
+    let mut writer = TestWriter::of(subject);
+    assert_eq!(writer.commit_all(Vec::new()), []);
+    let nothing = writer.unit();
+    assert_eq!(writer.commit(nothing), Ok(Committed::default()));
+    let compares = writer.unit().compare(Key::Pause, None);
+    assert_eq!(writer.commit(compares), Ok(Committed::default()));
+    let compares = writer.unit().compare(Key::Pause, Some(Version::new(1, 1)));
+    assert_eq!(writer.commit(compares), Err(Refusal::Conflict(Key::Pause)));
 }
 
 /// A unit can be as large as a job with a long history.
 pub fn a_unit_can_have_many_records(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let records = many();
-    let version = scribe.put_all(&records);
+    let version = writer.put_all(&records);
     let keys: Vec<Key> = records.iter().map(Record::key).collect();
-    let found = scribe.load_all(&keys);
+    let found = writer.load_all(&keys);
     for (record, found) in records.iter().zip(found) {
         let stored = found.expect("it was written");
         assert_eq!((stored.version, &stored.record), (version, record));
     }
-    let delete = |draft: Draft| keys.iter().fold(draft, |draft, key| draft.delete(key.clone(), Some(version)));
-    let fails = delete(scribe.unit()).compare(Key::Pause, Some(version));
-    assert_eq!(scribe.commit(fails), Err(Refusal::Conflict(Key::Pause)));
-    assert!(scribe.load_all(&keys).iter().all(Option::is_some), "all or nothing");
-    let done = delete(scribe.unit());
-    assert_eq!(scribe.commit(done), Ok(Committed::default()));
-    assert!(scribe.load_all(&keys).iter().all(Option::is_none), "all are gone");
+    let delete = |draft: UnitDraft| keys.iter().fold(draft, |draft, key| draft.delete(key.clone(), Some(version)));
+    let fails = delete(writer.unit()).compare(Key::Pause, Some(version));
+    assert_eq!(writer.commit(fails), Err(Refusal::Conflict(Key::Pause)));
+    assert!(writer.load_all(&keys).iter().all(Option::is_some), "all or nothing");
+    let done = delete(writer.unit());
+    assert_eq!(writer.commit(done), Ok(Committed::default()));
+    assert!(writer.load_all(&keys).iter().all(Option::is_none), "all are gone");
 }
 
 /// A commit can have many units, and each has its own answer.
 pub fn a_commit_can_have_many_units(subject: &dyn Subject) {
-    let mut scribe = Scribe::of(subject);
+    let mut writer = TestWriter::of(subject);
     let name = |number: usize| format!("job {number}");
     for number in (0..MANY).step_by(7) {
-        scribe.put(&job_state(&name(number), 1));
+        writer.put(&job_state(&name(number), 1));
     }
-    let drafts: Vec<Draft> = (0..MANY).map(|number| scribe.unit().put(job_state(&name(number), 2), None)).collect();
-    let results = scribe.commit_all(drafts);
+    let drafts: Vec<UnitDraft> = (0..MANY).map(|number| writer.unit().put(job_state(&name(number), 2), None)).collect();
+    let results = writer.commit_all(drafts);
     assert_eq!(results.len(), MANY);
     for (number, result) in results.iter().enumerate() {
         assert_eq!(result.is_err(), number % 7 == 0, "unit {number}: {result:?}");

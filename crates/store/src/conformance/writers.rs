@@ -6,9 +6,9 @@ use std::thread;
 
 use cronhold_core::record::{Key, Record};
 
-use super::chance::Chance;
 use super::samples::{counter, job_state};
-use super::scribe::Scribe;
+use super::seeded_random::SeededRandom;
+use super::test_writer::TestWriter;
 use super::{Subject, block_on};
 use crate::{Refusal, Store};
 
@@ -45,19 +45,19 @@ pub fn writers_have_numbers_of_their_own(subject: &dyn Subject) {
 /// Writers that count on shared records and try again when they lose count right.
 pub fn no_change_is_lost(subject: &dyn Subject) {
     let keys = ["a", "b", "c"].map(|name| job_state(name, 0).key());
-    Scribe::of(subject).put_all(&["a", "b", "c"].map(|name| job_state(name, 0)));
-    let scribes: Vec<Scribe> = (0..WRITERS).map(|_| Scribe::of(subject)).collect();
-    at_once(scribes, |mut scribe| {
-        let mut chance = Chance::new(u64::from(scribe.writer));
+    TestWriter::of(subject).put_all(&["a", "b", "c"].map(|name| job_state(name, 0)));
+    let writers: Vec<TestWriter> = (0..WRITERS).map(|_| TestWriter::of(subject)).collect();
+    at_once(writers, |mut writer| {
+        let mut chance = SeededRandom::new(u64::from(writer.writer));
         for _ in 0..UNITS {
             let one = chance.below(3);
-            add(&mut scribe, &[&keys[one], &keys[(one + 1) % 3]], |numbers| {
+            add(&mut writer, &[&keys[one], &keys[(one + 1) % 3]], |numbers| {
                 numbers.iter_mut().for_each(|number| *number += 1);
             });
         }
     });
-    let scribe = Scribe::of(subject);
-    let counted: u64 = keys.iter().map(|key| counter(&scribe.record(key).expect("it is there"))).sum();
+    let writer = TestWriter::of(subject);
+    let counted: u64 = keys.iter().map(|key| counter(&writer.record(key).expect("it is there"))).sum();
     assert_eq!(counted, 2 * WRITERS * UNITS);
 }
 
@@ -65,36 +65,36 @@ pub fn no_change_is_lost(subject: &dyn Subject) {
 pub fn a_load_sees_one_moment(subject: &dyn Subject) {
     let names = ["a", "b", "c", "d"];
     let keys = names.map(|name| job_state(name, 0).key());
-    Scribe::of(subject).put_all(&names.map(|name| job_state(name, SUM / 4)));
-    let scribes: Vec<Scribe> = (0..WRITERS).map(|_| Scribe::of(subject)).collect();
-    at_once(scribes, |mut scribe| {
-        let mut chance = Chance::new(u64::from(scribe.writer));
+    TestWriter::of(subject).put_all(&names.map(|name| job_state(name, SUM / 4)));
+    let writers: Vec<TestWriter> = (0..WRITERS).map(|_| TestWriter::of(subject)).collect();
+    at_once(writers, |mut writer| {
+        let mut chance = SeededRandom::new(u64::from(writer.writer));
         for _ in 0..UNITS / 2 {
             let from = chance.below(4);
             let to = (from + 1 + chance.below(3)) % 4;
-            add(&mut scribe, &[&keys[from], &keys[to]], |numbers| {
+            add(&mut writer, &[&keys[from], &keys[to]], |numbers| {
                 let moved = numbers[0].min(7);
                 (numbers[0], numbers[1]) = (numbers[0] - moved, numbers[1] + moved);
             });
-            let seen: u64 = scribe.load_all(&keys).iter().flatten().map(|stored| counter(&stored.record)).sum();
+            let seen: u64 = writer.load_all(&keys).iter().flatten().map(|stored| counter(&stored.record)).sum();
             assert_eq!(seen, SUM, "nothing comes or goes");
         }
     });
 }
 
 /// Changes counters in one unit, again and again until nobody came in between.
-fn add(scribe: &mut Scribe, keys: &[&Key], change: impl Fn(&mut [u64])) {
+fn add(writer: &mut TestWriter, keys: &[&Key], change: impl Fn(&mut [u64])) {
     let keys: Vec<Key> = keys.iter().map(|key| (*key).clone()).collect();
     for _ in 0..TRIES {
-        let found: Vec<_> = scribe.load_all(&keys).into_iter().map(|found| found.expect("it is there")).collect();
+        let found: Vec<_> = writer.load_all(&keys).into_iter().map(|found| found.expect("it is there")).collect();
         let mut numbers: Vec<u64> = found.iter().map(|stored| counter(&stored.record)).collect();
         change(&mut numbers);
-        let mut draft = scribe.unit();
+        let mut draft = writer.unit();
         for (stored, number) in found.iter().zip(numbers) {
             let Record::JobState(state) = &stored.record else { unreachable!("it was a counter") };
             draft = draft.put(job_state(state.job.as_str(), number), Some(stored.version));
         }
-        match scribe.commit(draft) {
+        match writer.commit(draft) {
             Ok(_) => return,
             Err(Refusal::Conflict(key)) => assert!(keys.contains(&key), "{key} was compared"),
             Err(other) => panic!("nothing else is in the way: {other}"),

@@ -8,10 +8,10 @@ use cronhold_core::RunId;
 use cronhold_core::record::{Key, Kind, Record, Stored};
 use cronhold_schedule::Instant;
 
-use super::state::State;
+use super::state::MemoryState;
 use crate::{Obligation, Page, Query, RunQuery};
 
-impl State {
+impl MemoryState {
     /// Records whose due is not after `until`.
     pub(super) fn due(&self, after: Option<&Obligation>, until: Instant, limit: usize) -> Vec<Obligation> {
         let due = self.indexes.due.range((above(after), Bound::Unbounded));

@@ -1,4 +1,4 @@
-//! Locks with a time to live. The fence of a lock is remembered after it is free, so that it only ever grows.
+//! Locks with a time to live. A free lock keeps its fence, so that fences only grow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,73 +10,73 @@ use cronhold_schedule::{Instant, Span};
 
 /// All locks that were ever taken.
 #[derive(Debug, Default)]
-pub(super) struct Locks(BTreeMap<LockName, Lock>);
+pub(super) struct LockTable(BTreeMap<LockName, MemoryLock>);
 
 #[derive(Debug, Default)]
-struct Lock {
+struct MemoryLock {
     /// The fence of the latest holder.
     fence: u64,
-    held: Option<Held>,
+    held: Option<LockHold>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct LockHold {
     by: RunId,
-    /// The unit that took it.
+    /// The version of the unit that took the lock.
     version: Version,
     ttl: Option<Span>,
     until: Option<Instant>,
 }
 
-impl Held {
-    fn lasts(&self, now: Instant) -> bool {
+impl LockHold {
+    fn is_valid(&self, now: Instant) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }
 
-impl Locks {
-    /// Who holds a lock.
+impl LockTable {
+    /// The holder of a lock; `None` if it is free or expired.
     pub(super) fn holder(&self, name: &LockName, now: Instant) -> Option<RunId> {
         self.held(name, now).map(|(held, _)| held.by)
     }
 
-    /// A lock that someone holds, as a record.
+    /// A held lock as a record.
     pub(super) fn load(&self, name: &LockName, now: Instant) -> Option<Stored> {
         let (held, fence) = self.held(name, now)?;
         let lock = LockState { name: name.clone(), holder: held.by, fence, until: held.until };
         Some(Stored { version: held.version, record: Record::Lock(Arc::new(lock)) })
     }
 
-    /// Frees a lock, if the run holds it. Answers whether it did.
+    /// Releases a lock if the run holds it. Returns whether it did.
     pub(super) fn free(&mut self, free: &Free, now: Instant) -> bool {
         let lock = self.0.get_mut(&free.lock);
         let freed = lock.and_then(|lock| lock.held.take_if(|held| held.by == free.holder));
-        freed.is_some_and(|held| held.lasts(now))
+        freed.is_some_and(|held| held.is_valid(now))
     }
 
-    /// Takes a lock that nobody else holds, and answers with its fence. A run that holds it already keeps its fence.
+    /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.
     pub(super) fn take(&mut self, take: Take, version: Version, now: Instant) -> u64 {
         let Take { lock, holder, ttl } = take;
         let lock = self.0.entry(lock).or_default();
-        let is_held = lock.held.as_ref().is_some_and(|held| held.lasts(now));
+        let is_held = lock.held.as_ref().is_some_and(|held| held.is_valid(now));
         if !is_held {
             let millis = u64::try_from(now.millis()).unwrap_or(0);
             lock.fence = millis.max(lock.fence + 1);
         }
-        lock.held = Some(Held { by: holder, version, ttl, until: ttl.map(|ttl| now.plus(ttl)) });
+        lock.held = Some(LockHold { by: holder, version, ttl, until: ttl.map(|ttl| now.plus(ttl)) });
         lock.fence
     }
 
-    /// Holds a lock for its time to live from now on. Answers whether the run still had it.
+    /// Renews a lock for its time to live. Returns false if the run has lost it.
     pub(super) fn renew(&mut self, name: &LockName, holder: RunId, now: Instant) -> bool {
         let held = self.0.get_mut(name).and_then(|lock| lock.held.as_mut());
-        let Some(held) = held.filter(|held| held.by == holder && held.lasts(now)) else { return false };
+        let Some(held) = held.filter(|held| held.by == holder && held.is_valid(now)) else { return false };
         held.until = held.ttl.map(|ttl| now.plus(ttl));
         true
     }
 
-    fn held(&self, name: &LockName, now: Instant) -> Option<(&Held, u64)> {
+    fn held(&self, name: &LockName, now: Instant) -> Option<(&LockHold, u64)> {
         let lock = self.0.get(name)?;
-        lock.held.as_ref().filter(|held| held.lasts(now)).map(|held| (held, lock.fence))
+        lock.held.as_ref().filter(|held| held.is_valid(now)).map(|held| (held, lock.fence))
     }
 }

@@ -1,7 +1,7 @@
-//! The reference store: everything in memory, under one lock, with no I/O and no time of its own. It says by example
-//! what the port means; the simulation runs on it, and every other store passes the same suite.
+//! The reference store: everything in memory under one lock, without I/O and without a clock of its own. It defines the
+//! semantics of the `Store` trait by example; the simulation runs on it, and all stores pass the same conformance
+//! suite.
 
-mod hints;
 mod indexes;
 mod listing;
 mod locks;
@@ -11,56 +11,56 @@ mod state;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
 use cronhold_core::RunId;
 use cronhold_core::record::{Key, LockName, Node, Stored};
 use cronhold_schedule::Instant;
 
-use self::hints::HandleId;
-use self::state::State;
+use self::state::MemoryState;
 use crate::{
-    Chunk, Clock, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
+    Chunk, Clock, Committed, Fault, HandleId, Health, Hint, HintBoard, Obligation, Page, Pending, Query, Refusal,
+    Store, Unit, Writer,
 };
 
-/// A handle on a store in memory. Clones are other handles on the same store, as other processes would have; each has
-/// hints of its own.
+/// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
+/// own queue of hints.
 ///
-/// All but [`Store::hints`] is done when its future is first polled.
+/// Every request except [`Store::hints`] completes when its future is first polled.
 pub struct MemoryStore {
     id: HandleId,
-    shared: Arc<Shared>,
+    shared: Arc<MemoryShared>,
 }
 
 /// What all handles share.
-struct Shared {
+struct MemoryShared {
     clock: Clock,
-    state: Mutex<State>,
+    hints: HintBoard,
+    state: Mutex<MemoryState>,
 }
 
 impl MemoryStore {
-    /// A new, empty store that takes its time from `clock`.
+    /// An empty store that takes its time from `clock`.
     pub fn new(clock: Clock) -> Self {
-        let mut state = State::default();
-        let id = state.hints.join();
-        Self { id, shared: Arc::new(Shared { clock, state: Mutex::new(state) }) }
+        let hints = HintBoard::default();
+        let id = hints.join();
+        Self { id, shared: Arc::new(MemoryShared { clock, hints, state: Mutex::default() }) }
     }
 
     fn now(&self) -> Instant {
         (self.shared.clock)()
     }
 
-    /// The clock is asked before this, because it is somebody else's code.
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing in here can panic half-way through a change, so that what a panic left behind is whole.
+    /// Callers read the clock before they take this lock, because the clock is foreign code.
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
+        // No code panics in the middle of a change, so the state is consistent even after a panic.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes those who wait for hints, after the lock is free again.
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
-        let wakers = state.hints.take_wakers();
+    /// Publishes the hints of a change after the lock is released, because that calls wakers of other handles.
+    fn publish(&self, mut state: MutexGuard<'_, MemoryState>) {
+        let hints = state.take_hints();
         drop(state);
-        wakers.into_iter().for_each(Waker::wake);
+        self.shared.hints.publish(self.id, &hints);
     }
 }
 
@@ -81,8 +81,8 @@ impl Store for MemoryStore {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();
-            let results = state.commit(units, now, self.id);
-            self.wake(state);
+            let results = state.commit(units, now);
+            self.publish(state);
             results
         })
     }
@@ -124,14 +124,14 @@ impl Store for MemoryStore {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();
-            let lost = state.beat(node, locks, now, self.id);
-            self.wake(state);
+            let lost = state.beat(node, locks, now);
+            self.publish(state);
             Ok(lost)
         })
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        Box::pin(poll_fn(|context| self.state().hints.poll(self.id, context.waker())))
+        Box::pin(poll_fn(|context| self.shared.hints.poll(self.id, context.waker())))
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
@@ -145,14 +145,14 @@ impl Store for MemoryStore {
 
 impl Clone for MemoryStore {
     fn clone(&self) -> Self {
-        let id = self.state().hints.join();
+        let id = self.shared.hints.join();
         Self { id, shared: Arc::clone(&self.shared) }
     }
 }
 
 impl Drop for MemoryStore {
     fn drop(&mut self) {
-        self.state().hints.leave(self.id);
+        self.shared.hints.leave(self.id);
     }
 }
 

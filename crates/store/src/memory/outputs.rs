@@ -1,4 +1,4 @@
-//! Outputs of runs: bytes that are appended and read by position.
+//! Outputs of runs.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -7,17 +7,17 @@ use cronhold_core::RunId;
 
 use crate::{Chunk, Fault};
 
-/// The outputs of all runs that said something.
+/// The outputs of runs that have written something.
 #[derive(Debug, Default)]
-pub(super) struct Outputs(BTreeMap<RunId, Vec<u8>>);
+pub(super) struct MemoryOutputs(BTreeMap<RunId, Vec<u8>>);
 
-impl Outputs {
-    /// Appends what is new of `bytes`, which begin at `from`.
+impl MemoryOutputs {
+    /// Appends the part of `bytes` that is not stored yet; `from` is the position of the first byte.
     pub(super) fn append(&mut self, run: RunId, from: u64, bytes: &[u8]) -> Result<u64, Fault> {
         let length = self.0.get(&run).map_or(0, Vec::len);
         let known = usize::try_from(from).ok().and_then(|from| length.checked_sub(from));
         let Some(known) = known else {
-            let message = format!("the output of run {run} has {length} bytes; nothing can be appended at {from}");
+            let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
             return Err(Fault::Broken(message));
         };
         let new = bytes.get(known..).unwrap_or_default();
@@ -27,7 +27,7 @@ impl Outputs {
         Ok((length + new.len()) as u64)
     }
 
-    /// At most so many bytes from a position on.
+    /// At most `most` bytes from a position.
     pub(super) fn read(&self, run: RunId, from: u64, most: usize) -> Chunk {
         let output = self.0.get(&run).map_or(&[][..], Vec::as_slice);
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(output.len());
@@ -35,13 +35,13 @@ impl Outputs {
         Chunk { bytes: output[from..until].to_vec(), length: output.len() as u64 }
     }
 
-    /// Runs that have an output, those after one of them.
+    /// Runs that have an output, ordered by id, after this one.
     pub(super) fn list(&self, after: Option<RunId>, limit: usize) -> Vec<RunId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.0.range((from, Bound::Unbounded)).map(|(run, _)| *run).take(limit).collect()
     }
 
-    /// The output is not kept any longer; it goes with its run at the latest.
+    /// Deletes the output of a run.
     pub(super) fn remove(&mut self, run: RunId) {
         self.0.remove(&run);
     }

@@ -1,5 +1,5 @@
-//! What the store holds, and how a unit changes it: everything is checked before anything is written, so that a unit
-//! happens as a whole or not at all.
+//! The state of the store, and how a unit changes it: everything is checked before anything is written, so that a unit
+//! is atomic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,41 +9,46 @@ use cronhold_core::decision::{Change, Free};
 use cronhold_core::record::{Key, Kind, LockName, Node, Record, Stored, Version};
 use cronhold_schedule::Instant;
 
-use super::hints::{HandleId, Hints};
 use super::indexes::Indexes;
-use super::locks::Locks;
-use super::outputs::Outputs;
+use super::locks::LockTable;
+use super::outputs::MemoryOutputs;
 use crate::{Committed, Fault, Health, Hint, Refusal, Unit, Writer};
 
-/// Numbers of writers are below this, because versions have so many bits for them.
+/// Writer numbers are below this, because a version has 23 bits for them.
 const WRITERS_MAX: u32 = 1 << 23;
 
-/// The writer of records that no unit writes: the store itself.
-const STORE: u32 = 0;
+/// The writer number of the store itself, for records that are not written by a unit.
+const STORE_WRITER: u32 = 0;
 
 /// Everything that is stored.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    /// A table for each kind. That of locks is empty, and so is that of foreign runs: nobody else writes here.
+pub(super) struct MemoryState {
+    /// A table for each kind. Those of locks and of foreign runs stay empty.
     tables: [BTreeMap<Key, Stored>; Kind::Foreign as usize + 1],
     pub(super) indexes: Indexes,
-    locks: Locks,
-    pub(super) outputs: Outputs,
-    pub(super) hints: Hints,
+    locks: LockTable,
+    pub(super) outputs: MemoryOutputs,
+    /// What was changed since hints were last taken.
+    hints: Vec<Hint>,
     writers: u32,
     beats: u64,
     commits: u64,
     units: u64,
 }
 
-impl State {
-    /// The number of a new writer; the first is 1.
+impl MemoryState {
+    /// Assigns a number to a new writer; the first is 1.
     pub(super) fn enroll(&mut self) -> Result<Writer, Fault> {
         if self.writers + 1 >= WRITERS_MAX {
-            return Err(Fault::Broken(format!("{WRITERS_MAX} writers have enrolled; there are no more numbers")));
+            return Err(Fault::Broken(format!("all {WRITERS_MAX} writer numbers are in use")));
         }
         self.writers += 1;
         Ok(Writer(self.writers))
+    }
+
+    /// Takes what was changed, for other handles.
+    pub(super) fn take_hints(&mut self) -> Vec<Hint> {
+        std::mem::take(&mut self.hints)
     }
 
     /// All records of a kind.
@@ -51,7 +56,7 @@ impl State {
         &self.tables[kind as usize]
     }
 
-    /// A record.
+    /// The record with this key; `None` if it does not exist, or is an expired lock.
     pub(super) fn load(&self, key: &Key, now: Instant) -> Option<Stored> {
         match key {
             Key::Lock(name) => self.locks.load(name, now),
@@ -59,39 +64,33 @@ impl State {
         }
     }
 
-    /// Does units in their order.
-    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant, by: HandleId) -> Vec<Result<Committed, Refusal>> {
+    /// Commits units in their order.
+    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<Committed, Refusal>> {
         self.commits += 1;
-        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now, by))).collect()
+        units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now))).collect()
     }
 
-    /// Writes a node and renews its locks. Answers with those that it has lost.
-    pub(super) fn beat(
-        &mut self,
-        node: &Node,
-        locks: &[(LockName, RunId)],
-        now: Instant,
-        by: HandleId,
-    ) -> Vec<LockName> {
+    /// Stores a node and renews its locks. Returns the locks that it has lost.
+    pub(super) fn beat(&mut self, node: &Node, locks: &[(LockName, RunId)], now: Instant) -> Vec<LockName> {
         self.beats += 1;
         let key = Key::Node(node.id);
         let known = match self.table(Kind::Node).get(&key).map(|stored| &stored.record) {
             Some(Record::Node(old)) => Some(old),
             _ => None,
         };
-        // That it drains is for others to say.
+        // Commands set the drain flag, so a heartbeat keeps it.
         let draining = known.filter(|old| old.incarnation == node.incarnation).map(|old| old.draining);
         let node = Node { draining: draining.unwrap_or(node.draining), ..node.clone() };
         if !known.is_some_and(|old| is_same_but_later(old, &node)) {
-            self.hints.tell(by, &Hint::new(key.clone()));
+            self.hints.push(Hint::new(key.clone()));
         }
-        let version = Version::new(STORE, self.beats);
+        let version = Version::new(STORE_WRITER, self.beats);
         self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node)) }));
         let lost = locks.iter().filter(|(name, holder)| !self.locks.renew(name, *holder, now));
         lost.map(|(name, _)| name.clone()).collect()
     }
 
-    /// How it is doing: always well.
+    /// Always healthy.
     pub(super) fn health(&self) -> Health {
         Health {
             trouble: None,
@@ -102,9 +101,12 @@ impl State {
         }
     }
 
-    /// Whether a unit can be done.
+    /// Whether a unit can be committed.
     fn check(&self, unit: &Unit, now: Instant) -> Result<(), Refusal> {
-        debug_assert!(is_well_formed(unit), "a unit changes what it does not compare, or a lock: {unit:?}");
+        debug_assert!(
+            is_well_formed(unit),
+            "invalid unit: it changes a record without comparing it, or a lock: {unit:?}"
+        );
         for (key, expected) in &unit.compare {
             let version = self.table(key.kind()).get(key).map(|stored| stored.version);
             if version != *expected {
@@ -122,13 +124,13 @@ impl State {
         Ok(())
     }
 
-    /// Does a unit that can be done.
-    fn apply(&mut self, unit: Unit, now: Instant, by: HandleId) -> Committed {
+    /// Applies a unit that was checked.
+    fn apply(&mut self, unit: Unit, now: Instant) -> Committed {
         self.units += 1;
         let Unit { version, changes, take, free, .. } = unit;
         for change in changes {
             let key = change.key();
-            self.hints.tell(by, &Hint::of(&change));
+            self.hints.push(Hint::of(&change));
             match change {
                 Change::Put(record) => self.put(key, Some(Stored { version, record })),
                 Change::Delete(_) => self.put(key, None),
@@ -136,19 +138,19 @@ impl State {
         }
         for free in free {
             if self.locks.free(&free, now) {
-                self.hints.tell(by, &Hint::new(Key::Lock(free.lock)));
+                self.hints.push(Hint::new(Key::Lock(free.lock)));
             }
         }
         let mut fences = Vec::with_capacity(take.len());
         for take in take {
             let name = take.lock.clone();
-            self.hints.tell(by, &Hint::new(Key::Lock(name.clone())));
+            self.hints.push(Hint::new(Key::Lock(name.clone())));
             fences.push((name, self.locks.take(take, version, now)));
         }
         Committed { fences }
     }
 
-    /// Replaces a record; the indexes and the outputs follow.
+    /// Replaces a record and updates the indexes. Deleting a run deletes its output.
     fn put(&mut self, key: Key, new: Option<Stored>) {
         let table = &mut self.tables[key.kind() as usize];
         let old = table.get(&key).map(|stored| &stored.record);
@@ -164,14 +166,14 @@ impl State {
     }
 }
 
-/// Whether nothing but the time of the beat is new. Nobody has to hear of that.
+/// Whether only the time of the heartbeat has changed, which is not published.
 fn is_same_but_later(old: &Node, new: &Node) -> bool {
     let Node { id, name, incarnation, since, beat: _, gone: _, labels, draining, skew: _ } = old;
     (id, name, incarnation, since, labels, draining)
         == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
 }
 
-/// Whether a unit is as [`Unit`] says.
+/// Whether a unit has the form that [`Unit`] requires.
 fn is_well_formed(unit: &Unit) -> bool {
     let is_compared = |change: &Change| {
         let key = change.key();

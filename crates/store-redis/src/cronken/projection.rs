@@ -1,0 +1,249 @@
+//! Projects records to Cronken's format: what the scripts need to write the metadata, the heartbeat and the results of
+//! a run. That format is fixed, while the format of our own records may change.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use cronhold_core::record::{Exit, Node, Owner, Record, Run, Work};
+use cronhold_core::run::Reason;
+use cronhold_core::{NodeId, State};
+use cronhold_schedule::Instant;
+
+use crate::url::{LineFormat, UrlSettings};
+
+/// The parts of scripts that write the projection. They come before the script that uses them.
+pub(crate) const PROJECTION_SCRIPTS: [&str; 2] = [
+    concat!(include_str!("scripts/texts.lua"), "\n", include_str!("scripts/lines.lua")),
+    include_str!("scripts/projection.lua"),
+];
+
+/// Node names that are cached. Further nodes are shown by their ids.
+const NODE_NAMES_MAX: usize = 10_000;
+
+/// Projects records. Keeps the names of nodes, because Cronken's clients identify hosts by name.
+#[derive(Debug)]
+pub(crate) struct Projector {
+    /// Lines of output in a result.
+    lines: u64,
+    node_names: Mutex<BTreeMap<NodeId, String>>,
+}
+
+impl Projector {
+    pub(crate) fn new(lines: u64) -> Self {
+        Self { lines, node_names: Mutex::default() }
+    }
+
+    /// What the script needs to show a record that is written.
+    pub(crate) fn project(&self, record: &Record) -> Projection {
+        match record {
+            Record::Run(run) => self.project_run(run),
+            Record::JobState(state) => Projection::pause(state.pauses.is_paused()),
+            Record::Pause(pauses) => Projection::pause(pauses.is_paused()),
+            _ => Projection::default(),
+        }
+    }
+
+    /// Caches the name of a node.
+    pub(crate) fn learn_node_name(&self, node: &Node) {
+        let mut names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.get(&node.id) != Some(&node.name) && (names.len() < NODE_NAMES_MAX || names.contains_key(&node.id)) {
+            names.insert(node.id, node.name.clone());
+        }
+    }
+
+    fn node_name(&self, node: NodeId) -> String {
+        let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(&node).cloned().unwrap_or_else(|| node.to_string())
+    }
+
+    fn project_run(&self, run: &Run) -> Projection {
+        let started = started_at(run);
+        let kind = match run.state {
+            State::Starting | State::Running | State::Stopping => b'r',
+            State::Success if started.is_some() => b's',
+            State::Failure | State::Error if started.is_some() => b'f',
+            _ => return Projection::default(),
+        };
+        let host = run.owner.map_or_else(String::new, |Owner { node, .. }| self.node_name(node));
+        let (name, host) = (json(run.job.as_str()), json(&host));
+        if kind == b'r' {
+            return Projection { kind, output: b'-', texts: Some([name, host]) };
+        }
+        let start = seconds(started.unwrap_or(run.nominal));
+        let (output, rest) = result_fields(run, self.lines);
+        let head = format!("{{\"job_name\":{name},\"start_time\":\"{start}\",\"host\":{host}");
+        Projection { kind, output, texts: Some([head, rest]) }
+    }
+}
+
+/// The settings that the scripts need, in the format of `read_settings` in `projection.lua`.
+pub(super) fn script_settings(settings: &UrlSettings) -> String {
+    let form = match settings.output {
+        LineFormat::Zset => "zset",
+        LineFormat::List => "list",
+    };
+    let UrlSettings { job_results, all_results, lines, output_ttl, stale, .. } = settings;
+    let (ttl, stale) = (output_ttl.as_secs(), stale.as_micros());
+    format!("{form} {job_results} {all_results} {lines} {ttl} {stale}")
+}
+
+/// What a script needs to show a record in Cronken's format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Projection {
+    /// For a run: `r` running, `s` success, `f` failure, `-` not shown. For the state of a job and the global pause:
+    /// `1` paused, `0` not paused.
+    pub(crate) kind: u8,
+    /// The source of the output of a finished run: `-` none, `w` in `texts`, `t` the script reads it.
+    pub(crate) output: u8,
+    /// For a running run: the name of its job and its host as JSON. For a finished run: the metadata before the status,
+    /// which the script uses if there is none stored; and the rest without the duration.
+    pub(crate) texts: Option<[String; 2]>,
+}
+
+impl Default for Projection {
+    /// A record that is not shown.
+    fn default() -> Self {
+        Self { kind: b'-', output: b'-', texts: None }
+    }
+}
+
+impl Projection {
+    /// A job, or everything, is paused or not.
+    fn pause(is_paused: bool) -> Self {
+        Self { kind: if is_paused { b'1' } else { b'0' }, ..Self::default() }
+    }
+
+    /// The projection as one text, which `restore.lua` parses.
+    pub(crate) fn to_text(&self) -> Vec<u8> {
+        let mut text = vec![self.kind, self.output];
+        let [first, second] = self.texts.as_ref().map_or([""; 2], |texts| texts.each_ref().map(String::as_str));
+        text.extend_from_slice(first.as_bytes());
+        // This byte does not occur in JSON.
+        text.push(0);
+        text.extend_from_slice(second.as_bytes());
+        text
+    }
+}
+
+/// When the program of a run was first started; `None` if it never was.
+fn started_at(run: &Run) -> Option<Instant> {
+    run.log.iter().find(|entry| entry.state.has_program()).map(|entry| entry.at)
+}
+
+/// The source of the output, and the fields of a result after the host.
+fn result_fields(run: &Run, lines: u64) -> (u8, String) {
+    let is_lost = matches!(run.reason, Some(Reason::StartUnknown | Reason::NodeLost | Reason::KeeperLost));
+    let status = match run.state {
+        State::Success => "success",
+        State::Error if is_lost => "frozen",
+        _ => "fail",
+    };
+    let retcode = match run.exit {
+        Some(Exit::Code(code)) => code.to_string(),
+        // Python's convention.
+        Some(Exit::Signal(signal)) => format!("-{}", signal.number()),
+        None => "null".to_owned(),
+    };
+    let (source, output) = last_output(run, usize::try_from(lines).unwrap_or(usize::MAX));
+    let output = output.map(|text| format!(",\"output\":{}", json(&text))).unwrap_or_default();
+    (source, format!(",\"status\":\"{status}\",\"retcode\":{retcode}{output}"))
+}
+
+/// The source of the output, and its last lines if the record has them.
+fn last_output(run: &Run, lines: usize) -> (u8, Option<String>) {
+    match &run.written {
+        Some(written) if written.bytes == 0 => (b'-', Some(String::new())),
+        Some(written) => {
+            let tail = &written.tail;
+            let known: u64 = tail.iter().map(|line| line.len() as u64 + 1).sum();
+            if tail.len() < lines && known < written.bytes {
+                return (b't', None);
+            }
+            let last = &tail[tail.len().saturating_sub(lines)..];
+            (b'w', Some(last.iter().map(|line| format!("{line}\n")).collect()))
+        }
+        None if matches!(run.work, Some(Work::Noop(_))) => (b'-', Some(String::new())),
+        None => (b't', None),
+    }
+}
+
+/// Seconds with six decimals.
+fn seconds(at: Instant) -> String {
+    let micros = at.micros().max(0);
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+}
+
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use cronhold_core::record::{Actor, Transition, Written};
+    use cronhold_core::{JobId, JobUid, RunId, RunNumber};
+    use cronhold_schedule::Span;
+
+    use super::*;
+
+    fn run(states: &[State]) -> Run {
+        let id = RunId::from_random(Instant::EPOCH, [0; 10]);
+        let job = JobId::parse("a \"b\"").expect("a name");
+        let mut run = Run::blank(id, RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
+        for (at, state) in (1_000_000..).step_by(500_000).zip(states) {
+            let at = Instant::from_micros(at);
+            run.log.push(Transition::entered(at, *state, Actor::Schedule));
+            run.state = *state;
+        }
+        run.owner = Some(Owner { node: NodeId::from_bits(7), incarnation: 1 });
+        run
+    }
+
+    fn text(run: &Run) -> String {
+        let projector = Projector::new(2);
+        projector.learn_node_name(&Node::new(NodeId::from_bits(7), "lyra", 1, Instant::EPOCH));
+        String::from_utf8(projector.project_run(run).to_text()).expect("text").replace('\0', "|")
+    }
+
+    #[test]
+    fn each_run_state_is_projected() {
+        use State::{Error, Failure, Running, Skipped, Starting, Success, Waiting};
+        let runs = r#"r-"a \"b\""|"lyra""#.to_owned();
+        let head = r#"t{"job_name":"a \"b\"","start_time":"1.500000","host":"lyra"|,"status":"#;
+        let none = "--|".to_owned();
+        for (states, expected) in [
+            (&[Waiting][..], none.clone()),
+            (&[Waiting, Skipped], none.clone()),
+            (&[Waiting, Error], none.clone()),
+            (&[Waiting, Skipped, Success], none.clone()),
+            (&[Waiting, Starting, Success, Skipped], none),
+            (&[Waiting, Starting], runs.clone()),
+            (&[Waiting, Starting, Running], runs),
+            (&[Waiting, Starting, Success], format!(r#"s{head}"success","retcode":null"#)),
+            (&[Waiting, Running, Failure], format!(r#"f{head}"fail","retcode":null"#)),
+            (&[Waiting, Starting, Error], format!(r#"f{head}"fail","retcode":null"#)),
+        ] {
+            assert_eq!(text(&run(states)), expected, "{states:?}");
+        }
+    }
+
+    #[test]
+    fn output_comes_from_the_record_if_it_has_enough_lines() {
+        let mut run = run(&[State::Starting, State::Success]);
+        let mut end = |written: Option<(u64, &[&str])>| {
+            run.written =
+                written.map(|(bytes, tail)| Written { bytes, tail: tail.iter().map(ToString::to_string).collect() });
+            let text = text(&run);
+            let rest = text.rsplit_once('|').expect("two texts").1.replace(r#","status":"success","retcode":null"#, "");
+            format!("{}{rest}", &text[1..2])
+        };
+        assert_eq!(end(None), "t");
+        assert_eq!(end(Some((0, &[]))), r#"-,"output":"""#);
+        assert_eq!(end(Some((4, &["a", "b"]))), r#"w,"output":"a\nb\n""#);
+        assert_eq!(end(Some((99, &["a", "b", "c"]))), r#"w,"output":"b\nc\n""#);
+        assert_eq!(end(Some((1, &["a"]))), r#"w,"output":"a\n""#, "without a newline at the end");
+        assert_eq!(end(Some((99, &["a"]))), "t", "the output has more lines than the record");
+        run.written = None;
+        run.work = Some(Work::Noop(Span::ZERO));
+        assert!(text(&run).starts_with("s-"), "it never has output");
+    }
+}

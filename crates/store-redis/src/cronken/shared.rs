@@ -1,0 +1,265 @@
+//! What other programs write as well: jobs in Cronken's form, events, and their runs. Nothing here knows what they
+//! mean.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use cronhold_store::{Fault, Pending, Reading, Settle, Shared, SharedForm, SharedRun, Standing};
+use redis::Value;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use super::{PeerFlag, foreign_runs};
+use crate::connections::{ChannelEvent, ConnectionManager, Script};
+use crate::outputs::{command, read_reply};
+
+/// Events that are queued. When there are more, the oldest are dropped and counted.
+const EVENTS_MAX: usize = 10_000;
+
+/// Definitions of one script call. While a script runs, the server serves no other request.
+const FORMS_PER_CALL: usize = 500;
+
+static FORMS: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scripts/shared.lua")]));
+
+/// The part of the namespace that Cronken's nodes and clients write as well.
+pub(crate) struct SharedKeys {
+    connections: ConnectionManager,
+    /// The runtime of the connections.
+    runtime: Handle,
+    namespace: String,
+    peers: Arc<PeerFlag>,
+    /// Received events. The subscription starts with the first caller that waits for them.
+    inbox: OnceLock<Arc<EventInbox>>,
+}
+
+/// Received events that no caller has taken yet.
+#[derive(Debug, Default)]
+struct EventInbox {
+    queue: Mutex<EventQueue>,
+    has_events: Notify,
+}
+
+#[derive(Debug, Default)]
+struct EventQueue {
+    events: VecDeque<String>,
+    dropped: u64,
+}
+
+impl EventInbox {
+    fn queue(&self) -> MutexGuard<'_, EventQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, event: String) {
+        let mut queue = self.queue();
+        if queue.events.len() == EVENTS_MAX {
+            queue.events.pop_front();
+            queue.dropped += 1;
+        }
+        queue.events.push_back(event);
+        drop(queue);
+        self.has_events.notify_one();
+    }
+
+    fn take(&self) -> Vec<String> {
+        self.queue().events.drain(..).collect()
+    }
+}
+
+impl SharedKeys {
+    pub(crate) fn new(connections: ConnectionManager, runtime: Handle, namespace: &str, peers: Arc<PeerFlag>) -> Self {
+        Self { connections, runtime, namespace: namespace.to_owned(), peers, inbox: OnceLock::new() }
+    }
+
+    /// How many events were dropped because they arrived faster than they were handled.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let dropped = self.inbox.get().map_or(0, |inbox| inbox.queue().dropped);
+        (dropped > 0).then(|| format!("{dropped} events arrived faster than they were handled, and were dropped"))
+    }
+
+    fn channel(&self) -> String {
+        format!("{}:__events__", self.namespace)
+    }
+
+    fn inbox(&self) -> &Arc<EventInbox> {
+        self.inbox.get_or_init(|| {
+            let inbox = Arc::new(EventInbox::default());
+            let (connections, channel, target) = (self.connections.clone(), self.channel(), Arc::downgrade(&inbox));
+            self.runtime.spawn(async move {
+                let mut events = connections.subscribe(vec![channel]);
+                while let Some(event) = events.recv().await {
+                    // The store was dropped.
+                    let Some(inbox) = target.upgrade() else { return };
+                    if let ChannelEvent::Message { payload, .. } = event {
+                        inbox.push(String::from_utf8_lossy(&payload).into_owned());
+                    }
+                }
+            });
+            inbox
+        })
+    }
+
+    fn keys(&self) -> [String; 3] {
+        ["jobs", "cronhold:forms", "cronhold:meta"].map(|key| format!("{}:{key}", self.namespace))
+    }
+}
+
+impl Shared for SharedKeys {
+    fn has_foreign_nodes(&self) -> bool {
+        self.peers.has_peers()
+    }
+
+    fn events(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(async move {
+            let inbox = self.inbox();
+            loop {
+                let events = inbox.take();
+                if !events.is_empty() {
+                    return events;
+                }
+                inbox.has_events.notified().await;
+            }
+        })
+    }
+
+    fn send<'a>(&'a self, event: &'a str) -> Pending<'a, Result<(), Fault>> {
+        let (connections, publish) = (self.connections.clone(), command("PUBLISH", &[&self.channel(), event]));
+        spawn_on(&self.runtime, async move {
+            let reply = connections.request_one(publish).await?;
+            read_reply::<u64>(reply).map(drop)
+        })
+    }
+
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
+        let (connections, keys, names) = (self.connections.clone(), self.keys(), names.map(<[String]>::to_vec));
+        let peers = Arc::clone(&self.peers);
+        spawn_on(&self.runtime, async move {
+            let names = match names {
+                Some(names) => names,
+                None => all_names(&connections, &keys).await?,
+            };
+            let mut forms = Vec::with_capacity(names.len());
+            for part in names.chunks(FORMS_PER_CALL) {
+                let was_enrolled = peers.is_enrolled();
+                let word = read_forms(&connections, &keys, part, &mut forms).await?;
+                peers.observe_definitions(&word, was_enrolled);
+            }
+            Ok(forms)
+        })
+    }
+
+    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>> {
+        let (connections, keys, forms) = (self.connections.clone(), self.keys(), forms.to_vec());
+        spawn_on(&self.runtime, async move {
+            let mut settled = Vec::with_capacity(forms.len());
+            for part in forms.chunks(FORMS_PER_CALL) {
+                let args = part.iter().flat_map(|Settle { name, found, text, reading }| {
+                    let name = name.clone().into_bytes();
+                    [
+                        name,
+                        optional_arg(found.as_deref()),
+                        optional_arg(text.as_deref()),
+                        reading_arg(*reading).to_vec(),
+                    ]
+                });
+                let args = std::iter::once(b"settle".to_vec()).chain(args).collect();
+                let replies: Vec<bool> = read_reply(connections.call_script(&FORMS, &keys, args).await?)?;
+                settled.extend(replies);
+            }
+            Ok(settled)
+        })
+    }
+
+    fn foreign_runs<'a>(&'a self, job: Option<&'a str>, limit: usize) -> Pending<'a, Result<Vec<SharedRun>, Fault>> {
+        let (connections, namespace, job) = (self.connections.clone(), self.namespace.clone(), job.map(str::to_owned));
+        spawn_on(
+            &self.runtime,
+            async move { foreign_runs::read(&connections, &namespace, job.as_deref(), limit).await },
+        )
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedKeys({})", self.namespace)
+    }
+}
+
+/// Runs a task on the runtime of the connections, and waits for it on any executor.
+fn spawn_on<'a, T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+) -> Pending<'a, Result<T, Fault>> {
+    let runtime = runtime.clone();
+    Box::pin(async move {
+        let done = runtime.spawn(work).await;
+        done.unwrap_or_else(|error| Err(Fault::Unknown(format!("the store was closed: {error}"))))
+    })
+}
+
+/// An optional text as one argument.
+fn optional_arg(text: Option<&str>) -> Vec<u8> {
+    text.map_or_else(|| b"-".to_vec(), |text| format!("+{text}").into_bytes())
+}
+
+/// The rules by which a definition was read, as one argument.
+fn reading_arg(reading: Reading) -> &'static [u8] {
+    match reading {
+        Reading::Ours => b"",
+        Reading::Theirs => b"theirs",
+    }
+}
+
+/// Names of jobs that are defined or were settled once, in order.
+async fn all_names(connections: &ConnectionManager, [jobs, forms, _]: &[String; 3]) -> Result<Vec<String>, Fault> {
+    let replies = connections.request([jobs, forms].map(|key| command("HKEYS", &[key])).into()).await?;
+    let mut names = BTreeSet::new();
+    for reply in replies {
+        // A name that is not UTF-8 is not a job of ours.
+        let found: Vec<Vec<u8>> = read_reply(connections.check_reply(reply)?)?;
+        names.extend(found.into_iter().filter_map(|name| String::from_utf8(name).ok()));
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Reads definitions. Returns the word in the namespace that says whether there are peers.
+async fn read_forms(
+    connections: &ConnectionManager,
+    keys: &[String; 3],
+    names: &[String],
+    forms: &mut Vec<SharedForm>,
+) -> Result<String, Fault> {
+    let named = names.iter().map(|name| name.clone().into_bytes());
+    let args = std::iter::once(b"read".to_vec()).chain(named).collect();
+    let replies: Vec<Value> = read_reply(connections.call_script(&FORMS, keys, args).await?)?;
+    let mut replies = replies.into_iter();
+    let peers = read_reply(replies.next().unwrap_or(Value::Nil))?;
+    for name in names {
+        let text: Option<Vec<u8>> = read_reply(replies.next().unwrap_or(Value::Nil))?;
+        let standing = match read_reply::<u8>(replies.next().unwrap_or(Value::Nil))? {
+            0 => Standing::New,
+            1 => Standing::Settled(Reading::Ours),
+            3 => Standing::Settled(Reading::Theirs),
+            _ => Standing::Changed,
+        };
+        let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
+        forms.push(SharedForm { name: name.clone(), text, standing });
+    }
+    Ok(peers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_inbox_drops_the_oldest_events() {
+        let inbox = EventInbox::default();
+        (0..EVENTS_MAX + 2).for_each(|number| inbox.push(number.to_string()));
+        assert_eq!(inbox.queue().dropped, 2);
+        let events = inbox.take();
+        assert_eq!((events.len(), events[0].as_str()), (EVENTS_MAX, "2"));
+        assert!(inbox.take().is_empty());
+    }
+}

@@ -1,0 +1,277 @@
+//! Units as arguments of the commit script. The caller packs them, so that the thread of the connection only sends.
+//! Also reads the script's reply for each unit. `commit.lua` defines the layout.
+
+use std::ops::Range;
+
+use cronhold_core::RunId;
+use cronhold_core::decision::{Change, Free, Take};
+use cronhold_core::record::{Key, Kind, LockName, Record, Version};
+use cronhold_schedule::{Instant, Span};
+use cronhold_store::{Committed, Fault, Hint, Refusal, Unit};
+use redis::Value;
+
+use crate::codec::pack::Pack;
+use crate::codec::{self, reply};
+use crate::cronken::{Projection, Projector};
+use crate::rollback_recovery::{LockWrite, RecordWrite, RollbackRecovery};
+use crate::{keys, notifications};
+
+/// Most units have at most this many arguments.
+const TYPICAL_ARGS: usize = 16;
+
+/// The position of the seq in a stored text.
+const SEQ: Range<usize> = 17..33;
+
+/// Placeholder between version and body until the seq is known.
+const NO_SEQ: &[u8] = b" ---------------- ";
+
+/// A unit, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct PackedUnit {
+    /// Compared records, then locks that are taken or released: the digit of the kind, and the field.
+    pub(crate) fields: Vec<(u8, String)>,
+    /// The layout of the unit, and then the texts that the layout refers to by index.
+    pub(crate) arguments: Vec<Vec<u8>>,
+    /// The arguments that are bodies of records.
+    bodies: Vec<usize>,
+    /// The notification for other handles.
+    pub(crate) hints: Vec<u8>,
+    /// Compared records, in the order of the script's indexes.
+    compared: Vec<Key>,
+    /// Locks that are taken, in the order of the script's indexes.
+    taken: Vec<LockName>,
+    pub(crate) version: String,
+    /// Record writes, kept for recovery after a rollback.
+    pub(crate) writes: Vec<RecordWrite>,
+    /// Lock writes, kept for the same reason.
+    pub(crate) lock_writes: Vec<LockWrite>,
+    /// Set if the unit is malformed and must not be sent.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl PackedUnit {
+    /// Packs a unit.
+    pub(crate) fn new(unit: Unit, recovery: &RollbackRecovery, projector: &Projector) -> Self {
+        let Unit { version, compare, changes, take, free } = unit;
+        let version = codec::version_text(version);
+        let mut packer = UnitPacker::new(&version, recovery, projector);
+        let refusal = packer.add_compares(&compare);
+        let refusal = refusal.or_else(|| packer.add_changes(&compare, &changes));
+        let first_lock = packer.texts.len();
+        let lock_writes = packer.add_locks(&take, &free);
+        for lock in free.iter().map(|free| &free.lock).chain(take.iter().map(|take| &take.lock)) {
+            notifications::write_hint(&Hint::new(Key::Lock(lock.clone())), &mut packer.hints);
+        }
+        let counts = [compare.len(), changes.len(), take.len(), free.len(), first_lock];
+        let UnitPacker { mut texts, bodies, layout, fields, hints, writes, .. } = packer;
+        texts[0] = pack_layout(texts.len() - 1, counts, &layout);
+        let compared = compare.into_iter().map(|(key, _)| key).collect();
+        let taken = take.into_iter().map(|take| take.lock).collect();
+        Self { fields, arguments: texts, bodies, hints, compared, taken, version, writes, lock_writes, refusal }
+    }
+
+    /// Writes the predicted seq into the bodies; without a prediction, leaves the bodies without version and seq.
+    pub(crate) fn stamp(&mut self, seq: Option<u64>) {
+        for index in &self.bodies {
+            let text = &mut self.arguments[*index];
+            match seq {
+                Some(seq) => text[SEQ].copy_from_slice(format!("{seq:016x}").as_bytes()),
+                None => drop(text.drain(..codec::BODY)),
+            }
+        }
+    }
+
+    /// Reads the script's reply for this unit.
+    pub(crate) fn read_result(&self, reply: Value) -> Result<Committed, Refusal> {
+        match reply {
+            Value::Int(0) => Ok(Committed::default()),
+            Value::Int(index) => match usize::try_from(index - 1).ok().and_then(|index| self.compared.get(index)) {
+                Some(key) => Err(Refusal::Conflict(key.clone())),
+                None => Err(reply::unexpected("an index into a unit", &Value::Int(index)).into()),
+            },
+            Value::Array(mut values) if values.len() == 2 => {
+                let holder = holder(&reply::bytes(values.swap_remove(1))?.unwrap_or_default());
+                let index = usize::try_from(reply::number(&values[0])? - 1).ok();
+                let lock = index.and_then(|index| self.taken.get(index)).cloned();
+                let lock = lock.ok_or_else(|| reply::unexpected("an index into a unit", &values[0]))?;
+                Err(Refusal::Held { lock, holder })
+            }
+            Value::Array(mut values) if values.len() == 1 => {
+                let fences = reply::list(values.swap_remove(0))?;
+                let fences = self.taken.iter().cloned().zip(fences).map(|(lock, fence)| {
+                    let fence = reply::number(&fence)?;
+                    Ok((lock, fence.cast_unsigned()))
+                });
+                Ok(Committed { fences: fences.collect::<Result<_, Fault>>()? })
+            }
+            other => Err(reply::unexpected("the result of a unit", &other).into()),
+        }
+    }
+}
+
+/// Packs the layout of a unit: the number of texts, the counts of each part, and the indexes.
+fn pack_layout(texts: usize, counts: [usize; 5], layout: &[LayoutValue]) -> Vec<u8> {
+    let mut pack = Pack::with_capacity(8 + 2 * layout.len());
+    pack.list(1 + counts.len() + layout.len());
+    pack.number(texts as u64);
+    counts.iter().for_each(|count| pack.number(*count as u64));
+    for value in layout {
+        match value {
+            LayoutValue::Number(number) => pack.number(*number as u64),
+            LayoutValue::Letter(letter) => pack.text([*letter]),
+        }
+    }
+    pack.into_bytes()
+}
+
+/// A value in the layout of a unit.
+#[derive(Debug, Clone, Copy)]
+enum LayoutValue {
+    /// An index of a text, or the number of a kind.
+    Number(usize),
+    /// A code of the projection.
+    Letter(u8),
+}
+
+/// Collects the parts of a unit.
+struct UnitPacker<'a> {
+    recovery: &'a RollbackRecovery,
+    projector: &'a Projector,
+    /// The first is reserved for the layout, the second is the version.
+    texts: Vec<Vec<u8>>,
+    bodies: Vec<usize>,
+    layout: Vec<LayoutValue>,
+    fields: Vec<(u8, String)>,
+    hints: Vec<u8>,
+    writes: Vec<RecordWrite>,
+}
+
+impl<'a> UnitPacker<'a> {
+    fn new(version: &str, recovery: &'a RollbackRecovery, projector: &'a Projector) -> Self {
+        let mut texts = Vec::with_capacity(TYPICAL_ARGS);
+        texts.extend([Vec::new(), version.as_bytes().to_vec()]);
+        Self {
+            recovery,
+            projector,
+            texts,
+            bodies: Vec::new(),
+            layout: Vec::new(),
+            fields: Vec::new(),
+            hints: Vec::new(),
+            writes: Vec::new(),
+        }
+    }
+
+    /// Adds a text and returns its index.
+    fn add_text(&mut self, text: impl Into<Vec<u8>>) -> usize {
+        self.texts.push(text.into());
+        self.texts.len() - 1
+    }
+
+    /// Adds a body, with the version and room for the seq before it, and returns its index.
+    fn add_body(&mut self, body: &[u8]) -> usize {
+        let mut text = Vec::with_capacity(codec::BODY + body.len());
+        text.extend_from_slice(&self.texts[1]);
+        text.extend_from_slice(NO_SEQ);
+        text.extend_from_slice(body);
+        let index = self.add_text(text);
+        self.bodies.push(index);
+        index
+    }
+
+    /// Adds the records that the unit compares. Locks are taken and never compared.
+    fn add_compares(&mut self, compare: &[(Key, Option<Version>)]) -> Option<Refusal> {
+        let mut refusal = None;
+        for (key, expected) in compare {
+            if key.kind() == Kind::Lock {
+                refusal = Some(invalid_unit(&format!("it compares {key}")));
+            }
+            let kind = keys::digit(key.kind());
+            self.fields.push((kind, keys::field(key)));
+            let version = expected.map_or(0, |version| self.add_text(codec::version_text(version)));
+            self.layout.extend([usize::from(kind), version].map(LayoutValue::Number));
+        }
+        refusal
+    }
+
+    /// Adds the records that the unit changes.
+    fn add_changes(&mut self, compare: &[(Key, Option<Version>)], changes: &[Change]) -> Option<Refusal> {
+        let mut next = 0;
+        for change in changes {
+            let key = change.key();
+            // Changes are usually in the order of the compared records.
+            let (before, after) = compare.split_at(next);
+            let Some(found) = after.iter().chain(before).position(|(compared, _)| *compared == key) else {
+                return Some(invalid_unit(&format!("it changes {key} without comparing it")));
+            };
+            let index = (next + found) % compare.len();
+            next = index + 1;
+            let (digit, field) = self.fields[index].clone();
+            let (body, projection) = match change {
+                Change::Put(record) => {
+                    self.recovery.observe_record(record);
+                    (codec::body(record), self.projector.project(record))
+                }
+                Change::Delete(_) => (Vec::new(), Projection::default()),
+            };
+            let body_index = if body.is_empty() { 0 } else { self.add_body(&body) };
+            let projection_text = projection.to_text();
+            let Projection { kind, output, texts } = projection;
+            let texts = texts.map_or(0, |texts| {
+                let first = self.texts.len();
+                self.texts.extend(texts.map(String::into_bytes));
+                first
+            });
+            self.layout.extend([next, usize::from(digit), body_index].map(LayoutValue::Number));
+            self.layout.extend([LayoutValue::Letter(kind), LayoutValue::Number(texts), LayoutValue::Letter(output)]);
+            notifications::write_field_hint(&key, &field, Hint::of(change).is_quiet, &mut self.hints);
+            let is_lasting = is_lasting(change);
+            self.writes.push(RecordWrite { kind: digit, field, body, projection: projection_text, is_lasting });
+        }
+        None
+    }
+
+    /// Adds the locks that the unit takes and releases.
+    fn add_locks(&mut self, take: &[Take], free: &[Free]) -> Vec<LockWrite> {
+        let locks = take.iter().map(|take| &take.lock).chain(free.iter().map(|free| &free.lock));
+        self.fields.extend(locks.map(|lock| (keys::digit(Kind::Lock), lock.as_str().to_owned())));
+        let mut writes = Vec::with_capacity(take.len() + free.len());
+        for Take { lock, holder, ttl } in take {
+            let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
+            let ttl_millis = ttl.map_or(0, ttl_millis);
+            self.texts.extend([lock.as_str(), &holder, &ttl_millis.to_string()].map(|text| text.as_bytes().to_vec()));
+            writes.push(LockWrite { lock, holder, fence: 0, ttl_millis, is_taken: true });
+        }
+        for Free { lock, holder } in free {
+            let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
+            self.texts.extend([&lock, &holder].map(|text| text.as_bytes().to_vec()));
+            writes.push(LockWrite { lock, holder, fence: 0, ttl_millis: 0, is_taken: false });
+        }
+        writes
+    }
+}
+
+/// Whether a change must be restored after a rollback however long ago it was made.
+fn is_lasting(change: &Change) -> bool {
+    match change {
+        Change::Put(Record::Run(run)) => !run.state.is_finished(),
+        Change::Put(Record::Identity(_)) | Change::Delete(_) => false,
+        Change::Put(_) => true,
+    }
+}
+
+/// A time to live in whole milliseconds, plus one: Redis counts from the start of the current millisecond.
+fn ttl_millis(ttl: Span) -> u64 {
+    ttl.micros().div_ceil(1_000) + 1
+}
+
+fn invalid_unit(why: &str) -> Refusal {
+    Refusal::Fault(Fault::Broken(format!("invalid unit: {why}")))
+}
+
+/// The run that holds a lock, from the lock's token. For a token of another program, an id that no run of ours has.
+pub(crate) fn holder(token: &[u8]) -> RunId {
+    let text = String::from_utf8_lossy(token);
+    let run = text.split(':').next().and_then(|run| RunId::parse(run).ok());
+    run.unwrap_or_else(|| RunId::from_key(Instant::EPOCH, &text))
+}

@@ -1,9 +1,0 @@
--- Deletes outputs, both their bytes and their lines.
--- KEYS: the list of outputs, and the hash of what is shown of them. ARGV: namespace, then runs.
-for index = 2, #ARGV do
-  local run = ARGV[index]
-  redis.call('DEL', ARGV[1] .. ':cronhold:output:' .. run, ARGV[1] .. ':rundata:output:' .. run)
-  redis.call('ZREM', KEYS[1], run)
-  redis.call('HDEL', KEYS[2], run)
-end
-return #ARGV - 1

@@ -1,0 +1,9 @@
+-- Deletes outputs, both their bytes and their lines.
+-- KEYS: the index of outputs, and the hash of their lines. ARGV: namespace, then runs.
+for index = 2, #ARGV do
+  local run = ARGV[index]
+  redis.call('DEL', ARGV[1] .. ':cronhold:output:' .. run, ARGV[1] .. ':rundata:output:' .. run)
+  redis.call('ZREM', KEYS[1], run)
+  redis.call('HDEL', KEYS[2], run)
+end
+return #ARGV - 1

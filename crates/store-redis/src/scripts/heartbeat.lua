@@ -1,0 +1,44 @@
+-- Stores that a node is alive, and renews the locks of its runs. Needs prelude.lua before it.
+--
+-- ARGV: namespace, position and seq of the client, its handle, the node's id, its body, the hint for other handles,
+-- then name and holder of each lock. Returns the seq, whether nodes of Cronken run the same jobs (1 or 0), and the
+-- indexes of the locks that the node has lost.
+--
+-- The stored drain flag stays while the node lives, because commands set it. A heartbeat that changes only the time is
+-- not published.
+
+local epoch, known, handle, node, body, hint = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local FIRST_LOCK = 8
+
+-- A body has no due, which is 16 dashes; then incarnation (8), draining (1), beat (16), gone (16), with blanks between.
+local function incarnation(text) return sub(text, 18, 25) end
+local function draining(text) return sub(text, 27, 27) end
+local function rest(text) return sub(text, 63) end
+
+local refused, seq, _, has_peers = check_position(epoch, known)
+-- Heartbeats continue during a recovery.
+if refused and refused[1] == 'back' then return refused end
+
+local stored = read('HGET', TABLES[NODE], node)
+local old = stored and sub(stored, 35)
+if old and incarnation(old) == incarnation(body) then
+  body = sub(body, 1, 26) .. draining(old) .. sub(body, 28)
+end
+local is_same = old and incarnation(old) == incarnation(body) and draining(old) == draining(body)
+  and rest(old) == rest(body)
+local version = redis.call('HINCRBY', META, 'beats', 1)
+redis.call('HSET', TABLES[NODE], node, string.format('%016x %016x ', version, seq) .. body)
+if not is_same then redis.pcall('PUBLISH', HINTS, handle .. hint) end
+
+local answer = { seq, has_peers and 1 or 0 }
+for index = FIRST_LOCK, #ARGV, 2 do
+  local name, holder = ARGV[index], ARGV[index + 1]
+  local token = read_token(name)
+  if not token or holder_of(token) ~= holder then
+    answer[#answer + 1] = (index - FIRST_LOCK) / 2
+  else
+    local life = tonumber(string.match(token, '^%x+:%d+:%x+:(%d+):') or '0')
+    if life > 0 then redis.call('PEXPIRE', lock_key(name), life) end
+  end
+end
+return answer

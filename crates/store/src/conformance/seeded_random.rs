@@ -1,0 +1,45 @@
+//! Chance that is the same each time: a seed gives the same numbers on every machine.
+
+/// A sequence of numbers by the constants of Knuth's MMIX.
+#[derive(Debug)]
+pub(super) struct SeededRandom(u64);
+
+impl SeededRandom {
+    /// The sequence of a seed.
+    pub(super) fn new(seed: u64) -> Self {
+        let mut chance = Self(seed);
+        // Small seeds lie close together at first.
+        for _ in 0..8 {
+            chance.next();
+        }
+        chance
+    }
+
+    /// A number below a limit, which is not zero.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        // The upper bits are the better ones, and as many as a `usize` surely has.
+        let bits = usize::try_from(self.next() >> 48).unwrap_or(0);
+        bits % limit
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_determines_the_sequence() {
+        let numbers = |seed| {
+            let mut chance = SeededRandom::new(seed);
+            (0..100).map(|_| chance.below(6)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(1), numbers(1));
+        assert_ne!(numbers(1), numbers(2));
+        assert!((0..6).all(|face| numbers(3).contains(&face)));
+    }
+}

@@ -1,0 +1,172 @@
+//! A writer for the cases: it enrolls, numbers its units, waits for every reply, and panics with what it expected if
+//! the store replies otherwise.
+
+use std::sync::Arc;
+
+use cronhold_core::RunId;
+use cronhold_core::decision::{Change, Free, Take};
+use cronhold_core::record::{Key, LockName, LockState, Node, Record, Stored, Version};
+use cronhold_schedule::Span;
+
+use super::{Subject, block_on};
+use crate::{Committed, Page, Query, Refusal, Store, Unit};
+
+/// An enrolled writer with its own handle.
+#[derive(Debug)]
+pub(super) struct TestWriter {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) writer: u32,
+    units: u64,
+}
+
+impl TestWriter {
+    /// Enrolls with a new handle.
+    pub(super) fn of(subject: &dyn Subject) -> Self {
+        Self::on(subject.store())
+    }
+
+    /// Enrolls with this handle.
+    pub(super) fn on(store: Arc<dyn Store>) -> Self {
+        let writer = block_on(store.enroll()).expect("writers can enroll").0;
+        Self { store, writer, units: 0 }
+    }
+
+    /// An empty unit.
+    pub(super) fn unit(&mut self) -> UnitDraft {
+        self.units += 1;
+        let version = Version::new(self.writer, self.units);
+        UnitDraft(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
+    }
+
+    /// Commits one unit.
+    pub(super) fn commit(&self, draft: UnitDraft) -> Result<Committed, Refusal> {
+        let mut results = self.commit_all(vec![draft]);
+        assert_eq!(results.len(), 1, "one unit has one answer");
+        results.pop().expect("there is one")
+    }
+
+    /// Commits units together.
+    pub(super) fn commit_all(&self, drafts: Vec<UnitDraft>) -> Vec<Result<Committed, Refusal>> {
+        block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
+    }
+
+    /// Writes a record unconditionally.
+    pub(super) fn put(&mut self, record: &Record) -> Version {
+        self.put_all(std::slice::from_ref(record))
+    }
+
+    /// Writes records in one unit, unconditionally.
+    pub(super) fn put_all(&mut self, records: &[Record]) -> Version {
+        let keys: Vec<Key> = records.iter().map(Record::key).collect();
+        let versions = self.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
+        let mut draft = self.unit();
+        for (record, version) in records.iter().zip(versions) {
+            draft = draft.put(record.clone(), version);
+        }
+        let version = draft.version();
+        assert_eq!(self.commit(draft), Ok(Committed::default()), "{keys:?} can be written");
+        version
+    }
+
+    /// Deletes a record unconditionally.
+    pub(super) fn delete(&mut self, key: &Key) {
+        let version = self.version(key);
+        let draft = self.unit().delete(key.clone(), version);
+        assert_eq!(self.commit(draft), Ok(Committed::default()), "{key} can be deleted");
+    }
+
+    pub(super) fn load(&self, key: &Key) -> Option<Stored> {
+        self.load_all(std::slice::from_ref(key)).pop().expect("one key has one answer")
+    }
+
+    pub(super) fn load_all(&self, keys: &[Key]) -> Vec<Option<Stored>> {
+        let found = block_on(self.store.load(keys)).expect("records can be loaded");
+        assert_eq!(found.len(), keys.len(), "each key has an answer");
+        found
+    }
+
+    /// A record without its version.
+    pub(super) fn record(&self, key: &Key) -> Option<Record> {
+        self.load(key).map(|stored| stored.record)
+    }
+
+    pub(super) fn version(&self, key: &Key) -> Option<Version> {
+        self.load(key).map(|stored| stored.version)
+    }
+
+    pub(super) fn page(&self, query: &Query, limit: usize) -> Page {
+        block_on(self.store.page(query, limit)).expect("pages can be read")
+    }
+
+    /// Takes a lock in a separate unit and returns its fence.
+    pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, Refusal> {
+        let draft = self.unit().take(lock, holder, ttl);
+        let Committed { fences } = self.commit(draft)?;
+        assert_eq!(fences.len(), 1, "one lock that was taken has one fence");
+        assert_eq!(fences[0].0, *lock, "the fence is that of the lock");
+        Ok(fences[0].1)
+    }
+
+    /// Releases a lock in a separate unit.
+    pub(super) fn free(&mut self, lock: &LockName, holder: RunId) {
+        let draft = self.unit().free(lock, holder);
+        assert_eq!(self.commit(draft), Ok(Committed::default()), "freeing is always done");
+    }
+
+    /// The state of a held lock.
+    pub(super) fn lock(&self, lock: &LockName) -> Option<LockState> {
+        match self.record(&Key::Lock(lock.clone()))? {
+            Record::Lock(state) => Some((*state).clone()),
+            other => panic!("a lock is a lock, and not {other:?}"),
+        }
+    }
+
+    /// The holder of a lock.
+    pub(super) fn holder(&self, lock: &LockName) -> Option<RunId> {
+        self.lock(lock).map(|state| state.holder)
+    }
+
+    pub(super) fn beat(&self, node: &Node, locks: &[(LockName, RunId)]) -> Vec<LockName> {
+        block_on(self.store.beat(node, locks)).expect("a node can beat")
+    }
+}
+
+/// Builds a unit.
+#[derive(Debug, Clone)]
+pub(super) struct UnitDraft(pub(super) Unit);
+
+impl UnitDraft {
+    pub(super) fn version(&self) -> Version {
+        self.0.version
+    }
+
+    /// Compares a record.
+    pub(super) fn compare(mut self, key: Key, version: Option<Version>) -> Self {
+        self.0.compare.push((key, version));
+        self
+    }
+
+    /// Compares and writes a record.
+    pub(super) fn put(mut self, record: Record, version: Option<Version>) -> Self {
+        self.0.compare.push((record.key(), version));
+        self.0.changes.push(Change::Put(record));
+        self
+    }
+
+    /// Compares and deletes a record.
+    pub(super) fn delete(mut self, key: Key, version: Option<Version>) -> Self {
+        self.0.compare.push((key.clone(), version));
+        self.0.changes.push(Change::Delete(key));
+        self
+    }
+
+    pub(super) fn take(mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Self {
+        self.0.take.push(Take { lock: lock.clone(), holder, ttl });
+        self
+    }
+
+    pub(super) fn free(mut self, lock: &LockName, holder: RunId) -> Self {
+        self.0.free.push(Free { lock: lock.clone(), holder });
+        self
+    }
+}
