@@ -11,9 +11,9 @@ use cronhold_core::{NodeId, World};
 use cronhold_cronken::ReconcileRequests;
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
+use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
-use cronhold_programs::LocalRunner;
 use cronhold_schedule::Span;
 use cronhold_store::Store;
 use cronhold_wiring::Around;
@@ -144,12 +144,8 @@ fn assemble(
     let data = home.path().canonicalize().map_err(|error| cannot_start(&error))?;
     let outputs = OutputShipper::start(data.clone(), Arc::clone(&store), Arc::clone(&programs), SystemClock::new);
     let outputs = outputs.map_err(|error| cannot_start(&error))?;
-    let client_options = ClientOptions {
-        data,
-        program: setting.program.clone(),
-        version: VERSION.to_owned(),
-        log_args: log.to_args(),
-    };
+    let client_options =
+        ClientOptions { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: log.to_args() };
     let client = KeeperClient::start(client_options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| cannot_start(&error))?;
     let feed = Arc::new(cronhold_server::Feed::default());

@@ -65,7 +65,9 @@ impl From<Rejection> for Denied {
 impl From<Fault> for Denied {
     fn from(fault: Fault) -> Self {
         let hint = match &fault {
-            Fault::Away(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => "try again when the store works again; nothing was changed",
+            Fault::Away(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
+                "try again when the store works again; nothing was changed"
+            }
             Fault::Unknown(_) => "look whether it was done before you ask again",
             Fault::Broken(_) => "the daemon's log says more",
         };

@@ -117,9 +117,7 @@ impl<'a> ConditionCheck<'a> {
                 let asked = after::AfterCondition { job, args, states, within: *within, must_exist: *must_exist };
                 self.after(&asked, again)
             }
-            Requirement::MaxRunning { pool: Some(_), .. } => {
-                failed(Feature::Pool.message())
-            }
+            Requirement::MaxRunning { pool: Some(_), .. } => failed(Feature::Pool.message()),
             Requirement::MaxRunning { count, same_args, pool: None } => self.max_running(*count, *same_args, again),
             Requirement::SkipDuplicate { states } => {
                 let peers = peers::before(self.draft, self.state, self.run, self.job);

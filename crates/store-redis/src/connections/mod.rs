@@ -122,6 +122,12 @@ impl ConnectionManager {
             Err(fault) => return CallReplies::failed(calls.len(), &fault),
         };
         let loads = !connection.has_script(script);
+        tracing::trace!(
+            event = "redis_batch",
+            calls = calls.len(),
+            trailing = trailing.len(),
+            "sending a batch of calls"
+        );
         let mut commands = Vec::with_capacity(calls.len() + trailing.len() + 1);
         commands.extend(loads.then(|| script.load()));
         commands.extend(calls.iter().map(|args| script.call(keys, args)));
@@ -239,6 +245,8 @@ impl ConnectionManager {
             let state = match discovery::connect(&inner.url, attempt).await {
                 Ok(connection) => {
                     inner.has_replied.store(true, Ordering::Relaxed);
+                    let server = &connection.server;
+                    tracing::info!(event = "redis_connected", server = %server, attempt, "connected to {server}");
                     let connection = Arc::new(connection);
                     if matches!(inner.url.topology, Topology::Sentinel { .. }) {
                         tokio::spawn(watch_master(inner.url.clone(), Arc::downgrade(&connection)));
@@ -247,6 +255,7 @@ impl ConnectionManager {
                 }
                 Err(error) => {
                     let fault = error.into_fault(inner.has_replied.load(Ordering::Relaxed));
+                    tracing::debug!(event = "redis_connect_failed", attempt, "{fault}");
                     ConnectionState::Failed(inner.relax(fault), Instant::now())
                 }
             };
@@ -284,7 +293,11 @@ async fn watch_master(url: RedisUrl, connection: Weak<Connection>) {
         match discovery::locate(&url, attempt).await {
             Ok(server) if server == connection.server => failures = 0,
             Err(_) if failures + 1 < SENTINEL_FAILURES_MAX => failures += 1,
-            _ => connection.close(),
+            _ => {
+                let server = &connection.server;
+                tracing::warn!(event = "redis_failover", server = %server, "closing the connection to {server}: it is not the master any more");
+                connection.close();
+            }
         }
     }
 }

@@ -58,6 +58,7 @@ async fn run(url: RedisUrl, channels: Vec<String>, sender: Sender<ChannelEvent>)
     loop {
         if let Ok(channel) = subscribe(&url, attempt, &channels).await {
             forward(channel, &sender, url.settings.timeout).await;
+            tracing::warn!(event = "redis_subscription_lost", "lost the subscription to Redis; subscribing again");
         }
         attempt = attempt.wrapping_add(1);
         sleep(RECONNECT_PAUSE).await;

@@ -226,6 +226,14 @@ impl RollbackRecovery {
         let Some(start) = self.begin().await? else { return Ok(()) };
         let lost = self.journal().written_after(start.own_seq);
         let count = lost.records.len();
+        let RecoveryStart { seq, own_seq, .. } = &start;
+        tracing::warn!(
+            event = "redis_rolled_back",
+            seq,
+            own_seq,
+            records = count,
+            "Redis has lost commits; restoring {count} records"
+        );
         let mut records = lost.records.chunks(RECORDS_PER_CALL);
         // At least one call, because it also stores the last commit of this process.
         loop {
@@ -246,6 +254,7 @@ impl RollbackRecovery {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.rollbacks += 1;
         totals.records += count as u64;
+        tracing::info!(event = "redis_records_restored", records = count, "restored {count} records");
         Ok(())
     }
 
