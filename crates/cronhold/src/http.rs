@@ -9,7 +9,7 @@ use cronhold_api::{Address, Token};
 use cronhold_cli::{Failure, UpArgs};
 use cronhold_core::NodeId;
 use cronhold_engine::{Clock, Handle};
-use cronhold_server::{App, DaemonFiles, Door, Feed, Listen, ListenError, Listening, Server};
+use cronhold_server::{AddressFile, App, Door, Feed, Listen, ListenError, Listening, Server};
 use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cronhold_cli::LogFormat;
 use cronhold_core::command::{Command, Provided};
 use cronhold_core::decision::Change;
 use cronhold_core::record::{Actor, Record, Run, Source};
@@ -23,7 +22,6 @@ use cronhold_schedule::{Instant, Span, Zone, Zones};
 use cronhold_store::{Store, find_job};
 use cronhold_wiring::{Around, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
-use tracing::Level;
 
 /// Runs that have ended and were not looked at yet.
 const ENDED_MAX: usize = 100_000;

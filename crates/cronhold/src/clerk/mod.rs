@@ -124,7 +124,7 @@ impl AtStore {
         // Whether the store may lose something is for those to decide who run jobs on it.
         let zones = &self.zone_rules.zones;
         let around = Around { accept_loss: true, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
-        let store = cronhold_wiring::open(&url, around).map_err(|error| gave_up(&error))?;
+        let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
         let executor = executor().map_err(|error| nothing_to_wait_with(&error))?;
         let greeting = executor.block_on(greet(&*store, &self.zone_rules)).map_err(|fault| away(&fault, &url))?;
         self.serve(executor, store, url.names_peers(), greeting)

@@ -156,7 +156,7 @@ fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
         step("b")
     );
     let mut daemon = started(&place, &[("notice", &format!("program: '{program}'"))]);
-    daemon.wait_until_said("notice#1 running");
+    daemon.wait_until_run("notice#1", "running");
     let run = place.stored().run("notice", 1).clone();
     let go = |name: &str| fs::write(place.path(name), "").expect("written");
     let output = || String::from_utf8(place.output(&run)).expect("text").replace(TRUNCATED, "|");
@@ -166,7 +166,7 @@ fn program_that_prints_the_truncation_notice_is_stored_once_after_a_restart() {
     daemon.kill();
     go("b");
     let mut daemon = place.up();
-    daemon.wait_until_said("notice#1 success");
+    daemon.wait_until_run("notice#1", "success");
     assert_eq!(output(), "||two\n|three\n");
     daemon.kill();
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_cli::LogFormat;
 use cronhold_core::record::{CommandLine, Process, Run, Work};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_daemon::clock::{SystemClock, now};
@@ -14,7 +13,6 @@ use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_schedule::{Instant, Span};
-use tracing::Level;
 
 use super::processes::{end_keeper_of, eventually, keeper_of, parent};
 
