@@ -26,19 +26,19 @@ pub(super) fn admission_of(
     if !may_start && !is_for_another {
         return Admission::Wait;
     }
-    let standing = obstacles(draft, run, state, job);
+    let blocked_by = obstacles(draft, run, state, job);
     let is_queue = matches!(job.job.overlap, Overlap::Queue { .. });
     let admission = match is_new {
-        true => admit(job.job.overlap, standing),
+        true => admit(job.job.overlap, blocked_by),
         // Queued runs start in their order.
         false if is_queue && !is_first_in_queue(run, state, job) => Admission::Wait,
-        false => admit_first(job.job.overlap, standing),
+        false => admit_first(job.job.overlap, blocked_by),
     };
     if admission != Admission::Start {
         return admission;
     }
     if state.active.len() >= JobState::ACTIVE_MAX && !state.is_active(run.id) {
-        let has_room = !is_new || standing.queued < QUEUE_LIMIT_DEFAULT;
+        let has_room = !is_new || blocked_by.queued < QUEUE_LIMIT_DEFAULT;
         return if has_room { Admission::Wait } else { Admission::Skip(Reason::QueueFull) };
     }
     Admission::Start

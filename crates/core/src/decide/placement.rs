@@ -10,7 +10,7 @@ use crate::decision::Rejection;
 use crate::ids::NodeId;
 use crate::job::Nodes;
 use crate::policy::catch_up::GRACE;
-use crate::policy::overlap::are_in_one_row;
+use crate::policy::overlap;
 use crate::record::{JobRecord, Run};
 use crate::run::State;
 use crate::view::View;
@@ -57,7 +57,7 @@ pub(super) fn target_of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Re
 
 /// Whether the job's overlap policy applies between two runs with these targets.
 pub(super) fn can_overlap(job: &JobRecord, one: Option<NodeId>, other: Option<NodeId>) -> bool {
-    are_in_one_row(&job.job.nodes, one, other)
+    overlap::can_overlap(&job.job.nodes, one, other)
 }
 
 /// Whether a run has no target, or this node is its target.

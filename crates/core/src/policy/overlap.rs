@@ -32,13 +32,13 @@ pub enum Admission {
 /// Whether the overlap policy applies between two runs of a job with these targets. For a job with `nodes: each` it
 /// applies only between runs of the same node. A run without a target, from before the job was changed to `nodes:
 /// each`, overlaps with all.
-pub fn are_in_one_row(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>) -> bool {
+pub fn can_overlap(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     !nodes.is_each() || one == other || one.is_none() || other.is_none()
 }
 
 /// Decides about a new run.
-pub fn admit(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
-    let AdmissionObstacles { active, queued, lock_is_held } = standing;
+pub fn admit(overlap: Overlap, blocked_by: AdmissionObstacles) -> Admission {
+    let AdmissionObstacles { active, queued, lock_is_held } = blocked_by;
     match overlap {
         Overlap::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
         Overlap::Allow => Admission::Start,
@@ -55,8 +55,8 @@ pub fn admit(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
 }
 
 /// Decides about the first run of the queue. A run that waits is not skipped any more.
-pub fn admit_first(overlap: Overlap, standing: AdmissionObstacles) -> Admission {
-    if standing.lock_is_held || standing.active > 0 && overlap != Overlap::Allow {
+pub fn admit_first(overlap: Overlap, blocked_by: AdmissionObstacles) -> Admission {
+    if blocked_by.lock_is_held || blocked_by.active > 0 && overlap != Overlap::Allow {
         return Admission::Wait;
     }
     Admission::Start

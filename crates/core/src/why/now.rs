@@ -9,7 +9,7 @@ use super::known::Known;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::job::{Nodes, Overlap, Schedule};
 use crate::policy::catch_up::COUNT_MAX;
-use crate::policy::overlap::are_in_one_row;
+use crate::policy::overlap::can_overlap;
 use crate::record::{Backlog, Cursor, JobRecord, LockState, Node, Run, ScheduleId};
 use crate::run::State;
 use crate::world::World;
@@ -118,7 +118,7 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
         return Some(held_by(lock, known));
     }
     let state = known.state.as_ref()?;
-    let is_rival = |target| are_in_one_row(&job.job.nodes, target, run.target);
+    let is_rival = |target| can_overlap(&job.job.nodes, target, run.target);
     let row: Vec<RunId> =
         state.queue.iter().filter(|queued| is_rival(queued.target)).map(|queued| queued.run).collect();
     let position = row.iter().position(|queued| *queued == run.id).unwrap_or(0);
