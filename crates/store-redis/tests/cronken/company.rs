@@ -150,6 +150,7 @@ fn the_latest_run_of_others_is_found_and_compared() {
     let micros: i64 = start.replace('.', "").parse().expect("digits");
     let expected = ForeignRun {
         job: job_id("a/report"),
+        system: "Cronken",
         run: "aaaa".to_owned(),
         host: "draco".to_owned(),
         started: Instant::from_micros(micros),
