@@ -17,7 +17,7 @@ pub(crate) type Keys = Map<String, Value>;
 
 /// What happens when a run is due while another one is active.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Overlap {
+enum OverlapFlag {
     Allow,
     Skip,
     Queue,
@@ -26,7 +26,7 @@ enum Overlap {
 
 /// What happens with occurrences that were missed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum CatchUp {
+enum CatchUpFlag {
     None,
     Last,
     All,
@@ -46,10 +46,10 @@ pub(crate) struct Settings {
     timezone: Option<String>,
     /// What to do when a run is due while another one is active
     #[arg(long, value_name = "POLICY")]
-    overlap: Option<Overlap>,
+    overlap: Option<OverlapFlag>,
     /// What to do with occurrences that were missed
     #[arg(long, value_name = "POLICY")]
-    catch_up: Option<CatchUp>,
+    catch_up: Option<CatchUpFlag>,
     /// Name of a lock that only one run holds at a time, which jobs can share; `true` for one of its own
     #[arg(long, value_name = "NAME")]
     lock: Option<String>,
