@@ -19,7 +19,7 @@ pub(crate) struct Codec<V: 'static> {
 }
 
 /// A type that is a map in a job file.
-pub(crate) trait Record: Sized + 'static {
+pub(crate) trait KeyedRecord: Sized + 'static {
     /// Its keys.
     const TABLE: &'static KeyTable;
     /// How each key of the table is read into the type and written from it, in the same order.
@@ -38,13 +38,13 @@ pub(crate) struct Accessor<T: 'static> {
 
 impl JobReader<'_> {
     /// Reads a map over a value that has all defaults; `None` if a required key is missing or invalid.
-    pub(crate) fn record<T: Record>(&mut self, item: NamedNode<'_>, mut defaults: T) -> Option<T> {
+    pub(crate) fn record<T: KeyedRecord>(&mut self, item: NamedNode<'_>, mut defaults: T) -> Option<T> {
         self.record_into(item, &mut defaults)?.then_some(defaults)
     }
 
     /// Reads every key of a map that is valid into its field, and returns whether all required keys are there and valid;
     /// `None` if it is not a map.
-    pub(crate) fn record_into<T: Record>(&mut self, item: NamedNode<'_>, record: &mut T) -> Option<bool> {
+    pub(crate) fn record_into<T: KeyedRecord>(&mut self, item: NamedNode<'_>, record: &mut T) -> Option<bool> {
         let fields = self.fields(item, T::TABLE)?;
         let mut is_complete = true;
         for (key, accessor) in T::TABLE.keys.iter().zip(T::FIELDS) {
@@ -56,7 +56,7 @@ impl JobReader<'_> {
 }
 
 /// Writes a record without the keys that say the same as `defaults`.
-pub(crate) fn write_record<T: Record>(record: &T, defaults: &T) -> Json {
+pub(crate) fn write_record<T: KeyedRecord>(record: &T, defaults: &T) -> Json {
     let mut map = Map::new();
     for (key, accessor) in T::TABLE.keys.iter().zip(T::FIELDS) {
         if let Some(value) = (accessor.write)(record, defaults) {
@@ -88,7 +88,7 @@ macro_rules! record {
             keys: &[$($key.of($codec.shape)),+],
         };
 
-        impl $crate::keys::record::Record for $type {
+        impl $crate::keys::record::KeyedRecord for $type {
             const TABLE: &'static $crate::keys::KeyTable = &$table;
             const FIELDS: &'static [$crate::keys::record::Accessor<Self>] =
                 &[$($crate::keys::record::accessor!($how, $field, $codec)),+];

@@ -45,7 +45,7 @@ fn collect_tables(of: &ValueShape, accepted: &mut BTreeSet<&'static str>) {
     match of {
         ValueShape::Map(table) => collect_accepted(table, accepted),
         ValueShape::List(inner) | ValueShape::Some(inner) | ValueShape::Names { value: inner, .. } => {
-            collect_tables(inner, accepted)
+            collect_tables(inner, accepted);
         }
         ValueShape::Either(shapes) => shapes.iter().for_each(|shape| collect_tables(shape, accepted)),
         _ => {}

@@ -91,7 +91,7 @@ fn all_mistakes_are_told_at_their_places() {
             (r#"{"program": "x", "conditions": [{"after": {"job": "nobody"}}]}"#, "nobody"),
             (r#"{"program": "x", "program": "y"}"#, "program"),
             ("[]", "map"),
-            ("null", "no job"),
+            ("null", "a job needs at least a program"),
         ] {
             let got = rig.send("PUT /api/v1/jobs/j", body).await;
             assert_eq!(got.problem().0, 422, "{body}");
