@@ -10,8 +10,8 @@ pub struct LogArgs {
     /// $CRONHOLD_LOG, or info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
-    /// Form of log lines
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    /// Form of log lines: `text` for people, or `json` with one object per line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, hide_possible_values = true)]
     pub log_format: LogFormat,
 }
 

@@ -120,6 +120,22 @@ mod tests {
     }
 
     #[test]
+    fn option_wins_over_short_form_and_variable() {
+        for (option, short_form, variable, expected) in [
+            (None, None, None, "info"),
+            (None, None, Some("debug"), "debug"),
+            (None, Some(Level::WARN), Some("debug"), "warn"),
+            (Some("trace"), Some(Level::WARN), Some("debug"), "trace"),
+        ] {
+            let args = LogArgs { log: option.map(str::to_owned), log_format: LogFormat::Json };
+            let options = LogOptions::choose(&args, short_form, variable).expect("valid");
+            assert_eq!(options.to_args(), ["--log-format", "json", "--log", expected]);
+        }
+        let refused = LogOptions::choose(&LogArgs::default(), None, Some("dbug"));
+        assert!(matches!(refused, Err(Failure::Usage { message, .. }) if message.starts_with("CRONHOLD_LOG: ")));
+    }
+
+    #[test]
     fn invalid_filter_is_refused() {
         for (filter, part) in [("dbug", "`dbug`"), ("info,redis", "`redis`"), ("redis=loud", "`redis=loud`")] {
             let error = LogOptions::parse(LogFormat::Json, filter).expect_err(filter);
