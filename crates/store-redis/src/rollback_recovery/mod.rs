@@ -155,7 +155,7 @@ impl RollbackRecovery {
     }
 
     /// Sets the minimum time, in milliseconds, for which commits are rejected after a rollback.
-    #[cfg(any(test, feature = "testing"))]
+    #[cfg(feature = "testing")]
     pub(crate) fn set_min_hold(&self, millis: u64) {
         self.hold.set_min(millis);
     }
