@@ -1,4 +1,4 @@
-//! Builds a job definition from the options that `add` and `upd` share. Settings without an option need a job file.
+//! Builds a job definition from the options that `add` and `upd` share. JobFlags without an option need a job file.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::{Failure, Session};
 
 /// The keys of a job file with their values.
-pub(crate) type Keys = Map<String, Value>;
+pub(crate) type DefinitionKeys = Map<String, Value>;
 
 /// Policy for a run that is due while another one is active.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Overlap {
+enum OverlapFlag {
     Allow,
     Skip,
     Queue,
@@ -25,7 +25,7 @@ enum Overlap {
 
 /// Policy for missed occurrences.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum CatchUp {
+enum CatchUpFlag {
     None,
     Last,
     All,
@@ -33,7 +33,7 @@ enum CatchUp {
 
 /// Job settings that have options.
 #[derive(Debug, Args)]
-pub(crate) struct Settings {
+pub(crate) struct JobFlags {
     /// Description of the job
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -43,32 +43,32 @@ pub(crate) struct Settings {
     /// Time zone of the schedule, unless the schedule names one
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Policy for a run that is due while another one is active [default: skip]
+    /// Policy for a run that is due while another one is active; `skip` unless set
     #[arg(long, value_name = "POLICY")]
-    overlap: Option<Overlap>,
-    /// Policy for missed occurrences [default: last]
+    overlap: Option<OverlapFlag>,
+    /// Policy for missed occurrences; `last` unless set
     #[arg(long, value_name = "POLICY")]
-    catch_up: Option<CatchUp>,
+    catch_up: Option<CatchUpFlag>,
     /// Lock that only one run at a time can hold, shared by all jobs that name it; `true` for the job's own lock
     #[arg(long, value_name = "NAME")]
     lock: Option<String>,
-    /// Time limit of a run, such as 90m [default: none]
+    /// Time limit of a run, such as 90m; none unless set
     #[arg(long, value_name = "SPAN")]
     timeout: Option<String>,
-    /// Number of attempts, including the first [default: 1]
+    /// Number of attempts, including the first; 1 unless set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     attempts: Option<u16>,
     /// Environment variable of the program; repeatable
     #[arg(long = "env", value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// Working directory of the program [default: /]
+    /// Working directory of the program; `/` unless set
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 }
 
-impl Settings {
+impl JobFlags {
     /// Writes the given settings into `keys` and leaves the others unchanged.
-    pub(crate) fn put(&self, keys: &mut Keys) -> Result<(), Failure> {
+    pub(crate) fn put(&self, keys: &mut DefinitionKeys) -> Result<(), Failure> {
         let mut set = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
                 keys.insert(key.to_owned(), value);
@@ -88,16 +88,22 @@ impl Settings {
             inner(keys, "retry").insert("attempts".to_owned(), json!(attempts));
         }
         for variable in &self.env {
-            let (name, value) = variable.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-                Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE")
-            })?;
+            let (name, value) = variable
+                .split_once('=')
+                .filter(|(name, _)| !name.is_empty())
+                .ok_or_else(|| Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE"))?;
             inner(keys, "env").insert(name.to_owned(), json!(value));
         }
         Ok(())
     }
 
     /// Writes a schedule into `keys`, in the zone of `--timezone`.
-    pub(crate) fn put_schedule(&self, keys: &mut Keys, text: &str, session: &Session<'_>) -> Result<(), Failure> {
+    pub(crate) fn put_schedule(
+        &self,
+        keys: &mut DefinitionKeys,
+        text: &str,
+        session: &Session<'_>,
+    ) -> Result<(), Failure> {
         let (mut schedules, _) = read_schedule(text, &Options { zones: session.zones }).map_err(|mistakes| {
             let texts = [("schedule".to_owned(), text.to_owned())].into();
             Failure::Mistakes { mistakes, texts, typed: true }
@@ -129,7 +135,7 @@ pub(crate) fn program(words: &[String], shell: bool) -> Value {
 }
 
 /// The definition as JSON, after checking it. Errors have no position, because the user did not write this text.
-pub(crate) fn text(name: &str, keys: Keys, session: &Session<'_>) -> Result<String, Failure> {
+pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &Session<'_>) -> Result<String, Failure> {
     let text = Value::Object(keys).to_string();
     let mut mistakes = read_job(name, &text, &Options { zones: session.zones }).mistakes;
     if mistakes.is_empty() {
@@ -156,7 +162,7 @@ pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure
 }
 
 /// The map at a key, created if there is none.
-fn inner<'a>(keys: &'a mut Keys, key: &str) -> &'a mut Keys {
+fn inner<'a>(keys: &'a mut DefinitionKeys, key: &str) -> &'a mut DefinitionKeys {
     let value = keys.entry(key).or_insert_with(|| json!({}));
     if !value.is_object() {
         *value = json!({});
@@ -181,18 +187,18 @@ mod tests {
     use cronhold_schedule::{Instant, Zones};
 
     use super::*;
-    use crate::{Place, Surroundings};
+    use crate::{CliEnv, DaemonFlags};
 
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        settings: Settings,
+        settings: JobFlags,
         schedule: String,
     }
 
-    fn keys(args: &[&str], mut keys: Keys) -> Result<String, Failure> {
+    fn keys(args: &[&str], mut keys: DefinitionKeys) -> Result<String, Failure> {
         let zones = Arc::new(Zones::bundled());
-        let (place, surroundings) = (Place::default(), Surroundings::default());
+        let (place, surroundings) = (DaemonFlags::default(), CliEnv::default());
         let now = Instant::EPOCH;
         let session = Session {
             now,
@@ -201,7 +207,7 @@ mod tests {
             progress: false,
             place: &place,
             surroundings: &surroundings,
-            stores: &crate::NoStores,
+            stores: &crate::NoStoreServer,
             end_with_reader: || (),
         };
         let line = Line::try_parse_from([&["add"], args].concat()).expect("a command line");
@@ -223,25 +229,27 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_as_in_files() {
+    fn lock_flag_accepts_name_or_bool() {
         for (flag, expected) in [("true", "true"), ("false", "false"), ("database", "\"database\"")] {
-            let keys = keys(&["--lock", flag, "@daily"], Keys::new()).expect("good flags");
+            let keys = keys(&["--lock", flag, "@daily"], DefinitionKeys::new()).expect("good flags");
             assert!(keys.contains(&format!("\"lock\":{expected}")), "{keys}");
         }
     }
 
     #[test]
-    fn mistakes_in_flags_are_named() {
+    fn invalid_flag_values_name_the_flag() {
         for (args, expected) in [
             (["--timeout", "soon", "@daily"], "--timeout: "),
-            (["--env", "A", "@daily"], "--env: `A` has no name and value"),
-            (["--env", "=A", "@daily"], "--env: `=A` has no name and value"),
+            (["--env", "A", "@daily"], "--env: `A` is not NAME=VALUE"),
+            (["--env", "=A", "@daily"], "--env: `=A` is not NAME=VALUE"),
             (["--timezone", "Berlin", "@daily"], "--timezone: "),
         ] {
-            let Err(Failure::Usage { message, .. }) = keys(&args, Keys::new()) else { panic!("{args:?} is taken") };
+            let Err(Failure::Usage { message, .. }) = keys(&args, DefinitionKeys::new()) else {
+                panic!("{args:?} is taken")
+            };
             assert!(message.starts_with(expected), "{message}");
         }
-        let wrong = keys(&["0 25 * * *"], Keys::new());
+        let wrong = keys(&["0 25 * * *"], DefinitionKeys::new());
         assert!(matches!(wrong, Err(Failure::Mistakes { typed: true, .. })), "{wrong:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Why a verb did not do what it was asked: one closed set, each with what to do about it.
+//! The errors of commands, each with a hint.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,60 +8,60 @@ use cronhold_schedule::TextError;
 
 use crate::Exit;
 
-/// Why a verb gave no answer.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was given on the command line does not make sense.
+    /// Invalid command line.
     Usage {
         /// What is wrong.
         message: String,
         /// What to write instead.
         hint: Option<String>,
     },
-    /// What was asked for cannot be had.
+    /// The request was refused, or an object does not exist.
     Refused {
         /// What is wrong.
         message: String,
         /// What to do about it.
         hint: Option<String>,
     },
-    /// The daemon cannot be reached, or cannot answer now.
+    /// The daemon is unreachable or not ready.
     Unreachable {
         /// What is wrong.
         message: String,
         /// What to do about it.
         hint: Option<String>,
     },
-    /// Texts that were given have mistakes.
+    /// A schedule or job file is invalid.
     Mistakes {
-        /// The mistakes.
+        /// All errors found.
         mistakes: Vec<Mistake>,
-        /// The texts they point into, by file; a file that could not be read has none.
+        /// The text of each file; a file that could not be read has none.
         texts: BTreeMap<String, String>,
-        /// Whether the text came from the command line itself.
+        /// Whether the text was an argument of the command line.
         typed: bool,
     },
-    /// The answer could not be written.
+    /// The output could not be written.
     Output(io::Error),
 }
 
 impl Failure {
-    /// A wrong command line.
+    /// An invalid command line, with a hint.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// A flag whose value cannot be read.
+    /// An option or argument whose value is invalid.
     pub fn flag(flag: &str, error: TextError) -> Self {
         Self::Usage { message: format!("{flag}: {}", error.message), hint: error.hint }
     }
 
-    /// A refusal.
+    /// A refused request, with a hint.
     pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Refused { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// What the process exits with.
+    /// The exit status of the process.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } | Self::Mistakes { typed: true, .. } => Exit::Usage,

@@ -1,5 +1,4 @@
-//! Staying with something that lasts: a run until its end, or the feed. The daemon may go away and come back meanwhile,
-//! also at another address; programs go on then, and so does whoever follows them.
+//! Follows a run to its end, or the event feed, and reconnects if the daemon restarts, even at another address.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
@@ -11,37 +10,37 @@ use cronhold_core::{RunId, State};
 use crate::remote::Remote;
 use crate::{Exit, Failure, render};
 
-/// How often a daemon that went away is looked for.
+/// Interval between attempts to reconnect.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How often it is looked for at most: for an hour.
+/// Maximum number of attempts: one hour.
 const LOOKS_MAX: u32 = 3_600;
-/// What a process exits with that someone interrupted: 128 and the number of the signal.
+/// Exit code after Ctrl-C: 128 plus the signal number.
 const INTERRUPTED: i32 = 130;
 
-/// States of runs that have not started.
+/// States of a run that has not started.
 pub(crate) const WAITING: &[State] = &[State::Scheduled, State::Waiting];
-/// States of runs that have a program.
+/// States of a run that has a program.
 pub(crate) const RUNNING: &[State] = &[State::Starting, State::Running, State::Stopping];
 
-/// Does something that lasts, and goes on with it each time that the daemon was away. The daemon must have answered
-/// before: that there is none at all is for whoever asked first to say.
-pub(crate) fn lasting<T>(
+/// Runs `work`, and runs it again after each reconnect if the daemon becomes unreachable. The caller must have reached
+/// the daemon once, because this function does not report that there is none.
+pub(crate) fn with_reconnect<T>(
     remote: &Remote<'_>,
     err: &mut dyn Write,
     mut work: impl FnMut(&Remote<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut done = work(remote);
     while let Err(Failure::Unreachable { message, .. }) = &done {
-        render::watch::away(message, err)?;
-        let back = find_again(remote)?;
-        render::watch::back(err)?;
+        render::watch::disconnected(message, err)?;
+        let back = reconnect(remote)?;
+        render::watch::reconnected(err)?;
         done = work(&back);
     }
     done
 }
 
-/// Waits until a daemon answers.
-fn find_again<'a>(remote: &Remote<'a>) -> Result<Remote<'a>, Failure> {
+/// Waits until the daemon responds.
+fn reconnect<'a>(remote: &Remote<'a>) -> Result<Remote<'a>, Failure> {
     let mut looks = 0;
     loop {
         remote.client.rest(LOOK_AGAIN);
@@ -58,8 +57,8 @@ fn find_again<'a>(remote: &Remote<'a>) -> Result<Remote<'a>, Failure> {
     }
 }
 
-/// Passes on what a run writes, beginning with byte `from`, until the run is over. `id` is the run's id, so that it is
-/// not another run after a while.
+/// Copies the output of a run from byte `from` until the run ends. `id` is a run id and not a job, whose latest run may
+/// change.
 pub(crate) fn output(
     remote: &Remote<'_>,
     id: &str,
@@ -67,12 +66,12 @@ pub(crate) fn output(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    lasting(remote, err, |remote| {
+    with_reconnect(remote, err, |remote| {
         let pieces = remote.client.output(id, from, true).map_err(|error| remote.failure(error))?;
         for piece in pieces {
             let piece = piece.map_err(|error| remote.failure(error))?;
             out.write_all(&piece)?;
-            // Whoever follows wants to see it when it comes.
+            // Show output as soon as it arrives.
             out.flush()?;
             from = from.saturating_add(piece.len() as u64);
         }
@@ -80,11 +79,11 @@ pub(crate) fn output(
     })
 }
 
-/// Follows a run to its end: what it writes goes to `out`, how it ended to `err`.
+/// Follows a run to its end: its output goes to `out`, its result to `err`.
 pub(crate) fn to_end(
     remote: &Remote<'_>,
     run: &Run,
-    shown: &render::Shown,
+    shown: &render::TimeDisplayFlags,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Failure> {
@@ -94,24 +93,24 @@ pub(crate) fn to_end(
         std::process::exit(INTERRUPTED);
     });
     let finished = match shown.encoding() {
-        // Programs get the run, and nothing else is mixed into that.
+        // With JSON or YAML, standard output contains only the run.
         Some(_) => finished(remote, &run.id, err)?,
         None => {
-            output(remote, &run.id, 0, &mut Heedless(out), err)?;
+            output(remote, &run.id, 0, &mut IgnoreBrokenPipe(out), err)?;
             finished(remote, &run.id, err)?
         }
     };
     match shown.encoding() {
         Some(encoding) => encoding.write(&finished, out)?,
-        None => render::watch::ended(&finished, &shown.wall(remote.session)?, remote.session.colours, err)?,
+        None => render::watch::ended(&finished, &shown.clock(remote.session)?, remote.session.colours, err)?,
     }
-    Ok(verdict(&finished))
+    Ok(exit_of_finished(&finished))
 }
 
-/// Writes on when the reader has left: whoever waits for a run wants to know how it ends in any case.
-struct Heedless<'a>(&'a mut dyn Write);
+/// A writer that ignores a broken pipe, because the exit code of `--wait` matters even without a reader.
+struct IgnoreBrokenPipe<'a>(&'a mut dyn Write);
 
-impl Write for Heedless<'_> {
+impl Write for IgnoreBrokenPipe<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.write(bytes) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
@@ -127,36 +126,36 @@ impl Write for Heedless<'_> {
     }
 }
 
-/// The end of something that is shown as it comes: that its reader has left is a good reason to end.
-pub(crate) fn until_left(shown: Result<Exit, Failure>) -> Result<Exit, Failure> {
+/// Treats a broken pipe as success, for commands that print a stream.
+pub(crate) fn ignore_broken_pipe(shown: Result<Exit, Failure>) -> Result<Exit, Failure> {
     match shown {
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
         other => other,
     }
 }
 
-/// Waits until a run is over.
+/// Waits until a run has finished.
 pub(crate) fn finished(remote: &Remote<'_>, id: &str, err: &mut dyn Write) -> Result<Run, Failure> {
-    lasting(remote, err, |remote| remote.client.finished(id).map_err(|error| remote.failure(error)))
+    with_reconnect(remote, err, |remote| remote.client.finished(id).map_err(|error| remote.failure(error)))
 }
 
-/// What a process exits with that waited for a run.
-pub(crate) fn verdict(run: &Run) -> Exit {
+/// The exit status of a command that waited for a run.
+pub(crate) fn exit_of_finished(run: &Run) -> Exit {
     if run.state == State::Success { Exit::Done } else { Exit::Refused }
 }
 
-/// Whether a run that was asked for can still run: one that was skipped at once never will.
-pub(crate) fn acceptance(run: &Run) -> Exit {
+/// The exit status of a command that created a run: a run that was skipped immediately counts as refused.
+pub(crate) fn exit_of_created(run: &Run) -> Exit {
     if run.state == State::Skipped { Exit::Refused } else { Exit::Done }
 }
 
-/// The run that a name stands for now, and what is wrong when there is none.
+/// Loads the run called `name`.
 pub(crate) fn named(remote: &Remote<'_>, name: &str) -> Result<Run, Failure> {
     remote.client.run(name).map(|detail| detail.run).map_err(|error| remote.failure_about(name, error))
 }
 
-/// What to say when something cannot be done with a run. Whoever names a run by its job means the latest, and may not
-/// know that it is another one that can be meant: the one that is still there is named.
+/// The error when a run does not allow an operation. If the run was named by its job, the hint suggests another run of
+/// the job that is in one of the states `able`.
 pub(crate) fn refused(remote: &Remote<'_>, name: &str, able: &[State], error: CallError) -> Failure {
     let is_state = error.problem().is_some_and(|problem| problem.code == Code::Conflict);
     let failure = remote.failure_about(name, error);
@@ -172,7 +171,7 @@ pub(crate) fn refused(remote: &Remote<'_>, name: &str, able: &[State], error: Ca
     Failure::Refused { message: format!("the latest run of `{name}`: {message}"), hint: meant.or(hint) }
 }
 
-/// Whether a name is that of one run, and not of a job.
+/// Whether a name is that of a run and not of a job.
 pub(crate) fn is_run(name: &str) -> bool {
     name.contains('#') || RunId::parse(name).is_ok()
 }
@@ -181,7 +180,7 @@ pub(crate) fn is_run(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A pipe whose reader has left.
+    /// A pipe without a reader.
     struct Left;
 
     impl Write for Left {
@@ -195,17 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_has_left_ends_what_is_shown_and_not_what_is_waited_for() {
-        assert!(matches!(until_left(Left.flush().map(|()| Exit::Refused).map_err(Failure::Output)), Ok(Exit::Done)));
-        assert!(until_left(Err(Failure::Output(ErrorKind::StorageFull.into()))).is_err());
+    fn broken_pipe_ends_stream_but_not_wait() {
+        assert!(matches!(
+            ignore_broken_pipe(Left.flush().map(|()| Exit::Refused).map_err(Failure::Output)),
+            Ok(Exit::Done)
+        ));
+        assert!(ignore_broken_pipe(Err(Failure::Output(ErrorKind::StorageFull.into()))).is_err());
         let mut left = Left;
-        let mut heedless = Heedless(&mut left);
+        let mut heedless = IgnoreBrokenPipe(&mut left);
         heedless.write_all(b"more").expect("dropped");
         heedless.flush().expect("dropped");
     }
 
     #[test]
-    fn runs_and_jobs_are_told_apart_by_their_names() {
+    fn run_names_are_distinguished_from_job_ids() {
         for (name, expected) in [
             ("backup", false),
             ("reports/prices", false),

@@ -12,13 +12,13 @@ use cronhold_schedule::calendar::Calendars;
 use cronhold_schedule::text::shortened;
 use cronhold_schedule::{Bound, CompileError, Fold, Gap, Instant, Schedule, Spec, Surroundings, Zone};
 
-use crate::asked::{Asked, Owner};
 use crate::job_root::{guess_root, id_below};
+use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 use crate::{Failure, Session};
 
 /// Options of all commands that take a schedule.
 #[derive(Debug, Args)]
-pub(crate) struct Reading {
+pub(crate) struct ScheduleFlags {
     /// Time zone of schedules without one
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) timezone: String,
@@ -31,7 +31,7 @@ pub(crate) struct Reading {
     pub(crate) job: Option<String>,
 }
 
-impl Reading {
+impl ScheduleFlags {
     /// The zone of schedules without one.
     pub(crate) fn zone(&self, session: &Session<'_>) -> Result<Zone, Failure> {
         session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))
@@ -58,19 +58,19 @@ impl Reading {
     }
 
     /// The schedules in a text or a job file.
-    pub(crate) fn schedules(&self, given: &str, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
+    pub(crate) fn schedules(&self, given: &str, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
         match job_file(given) {
             Some(path) => self.of_file(&path, session),
             None => self.of_text(given, session),
         }
     }
 
-    fn of_text(&self, text: &str, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
-        let source = Source { file: "schedule", text, typed: true };
+    fn of_text(&self, text: &str, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
+        let source = ScheduleSource { file: "schedule", text, typed: true };
         let read = read_schedule(text, &Options { zones: session.zones });
         let (schedules, places) = read
             .map_err(|mistakes| if Path::new(text).is_dir() { is_directory(text) } else { source.failure(mistakes) })?;
-        let owner = self.given_owner()?.unwrap_or(Owner::Nobody);
+        let owner = self.given_owner()?.unwrap_or(ScheduleOwner::NoJob);
         let around = match &self.root {
             Some(root) => self.calendars_below(root, &schedules, session)?,
             None => Directory::default(),
@@ -79,13 +79,13 @@ impl Reading {
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &places, around))
     }
 
-    fn of_file(&self, path: &Path, session: &Session<'_>) -> Result<Vec<Asked>, Failure> {
+    fn of_file(&self, path: &Path, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
         let shown = path.display().to_string();
         let text = directory::read_text(&shown, path).map_err(|unreadable| {
             let Unreadable { mistake, text } = *unreadable;
-            Source { file: &shown, text: &text, typed: false }.failure(vec![mistake])
+            ScheduleSource { file: &shown, text: &text, typed: false }.failure(vec![mistake])
         })?;
-        let source = Source { file: &shown, text: &text, typed: false };
+        let source = ScheduleSource { file: &shown, text: &text, typed: false };
         let read = read_job(&shown, &text, &Options { zones: session.zones });
         let Some(job) = read.job else {
             return Err(source.failure(read.mistakes));
@@ -104,8 +104,8 @@ impl Reading {
         loaded: &LoadedJob,
         calendars: &Calendars,
         session: &Session<'_>,
-    ) -> Option<Vec<Asked>> {
-        let owner = Owner::Known(id.to_string());
+    ) -> Option<Vec<ResolvedSchedule>> {
+        let owner = ScheduleOwner::Known(id.to_string());
         self.compile(&owner, loaded.job.schedules.clone(), calendars, session).ok()
     }
 
@@ -114,20 +114,20 @@ impl Reading {
         directory::Options { zones: session.zones, zone, now: session.now }
     }
 
-    fn given_owner(&self) -> Result<Option<Owner>, Failure> {
+    fn given_owner(&self) -> Result<Option<ScheduleOwner>, Failure> {
         let id = self.job.as_deref().map(JobId::parse).transpose();
         let id = id.map_err(|error| Failure::flag("--job", error))?;
-        Ok(id.map(|id| Owner::Known(id.to_string())))
+        Ok(id.map(|id| ScheduleOwner::Known(id.to_string())))
     }
 
     /// The job id of a file below a given or guessed root.
-    fn owner_of(&self, file: &Path, root: &Path) -> Result<Owner, Failure> {
+    fn owner_of(&self, file: &Path, root: &Path) -> Result<ScheduleOwner, Failure> {
         if let Some(owner) = self.given_owner()? {
             return Ok(owner);
         }
         match id_below(root, file) {
-            id if self.root.is_none() => Ok(Owner::Guessed(id.unwrap_or_default())),
-            Some(id) => Ok(Owner::Known(id)),
+            id if self.root.is_none() => Ok(ScheduleOwner::Guessed(id.unwrap_or_default())),
+            Some(id) => Ok(ScheduleOwner::Known(id)),
             None => {
                 let message = format!("--root: {} is not below {}", file.display(), root.display());
                 Err(Failure::usage(message, "pass the directory that contains all jobs, or the job id with --job"))
@@ -157,11 +157,11 @@ impl Reading {
     /// Compiles the schedules, or returns all that cannot be compiled.
     fn compile(
         &self,
-        owner: &Owner,
+        owner: &ScheduleOwner,
         schedules: Vec<JobSchedule>,
         calendars: &Calendars,
         session: &Session<'_>,
-    ) -> Result<Vec<Asked>, Vec<Uncompiled>> {
+    ) -> Result<Vec<ResolvedSchedule>, Vec<ScheduleCompileError>> {
         // An unknown zone was refused before.
         let zone = session.zones.get(&self.timezone).unwrap_or_else(|_| Zone::utc());
         let around = Surroundings { zones: session.zones, zone: &zone, calendars, job: owner.id() };
@@ -169,21 +169,27 @@ impl Reading {
         for (index, schedule) in schedules.into_iter().enumerate() {
             match Schedule::compile(&schedule.spec, around) {
                 Ok(compiled) => {
-                    asked.push(Asked { owner: owner.clone(), written: schedule, schedule: compiled });
+                    asked.push(ResolvedSchedule { owner: owner.clone(), written: schedule, schedule: compiled });
                 }
-                Err(error) => wrong.push(Uncompiled { index, spec: schedule.spec, error }),
+                Err(error) => wrong.push(ScheduleCompileError { index, spec: schedule.spec, error }),
             }
         }
         if wrong.is_empty() { Ok(asked) } else { Err(wrong) }
     }
 
-    fn uncompiled(&self, wrong: Vec<Uncompiled>, source: &Source<'_>, places: &Places, around: Directory) -> Failure {
-        let needs_broken = |wrong: &Uncompiled| {
+    fn uncompiled(
+        &self,
+        wrong: Vec<ScheduleCompileError>,
+        source: &ScheduleSource<'_>,
+        places: &Places,
+        around: Directory,
+    ) -> Failure {
+        let needs_broken = |wrong: &ScheduleCompileError| {
             let mut names = wrong.spec.calendar.iter().flat_map(|calendar| calendar.names());
             wrong.error.key == "calendar" && names.any(|name| around.broken_calendars.contains(name))
         };
         let (for_calendars, own): (Vec<_>, Vec<_>) = wrong.into_iter().partition(needs_broken);
-        let own = own.into_iter().map(|Uncompiled { index, error: CompileError { key, error }, .. }| {
+        let own = own.into_iter().map(|ScheduleCompileError { index, error: CompileError { key, error }, .. }| {
             let hint = error.hint.map(|hint| match key {
                 "calendar" if self.root.is_none() => {
                     format!("{hint}; pass the directory that contains the calendars with --root")
@@ -206,21 +212,21 @@ impl Reading {
 }
 
 /// A schedule that is well-formed but cannot be compiled.
-struct Uncompiled {
+struct ScheduleCompileError {
     index: usize,
     spec: Spec,
     error: CompileError,
 }
 
 /// The text that schedules were read from.
-struct Source<'a> {
+struct ScheduleSource<'a> {
     file: &'a str,
     text: &'a str,
     /// Whether it was an argument of the command line.
     typed: bool,
 }
 
-impl Source<'_> {
+impl ScheduleSource<'_> {
     fn failure(&self, mistakes: Vec<Mistake>) -> Failure {
         let texts = BTreeMap::from([(self.file.to_owned(), self.text.to_owned())]);
         Failure::Mistakes { mistakes, texts, typed: self.typed }

@@ -1,19 +1,19 @@
-//! Which job a file is: the directory that it belongs to, and its id, which is its path below that directory. A file
-//! does not say where its directory begins, so that without `--root` both are a guess.
+//! The jobs directory of a file, and the job id, which is the path of the file below it. Without `--root`, both are
+//! guessed, because a file does not name its jobs directory.
 
 use std::path::{self, Component, Path, PathBuf};
 
-/// The job directory that a file seems to belong to: the nearest above it with a `calendars` folder, else its own.
+/// Guesses the jobs directory of a file: the nearest parent with a `calendars` folder, else the file's own directory.
 pub(crate) fn guess_root(file: &Path) -> PathBuf {
     let above = directories_above(file);
     let with_calendars = above.iter().find(|dir| dir.join("calendars").is_dir());
     with_calendars.or(above.first()).cloned().unwrap_or_else(here)
 }
 
-/// A file's path below its root, without suffix; none if it does not lie below it.
+/// The path of a file below its root, without extension, or `None` if it is not below it.
 pub(crate) fn id_below(root: &Path, file: &Path) -> Option<String> {
     let as_written = below(&path::absolute(root).ok()?, &path::absolute(file).ok()?);
-    // Only the folders are resolved: the file itself may be a link to a text that is kept elsewhere.
+    // Resolve only the folders: the file itself may be a symbolic link to a file elsewhere.
     let resolved = || {
         let folder = file.parent().map(own_or_here)?.canonicalize().ok()?;
         below(&root.canonicalize().ok()?, &folder.join(file.file_name()?))
@@ -27,8 +27,8 @@ fn below(root: &Path, file: &Path) -> Option<String> {
     is_plain.then(|| below.to_string_lossy().into_owned())
 }
 
-/// The directories above a file as its path names them, nearest first. Above `..` nothing is named: what precedes it in
-/// the path is no directory that the file lies in.
+/// The parent directories of a file as named in its path, nearest first. Stops at `..`, because what precedes it in the
+/// path is not a parent of the file.
 fn directories_above(file: &Path) -> Vec<PathBuf> {
     let mut above = Vec::new();
     let mut below = file;
@@ -41,7 +41,7 @@ fn directories_above(file: &Path) -> Vec<PathBuf> {
     above
 }
 
-/// The parent of a bare name is an empty path, which means the directory we are in.
+/// The parent of a bare file name is an empty path, which means the current directory.
 fn own_or_here(dir: &Path) -> PathBuf {
     if dir.as_os_str().is_empty() { here() } else { dir.to_owned() }
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_above_a_file_are_those_it_lies_in() {
+    fn parent_directories_are_listed_nearest_first() {
         for (file, expected) in [
             ("a.yaml", "."),
             ("jobs/a.yaml", "jobs ."),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_paths_below_the_root() {
+    fn job_id_is_path_below_root() {
         for (root, file, expected) in [
             ("jobs", "jobs/a.yaml", Some("a")),
             ("jobs/", "./jobs/feeds/a.b.yml", Some("feeds/a.b")),

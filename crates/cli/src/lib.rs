@@ -1,12 +1,10 @@
-//! The verbs of the command line. Each verb is a file that turns arguments into an answer; `render` alone makes text of
-//! answers. Time, zone data and the terminal come in as arguments, so that a verb can be tested without a process.
+//! The command line. Each command has a file in `verbs`; only `render` prints. Time, zone data and the terminal are
+//! arguments, so that a command can be tested without a process.
 //!
-//! Verbs that ask a daemon do so with the client of `api`; `remote` finds the daemon, or has the binary answer for a store
-//! in its place (`at_store`). Verbs that need a store of their own are defined here, with their help, and done by the
-//! binary.
+//! Commands that need a daemon use the client of `api`. `remote` finds the daemon; with `--store` the binary serves the
+//! store in its place (`store_server`). Commands that open a store themselves are defined here with their help, and
+//! implemented by the binary.
 
-mod asked;
-mod at_store;
 mod definition;
 mod failure;
 mod follow;
@@ -15,9 +13,11 @@ mod job_root;
 mod reference;
 mod remote;
 mod render;
+mod resolved_schedule;
+mod store_server;
 mod tail;
+mod time_input;
 mod verbs;
-mod when;
 
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
@@ -27,53 +27,53 @@ use cronhold_schedule::{Instant, Zones};
 
 use crate::remote::Remote;
 
-#[cfg(test)]
-pub(crate) use at_store::NoStores;
-pub use at_store::{NamedStore, Served, Stores};
 pub use failure::Failure;
 pub use reference::reference;
-pub use remote::{Place, Surroundings};
+pub use remote::{CliEnv, DaemonFlags};
 pub use render::counted;
-pub use verbs::keeper::Keeper;
-pub use verbs::store::{Backup, Store, StoreVerb};
-pub use verbs::up::Up;
+#[cfg(test)]
+pub(crate) use store_server::NoStoreServer;
+pub use store_server::{NamedStore, ServedStore, StoreServer};
+pub use verbs::keeper::KeeperArgs;
+pub use verbs::store::{BackupArgs, StoreCommand, StoreVerb};
+pub use verbs::up::UpArgs;
 
-/// What a verb needs from the process it runs in.
+/// What a command needs from its process.
 #[derive(Debug)]
 pub struct Session<'a> {
-    /// The time at which the command was given.
+    /// Start time of the command.
     pub now: Instant,
-    /// Zones that can be named.
+    /// Known time zones.
     pub zones: &'a Arc<Zones>,
-    /// Whether colours may be used in answers.
+    /// Whether the output may contain colours.
     pub colours: bool,
-    /// Whether progress may be shown while something is waited for.
+    /// Whether to show progress while waiting.
     pub progress: bool,
-    /// Which daemon the command line means.
-    pub place: &'a Place,
-    /// What the environment says of daemons.
-    pub surroundings: &'a Surroundings,
-    /// Who answers for stores that are worked on without a daemon.
-    pub stores: &'a dyn Stores,
-    /// Lets the process end when nobody reads its answers any more, for verbs that wait for something to tell.
+    /// Options that select the daemon.
+    pub place: &'a DaemonFlags,
+    /// Environment variables that select the daemon.
+    pub surroundings: &'a CliEnv,
+    /// Serves stores for commands without a daemon.
+    pub stores: &'a dyn StoreServer,
+    /// Ends the process when the reader of its output has gone, for commands that wait for events.
     pub end_with_reader: fn(),
 }
 
-/// What the process should exit with.
+/// Exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done,
-    /// Refused, or something is wrong with what was looked at.
+    /// The request was refused, or a check found a problem.
     Refused,
-    /// The command line itself is wrong.
+    /// Invalid command line.
     Usage,
-    /// The daemon cannot be reached, or cannot answer now.
+    /// The daemon is unreachable or not ready.
     Unreachable,
 }
 
 impl Exit {
-    /// The code that scripts see.
+    /// The exit code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -94,77 +94,77 @@ impl Exit {
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Which daemon is meant, for verbs that ask one.
+    /// Options that select the daemon.
     #[command(flatten)]
-    pub place: Place,
-    /// What is asked.
+    pub place: DaemonFlags,
+    /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// Everything that can be asked.
+/// All commands.
 #[derive(Debug, Subcommand)]
 #[expect(missing_docs, reason = "a comment would become part of the help of the verb")]
 pub enum Verb {
-    Up(Up),
+    Up(UpArgs),
     #[command(flatten)]
     Remote(RemoteVerb),
     #[command(flatten)]
     Question(Question),
-    Store(Store),
-    Keeper(Keeper),
+    Store(StoreCommand),
+    Keeper(KeeperArgs),
 }
 
-/// What can be answered without a store: questions about schedules and job files.
+/// Commands about schedules and job files, which need neither daemon nor store.
 #[derive(Debug, Subcommand)]
-#[expect(private_interfaces, missing_docs, reason = "nobody else makes questions, and a comment would become help")]
+#[expect(private_interfaces, missing_docs, reason = "only clap constructs these, and a comment would become help")]
 pub enum Question {
-    Next(verbs::next::Next),
-    Explain(verbs::explain::Explain),
-    Lint(verbs::lint::Lint),
-    Check(verbs::check::Check),
+    Next(verbs::next::NextArgs),
+    Explain(verbs::explain::ExplainArgs),
+    Lint(verbs::lint::LintArgs),
+    Check(verbs::check::CheckArgs),
 }
 
-/// What only a daemon can answer or do: everything about jobs and runs.
+/// Commands about jobs and runs, which need a daemon or a shared store.
 #[derive(Debug, Subcommand)]
-#[expect(private_interfaces, missing_docs, reason = "nobody else makes these, and a comment would become help")]
+#[expect(private_interfaces, missing_docs, reason = "only clap constructs these, and a comment would become help")]
 pub enum RemoteVerb {
-    Add(verbs::add::Add),
-    Upd(verbs::upd::Upd),
-    Del(verbs::del::Del),
-    List(verbs::list::List),
-    Show(verbs::show::Show),
-    Run(verbs::run::Run),
-    Runs(verbs::runs::Runs),
-    Logs(verbs::logs::Logs),
-    Watch(verbs::watch::Watch),
-    Start(verbs::start::Start),
-    Skip(verbs::skip::Skip),
-    Stop(verbs::stop::Stop),
-    Kill(verbs::kill::Kill),
-    Signal(verbs::signal::Signal),
-    Mark(verbs::mark::Mark),
-    Rerun(verbs::rerun::Rerun),
-    Pause(verbs::pause::Pause),
-    Resume(verbs::resume::Resume),
-    Why(verbs::why::Why),
-    Holes(verbs::holes::Holes),
-    Import(verbs::import::Import),
-    Backfill(verbs::backfill::Backfill),
-    Reload(verbs::reload::Reload),
-    Nodes(verbs::nodes::Nodes),
-    Drain(verbs::drain::Drain),
-    Token(verbs::token::Token),
+    Add(verbs::add::AddArgs),
+    Upd(verbs::upd::UpdArgs),
+    Del(verbs::del::DelArgs),
+    List(verbs::list::ListArgs),
+    Show(verbs::show::ShowArgs),
+    Run(verbs::run::RunArgs),
+    Runs(verbs::runs::RunsArgs),
+    Logs(verbs::logs::LogsArgs),
+    Watch(verbs::watch::WatchArgs),
+    Start(verbs::start::StartArgs),
+    Skip(verbs::skip::SkipArgs),
+    Stop(verbs::stop::StopArgs),
+    Kill(verbs::kill::KillArgs),
+    Signal(verbs::signal::SignalArgs),
+    Mark(verbs::mark::MarkArgs),
+    Rerun(verbs::rerun::RerunArgs),
+    Pause(verbs::pause::PauseArgs),
+    Resume(verbs::resume::ResumeArgs),
+    Why(verbs::why::WhyArgs),
+    Holes(verbs::holes::HolesArgs),
+    Import(verbs::import::ImportArgs),
+    Backfill(verbs::backfill::BackfillArgs),
+    Reload(verbs::reload::ReloadArgs),
+    Nodes(verbs::nodes::NodesArgs),
+    Drain(verbs::drain::DrainArgs),
+    Token(verbs::token::TokenArgs),
 }
 
 impl Cli {
-    /// The whole command line as clap knows it, for documents and completions.
+    /// The clap definition of the command line, for the reference.
     pub fn definition() -> Command {
         Self::command()
     }
 }
 
-/// Answers a question. The answer goes to `out`, complaints go to `err`.
+/// Runs a command that needs no daemon. Results go to `out`, errors to `err`.
 pub fn answer(question: &Question, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
     let answer = match question {
         Question::Next(next) => next.run(session, out),
@@ -175,10 +175,10 @@ pub fn answer(question: &Question, session: &Session<'_>, out: &mut dyn Write, e
     conclude(answer, session, out, err)
 }
 
-/// Asks the daemon. The answer goes to `out`; progress, notes and complaints go to `err`.
+/// Runs a command on the daemon. Results go to `out`; progress, notes and errors go to `err`.
 pub fn ask(verb: &RemoteVerb, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
     let answer = match verb {
-        // What the token is can be told without a daemon.
+        // `token show` works without a running daemon.
         RemoteVerb::Token(token) => token.run(session, out),
         verb => verb.find(session).and_then(|remote| verb.run(&remote, out, err)),
     };
@@ -186,20 +186,20 @@ pub fn ask(verb: &RemoteVerb, session: &Session<'_>, out: &mut dyn Write, err: &
 }
 
 impl RemoteVerb {
-    /// Whether it may change jobs, or whether they are paused.
+    /// Whether the command may change jobs or pauses.
     pub fn changes_jobs(&self) -> bool {
         matches!(self, Self::Add(_) | Self::Upd(_) | Self::Del(_) | Self::Pause(_) | Self::Resume(_) | Self::Import(_))
     }
 
-    /// Whether it shows what happens, and so has to be told of it.
+    /// Whether the command follows events, so that its store must receive notifications.
     pub fn is_follower(&self) -> bool {
         matches!(self, Self::Watch(_) | Self::Logs(_))
     }
 
-    /// Finds the daemon, or the store that is meant instead.
+    /// Finds the daemon, or the store that is used instead.
     fn find<'a>(&self, session: &'a Session<'a>) -> Result<Remote<'a>, Failure> {
         if matches!(self, Self::Reload(_)) {
-            remote::needs_daemon(session, "job files are read by daemons")?;
+            remote::needs_daemon(session, "`cronhold reload` needs a daemon")?;
         }
         Remote::find(session)
     }
@@ -237,9 +237,9 @@ impl RemoteVerb {
 }
 
 fn conclude(answer: Result<Exit, Failure>, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
-    // The part of an answer that there is comes before the complaint about the rest.
+    // Flush the result before the error is printed.
     let flushed = match out.flush() {
-        // Whoever wanted the answer has read enough of it.
+        // The reader has gone; that is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         flushed => flushed.map_err(Failure::Output),
     };
@@ -250,9 +250,9 @@ fn conclude(answer: Result<Exit, Failure>, session: &Session<'_>, out: &mut dyn 
     }
 }
 
-/// Says why something was not done, and what the process should exit with.
+/// Prints the error and returns the exit status.
 pub fn complain(failure: &Failure, colours: bool, err: &mut dyn Write) -> Exit {
-    // Where complaints cannot be written, the exit code has to say it all.
+    // If standard error cannot be written, only the exit code is left.
     let _ = render::failure(failure, colours, err);
     failure.exit()
 }

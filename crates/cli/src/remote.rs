@@ -1,6 +1,5 @@
-//! The daemon, as the verbs that need one see it: where it is, how it is asked, and what its refusals mean to people.
-//! One place, so that every verb finds the same daemon and fails in the same words. A store that is worked on without a
-//! daemon looks the same from here: the binary answers for it in the place of one.
+//! Finds the daemon for all commands that need one, and turns its errors into messages with hints. With `--store`, the
+//! binary serves the store in the place of a daemon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +13,15 @@ use serde::Deserialize;
 
 use crate::{Failure, NamedStore, Session};
 
-/// The file in which a daemon says where it listens.
+/// File in the data directory with the daemon's URL and process id.
 const ADDRESS: &str = "address";
-/// The file that holds the token of whoever may read it.
+/// File in the data directory with the admin token.
 const TOKEN: &str = "token";
 
-/// Which daemon is meant, as the command line says.
+/// Options that select the daemon.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Finding the daemon")]
-pub struct Place {
+pub struct DaemonFlags {
     /// Data directory of the daemon [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
@@ -34,67 +33,67 @@ pub struct Place {
     pub store: Option<String>,
 }
 
-/// What the process that asks knows of daemons and of itself. The binary reads it from the environment.
+/// Environment variables that select the daemon. The binary reads them.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// The directory of a daemon that was not told another one: `CRONHOLD_DATA`, or the usual one.
+pub struct CliEnv {
+    /// `CRONHOLD_DATA`, or the default data directory.
     pub data: Option<PathBuf>,
     /// `CRONHOLD_URL`.
     pub url: Option<String>,
-    /// `CRONHOLD_STORE`, when it names a store that can be worked on without a daemon.
+    /// `CRONHOLD_STORE`, if it names a shared store.
     pub store: Option<String>,
     /// `CRONHOLD_TOKEN`.
     pub token: Option<String>,
-    /// Who asks.
+    /// Name of the user, recorded with changes.
     pub user: Option<String>,
 }
 
-/// What a daemon writes of itself.
+/// Content of the file `address`.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct DaemonFiles {
     url: String,
     pid: u32,
 }
 
-/// How the daemon was found, for what is said when it does not answer.
+/// How the daemon was found, for hints when it does not respond.
 #[derive(Debug)]
-enum Way {
-    /// By its address.
+enum DaemonLookup {
+    /// By its URL.
     Url,
-    /// By its directory.
+    /// By its data directory.
     Data { dir: PathBuf, pid: u32 },
-    /// It is none: this process answers for a store.
+    /// There is no daemon: this process serves a store.
     Store,
 }
 
-/// The daemon that a verb asks.
+/// A client of the daemon, or of the store that this process serves.
 #[derive(Debug)]
 pub(crate) struct Remote<'a> {
-    /// What the verb needs from its process.
+    /// The process of the command.
     pub(crate) session: &'a Session<'a>,
-    /// What it asks with.
+    /// The HTTP client.
     pub(crate) client: Client,
     token: Option<String>,
-    way: Way,
+    way: DaemonLookup,
 }
 
 impl<'a> Remote<'a> {
-    /// Finds the daemon that is meant. Nothing is sent yet.
+    /// Finds the daemon. Sends nothing yet.
     pub(crate) fn find(session: &'a Session<'a>) -> Result<Self, Failure> {
         let around = session.surroundings;
-        let (address, token, way) = match meant(session)? {
-            Meant::Url { address, dir } => {
+        let (address, token, way) = match daemon_target(session)? {
+            DaemonTarget::Url { address, dir } => {
                 let token = token_for(&address, dir, around);
-                (address, token, Way::Url)
+                (address, token, DaemonLookup::Url)
             }
-            Meant::Data(dir) => {
-                let said = said(dir)?;
-                let address = parse(&format!("{}", dir.join(ADDRESS).display()), &said.url)?;
-                (address, token_in(dir, around), Way::Data { dir: dir.to_owned(), pid: said.pid })
+            DaemonTarget::Data(dir) => {
+                let file = read_address_file(dir)?;
+                let address = parse(&format!("{}", dir.join(ADDRESS).display()), &file.url)?;
+                (address, token_in(dir, around), DaemonLookup::Data { dir: dir.to_owned(), pid: file.pid })
             }
-            Meant::Store(named) => {
+            DaemonTarget::Store(named) => {
                 let served = session.stores.serve(&named)?;
-                (parse(named.origin, &served.url)?, Some(served.token), Way::Store)
+                (parse(named.origin, &served.url)?, Some(served.token), DaemonLookup::Store)
             }
         };
         let caller = Caller { address, token: token.clone(), user: around.user.clone() };
@@ -102,19 +101,24 @@ impl<'a> Remote<'a> {
         Ok(Self { session, client, token, way })
     }
 
-    /// What went wrong with a request, for people.
+    /// Converts the error of a request into a message with a hint.
     pub(crate) fn failure(&self, error: CallError) -> Failure {
         match error {
-            CallError::Unreachable(message) => unreachable(message, self.hint_when_away()),
-            CallError::Broken(message) => unreachable(message, self.hint_when_strange()),
+            CallError::Unreachable(message) => unreachable(message, self.hint_if_unreachable()),
+            CallError::Broken(message) => unreachable(message, self.hint_if_unexpected()),
             CallError::Problem(problem) => match (problem.code, &self.way) {
                 (Code::Unavailable, _) => Failure::Unreachable { message: problem.detail, hint: problem.hint },
-                (Code::Unauthorized, Way::Data { dir, .. }) if self.token.is_none() => {
+                (Code::Unauthorized, DaemonLookup::Data { dir, .. }) if self.token.is_none() => {
                     let file = dir.join(TOKEN);
-                    unreachable(problem.detail, format!("{} cannot be read: ask as the daemon's user", file.display()))
+                    unreachable(
+                        problem.detail,
+                        format!("cannot read {}: run the command as the daemon's user", file.display()),
+                    )
                 }
-                (Code::Unauthorized, Way::Data { .. }) => unreachable(problem.detail, self.hint_when_strange()),
-                (Code::Unauthorized, Way::Url | Way::Store) => {
+                (Code::Unauthorized, DaemonLookup::Data { .. }) => {
+                    unreachable(problem.detail, self.hint_if_unexpected())
+                }
+                (Code::Unauthorized, DaemonLookup::Url | DaemonLookup::Store) => {
                     let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
                     Failure::refused(problem.detail, hint)
                 }
@@ -123,31 +127,31 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// The same for a request about a job, or about a run that was named by its job: when there is none of that name,
-    /// the one that may have been meant is named.
+    /// Like `failure`, for a request about a job or run called `name`. If it does not exist, the hint suggests a similar
+    /// job.
     pub(crate) fn failure_about(&self, name: &str, error: CallError) -> Failure {
-        // An id says nothing of a job.
+        // A run id does not contain a job id.
         let is_id = RunId::parse(name).is_ok();
         let is_unknown = !is_id && error.problem().is_some_and(|problem| problem.code == Code::NotFound);
         let failure = self.failure(error);
         let job = name.split_once('#').map_or(name, |(job, _)| job);
         match failure {
             Failure::Refused { message, hint } if is_unknown => {
-                Failure::Refused { message, hint: self.meant(job).or(hint) }
+                Failure::Refused { message, hint: self.suggest_job(job).or(hint) }
             }
             other => other,
         }
     }
 
-    /// What to do about a job that is not there.
-    fn meant(&self, job: &str) -> Option<String> {
+    /// A hint for a job that does not exist, or `None` if it does.
+    fn suggest_job(&self, job: &str) -> Option<String> {
         let all = self.client.jobs(&JobFilter::default()).ok()?;
         let mut ids = all.jobs.iter().map(|job| job.id.as_str());
         if ids.clone().any(|id| id == job) {
-            // The job is there, so that it is something else that is missing.
+            // The job exists, so something else is missing.
             return None;
         }
-        // A name without its folder is what people remember.
+        // Users often remember the name without its folder.
         let end = format!("/{job}");
         let last = |id: &'_ str| id.rsplit('/').next().map(str::to_owned).unwrap_or_default();
         let near = ids.clone().find(|id| id.ends_with(&end)).or_else(|| did_you_mean(job, ids.clone())).or_else(|| {
@@ -157,98 +161,101 @@ impl<'a> Remote<'a> {
         });
         Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None if ids.next().is_none() => "there are no jobs yet; `cronhold add` makes one".to_owned(),
-            None => "`cronhold list` shows all jobs".to_owned(),
+            None if ids.next().is_none() => "there are no jobs yet; `cronhold add` creates one".to_owned(),
+            None => "`cronhold list` lists all jobs".to_owned(),
         })
     }
 
-    fn hint_when_away(&self) -> String {
+    fn hint_if_unreachable(&self) -> String {
         match &self.way {
-            Way::Url => "look whether the daemon runs there, and at the address".to_owned(),
-            Way::Store => "try again".to_owned(),
-            Way::Data { dir, pid } if has_died(*pid) => {
-                format!("the daemon that wrote its address there (pid {pid}) has died; {}", start(dir))
+            DaemonLookup::Url => "check the URL, and whether the daemon is running".to_owned(),
+            DaemonLookup::Store => "try again".to_owned(),
+            DaemonLookup::Data { dir, pid } if has_died(*pid) => {
+                format!("the daemon with this address (pid {pid}) is no longer running; {}", start(dir))
             }
-            Way::Data { dir, pid } => {
-                format!("pid {pid} wrote that address in {}; if the daemon has ended, {}", dir.display(), start(dir))
-            }
-        }
-    }
-
-    fn hint_when_strange(&self) -> String {
-        match &self.way {
-            Way::Url => "look at the address: something else may listen there".to_owned(),
-            Way::Store => "try again".to_owned(),
-            Way::Data { dir, pid } if has_died(*pid) => {
-                let dir_shown = dir.display();
+            DaemonLookup::Data { dir, pid } => {
                 format!(
-                    "the daemon of {dir_shown} (pid {pid}) has died, and something else listens there; {}",
-                    start(dir)
-                )
-            }
-            Way::Data { dir, .. } => {
-                format!(
-                    "the daemon of {} may have ended, and another one taken its place; {}",
+                    "the daemon of {} (pid {pid}) does not respond; if it is no longer running, {}",
                     dir.display(),
                     start(dir)
                 )
             }
         }
     }
+
+    fn hint_if_unexpected(&self) -> String {
+        match &self.way {
+            DaemonLookup::Url => "check the URL: another program may be listening there".to_owned(),
+            DaemonLookup::Store => "try again".to_owned(),
+            DaemonLookup::Data { dir, pid } if has_died(*pid) => {
+                let dir_shown = dir.display();
+                format!(
+                    "the daemon of {dir_shown} (pid {pid}) is no longer running, and another program listens there; {}",
+                    start(dir)
+                )
+            }
+            DaemonLookup::Data { dir, .. } => {
+                format!("another daemon may have replaced the one of {}; {}", dir.display(), start(dir))
+            }
+        }
+    }
 }
 
-/// The token with which the daemon that is meant would be asked. It need not run.
+/// The token of the selected daemon, which need not be running.
 pub(crate) fn token(session: &Session<'_>) -> Result<String, Failure> {
     let around = session.surroundings;
-    match meant(session)? {
-        Meant::Url { address, dir } => token_for(&address, dir, around).ok_or_else(|| {
+    match daemon_target(session)? {
+        DaemonTarget::Url { address, dir } => token_for(&address, dir, around).ok_or_else(|| {
             let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
-            Failure::refused(format!("no token of the daemon at {address} is known"), hint)
+            Failure::refused(format!("no token is known for the daemon at {address}"), hint)
         }),
-        Meant::Data(dir) => token_in(dir, around).ok_or_else(|| {
+        DaemonTarget::Data(dir) => token_in(dir, around).ok_or_else(|| {
             let file = dir.join(TOKEN);
             let hint = if file.exists() {
-                "ask as the daemon's user".to_owned()
+                "run the command as the daemon's user".to_owned()
             } else {
-                format!("a daemon makes it at its first start; {}", start(dir))
+                format!("the daemon creates it at its first start; {}", start(dir))
             };
-            Failure::refused(format!("there is no token to read in {}", file.display()), hint)
+            Failure::refused(format!("cannot read a token from {}", file.display()), hint)
         }),
-        Meant::Store(named) => Err(no_daemon(&named, "a token is what a daemon asks for")),
+        DaemonTarget::Store(named) => Err(no_daemon(&named, "`cronhold token` needs a daemon")),
     }
 }
 
-/// Refuses what a daemon alone can do, when a store is meant.
+/// Refuses a command that needs a daemon if a store was selected.
 pub(crate) fn needs_daemon(session: &Session<'_>, why: &str) -> Result<(), Failure> {
-    match meant(session)? {
-        Meant::Store(named) => Err(no_daemon(&named, why)),
-        Meant::Url { .. } | Meant::Data(_) => Ok(()),
+    match daemon_target(session)? {
+        DaemonTarget::Store(named) => Err(no_daemon(&named, why)),
+        DaemonTarget::Url { .. } | DaemonTarget::Data(_) => Ok(()),
     }
 }
 
-/// Which daemon is meant.
-enum Meant<'a> {
-    /// The one at an address; and the directory of the one that would be meant without it.
+/// Where a command is sent.
+enum DaemonTarget<'a> {
+    /// The daemon at a URL; `dir` is the data directory that would be used without it.
     Url { address: Address, dir: Option<&'a Path> },
-    /// The one with a directory.
+    /// The daemon of a data directory.
     Data(&'a Path),
-    /// None: a store itself.
+    /// A store, without a daemon.
     Store(NamedStore<'a>),
 }
 
-/// What is typed counts more than what the environment says, and there a daemon's address more than a store, which may
-/// stand there for daemons that are started.
-fn meant<'a>(session: &Session<'a>) -> Result<Meant<'a>, Failure> {
+/// Options take precedence over environment variables, and `CRONHOLD_URL` over `CRONHOLD_STORE`, which may be set for
+/// `cronhold up`.
+fn daemon_target<'a>(session: &Session<'a>) -> Result<DaemonTarget<'a>, Failure> {
     let (place, around) = (session.place, session.surroundings);
     let is_daemon = place.url.is_some() || place.data.is_some();
     match (&place.store, &around.store) {
         (Some(_), _) if is_daemon => {
-            let message = "a store is worked on without a daemon, and --url and --data name one";
-            return Err(Failure::usage(message, "give either --store, or one of --url and --data"));
+            let message = "--store cannot be used with --url or --data";
+            return Err(Failure::usage(
+                message,
+                "use --store to access a store directly, or --url or --data to select a daemon",
+            ));
         }
-        (Some(url), _) => return Ok(Meant::Store(NamedStore { origin: "--store", url })),
+        (Some(url), _) => return Ok(DaemonTarget::Store(NamedStore { origin: "--store", url })),
         (None, Some(url)) if !is_daemon && around.url.is_none() => {
-            return Ok(Meant::Store(NamedStore { origin: "CRONHOLD_STORE", url }));
+            return Ok(DaemonTarget::Store(NamedStore { origin: "CRONHOLD_STORE", url }));
         }
         _ => {}
     }
@@ -259,19 +266,20 @@ fn meant<'a>(session: &Session<'a>) -> Result<Meant<'a>, Failure> {
     };
     let dir = place.data.as_deref().or(around.data.as_deref());
     match url {
-        Some((flag, url)) => Ok(Meant::Url { address: parse(flag, url)?, dir }),
-        None => dir.map(Meant::Data).ok_or_else(nowhere),
+        Some((flag, url)) => Ok(DaemonTarget::Url { address: parse(flag, url)?, dir }),
+        None => dir.map(DaemonTarget::Data).ok_or_else(nowhere),
     }
 }
 
-/// The token for the daemon at an address. One from a directory goes to nobody but the daemon that it is of.
-fn token_for(address: &Address, dir: Option<&Path>, around: &Surroundings) -> Option<String> {
-    let is_own = |dir: &&Path| said(dir).is_ok_and(|said| Address::parse(&said.url).as_ref() == Ok(address));
+/// The token for the daemon at a URL. A token from a data directory is only sent to the daemon of that directory.
+fn token_for(address: &Address, dir: Option<&Path>, around: &CliEnv) -> Option<String> {
+    let is_own =
+        |dir: &&Path| read_address_file(dir).is_ok_and(|file| Address::parse(&file.url).as_ref() == Ok(address));
     around.token.clone().or_else(|| read_token(dir.filter(is_own)?))
 }
 
-/// The token for the daemon with a directory.
-fn token_in(dir: &Path, around: &Surroundings) -> Option<String> {
+/// The token for the daemon of a data directory.
+fn token_in(dir: &Path, around: &CliEnv) -> Option<String> {
     read_token(dir).or_else(|| around.token.clone())
 }
 
@@ -280,15 +288,15 @@ fn read_token(dir: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
-fn said(dir: &Path) -> Result<Said, Failure> {
+fn read_address_file(dir: &Path) -> Result<DaemonFiles, Failure> {
     let file = dir.join(ADDRESS);
     let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => unreachable(format!("no daemon runs with {}", dir.display()), start(dir)),
-        _ => unreachable(format!("{} cannot be read: {error}", file.display()), "ask as the daemon's user"),
+        std::io::ErrorKind::NotFound => unreachable(format!("no daemon is running in {}", dir.display()), start(dir)),
+        _ => unreachable(format!("cannot read {}: {error}", file.display()), "run the command as the daemon's user"),
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        let message = format!("{} is no address of a daemon: {error}", file.display());
-        unreachable(message, "restart the daemon: it writes the file anew")
+        let message = format!("invalid address file {}: {error}", file.display());
+        unreachable(message, "restart the daemon, which rewrites the file")
     })
 }
 
@@ -296,14 +304,14 @@ fn parse(origin: &str, url: &str) -> Result<Address, Failure> {
     Address::parse(url).map_err(|error| Failure::usage(format!("{origin}: {}", error.message), error.hint))
 }
 
-/// Whether a process is known to be gone. Where the system does not tell, it is not.
+/// Whether a process is known to have ended. Without `/proc` this is unknown, and the result is `false`.
 fn has_died(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
 }
 
 fn no_daemon(named: &NamedStore<'_>, why: &str) -> Failure {
-    let hint = "ask a daemon: name it with --data or --url";
-    Failure::refused(format!("{why}, and with {} there is none", named.origin), hint)
+    let hint = "select a daemon with --data or --url";
+    Failure::refused(format!("{why}, and {} selects a store without one", named.origin), hint)
 }
 
 fn start(dir: &Path) -> String {
@@ -311,8 +319,8 @@ fn start(dir: &Path) -> String {
 }
 
 fn nowhere() -> Failure {
-    let message = "no daemon is known: none of CRONHOLD_DATA, XDG_DATA_HOME and HOME is set";
-    unreachable(message.to_owned(), "give the daemon's directory with --data, or its address with --url")
+    let message = "cannot find a daemon: none of CRONHOLD_DATA, XDG_DATA_HOME and HOME is set";
+    unreachable(message.to_owned(), "pass its data directory with --data, or its URL with --url")
 }
 
 fn unreachable(message: String, hint: impl Into<String>) -> Failure {
@@ -326,15 +334,15 @@ mod tests {
     use cronhold_schedule::{Instant, Zones};
 
     use super::*;
-    use crate::{Served, Stores};
+    use crate::{ServedStore, StoreServer};
 
     /// Answers for every store at the same address.
     #[derive(Debug)]
     struct AllStores;
 
-    impl Stores for AllStores {
-        fn serve(&self, named: &NamedStore<'_>) -> Result<Served, Failure> {
-            Ok(Served { url: "http://127.0.0.1:9".to_owned(), token: format!("{}={}", named.origin, named.url) })
+    impl StoreServer for AllStores {
+        fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure> {
+            Ok(ServedStore { url: "http://127.0.0.1:9".to_owned(), token: format!("{}={}", named.origin, named.url) })
         }
 
         fn definitions(&self, _: &NamedStore<'_>) -> Result<Vec<(String, String)>, Failure> {
@@ -363,7 +371,7 @@ mod tests {
     }
 
     /// Which daemon is found, and with which token it is asked.
-    fn found(place: &Place, surroundings: &Surroundings) -> String {
+    fn found(place: &DaemonFlags, surroundings: &CliEnv) -> String {
         let zones = Arc::new(Zones::bundled());
         let session = Session {
             now: Instant::EPOCH,
@@ -382,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_counts_more_than_the_environment() {
+    fn options_take_precedence_over_environment() {
         let (typed, usual) = (Dir::new("typed", 1), Dir::new("usual", 2));
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         for (data, url, env_url, env_token, expected) in [
@@ -392,7 +400,7 @@ mod tests {
             ("typed", "", "http://127.0.0.1:3", "mine", "http://127.0.0.1:1 typed"),
             ("", "", "http://127.0.0.1:3", "mine", "http://127.0.0.1:3 mine"),
             ("", "http://127.0.0.1:4", "http://127.0.0.1:3", "mine", "http://127.0.0.1:4 mine"),
-            // A token goes to nobody but the daemon that it is of.
+            // A token from a data directory is sent only to the daemon of that directory.
             ("", "http://127.0.0.1:4", "", "", "http://127.0.0.1:4 -"),
             ("typed", "http://127.0.0.1:2", "", "", "http://127.0.0.1:2 -"),
             ("", "http://127.0.0.1:2/", "", "", "http://127.0.0.1:2 usual"),
@@ -404,17 +412,17 @@ mod tests {
                 "typed" => Some(typed.0.clone()),
                 other => Some(PathBuf::from("/").join(other)),
             };
-            let place = Place { data: dirs(data), url: text(url), store: None };
+            let place = DaemonFlags { data: dirs(data), url: text(url), store: None };
             let data_dir = Some(usual.0.clone());
             let (env, token) = (text(env_url), text(env_token));
-            let around = Surroundings { data: data_dir, url: env, token, ..Surroundings::default() };
+            let around = CliEnv { data: data_dir, url: env, token, ..CliEnv::default() };
             assert_eq!(found(&place, &around), expected, "--data {data} --url {url} {env_url} {env_token}");
         }
-        assert_eq!(found(&Place::default(), &Surroundings::default()), "exit 3");
+        assert_eq!(found(&DaemonFlags::default(), &CliEnv::default()), "exit 3");
     }
 
     #[test]
-    fn a_store_is_meant_where_no_daemon_is_named() {
+    fn store_is_used_if_no_daemon_is_named() {
         let usual = Dir::new("beside-store", 2);
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         for (store, url, data, env_store, env_url, expected) in [
@@ -429,31 +437,31 @@ mod tests {
             ("redis://a", "", "beside", "", "", "exit 2"),
         ] {
             let data = text(data).map(|_| usual.0.clone());
-            let place = Place { data, url: text(url), store: text(store) };
+            let place = DaemonFlags { data, url: text(url), store: text(store) };
             let data = Some(usual.0.clone());
             let (store, url) = (text(env_store), text(env_url));
-            let around = Surroundings { data, url, store, ..Surroundings::default() };
+            let around = CliEnv { data, url, store, ..CliEnv::default() };
             assert_eq!(found(&place, &around), expected, "{place:?} {env_store} {env_url}");
         }
     }
 
     #[test]
-    fn what_a_daemon_alone_can_do_is_refused_for_a_store() {
-        let place = Place { store: Some("redis://a".to_owned()), ..Place::default() };
+    fn command_that_needs_daemon_is_refused_with_store() {
+        let place = DaemonFlags { store: Some("redis://a".to_owned()), ..DaemonFlags::default() };
         let session = Session {
             now: Instant::EPOCH,
             zones: &Arc::new(Zones::bundled()),
             colours: false,
             progress: false,
             place: &place,
-            surroundings: &Surroundings::default(),
-            stores: &crate::NoStores,
+            surroundings: &CliEnv::default(),
+            stores: &crate::NoStoreServer,
             end_with_reader: || (),
         };
-        let Err(Failure::Refused { message, hint }) = needs_daemon(&session, "job files are read by daemons") else {
+        let Err(Failure::Refused { message, hint }) = needs_daemon(&session, "`cronhold reload` needs a daemon") else {
             panic!("it must be refused")
         };
-        assert_eq!(message, "job files are read by daemons, and with --store there is none");
+        assert_eq!(message, "`cronhold reload` needs a daemon, and --store selects a store without one");
         assert!(hint.is_some_and(|hint| hint.contains("--url")));
         assert!(Remote::find(&session).is_err(), "there are no stores here");
     }

@@ -1,6 +1,6 @@
-//! The last lines of bytes that come in pieces, without keeping the others.
+//! Keeps the last lines of a byte stream.
 
-/// The last lines of what came so far.
+/// The last lines of a byte stream.
 #[derive(Debug)]
 pub(crate) struct Tail {
     lines: usize,
@@ -8,26 +8,26 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Nothing came yet.
+    /// Creates an empty buffer for this number of lines.
     pub(crate) fn new(lines: usize) -> Self {
         Self { lines, kept: Vec::new() }
     }
 
-    /// Some more came.
+    /// Appends bytes and drops lines that are no longer among the last.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.kept.extend_from_slice(bytes);
         let begin = self.begin();
         self.kept.drain(..begin);
     }
 
-    /// The last lines; the very last may be one that has not ended.
+    /// The last lines; the final one may be incomplete.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Where the last lines begin in what is kept.
+    /// Offset of the first line to keep.
     fn begin(&self) -> usize {
-        // A newline at the very end ends the last line; it does not begin another one.
+        // A newline at the end terminates the last line and does not start another one.
         let body = self.kept.strip_suffix(b"\n").unwrap_or(&self.kept);
         let Some(before) = self.lines.checked_sub(1) else {
             return self.kept.len();
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_kept_however_they_are_cut() {
+    fn last_lines_are_kept_for_any_chunking() {
         for (text, lines, expected) in [
             ("a\nb\nc\n", 2, "b\nc\n"),
             ("a\nb\nc", 2, "b\nc"),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use cronhold_cli::{Backup, Exit, Failure};
+use cronhold_cli::{BackupArgs, Exit, Failure};
 
 use crate::home::{Home, Places};
 
@@ -11,7 +11,7 @@ const BAR: u64 = 40;
 
 /// Copies a store. Progress is shown where there is someone to see it.
 pub fn backup(
-    backup: &Backup,
+    backup: &BackupArgs,
     places: &Places,
     is_terminal: bool,
     out: &mut dyn Write,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cronhold_cli::{Exit, Failure, Up, counted};
+use cronhold_cli::{Exit, Failure, UpArgs, counted};
 use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
 use cronhold_keeper::client::{Client, Setup};
@@ -62,7 +62,7 @@ struct Parts {
 }
 
 /// Runs the daemon until it is asked to stop.
-pub fn up(up: &Up, setting: &Setting) -> Result<Exit, Failure> {
+pub fn up(up: &UpArgs, setting: &Setting) -> Result<Exit, Failure> {
     let zones = &setting.zone_rules.zones;
     let zone = zones.get(&up.timezone).map_err(|error| Failure::flag("--timezone", error))?;
     let home = Home::choose(up.data.as_deref(), &setting.places)?;
@@ -285,7 +285,7 @@ async fn get_ready(
     }
 }
 
-fn weight(up: &Up) -> Weight {
+fn weight(up: &UpArgs) -> Weight {
     match (up.quiet, up.verbose) {
         (true, _) => Weight::Trouble,
         (_, true) => Weight::Detail,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cronhold_api::{Address, Token};
-use cronhold_cli::{Failure, Up};
+use cronhold_cli::{Failure, UpArgs};
 use cronhold_core::NodeId;
 use cronhold_engine::{Clock, Handle};
 use cronhold_server::{AddressFile, App, Door, Feed, Listen, ListenError, Listening, Server};
@@ -47,7 +47,7 @@ pub(crate) struct Face {
 }
 
 /// Where to listen; nowhere, if that is wanted.
-pub(crate) fn listen(up: &Up) -> Result<Option<Listen>, Failure> {
+pub(crate) fn listen(up: &UpArgs) -> Result<Option<Listen>, Failure> {
     if up.no_listen {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, Failure, Keeper, Place, Session, StoreVerb, Surroundings, Verb};
+use cronhold_cli::{Cli, CliEnv, DaemonFlags, Failure, KeeperArgs, Session, StoreVerb, Verb};
 use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, Setting};
 use cronhold_daemon::home::{Home, Places};
@@ -75,9 +75,9 @@ fn main() -> ExitCode {
 }
 
 fn session<'a>(
-    place: &'a Place,
+    place: &'a DaemonFlags,
     zones: &'a Arc<Zones>,
-    surroundings: &'a Surroundings,
+    surroundings: &'a CliEnv,
     stores: &'a AtStore,
     colours: bool,
 ) -> Session<'a> {
@@ -87,10 +87,10 @@ fn session<'a>(
 }
 
 /// What the environment says of daemons, and who asks.
-fn surroundings() -> Surroundings {
+fn surroundings() -> CliEnv {
     // What stands there for daemons that are started may be a store that only they can work on.
     let is_for_daemons = |url: &str| StoreUrl::parse(url).is_ok_and(|url| !url.is_shared());
-    Surroundings {
+    CliEnv {
         url: text("CRONHOLD_URL"),
         store: text("CRONHOLD_STORE").filter(|url| !is_for_daemons(url)),
         token: text("CRONHOLD_TOKEN"),
@@ -100,7 +100,7 @@ fn surroundings() -> Surroundings {
 }
 
 /// The keeper needs nothing that a daemon needs, and its log is whatever standard error is.
-fn keep(keeper: &Keeper) -> ExitCode {
+fn keep(keeper: &KeeperArgs) -> ExitCode {
     let options = cronhold_keeper::Options::new(keeper.data.clone(), env!("CARGO_PKG_VERSION"));
     match cronhold_keeper::run(options) {
         Ok(()) => ExitCode::SUCCESS,

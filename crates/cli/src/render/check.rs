@@ -1,4 +1,4 @@
-//! Mistakes of a directory, as compilers show them.
+//! Output of `cronhold check`, in the form of compiler errors.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,14 +17,14 @@ pub(crate) fn text(directory: &Directory, dir: &Path, colours: bool, out: &mut d
     let calendars = counted(directory.calendars.names().count(), "calendar");
     match directory.mistakes.len() {
         0 if jobs == 0 => {
-            writeln!(out, "{}: 0 jobs, {calendars}: no *.yaml or *.yml file is in it or below it", dir.display())
+            writeln!(out, "{}: 0 jobs, {calendars}: no *.yaml or *.yml files found", dir.display())
         }
-        0 => writeln!(out, "{}: {}, {calendars}, no mistakes", dir.display(), counted(jobs, "job")),
-        count => writeln!(out, "{}: {}, {}", dir.display(), counted(count, "mistake"), counted(jobs, "good job")),
+        0 => writeln!(out, "{}: {}, {calendars}, no errors", dir.display(), counted(jobs, "job")),
+        count => writeln!(out, "{}: {}, {}", dir.display(), counted(count, "error"), counted(jobs, "valid job")),
     }
 }
 
-/// The same for programs.
+/// The errors as JSON.
 pub(crate) fn value(directory: &Directory) -> Value {
     let mistakes = directory.mistakes.iter().map(|mistake| {
         let (line, column) = line_column(directory.text_of(mistake), mistake.at.start);

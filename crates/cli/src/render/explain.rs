@@ -6,23 +6,23 @@ use cronhold_core::job::StopSchedule;
 use cronhold_schedule::{Fold, Gap, Instant};
 use serde_json::{Value, json};
 
-use super::{doubt, heading, local};
-use crate::asked::{Asked, Owner};
+use super::{heading, local, owner_note};
+use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 
-/// How many coming occurrences are shown.
+/// Number of next occurrences to print.
 const COMING: usize = 3;
 
-pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn text(asked: &[ResolvedSchedule], now: Instant, out: &mut dyn Write) -> io::Result<()> {
     if asked.is_empty() {
-        return writeln!(out, "no schedule: it runs only when someone or something starts it");
+        return writeln!(out, "no schedule: it runs only when you start it");
     }
     for (index, asked) in asked.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
         writeln!(out, "{}", heading(asked))?;
-        if let Some(doubt) = doubt(asked) {
-            writeln!(out, "  {doubt}")?;
+        if let Some(owner_note) = owner_note(asked) {
+            writeln!(out, "  {owner_note}")?;
         }
         writeln!(out, "  canonical  {}", asked.written.spec)?;
         writeln!(out, "  id         {}", asked.written.id())?;
@@ -45,12 +45,12 @@ pub(crate) fn text(asked: &[Asked], now: Instant, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// The same for programs.
-pub(crate) fn value(asked: &[Asked], now: Instant) -> Value {
+/// The schedules as JSON.
+pub(crate) fn value(asked: &[ResolvedSchedule], now: Instant) -> Value {
     let schedules = asked.iter().map(|asked| {
         let policy = asked.schedule.policy();
         json!({
-            "job": (asked.owner != Owner::Nobody).then(|| asked.owner.id()),
+            "job": (asked.owner != ScheduleOwner::NoJob).then(|| asked.owner.id()),
             "name": asked.written.name,
             "enabled": asked.written.enabled,
             "args": asked.written.args,
@@ -68,12 +68,12 @@ pub(crate) fn value(asked: &[Asked], now: Instant) -> Value {
     Value::Array(schedules.collect())
 }
 
-/// Whether the zone's clocks will change at all; otherwise nobody needs to know what happens then.
-fn changes_clocks(asked: &Asked, now: Instant) -> bool {
+/// Whether the zone has clock changes after `now`; otherwise the policy is not printed.
+fn changes_clocks(asked: &ResolvedSchedule, now: Instant) -> bool {
     asked.schedule.zone().changes(now.secs(), i64::MAX).next().is_some()
 }
 
-fn coming(asked: &Asked, now: Instant) -> Vec<Instant> {
+fn coming(asked: &ResolvedSchedule, now: Instant) -> Vec<Instant> {
     asked.schedule.coming(now).take(COMING).collect()
 }
 
@@ -86,15 +86,15 @@ fn stop_words(stop: &StopSchedule) -> String {
 
 fn gap_words(gap: Gap) -> &'static str {
     match gap {
-        Gap::Next => "next: times that a clock change leaves out run together once, at the end of the gap",
-        Gap::Skip => "skip: times that a clock change leaves out do not run",
+        Gap::Next => "next: times that a clock change skips run together once, at the end of the gap",
+        Gap::Skip => "skip: times that a clock change skips do not run",
     }
 }
 
 fn fold_words(fold: Fold) -> &'static str {
     match fold {
-        Fold::First => "first: times that come twice run the first time only",
-        Fold::Second => "second: times that come twice run the second time only",
-        Fold::Both => "both: times that come twice run both times",
+        Fold::First => "first: times that occur twice run only the first time",
+        Fold::Second => "second: times that occur twice run only the second time",
+        Fold::Both => "both: times that occur twice run both times",
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::yaml;
-use crate::render::Wall;
+use crate::render::LocalTimeFormat;
 use crate::{Failure, Session};
 
 /// Output format.
@@ -65,7 +65,7 @@ impl Encoding {
 
 /// Options of commands whose output contains times.
 #[derive(Debug, Args)]
-pub(crate) struct Shown {
+pub(crate) struct TimeDisplayFlags {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
@@ -74,15 +74,15 @@ pub(crate) struct Shown {
     pub(crate) timezone: String,
 }
 
-impl Shown {
+impl TimeDisplayFlags {
     /// The format for programs, or `None` for a table.
     pub(crate) fn encoding(&self) -> Option<Encoding> {
         self.output.encoding()
     }
 
     /// The zone and the current time, for displaying and reading times.
-    pub(crate) fn wall(&self, session: &Session<'_>) -> Result<Wall, Failure> {
+    pub(crate) fn clock(&self, session: &Session<'_>) -> Result<LocalTimeFormat, Failure> {
         let zone = session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))?;
-        Ok(Wall { zone, now: session.now })
+        Ok(LocalTimeFormat { zone, now: session.now })
     }
 }

@@ -1,4 +1,4 @@
-//! One job: all that is known of it, or the one line that says that it was put.
+//! One job in detail, or the line that confirms that it was added or changed.
 
 use std::io::{self, Write};
 
@@ -6,23 +6,23 @@ use cronhold_api::{JobDetail, Schedule};
 use cronhold_schedule::{Instant, Zone};
 
 use super::jobs::{mistake, paused};
-use super::{Colour, Wall};
+use super::{Colour, LocalTimeFormat};
 
-/// That a job was put, what its schedule means, and when it is due.
+/// Confirms that a job was added or changed, with its schedule in words and its next time.
 pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Write) -> io::Result<()> {
-    let wall = Wall { zone: Zone::utc(), now };
+    let clock = LocalTimeFormat { zone: Zone::utc(), now };
     let words: Vec<&str> = detail.schedules.iter().map(|schedule| schedule.words.as_str()).collect();
     let words = if words.is_empty() { "no schedule".to_owned() } else { words.join("; ") };
     let next = match (detail.job.next, detail.job.paused) {
         (_, true) => ", paused".to_owned(),
-        (Some(next), false) => format!(", next {}", wall.both(next)),
+        (Some(next), false) => format!(", next {}", clock.both(next)),
         (None, false) => String::new(),
     };
     writeln!(out, "{done} `{}`: {words}{next}", detail.job.id)
 }
 
-/// All that is known of a job.
-pub(crate) fn text(detail: &JobDetail, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints a job in detail.
+pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let job = &detail.job;
     writeln!(out, "{}", Colour::Bold.paint(&job.id, colours))?;
     for line in detail.text.lines() {
@@ -30,7 +30,7 @@ pub(crate) fn text(detail: &JobDetail, wall: &Wall, colours: bool, out: &mut dyn
     }
     if let Some(pause) = &job.pause {
         let what = if pause.everything { "everything is " } else { "" };
-        let text = format!("{what}{}, since {}", paused(pause), wall.at(pause.since));
+        let text = format!("{what}{}, since {}", paused(pause), clock.at(pause.since));
         writeln!(out, "  {}", Colour::Yellow.paint(&text, colours))?;
     }
     for wrong in &job.errors {
@@ -40,18 +40,18 @@ pub(crate) fn text(detail: &JobDetail, wall: &Wall, colours: bool, out: &mut dyn
         field("schedule", &words(schedule), out)?;
         match (&schedule.error, schedule.next) {
             (Some(error), _) => field("", &Colour::Red.paint(error, colours), out)?,
-            (None, Some(next)) => field("", &format!("next {}", wall.both(next)), out)?,
+            (None, Some(next)) => field("", &format!("next {}", clock.both(next)), out)?,
             (None, None) => {}
         }
     }
     if detail.schedules.is_empty() {
-        field("schedule", "none: it runs only when someone or something starts it", out)?;
+        field("schedule", "none: it runs only when you start it", out)?;
     }
     if let Some(run) = &job.last {
         let at = run.times.finished.unwrap_or(run.nominal_time);
         let state = Colour::of(run.state).paint(run.state.name(), colours);
         let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, wall.away(at)), out)?;
+        field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, clock.away(at)), out)?;
     }
     if job.active > 0 {
         field("active", &job.active.to_string(), out)?;
@@ -86,7 +86,7 @@ fn field(name: &str, value: &str, out: &mut dyn Write) -> io::Result<()> {
 
 fn words(schedule: &Schedule) -> String {
     let disabled = if schedule.enabled { "" } else { " (disabled)" };
-    // Words that only repeat the text say nothing more.
+    // Do not print the same text twice.
     if schedule.words == schedule.text || schedule.words.is_empty() {
         return format!("{}{disabled}", schedule.text);
     }
@@ -97,7 +97,7 @@ fn words(schedule: &Schedule) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::jobs::tests::{job, run, wall};
+    use super::super::jobs::tests::{clock, job, run};
     use super::*;
 
     fn detail(changes: &Value, schedules: &Value) -> JobDetail {
@@ -132,8 +132,8 @@ mod tests {
         ]);
         for detail in [detail(&full, &schedules), detail(&json!({"last": null}), &json!([]))] {
             let mut out = Vec::new();
-            text(&detail, &wall(), false, &mut out).expect("written");
-            put("changed", &detail, wall().now, &mut out).expect("written");
+            text(&detail, &clock(), false, &mut out).expect("written");
+            put("changed", &detail, clock().now, &mut out).expect("written");
             all += &String::from_utf8(out).expect("UTF-8");
             all += "\n";
         }

@@ -1,19 +1,19 @@
-//! Jobs, one line each: when they are due, how they went last, and what is wrong.
+//! A table of jobs with their next and last runs, pauses and errors.
 
 use std::io::{self, Write};
 
 use cronhold_api::{FileMistake, Job, JobList, Pause};
 
-use super::{Cell, Colour, Table, Wall, counted};
+use super::{Cell, Colour, LocalTimeFormat, Table, counted};
 
-/// The longest schedule that is shown in a table; `show` has all of it.
+/// Maximum length of a schedule in the table; `show` prints all of it.
 const SCHEDULE_MAX: usize = 40;
 
-/// The jobs. What concerns all of them goes to `err`, so that the table stays a table.
+/// Prints the table. Messages that concern all jobs go to `err`.
 pub(crate) fn table(
     list: &JobList,
     filtered: bool,
-    wall: &Wall,
+    clock: &LocalTimeFormat,
     colours: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -25,8 +25,8 @@ pub(crate) fn table(
         table.row([
             job.id.clone().into(),
             Cell::from(job.schedule.clone()).cut(SCHEDULE_MAX),
-            job.next.map(|next| wall.both(next)).unwrap_or_default().into(),
-            last(job, wall),
+            job.next.map(|next| clock.both(next)).unwrap_or_default().into(),
+            last(job, clock),
             Cell::new(notes, colour),
         ]);
     }
@@ -34,8 +34,8 @@ pub(crate) fn table(
     out.flush()?;
     if list.jobs.is_empty() {
         let text = match filtered {
-            true => "no job is like that; `cronhold list` shows all",
-            false => "there are no jobs yet; `cronhold add hello '* * * * *' -- echo hi` makes one",
+            true => "no matching jobs; `cronhold list` lists all jobs",
+            false => "there are no jobs yet; `cronhold add hello '* * * * *' -- echo hi` creates one",
         };
         writeln!(err, "{text}")?;
     }
@@ -54,38 +54,38 @@ pub(crate) fn paused(pause: &Pause) -> String {
     format!("paused by {}{why}", pause.by)
 }
 
-/// Every mistake in the files of jobs, and in files that are no job's.
+/// Prints all errors in job files, one per line.
 pub(crate) fn mistakes(list: &JobList, err: &mut dyn Write) -> io::Result<()> {
     let of_jobs = list.jobs.iter().flat_map(|job| &job.errors);
     of_jobs.chain(&list.errors).try_for_each(|wrong| writeln!(err, "{}", mistake(wrong)))
 }
 
-/// A mistake in a file in one line.
+/// An error in a file, on one line.
 pub(crate) fn mistake(mistake: &FileMistake) -> String {
     let FileMistake { file, line, column, message, hint } = mistake;
     let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     format!("{file}:{line}:{column}: {message}{hint}")
 }
 
-fn last(job: &Job, wall: &Wall) -> Cell {
+fn last(job: &Job, clock: &LocalTimeFormat) -> Cell {
     let Some(run) = &job.last else {
         return Cell::from("");
     };
     let at = run.times.finished.or(run.times.running).or(run.times.starting).unwrap_or(run.nominal_time);
-    Cell::new(format!("{} {}", run.state, wall.away(at)), Colour::of(run.state))
+    Cell::new(format!("{} {}", run.state, clock.away(at)), Colour::of(run.state))
 }
 
 fn notes(job: &Job) -> Vec<String> {
     let mut notes = Vec::new();
     match &job.pause {
-        // That everything is paused is said once for all.
+        // A pause of everything is printed once, below the table.
         Some(pause) if !pause.everything => notes.push(paused(pause)),
         None if job.paused => notes.push("paused".to_owned()),
         _ => {}
     }
     if !job.errors.is_empty() {
-        let what = if job.source.is_empty() { "not there" } else { "as it was before" };
-        notes.push(format!("{} in its file: the job is {what}", counted(job.errors.len(), "mistake")));
+        let what = if job.source.is_empty() { "the job was not added" } else { "the last valid version is in use" };
+        notes.push(format!("{} in its file: {what}", counted(job.errors.len(), "error")));
     }
     if job.active > 0 {
         notes.push(format!("{} active", job.active));
@@ -101,8 +101,8 @@ pub(super) mod tests {
     use super::*;
 
     /// The clock of all examples.
-    pub(crate) fn wall() -> Wall {
-        Wall { zone: Zone::utc(), now: Instant::parse("2026-11-16T12:00:00Z").expect("a time") }
+    pub(crate) fn clock() -> LocalTimeFormat {
+        LocalTimeFormat { zone: Zone::utc(), now: Instant::parse("2026-11-16T12:00:00Z").expect("a time") }
     }
 
     /// A run of a job that ended some minutes ago.
@@ -135,7 +135,7 @@ pub(super) mod tests {
     fn shown(list: Value, filtered: bool) -> String {
         let list: JobList = serde_json::from_value(list).expect("a list");
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        table(&list, filtered, &wall(), false, &mut out, &mut err).expect("written");
+        table(&list, filtered, &clock(), false, &mut out, &mut err).expect("written");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         text(err).lines().fold(text(out), |text, line| format!("{text}err| {line}\n"))
     }

@@ -1,23 +1,23 @@
-//! The only place that prints. One file per answer, and what answers are made of: formats, tables, times. Failures are
-//! shown here.
+//! All output of the command line: one file per kind of result, and the formats, tables and times that they use. This
+//! file prints errors.
 
 pub(crate) mod backfill;
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod explanation;
 mod format;
 pub(crate) mod import;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod lint;
+mod local_clock;
 pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod peers;
 pub(crate) mod run;
 pub(crate) mod runs;
-pub(crate) mod said;
 mod table;
 pub(crate) mod watch;
-mod when;
 mod yaml;
 
 use std::io::{self, Write};
@@ -26,13 +26,13 @@ use cronhold_jobfile::{Mistake, Style, render};
 use cronhold_schedule::{Instant, Schedule};
 
 use crate::Failure;
-use crate::asked::{Asked, Owner};
+use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 
-pub(crate) use format::{Format, Shown};
+pub(crate) use format::{Format, TimeDisplayFlags};
+pub(crate) use local_clock::{LocalTimeFormat, rounded, took};
 pub(crate) use table::{Cell, Colour, Table};
-pub(crate) use when::{Wall, rounded, took};
 
-/// Shows why there is no answer.
+/// Prints an error.
 pub(crate) fn failure(failure: &Failure, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     match failure {
         Failure::Usage { message, hint }
@@ -48,12 +48,12 @@ pub(crate) fn failure(failure: &Failure, colours: bool, err: &mut dyn Write) -> 
             writeln!(err, "{}", shown.collect::<Vec<_>>().join("\n\n"))
         }
         Failure::Output(fault) => {
-            writeln!(err, "{}", error(&format!("the answer cannot be written: {fault}"), None, colours))
+            writeln!(err, "{}", error(&format!("cannot write the output: {fault}"), None, colours))
         }
     }
 }
 
-/// A mistake with its lines; of a file without any, such as one that cannot be read, there is nothing to show.
+/// An error in a file with the lines around it, or without them if the file could not be read.
 fn in_file(mistake: &Mistake, text: &str, colours: bool) -> String {
     if text.is_empty() {
         let message = format!("{}: {}", mistake.file, mistake.message);
@@ -73,40 +73,40 @@ fn style(colours: bool) -> Style {
 }
 
 /// A schedule's name, words and args on one line.
-fn heading(asked: &Asked) -> String {
+fn heading(asked: &ResolvedSchedule) -> String {
     let name = asked.written.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let disabled = if asked.written.enabled { "" } else { " (disabled)" };
     format!("{name}{}{}{disabled}", asked.words(), args(asked))
 }
 
 /// The args of a schedule in parentheses, if it has any.
-fn args(asked: &Asked) -> String {
+fn args(asked: &ResolvedSchedule) -> String {
     let args: Vec<String> = asked.written.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if args.is_empty() { String::new() } else { format!(" ({})", args.join(" ")) }
 }
 
-/// For which job the answer is, when it would be another one for another job and nobody said which.
-fn doubt(asked: &Asked) -> Option<String> {
-    let doubt = match &asked.owner {
-        Owner::Guessed(id) => format!("as job `{id}`; give --root or --job if its id differs"),
-        Owner::Known(_) | Owner::Nobody => {
-            "as no job in particular; give --job, since `H` and jitter depend on its id".to_owned()
+/// A note on which job id was assumed, if the result depends on it and it is not known for certain.
+fn owner_note(asked: &ResolvedSchedule) -> Option<String> {
+    let note = match &asked.owner {
+        ScheduleOwner::Guessed(id) => format!("for the job id `{id}`; pass --root or --job if it differs"),
+        ScheduleOwner::Known(_) | ScheduleOwner::NoJob => {
+            "without a job id, on which `H` and jitter depend; pass --job".to_owned()
         }
     };
-    asked.hangs_on_a_guess().then_some(doubt)
+    asked.depends_on_unknown_job().then_some(note)
 }
 
-/// An instant as the schedule's own wall shows it, with its offset.
+/// An instant in the schedule's zone, with its offset.
 fn local(schedule: &Schedule, at: Instant) -> String {
     at.with_offset(schedule.zone().offset_at(at.secs()))
 }
 
-/// A sentence that says what was done.
+/// Prints one line.
 pub(crate) fn line(text: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{text}")
 }
 
-/// `1 mistake`, `2 mistakes`.
+/// A count with its noun: `1 job`, `2 jobs`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")

@@ -1,4 +1,4 @@
-//! Coming occurrences: a table for people, an array of instants for programs.
+//! Output of `cronhold next`: a table, or an array of instants.
 
 use std::io::{self, Write};
 
@@ -6,41 +6,46 @@ use cronhold_api::Occurrence;
 use cronhold_schedule::Instant;
 use cronhold_schedule::civil::WEEKDAYS;
 
-use super::{args, doubt, heading, local, rounded};
-use crate::asked::Asked;
+use super::{args, heading, local, owner_note, rounded};
+use crate::resolved_schedule::ResolvedSchedule;
 
-/// One coming occurrence and the schedule it belongs to.
+/// A future occurrence and its schedule.
 #[derive(Debug)]
-pub(crate) struct Coming<'a> {
+pub(crate) struct ComingOccurrence<'a> {
     pub(crate) at: Instant,
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a ResolvedSchedule,
 }
 
-/// A line for each occurrence under the schedules in words.
-pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the schedules in words, and a line for each occurrence.
+pub(crate) fn table(
+    asked: &[ResolvedSchedule],
+    coming: &[ComingOccurrence<'_>],
+    after: Instant,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if asked.is_empty() {
-        return writeln!(out, "no schedule: it runs only when someone or something starts it");
+        return writeln!(out, "no schedule: it runs only when you start it");
     }
     for asked in asked {
         writeln!(out, "{}", heading(asked))?;
     }
     // All schedules of a file belong to one job.
-    if let Some(doubt) = asked.iter().find_map(doubt) {
-        writeln!(out, "  {doubt}")?;
+    if let Some(owner_note) = asked.iter().find_map(owner_note) {
+        writeln!(out, "  {owner_note}")?;
     }
     if coming.is_empty() {
         return writeln!(out, "  nothing after {after}");
     }
     if coming.iter().any(|coming| coming.asked.schedule.counts_from_previous()) {
-        writeln!(out, "  as if each run ended at once:")?;
+        writeln!(out, "  if each run ends immediately:")?;
     }
     let several = asked.iter().filter(|asked| asked.written.enabled).count() > 1;
-    for Coming { at, asked } in coming {
+    for ComingOccurrence { at, asked } in coming {
         let day = asked.schedule.zone().local(at.secs()).day();
         let weekday = WEEKDAYS[day.weekday() as usize];
         let mut notes = Vec::new();
         if asked.schedule.calendar_known_until().is_some_and(|last| day > last) {
-            notes.push("beyond the dates of its calendar".to_owned());
+            notes.push("after the dates of its calendar".to_owned());
         }
         let jitter = asked.schedule.jitter(*at);
         if !jitter.is_zero() {
@@ -57,11 +62,11 @@ pub(crate) fn table(asked: &[Asked], coming: &[Coming<'_>], after: Instant, out:
 }
 
 /// An array of instants with the offset of the schedule's zone.
-pub(crate) fn value(coming: &[Coming<'_>]) -> Vec<String> {
+pub(crate) fn value(coming: &[ComingOccurrence<'_>]) -> Vec<String> {
     coming.iter().map(|coming| local(&coming.asked.schedule, coming.at)).collect()
 }
 
-/// The coming occurrences of a job that the daemon has.
+/// Prints the next occurrences of a stored job.
 pub(crate) fn stored(job: &str, coming: &[Occurrence], after: Instant, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{job}")?;
     if coming.is_empty() {
@@ -83,7 +88,7 @@ pub(crate) fn stored(job: &str, coming: &[Occurrence], after: Instant, out: &mut
     Ok(())
 }
 
-/// The same as an array of instants.
+/// The next occurrences of a stored job as an array of instants.
 pub(crate) fn stored_value(coming: &[Occurrence]) -> Vec<String> {
     let exact = |occurrence: &Occurrence| match Instant::parse(&occurrence.local) {
         Ok(_) => occurrence.local.clone(),

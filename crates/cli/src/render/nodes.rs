@@ -1,28 +1,28 @@
-//! Nodes, one line each.
+//! A table of nodes.
 
 use std::io::{self, Write};
 
 use cronhold_api::Node;
 use cronhold_schedule::Span;
 
-use super::{Table, Wall};
+use super::{LocalTimeFormat, Table};
 
-/// A clock that is off by this much or less is right.
+/// Clock differences up to this are not printed.
 const SKEW_SHOWN: Span = Span::from_millis(100);
 
-/// The nodes.
-pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARD OF", "RUNS", "LABELS", "NOTES"]);
+/// Prints the table.
+pub(crate) fn table(nodes: &[Node], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARTBEAT", "RUNS", "LABELS", "NOTES"]);
     for node in nodes {
         let mut notes: Vec<String> = Vec::new();
         if node.is_this {
-            notes.push("answers".to_owned());
+            notes.push("this node".to_owned());
         }
         if node.gone {
             notes.push("gone".to_owned());
         }
         if node.draining {
-            notes.push("drains".to_owned());
+            notes.push("draining".to_owned());
         }
         if let Some(skew) = node.skew_ms.filter(|_| !node.gone).and_then(skew) {
             notes.push(skew);
@@ -30,8 +30,8 @@ pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Wr
         table.row([
             node.name.clone().into(),
             node.id.clone().into(),
-            wall.both(node.since).into(),
-            wall.away(node.beat).into(),
+            clock.both(node.since).into(),
+            clock.away(node.beat).into(),
             node.runs.to_string().into(),
             node.labels.join(" ").into(),
             notes.join(", ").into(),
@@ -40,7 +40,7 @@ pub(crate) fn table(nodes: &[Node], wall: &Wall, colours: bool, out: &mut dyn Wr
     table.write(colours, out)
 }
 
-/// How far a clock is off, when it is worth telling.
+/// The clock difference in words, or `None` if it is negligible.
 fn skew(millis: i64) -> Option<String> {
     let by = Span::from_millis(millis.unsigned_abs());
     let way = if millis > 0 { "ahead" } else { "behind" };
@@ -49,7 +49,7 @@ fn skew(millis: i64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::jobs::tests::wall;
+    use super::super::jobs::tests::clock;
     use super::*;
 
     #[test]
@@ -58,8 +58,8 @@ mod tests {
             id: "019a".to_owned(),
             name: name.to_owned(),
             incarnation: 3,
-            since: wall().now.minus(Span::from_secs(7_200)),
-            beat: wall().now.minus(Span::from_secs(3)),
+            since: clock().now.minus(Span::from_secs(7_200)),
+            beat: clock().now.minus(Span::from_secs(3)),
             labels: vec!["gpu".to_owned(), "eu".to_owned()],
             draining,
             gone,
@@ -70,7 +70,7 @@ mod tests {
         let mut out = Vec::new();
         let nodes =
             [node("one", true, false, false), node("two", false, true, false), node("three", false, true, true)];
-        table(&nodes, &wall(), false, &mut out).expect("written");
+        table(&nodes, &clock(), false, &mut out).expect("written");
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
     }
 }

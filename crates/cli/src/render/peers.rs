@@ -1,23 +1,22 @@
-//! Runs of Cronken's own nodes, which are not ours: a table of their own, because they have no numbers here and nothing
-//! can be asked of them.
+//! A table of runs on Cronken nodes. It is separate because these runs have no number and cannot be controlled here.
 
 use std::io::{self, Write};
 
 use cronhold_api::{PeerRun, PeerState};
 use cronhold_schedule::Span;
 
-use super::{Cell, Colour, Table, Wall, rounded, took};
+use super::{Cell, Colour, LocalTimeFormat, Table, rounded, took};
 
-/// What stands above them when they come after ours.
-const HEADING: &str = "Runs of Cronken's own nodes:";
+/// Heading of the table below Cronhold's own runs.
+const HEADING: &str = "Runs on Cronken nodes:";
 
-/// A row for each run.
-pub(crate) fn table(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the table.
+pub(crate) fn table(runs: &[PeerRun], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&["JOB", "ID", "STATE", "HOST", "STARTED", "TOOK"]);
     for run in runs {
         let took = match (run.took_ms, run.state) {
             (Some(millis), _) => took(Span::from_millis(millis)),
-            (None, PeerState::Running) => format!("{} so far", rounded(wall.now.since(run.started))),
+            (None, PeerState::Running) => format!("{} so far", rounded(clock.now.since(run.started))),
             (None, _) => String::new(),
         };
         table.row([
@@ -25,25 +24,25 @@ pub(crate) fn table(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn 
             Cell::from(run.id.clone()),
             Cell::new(run.state.name(), colour(run.state)),
             Cell::from(run.host.clone()),
-            Cell::from(wall.at(run.started)),
+            Cell::from(clock.at(run.started)),
             Cell::from(took),
         ]);
     }
     table.write(colours, out)
 }
 
-/// The same under a heading, for when they come after ours. Where there are none, nothing is said of them.
-pub(crate) fn below(runs: &[PeerRun], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the table under a heading, or nothing if there are no runs.
+pub(crate) fn below(runs: &[PeerRun], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     if runs.is_empty() {
         return Ok(());
     }
     writeln!(out, "{}", Colour::Bold.paint(HEADING, colours))?;
-    table(runs, wall, colours, out)
+    table(runs, clock, colours, out)
 }
 
-/// Says that there is nothing to show.
+/// Prints that there are no runs.
 pub(crate) fn none(err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "no run of Cronken's own nodes is known here")
+    writeln!(err, "no runs on Cronken nodes")
 }
 
 fn colour(state: PeerState) -> Colour {
@@ -56,12 +55,12 @@ fn colour(state: PeerState) -> Colour {
 
 #[cfg(test)]
 mod tests {
-    use super::super::jobs::tests::wall;
+    use super::super::jobs::tests::clock;
     use super::*;
 
     fn shown(runs: &[PeerRun]) -> String {
         let mut out = Vec::new();
-        below(runs, &wall(), false, &mut out).expect("written");
+        below(runs, &clock(), false, &mut out).expect("written");
         String::from_utf8(out).expect("text")
     }
 
@@ -72,7 +71,7 @@ mod tests {
             job: job.to_owned(),
             state,
             host: "draco".to_owned(),
-            started: wall().now.minus(Span::from_secs(65)),
+            started: clock().now.minus(Span::from_secs(65)),
             took_ms,
             exit_code: None,
             signal: None,

@@ -1,5 +1,4 @@
-//! A run in words: its name, state, times and why it ended so, as all verbs about runs show them; and one run with every
-//! step it took.
+//! A run on one line, as all commands about runs print it; and one run in detail.
 
 use std::io::{self, Write};
 
@@ -7,19 +6,19 @@ use cronhold_api::{Run, RunDetail};
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
 
-use super::{Colour, Shown, Wall, counted, rounded, took as span_words};
+use super::{Colour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words};
 
-/// What people call a run.
+/// The name of a run, such as `backup#42`.
 pub(crate) fn name(run: &Run) -> String {
     format!("{}#{}", run.job, run.number)
 }
 
-/// When its program started.
+/// The start time of its program, or `None` if it has not started.
 pub(crate) fn started(run: &Run) -> Option<Instant> {
     run.times.running.or(run.times.starting)
 }
 
-/// How long its program took, or has taken up to now; nothing, when none was started.
+/// The duration of its program so far, or `None` if it has not started.
 pub(crate) fn took(run: &Run, now: Instant) -> Option<String> {
     let started = started(run)?;
     Some(match run.times.finished {
@@ -28,31 +27,31 @@ pub(crate) fn took(run: &Run, now: Instant) -> Option<String> {
     })
 }
 
-/// Everything that a state does not say: why it ended so, what it stands for or waits for, and which attempt it is.
-pub(crate) fn why(run: &Run, wall: &Wall) -> String {
-    let parts: Vec<String> = reason(run, wall).into_iter().chain(notes(run, wall)).collect();
+/// The reason of the state, and notes such as the attempt.
+pub(crate) fn why(run: &Run, clock: &LocalTimeFormat) -> String {
+    let parts: Vec<String> = reason(run, clock).into_iter().chain(notes(run, clock)).collect();
     printable(&parts.join(", "))
 }
 
-/// Why it ended so, and how its program did; or what it waits for.
-fn reason(run: &Run, wall: &Wall) -> Option<String> {
+/// The reason of the state with the exit code or signal; or when the run is due.
+fn reason(run: &Run, clock: &LocalTimeFormat) -> Option<String> {
     match &run.reason {
-        // Where someone decided, how the program ended counts no more.
+        // If a person decided the state, the exit code does not matter.
         Some(reason) if reason.starts_with("by operator") => Some(reason.clone()),
         Some(reason) => Some(with_exit(reason, run)),
-        None if run.state == State::Scheduled && run.nominal_time > wall.now => {
-            Some(format!("due in {}", rounded(run.nominal_time.since(wall.now))))
+        None if run.state == State::Scheduled && run.nominal_time > clock.now => {
+            Some(format!("due in {}", rounded(run.nominal_time.since(clock.now))))
         }
         None => exit(run),
     }
 }
 
-/// What is worth knowing in any state.
-fn notes(run: &Run, wall: &Wall) -> Vec<String> {
+/// Notes that apply in any state.
+fn notes(run: &Run, clock: &LocalTimeFormat) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(count), Some(to)) = (run.count, run.to) {
         let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "occurrence");
-        notes.push(format!("{count} until {}", wall.at(to)));
+        notes.push(format!("{count} until {}", clock.at(to)));
     }
     if run.attempt > 1 {
         notes.push(format!("attempt {}", run.attempt));
@@ -63,40 +62,51 @@ fn notes(run: &Run, wall: &Wall) -> Vec<String> {
     notes
 }
 
-/// A run's args as people write them.
+/// The args of a run as `NAME=VALUE` words.
 pub(crate) fn args(run: &Run) -> String {
     let args: Vec<String> = run.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
     printable(&args.join(" "))
 }
 
-/// A run in one line: what it is called, where it stands, and why.
-pub(crate) fn line(run: &Run, wall: &Wall, colours: bool) -> String {
+/// A run on one line: name, state, reason and notes.
+pub(crate) fn line(run: &Run, clock: &LocalTimeFormat, colours: bool) -> String {
     let state = Colour::of(run.state).paint(run.state.name(), colours);
-    let reason = reason(run, wall).map(|reason| format!(": {reason}")).unwrap_or_default();
-    let mut notes = notes(run, wall);
-    notes.extend(took(run, wall.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
+    let reason = reason(run, clock).map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut notes = notes(run, clock);
+    notes.extend(took(run, clock.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
     let notes: String = notes.iter().map(|note| format!(", {note}")).collect();
     format!("{} {state}{}{notes}", name(run), printable(&reason))
 }
 
-/// What became of a run that someone did something with: one line, or the run for programs.
-pub(crate) fn answer(run: &Run, shown: &Shown, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints a run after an operation: one line, or JSON or YAML.
+pub(crate) fn answer(
+    run: &Run,
+    shown: &TimeDisplayFlags,
+    clock: &LocalTimeFormat,
+    colours: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match shown.encoding() {
         Some(encoding) => encoding.write(run, out),
-        None => writeln!(out, "{}", line(run, wall, colours)),
+        None => writeln!(out, "{}", line(run, clock, colours)),
     }
 }
 
-/// A run with everything that is known of it.
-pub(crate) fn detail(detail: &RunDetail, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints a run in detail.
+pub(crate) fn detail(
+    detail: &RunDetail,
+    clock: &LocalTimeFormat,
+    colours: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let run = &detail.run;
-    writeln!(out, "{}", line(run, wall, colours))?;
+    writeln!(out, "{}", line(run, clock, colours))?;
     let mut field = |name: &str, value: Option<String>| match value.filter(|value| !value.is_empty()) {
         Some(value) => writeln!(out, "  {name:<9} {}", printable(&value)),
         None => Ok(()),
     };
     field("id", Some(run.id.clone()))?;
-    field("nominal", Some(wall.both(run.nominal_time)))?;
+    field("nominal", Some(clock.both(run.nominal_time)))?;
     field("schedule", detail.schedule.clone())?;
     field("args", Some(args(run)))?;
     field("command", detail.command.clone())?;
@@ -110,34 +120,34 @@ pub(crate) fn detail(detail: &RunDetail, wall: &Wall, colours: bool, out: &mut d
     }
     writeln!(out, "  steps")?;
     for step in &detail.log {
-        // That it was an operator stands before it already.
+        // The actor is printed already.
         let message = step.message.strip_prefix("by operator").unwrap_or(&step.message).trim_start_matches(": ");
         let message = if message.is_empty() { String::new() } else { format!(": {}", printable(message)) };
         let state = Colour::of(step.state).paint(step.state.name(), colours);
-        writeln!(out, "    {} {state} by {}{message}", precise(step.at, wall), printable(&step.actor))?;
+        writeln!(out, "    {} {state} by {}{message}", precise(step.at, clock), printable(&step.actor))?;
     }
     Ok(())
 }
 
-/// An instant in milliseconds, for lines whose order matters.
-pub(crate) fn precise(at: Instant, wall: &Wall) -> String {
-    let second = wall.at(at);
-    // Date and time of day have a fixed width; the offset stands behind them.
+/// A time with milliseconds, for lines whose order matters.
+pub(crate) fn precise(at: Instant, clock: &LocalTimeFormat) -> String {
+    let second = clock.at(at);
+    // Date and time have a fixed width; the offset follows them.
     let (time, offset) = second.split_at_checked("2026-03-29 01:30:00".len()).unwrap_or((&second, ""));
     format!("{time}.{:03}{offset}", at.millis().rem_euclid(1_000))
 }
 
-/// Says that a run goes on although nobody waits for it any more, and how it is ended.
+/// Prints that the run continues after Ctrl-C, and how to stop or follow it.
 pub(crate) fn left_running(name: &str) {
-    eprintln!("\n{name} goes on; `cronhold stop {name}` ends it, `cronhold logs -f {name}` follows it again");
+    eprintln!("\n{name} continues; `cronhold stop {name}` stops it, `cronhold logs -f {name}` follows it");
 }
 
-/// A text on one line, without what would steer a terminal: nothing that comes from outside can begin a line of its own.
+/// A text without control characters, so that foreign text can neither control the terminal nor start a new line.
 pub(crate) fn printable(text: &str) -> String {
     text.replace(|sign: char| sign.is_control(), " ")
 }
 
-/// The reason, and how the program ended where the reason does not say it.
+/// The reason, with the exit code or signal unless the reason contains it.
 fn with_exit(reason: &str, run: &Run) -> String {
     match exit(run) {
         Some(exit) if !reason.contains(&exit) && run.exit_code != Some(0) => format!("{reason} ({exit})"),
@@ -145,7 +155,7 @@ fn with_exit(reason: &str, run: &Run) -> String {
     }
 }
 
-/// How the program ended, unless it just ended well.
+/// The exit code or signal, or `None` if the program succeeded with exit code 0.
 fn exit(run: &Run) -> Option<String> {
     let code = run.exit_code.filter(|code| *code != 0 || run.state != State::Success);
     run.signal.clone().or_else(|| code.map(|code| format!("exit code {code}")))
@@ -166,8 +176,8 @@ pub(crate) mod tests {
     }
 
     /// A clock in Greenwich, so long after that.
-    pub(crate) fn wall(millis: i64) -> Wall {
-        Wall { zone: Zone::utc(), now: at(millis) }
+    pub(crate) fn clock(millis: i64) -> LocalTimeFormat {
+        LocalTimeFormat { zone: Zone::utc(), now: at(millis) }
     }
 
     /// `backup#42`, due at the first of those moments, started 4 ms later.
@@ -217,7 +227,7 @@ pub(crate) mod tests {
             Run { from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
             scheduled,
         ];
-        let lines: Vec<String> = runs.iter().map(|run| line(run, &wall(30_000), false)).collect();
+        let lines: Vec<String> = runs.iter().map(|run| line(run, &clock(30_000), false)).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 
@@ -245,7 +255,7 @@ pub(crate) mod tests {
             log: vec![step(1, State::Waiting, "schedule", ""), step(65_500, State::Failure, "program", "exit code 3")],
         };
         let mut shown = Vec::new();
-        detail(&detailed, &wall(70_000), false, &mut shown).expect("written");
+        detail(&detailed, &clock(70_000), false, &mut shown).expect("written");
         insta::assert_snapshot!(String::from_utf8(shown).expect("text"));
     }
 }

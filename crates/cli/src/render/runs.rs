@@ -1,4 +1,4 @@
-//! Many runs: a table for people, the latest first.
+//! A table of runs, latest first.
 
 use std::io::{self, Write};
 
@@ -6,53 +6,53 @@ use cronhold_api::Run;
 use cronhold_schedule::Instant;
 
 use super::run::{args, name, printable, started, took, why};
-use super::{Cell, Table, Wall};
+use super::{Cell, LocalTimeFormat, Table};
 
-/// How much of a reason a row has room for. The whole of it is shown with the run alone.
+/// Maximum length of a reason in the table; `cronhold runs RUN` prints all of it.
 const WHY_MOST: usize = 80;
-/// How much of a run's args a row has room for.
+/// Maximum length of the args in the table.
 const ARGS_MOST: usize = 60;
 
-/// A row for each run.
-pub(crate) fn table(runs: &[Run], wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the table.
+pub(crate) fn table(runs: &[Run], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(&["RUN", "STATE", "NOMINAL", "STARTED", "TOOK", "NODE", "WHY", "ARGS"]);
     for run in runs {
         table.row([
             Cell::from(name(run)),
             Cell::state(run.state),
-            Cell::from(wall.at(run.nominal_time)),
-            Cell::from(started(run).map(|at| beside(at, run.nominal_time, wall)).unwrap_or_default()),
-            Cell::from(took(run, wall.now).unwrap_or_default()),
+            Cell::from(clock.at(run.nominal_time)),
+            Cell::from(started(run).map(|at| beside(at, run.nominal_time, clock)).unwrap_or_default()),
+            Cell::from(took(run, clock.now).unwrap_or_default()),
             Cell::from(run.node.clone().unwrap_or_default()),
-            Cell::from(why(run, wall)).cut(WHY_MOST),
+            Cell::from(why(run, clock)).cut(WHY_MOST),
             Cell::from(args(run)).cut(ARGS_MOST),
         ]);
     }
     table.write(colours, out)
 }
 
-/// A time beside another one: without its day when it is the same.
-fn beside(at: Instant, other: Instant, wall: &Wall) -> String {
-    let (at, other) = (wall.at(at), wall.at(other));
+/// A time, without its date if `other` is on the same day.
+fn beside(at: Instant, other: Instant, clock: &LocalTimeFormat) -> String {
+    let (at, other) = (clock.at(at), clock.at(other));
     match (at.split_once(' '), other.split_once(' ')) {
         (Some((day, time)), Some((same, _))) if day == same => time.to_owned(),
         _ => at,
     }
 }
 
-/// Says that there is nothing to show.
+/// Prints that there are no runs.
 pub(crate) fn none(is_narrowed: bool, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "{}", if is_narrowed { "no run is like that" } else { "nothing has run yet" })
+    writeln!(err, "{}", if is_narrowed { "no matching runs" } else { "nothing has run yet" })
 }
 
-/// Says that older runs were left out.
+/// Prints that there are older runs.
 pub(crate) fn more(shown: usize, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "these are the latest {shown}; `--limit {}` shows more", shown.saturating_mul(10))
+    writeln!(err, "showing the latest {shown}; `--limit {}` shows more", shown.saturating_mul(10))
 }
 
-/// Says what is wrong with runs that belong here.
+/// Prints a warning for each unreadable run.
 pub(crate) fn unreadable(mistakes: &[String], err: &mut dyn Write) -> io::Result<()> {
-    mistakes.iter().try_for_each(|mistake| writeln!(err, "warning: a run cannot be read: {}", printable(mistake)))
+    mistakes.iter().try_for_each(|mistake| writeln!(err, "warning: unreadable run: {}", printable(mistake)))
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
 
     use cronhold_core::run::State;
 
-    use super::super::run::tests::{at, run, skipped, wall};
+    use super::super::run::tests::{at, clock, run, skipped};
     use super::*;
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
             },
         ];
         let mut shown = Vec::new();
-        table(&runs, &wall(90_000), false, &mut shown).expect("written");
+        table(&runs, &clock(90_000), false, &mut shown).expect("written");
         insta::assert_snapshot!(String::from_utf8(shown).expect("text"));
     }
 }

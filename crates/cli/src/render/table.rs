@@ -1,14 +1,14 @@
-//! Tables: columns as wide as what is in them, headings when there is something below them, colours when they are
-//! wanted. Long cells are cut only where the column says so, because what is cut cannot be copied.
+//! Text tables with headings and optional colours. Cells are truncated only where the caller asks for it, because
+//! truncated text cannot be copied.
 
 use std::io::{self, Write};
 
 use cronhold_core::run::State;
 
-/// What stands between two columns.
+/// Separator between columns.
 const GAP: &str = "  ";
 
-/// How a cell looks on a terminal.
+/// Colour or weight of a text on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     Plain,
@@ -21,7 +21,7 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    /// What is written before a text in that colour.
+    /// The escape sequence that starts the colour.
     pub(crate) fn start(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -45,13 +45,13 @@ impl Colour {
         }
     }
 
-    /// A text in that colour, if colours are wanted.
+    /// The text in this colour, or unchanged if `colours` is false.
     pub(crate) fn paint(self, text: &str, colours: bool) -> String {
         if colours && self != Self::Plain { format!("{}{text}\x1b[0m", self.start()) } else { text.to_owned() }
     }
 }
 
-/// One cell.
+/// A table cell: one line of text with a colour.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -59,9 +59,8 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A text in a colour.
+    /// Creates a cell. Control characters become spaces.
     pub(crate) fn new(text: impl Into<String>, colour: Colour) -> Self {
-        // A cell has one line, whatever someone wrote into a description.
         let text = text.into().replace(|sign: char| sign.is_control(), " ");
         Self { text, colour }
     }
@@ -71,7 +70,7 @@ impl Cell {
         Self::new(state.name(), Colour::of(state))
     }
 
-    /// The same, cut when it is longer than that many signs.
+    /// Truncates the text to this number of characters.
     pub(crate) fn cut(mut self, most: usize) -> Self {
         if let Some((end, _)) = self.text.char_indices().nth(most) {
             self.text.truncate(end);
@@ -91,7 +90,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// A table in the making.
+/// Headings and rows of a table.
 #[derive(Debug)]
 pub(crate) struct Table {
     headings: Vec<&'static str>,
@@ -104,19 +103,19 @@ impl Table {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// One row more, with a cell for each column.
+    /// Adds a row, which must have a cell for each column.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.headings.len(), "a row has a cell for each column");
         self.rows.push(cells);
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Writes it; a table without rows is nothing at all. A column in which nothing stands is left out.
+    /// Writes the table, or nothing if it has no rows. Empty columns are omitted.
     pub(crate) fn write(&self, colours: bool, out: &mut dyn Write) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -127,7 +126,7 @@ impl Table {
             let mut line = String::new();
             let mut blanks = 0;
             for (cell, width) in row.iter().zip(&widths).filter(|(_, width)| **width > 0) {
-                // Blanks are written when something follows them, so that no line ends with any.
+                // Write padding only before another cell, so that no line ends with spaces.
                 if !cell.text.is_empty() {
                     line.push_str(&" ".repeat(blanks));
                     line.push_str(&cell.colour.paint(&cell.text, colours));
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
+    fn columns_fit_their_widest_cell() {
         let mut table = Table::new(&["JOB", "STATE", "NOBODY", "NOTES"]);
         assert_eq!(shown(&table, false), "");
         table.row(["a".into(), Cell::state(State::Success), "".into(), Cell::from("äöü with more").cut(5)]);

@@ -1,4 +1,4 @@
-//! What happens, line by line, and what is said to those who wait.
+//! Events of `cronhold watch`, and messages of commands that wait.
 
 use std::io::{self, Write};
 
@@ -8,56 +8,56 @@ use cronhold_schedule::Instant;
 use serde_json::{Value, json};
 
 use super::run::{line, name, precise, printable};
-use super::{Colour, Wall};
+use super::{Colour, LocalTimeFormat};
 
-/// Something that happened, as far as it is understood.
+/// A parsed event of the feed.
 #[derive(Debug)]
-pub(crate) enum Watched {
-    /// A run is in another state.
+pub(crate) enum WatchedEvent {
+    /// A run changed its state.
     Run(Box<Run>),
-    /// Anything else: the job that it is about, if it is about one alone, and what there is to say.
-    Other { job: Option<String>, said: String },
+    /// Any other event, as text; `job` is set if it concerns one job.
+    Other { job: Option<String>, text: String },
 }
 
-impl Watched {
-    /// Understands an event. One of a kind that is not known yet is told as it is.
+impl WatchedEvent {
+    /// Parses an event. An event of an unknown kind becomes plain text.
     pub(crate) fn read(event: &Event) -> Self {
-        Self::understood(event).unwrap_or_else(|_| {
-            let said = format!("{} {}", event.kind, event.text);
-            Self::Other { job: None, said }
+        Self::parse(event).unwrap_or_else(|_| {
+            let text = format!("{} {}", event.kind, event.text);
+            Self::Other { job: None, text }
         })
     }
 
-    fn understood(event: &Event) -> serde_json::Result<Self> {
-        let text = event.text.as_str();
-        let (job, said) = match event.kind.as_str() {
-            "run" => return Ok(Self::Run(serde_json::from_str(text)?)),
+    fn parse(event: &Event) -> serde_json::Result<Self> {
+        let data = event.text.as_str();
+        let (job, text) = match event.kind.as_str() {
+            "run" => return Ok(Self::Run(serde_json::from_str(data)?)),
             "job" => {
-                let JobChange { id, revision } = serde_json::from_str(text)?;
-                let said = match revision {
-                    Some(1) => format!("{id} is a new job"),
-                    Some(revision) => format!("{id} is changed, revision {revision}"),
-                    None => format!("{id} is removed"),
+                let JobChange { id, revision } = serde_json::from_str(data)?;
+                let text = match revision {
+                    Some(1) => format!("{id} was added"),
+                    Some(revision) => format!("{id} was changed, revision {revision}"),
+                    None => format!("{id} was removed"),
                 };
-                (Some(id), said)
+                (Some(id), text)
             }
             "pause" => {
-                let PauseChange { job, pause } = serde_json::from_str(text)?;
-                let said = pause_words(job.as_deref().unwrap_or("everything"), pause.as_ref());
-                (job, said)
+                let PauseChange { job, pause } = serde_json::from_str(data)?;
+                let text = pause_words(job.as_deref().unwrap_or("everything"), pause.as_ref());
+                (job, text)
             }
-            "node" => (None, format!("node: {}", serde_json::from_str::<NodeChange>(text)?.message)),
-            "store" => match serde_json::from_str::<StoreChange>(text)?.trouble {
-                Some(trouble) => (None, format!("store: {trouble}; nothing starts until it works again")),
-                None => (None, "store: it works again".to_owned()),
+            "node" => (None, format!("node: {}", serde_json::from_str::<NodeChange>(data)?.message)),
+            "store" => match serde_json::from_str::<StoreChange>(data)?.trouble {
+                Some(trouble) => (None, format!("store: {trouble}; nothing starts until it recovers")),
+                None => (None, "store: recovered".to_owned()),
             },
-            "reset" => (None, "what happened before this is not told; `cronhold runs` shows it".to_owned()),
-            kind => (None, format!("{kind} {text}")),
+            "reset" => (None, "earlier events are missing; `cronhold runs` shows all runs".to_owned()),
+            kind => (None, format!("{kind} {data}")),
         };
-        Ok(Self::Other { job, said })
+        Ok(Self::Other { job, text })
     }
 
-    /// The job that it is about, if it is about one alone.
+    /// The job that the event concerns, or `None` if it concerns all jobs.
     pub(crate) fn job(&self) -> Option<&str> {
         match self {
             Self::Run(run) => Some(&run.job),
@@ -65,97 +65,97 @@ impl Watched {
         }
     }
 
-    /// One line for people.
-    pub(crate) fn line(&self, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+    /// Prints the event on one line.
+    pub(crate) fn line(&self, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Run(run) => {
                 let at = entered(run);
-                // How long it took so far, or is to wait, is told from the moment of the event.
-                let then = Wall { zone: wall.zone.clone(), now: at };
-                let time = Colour::Faint.paint(&precise(at, wall), colours);
+                // Durations are relative to the time of the event.
+                let then = LocalTimeFormat { zone: clock.zone.clone(), now: at };
+                let time = Colour::Faint.paint(&precise(at, clock), colours);
                 writeln!(out, "{time}  {}", line(run, &then, colours))
             }
-            Self::Other { said, .. } => writeln!(out, "{}", printable(said)),
+            Self::Other { text, .. } => writeln!(out, "{}", printable(text)),
         }
     }
 }
 
-/// An event as a value for programs: what it is called, and what it says.
+/// An event as JSON.
 pub(crate) fn for_programs(event: &Event) -> Value {
-    let said: Value = serde_json::from_str(&event.text).unwrap_or(Value::Null);
-    json!({"id": event.id, "event": event.kind, "data": said})
+    let data: Value = serde_json::from_str(&event.text).unwrap_or(Value::Null);
+    json!({"id": event.id, "event": event.kind, "data": data})
 }
 
 fn pause_words(what: &str, pause: Option<&Pause>) -> String {
     match pause {
-        Some(Pause { by, why, .. }) if why.is_empty() => format!("{what} is paused by {by}"),
-        Some(Pause { by, why, .. }) => format!("{what} is paused by {by}: {why}"),
-        None => format!("{what} goes on"),
+        Some(Pause { by, why, .. }) if why.is_empty() => format!("{what} was paused by {by}"),
+        Some(Pause { by, why, .. }) => format!("{what} was paused by {by}: {why}"),
+        None => format!("{what} was resumed"),
     }
 }
 
-/// When a run entered the state it is in.
+/// When a run entered its current state.
 fn entered(run: &Run) -> Instant {
     let times = &run.times;
     let entered = [times.scheduled, times.waiting, times.starting, times.running, times.stopping, times.finished];
     entered.into_iter().flatten().next_back().unwrap_or(run.nominal_time)
 }
 
-/// Says what is watched, to people who would otherwise see nothing at all for a while.
+/// Prints what is being watched, because there may be no event for a while.
 pub(crate) fn begins(job: Option<&str>, progress: bool, err: &mut dyn Write) -> io::Result<()> {
     if !progress {
         return Ok(());
     }
-    writeln!(err, "watching {}; Ctrl-C ends it", job.unwrap_or("everything"))
+    writeln!(err, "watching {}; Ctrl-C stops", job.unwrap_or("everything"))
 }
 
-/// Says that the daemon went away.
-pub(crate) fn away(message: &str, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "the daemon is away ({}); waiting for it", printable(message))
+/// Prints that the connection to the daemon was lost.
+pub(crate) fn disconnected(message: &str, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "lost the connection to the daemon ({}); reconnecting", printable(message))
 }
 
-/// Says that the daemon came back.
-pub(crate) fn back(err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "the daemon is back")
+/// Prints that the daemon responds again.
+pub(crate) fn reconnected(err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "reconnected to the daemon")
 }
 
-/// Says that a job has not run yet.
+/// Prints that a job has not run yet.
 pub(crate) fn waits(job: &str, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{} has not run yet; waiting for its first run", printable(job))
 }
 
-/// Says that a run has no output yet.
+/// Prints that a run has no output yet.
 pub(crate) fn not_begun(run: &Run, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "{} has not begun ({}), so that it wrote nothing yet; -f waits for it", name(run), run.state)
+    writeln!(err, "{} has not started ({}) and has no output yet; -f waits for it", name(run), run.state)
 }
 
-/// Says why a run has no output.
+/// Prints why a skipped run has no output.
 pub(crate) fn never_ran(run: &Run, err: &mut dyn Write) -> io::Result<()> {
     let why = run.reason.as_ref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
     let job = &run.job;
-    writeln!(err, "{} was skipped{why}, so that it wrote nothing; `cronhold runs {job}` shows others", name(run))
+    writeln!(err, "{} was skipped{why} and has no output; `cronhold runs {job}` lists other runs", name(run))
 }
 
-/// Says that an output is not kept any longer, with the last lines, which are; nothing, when there never was any.
+/// Prints that an output is no longer kept, with its last lines. Prints nothing if there was no output.
 pub(crate) fn gone(run: &Run, err: &mut dyn Write) -> io::Result<()> {
     if run.output_bytes == 0 {
         return Ok(());
     }
     let (run_name, bytes) = (name(run), run.output_bytes);
-    writeln!(err, "the output of {run_name} ({bytes} bytes) is not kept any longer; its last lines were:")?;
+    writeln!(err, "the output of {run_name} ({bytes} bytes) is no longer kept; its last lines were:")?;
     run.tail.iter().try_for_each(|line| writeln!(err, "  {}", printable(line)))
 }
 
-/// Says how a run ended that was waited for.
-pub(crate) fn ended(run: &Run, wall: &Wall, colours: bool, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "{}", line(run, wall, colours))
+/// Prints the result of a run.
+pub(crate) fn ended(run: &Run, clock: &LocalTimeFormat, colours: bool, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "{}", line(run, clock, colours))
 }
 
 #[cfg(test)]
 mod tests {
     use cronhold_core::run::State;
 
-    use super::super::run::tests::{run, wall};
+    use super::super::run::tests::{clock, run};
     use super::*;
 
     const PAUSED: &str = r#"{"job":"backup","pause":
@@ -164,7 +164,7 @@ mod tests {
     fn shown(kind: &str, text: String) -> String {
         let event = Event { id: "7".to_owned(), kind: kind.to_owned(), text };
         let mut shown = Vec::new();
-        Watched::read(&event).line(&wall(90_000), false, &mut shown).expect("written");
+        WatchedEvent::read(&event).line(&clock(90_000), false, &mut shown).expect("written");
         String::from_utf8(shown).expect("text")
     }
 
@@ -191,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn events_of_other_jobs_are_known_as_such() {
+    fn event_names_the_job_it_concerns() {
         let about = |kind: &str, text: &str| {
             let event = Event { id: String::new(), kind: kind.to_owned(), text: text.to_owned() };
-            Watched::read(&event).job().map(str::to_owned)
+            WatchedEvent::read(&event).job().map(str::to_owned)
         };
         let text = serde_json::to_string(&run(State::Running)).expect("JSON");
         assert_eq!(about("run", &text).as_deref(), Some("backup"));

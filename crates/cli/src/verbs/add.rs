@@ -9,7 +9,7 @@ use cronhold_api::client::Only;
 use cronhold_core::JobId;
 use serde_json::json;
 
-use crate::definition::{self, Keys, Settings, file, program};
+use crate::definition::{self, DefinitionKeys, JobFlags, file, program};
 use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
@@ -28,7 +28,7 @@ Examples:
   cronhold add --label nightly --timezone Europe/Berlin backup '30 2 * * *' restic backup /home
   cronhold add --shell tidy @daily 'find /tmp -mtime +7 | xargs rm -f'
   cronhold add reports/prices -f prices.yaml")]
-pub(crate) struct Add {
+pub(crate) struct AddArgs {
     /// Job id, such as reports/prices
     #[arg(value_name = "NAME")]
     name: String,
@@ -51,10 +51,10 @@ pub(crate) struct Add {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
-    settings: Settings,
+    settings: JobFlags,
 }
 
-impl Add {
+impl AddArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
         JobId::parse(&self.name).map_err(|error| Failure::flag("NAME", error))?;
         let text = match &self.file {
@@ -77,8 +77,8 @@ impl Add {
         Ok(Exit::Done)
     }
 
-    fn keys(&self, session: &Session<'_>) -> Result<Keys, Failure> {
-        let mut keys = Keys::new();
+    fn keys(&self, session: &Session<'_>) -> Result<DefinitionKeys, Failure> {
+        let mut keys = DefinitionKeys::new();
         self.settings.put(&mut keys)?;
         self.settings.put_schedule(&mut keys, self.schedule.as_deref().unwrap_or_default(), session)?;
         // A leading `--` only separates the command from the options.
@@ -103,7 +103,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        add: Add,
+        add: AddArgs,
     }
 
     /// Name, schedule and command that a command line is parsed to, or the first line of the error.
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_the_line_is_the_command() {
+    fn words_after_schedule_become_command() {
         let lines: Vec<String> = [
             ["hello", "* * * * *", "echo", "hi"].as_slice(),
             &["hello", "* * * * *", "--", "echo", "hi"],

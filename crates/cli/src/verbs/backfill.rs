@@ -11,8 +11,8 @@ use cronhold_api::{BackfillItem, Code, Run, RunBody};
 use cronhold_core::run::State;
 
 use crate::remote::Remote;
-use crate::render::backfill::{Outcome, Progress};
-use crate::render::{self, Shown};
+use crate::render::backfill::{BackfillOutcome, BackfillProgress};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// Interval between two polls of the active runs.
@@ -34,7 +34,7 @@ You can interrupt and repeat the command: it does not run a successful occurrenc
 Examples:
   cronhold backfill reports/prices --from 2026-11-01 --to 2026-11-08 --dry-run
   cronhold backfill reports/prices --from 3d --parallel 4")]
-pub(crate) struct Backfill {
+pub(crate) struct BackfillArgs {
     /// Job id
     #[arg(value_name = "JOB")]
     job: String,
@@ -54,14 +54,14 @@ pub(crate) struct Backfill {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
     parallel: u8,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Backfill {
+impl BackfillArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
-        let from = wall.read("--from", &self.from)?;
-        let to = wall.read_some("--to", self.to.as_deref())?.unwrap_or(wall.now);
+        let clock = self.shown.clock(remote.session)?;
+        let from = clock.read("--from", &self.from)?;
+        let to = clock.read_some("--to", self.to.as_deref())?.unwrap_or(clock.now);
         if from >= to {
             return Err(Failure::usage("--from is not before --to", "use a start that is earlier than the end"));
         }
@@ -71,13 +71,13 @@ impl Backfill {
         if self.dry_run {
             match self.shown.encoding() {
                 Some(encoding) => encoding.write(&wanted, out)?,
-                None => render::backfill::plan(&wanted, left.len(), plan.cut, &wall, out)?,
+                None => render::backfill::plan(&wanted, left.len(), plan.cut, &clock, out)?,
             }
             return Ok(Exit::Done);
         }
         self.check_overlap(remote)?;
         let lines = self.shown.encoding().is_none();
-        let mut progress = Progress::new(wanted.len(), remote.session, wall, lines, out, err);
+        let mut progress = BackfillProgress::new(wanted.len(), remote.session, clock, lines, out, err);
         let outcomes = self.run_all(wanted, remote, &mut progress)?;
         progress.end(left.len(), plan.cut)?;
         if let Some(encoding) = self.shown.encoding() {
@@ -105,7 +105,8 @@ impl Backfill {
         if asked.0.definition["overlap"] == "allow" {
             return Ok(());
         }
-        let message = format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
+        let message =
+            format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
         Err(Failure::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
     }
 
@@ -114,8 +115,8 @@ impl Backfill {
         &self,
         wanted: Vec<BackfillItem>,
         remote: &Remote<'_>,
-        progress: &mut Progress<'_>,
-    ) -> Result<Vec<Outcome>, Failure> {
+        progress: &mut BackfillProgress<'_>,
+    ) -> Result<Vec<BackfillOutcome>, Failure> {
         let mut coming: VecDeque<BackfillItem> = wanted.into();
         let mut active: Vec<(BackfillItem, String)> = Vec::new();
         let mut outcomes = Vec::new();
@@ -127,7 +128,7 @@ impl Backfill {
                 match self.make(&item, remote) {
                     Ok(id) => active.push((item, id)),
                     Err(CallError::Problem(problem)) if problem.code != Code::Unavailable => {
-                        outcomes.push(progress.tell(Outcome::refused(item, problem.detail))?);
+                        outcomes.push(progress.report(BackfillOutcome::refused(item, problem.detail))?);
                     }
                     Err(error) => return Err(again(remote.failure(error))),
                 }
@@ -144,7 +145,7 @@ impl Backfill {
                     remote.client.rest(BUSY);
                 } else {
                     (has_ended, overlaps) = (true, 0);
-                    outcomes.push(progress.tell(Outcome::of(item, &run))?);
+                    outcomes.push(progress.report(BackfillOutcome::of(item, &run))?);
                 }
             }
             if !has_ended && !active.is_empty() {

@@ -17,7 +17,7 @@ Exits with 1 if there is an error.
 
 Example:
   cronhold check jobs/")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// Directory of job files
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Check {
     output: Format,
 }
 
-impl Check {
+impl CheckArgs {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         let shown = self.dir.display();
         if !self.dir.is_dir() {

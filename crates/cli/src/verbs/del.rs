@@ -17,7 +17,7 @@ them. To remove a job that comes from a job file, delete the file.
 
 Example:
   cronhold del hello reports/prices")]
-pub(crate) struct Del {
+pub(crate) struct DelArgs {
     /// Job ids
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Del {
     output: Format,
 }
 
-impl Del {
+impl DelArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let encoding = self.output.encoding();
         let (mut exit, mut removed) = (Exit::Done, Vec::new());

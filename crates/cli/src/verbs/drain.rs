@@ -20,7 +20,7 @@ Examples:
   cronhold drain                  this node
   cronhold drain db-2
   cronhold drain --undo db-2")]
-pub(crate) struct Drain {
+pub(crate) struct DrainArgs {
     /// Name or id of the node [default: the node that answers]
     #[arg(value_name = "NODE")]
     node: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Drain {
     output: Format,
 }
 
-impl Drain {
+impl DrainArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
         let node = match &self.node {
             Some(node) => node.clone(),
@@ -62,7 +62,5 @@ impl Drain {
 fn answering(remote: &Remote<'_>) -> Result<String, Failure> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
-    this.ok_or_else(|| {
-        Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them")
-    })
+    this.ok_or_else(|| Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them"))
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::input::Reading;
+use crate::input::ScheduleFlags;
 use crate::render::{self, Format};
 use crate::{Exit, Failure, Session};
 
@@ -14,7 +14,7 @@ use crate::{Exit, Failure, Session};
 Examples:
   cronhold explain '0 18 * * Mon-Fri'
   cronhold explain '{daily: \"18:00\", calendar: Mon-Fri, timezone: America/New_York}'")]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// Cron expression, phrase, YAML map, or path of a job file
     #[arg(value_name = "SCHEDULE|JOBFILE", allow_hyphen_values = true)]
     given: String,
@@ -25,10 +25,10 @@ pub(crate) struct Explain {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
-    reading: Reading,
+    reading: ScheduleFlags,
 }
 
-impl Explain {
+impl ExplainArgs {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// Search for occurrences without an outcome
@@ -16,7 +16,7 @@ Exits with 1 if it finds one.
 Examples:
   cronhold holes
   cronhold holes backup --since 2026-11-01")]
-pub(crate) struct Holes {
+pub(crate) struct HolesArgs {
     /// Job id [default: all jobs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
@@ -27,15 +27,15 @@ pub(crate) struct Holes {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Holes {
+impl HolesArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
-        let since = wall.read_some("--since", self.since.as_deref())?;
-        let until = wall.read_some("--until", self.until.as_deref())?;
-        if since.is_some_and(|since| since >= until.unwrap_or(wall.now)) {
+        let clock = self.shown.clock(remote.session)?;
+        let since = clock.read_some("--since", self.since.as_deref())?;
+        let until = clock.read_some("--until", self.until.as_deref())?;
+        if since.is_some_and(|since| since >= until.unwrap_or(clock.now)) {
             return Err(Failure::usage("--since is not before --until", "use a start that is earlier than the end"));
         }
         let asked = remote.client.holes(self.job.as_deref(), since, until);
@@ -45,7 +45,7 @@ impl Holes {
         })?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&holes, out)?,
-            None => render::said::holes(&holes, &wall, remote.session.colours, out)?,
+            None => render::explanation::holes(&holes, &clock, remote.session.colours, out)?,
         }
         Ok(if holes.found == 0 { Exit::Done } else { Exit::Refused })
     }

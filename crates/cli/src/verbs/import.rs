@@ -16,17 +16,17 @@ use crate::{Exit, Failure, NamedStore};
 
 /// Import jobs from another scheduler
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// Scheduler to import from
     #[command(subcommand)]
-    origin: Origin,
+    origin: ImportSource,
 }
 
 /// Schedulers that jobs can be imported from.
 #[derive(Debug, Subcommand)]
-enum Origin {
+enum ImportSource {
     /// Import jobs from Cronken's Redis
-    Cronken(Cronken),
+    Cronken(ImportCronkenArgs),
 }
 
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ can also run beside Cronken on its Redis, with `peers=cronken`.
 Examples:
   cronhold import cronken --from redis://10.0.0.5 --dry-run
   cronhold import cronken --from 'redis://10.0.0.5/2?namespace={jobs}' --prefix old/ --pause")]
-struct Cronken {
+struct ImportCronkenArgs {
     /// URL of Cronken's Redis, such as redis://10.0.0.5?namespace={cronken}
     #[arg(long, value_name = "URL")]
     from: String,
@@ -66,11 +66,11 @@ struct Cronken {
 
 /// The result of importing one definition.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedJob {
     /// Id of the job in Cronhold.
     pub(crate) job: String,
     /// Whether it was imported.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ImportOutcome,
     /// Why it was not imported, or what may be surprising about it.
     pub(crate) notes: Vec<String>,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Imported {
 /// Whether a definition was imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum ImportOutcome {
     /// The job was added.
     Imported,
     /// The job would be added without `--dry-run`.
@@ -89,9 +89,9 @@ pub(crate) enum Outcome {
     Left,
 }
 
-impl Import {
+impl ImportArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let Origin::Cronken(cronken) = &self.origin;
+        let ImportSource::Cronken(cronken) = &self.origin;
         let named = NamedStore { origin: "--from", url: &cronken.from };
         let mut definitions = remote.session.stores.definitions(&named)?;
         definitions.sort();
@@ -103,15 +103,15 @@ impl Import {
             Some(encoding) => encoding.write(&imported, out)?,
             None => render::import::table(&imported, remote.session.colours, out, err)?,
         }
-        let is_left = imported.iter().any(|one| one.outcome == Outcome::Left);
+        let is_left = imported.iter().any(|one| one.outcome == ImportOutcome::Left);
         Ok(if is_left { Exit::Refused } else { Exit::Done })
     }
 }
 
-impl Cronken {
-    fn import(&self, name: &str, text: &str, remote: &Remote<'_>) -> Result<Imported, Failure> {
+impl ImportCronkenArgs {
+    fn import(&self, name: &str, text: &str, remote: &Remote<'_>) -> Result<ImportedJob, Failure> {
         let job = format!("{}{name}", self.prefix);
-        let left = |why: String| Imported { job: job.clone(), outcome: Outcome::Left, notes: vec![why] };
+        let left = |why: String| ImportedJob { job: job.clone(), outcome: ImportOutcome::Left, notes: vec![why] };
         if let Err(error) = JobId::parse(&job) {
             return Ok(left(format!("{error}")));
         }
@@ -119,7 +119,7 @@ impl Cronken {
         let read = cronken::read(text, &cronken::Options { zones: remote.session.zones, dialect });
         let Some(found) = read.job else {
             let notes = read.mistakes.iter().map(ToString::to_string).collect();
-            return Ok(Imported { job, outcome: Outcome::Left, notes });
+            return Ok(ImportedJob { job, outcome: ImportOutcome::Left, notes });
         };
         let found = Job { paused: found.paused || self.pause, ..found };
         let mut notes: Vec<String> = read.notes.iter().map(ToString::to_string).collect();
@@ -127,23 +127,23 @@ impl Cronken {
             notes.push("paused".to_owned());
         }
         let outcome = self.put(&job, &found, remote)?;
-        Ok(outcome.map_or_else(left, |outcome| Imported { job: job.clone(), outcome, notes }))
+        Ok(outcome.map_or_else(left, |outcome| ImportedJob { job: job.clone(), outcome, notes }))
     }
 
     /// Adds a job. The inner error says why it was not added; the outer one means that the daemon is unreachable.
-    fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<Outcome, String>, Failure> {
+    fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<ImportOutcome, String>, Failure> {
         let definition = write_job(job);
         match remote.client.job(id) {
-            Ok((there, _)) if there.definition == definition => return Ok(Ok(Outcome::Same)),
+            Ok((there, _)) if there.definition == definition => return Ok(Ok(ImportOutcome::Same)),
             Ok(_) => return Ok(Err("a different job with this name exists".to_owned())),
             Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
             Err(error) => return Err(remote.failure(error)),
         }
         if self.dry_run {
-            return Ok(Ok(Outcome::WouldCome));
+            return Ok(Ok(ImportOutcome::WouldCome));
         }
         match remote.client.put_job(id, definition.to_string(), &Only::New) {
-            Ok(_) => Ok(Ok(Outcome::Imported)),
+            Ok(_) => Ok(Ok(ImportOutcome::Imported)),
             Err(error) => match remote.failure(error) {
                 Failure::Refused { message, hint } => {
                     Ok(Err(hint.map_or(message.clone(), |hint| format!("{message} ({hint})"))))

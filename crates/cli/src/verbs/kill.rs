@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use cronhold_api::client::Client;
 
-use super::stop::Target;
+use super::stop::StopTarget;
 use crate::remote::Remote;
 use crate::{Exit, Failure};
 
@@ -16,12 +16,12 @@ use crate::{Exit, Failure};
 
 Examples:
   cronhold kill backup#42 --wait")]
-pub(crate) struct Kill {
+pub(crate) struct KillArgs {
     #[command(flatten)]
-    target: Target,
+    target: StopTarget,
 }
 
-impl Kill {
+impl KillArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         self.target.end(Client::kill, remote, out, err)
     }

@@ -7,9 +7,9 @@ use clap::Args;
 use cronhold_jobfile::directory::{self, Directory};
 use cronhold_schedule::{Past, Span, lint};
 
-use crate::asked::Asked;
-use crate::input::Reading;
-use crate::render::{self, Format, lint::Found};
+use crate::input::ScheduleFlags;
+use crate::render::{self, Format, lint::FoundWarning};
+use crate::resolved_schedule::ResolvedSchedule;
 use crate::{Exit, Failure, Session};
 
 /// Warn about schedules that are valid but likely to surprise you
@@ -19,7 +19,7 @@ Examples:
   cronhold lint '30 2 * * *' --timezone Europe/Berlin
   cronhold lint '*/7 * * * *' --median-run 10m
   cronhold lint jobs/ --strict")]
-pub(crate) struct Lint {
+pub(crate) struct LintArgs {
     /// Cron expression, phrase, YAML map, path of a job file, or directory of job files
     #[arg(value_name = "SCHEDULE|FILE|DIR", allow_hyphen_values = true)]
     given: String,
@@ -36,10 +36,10 @@ pub(crate) struct Lint {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
-    reading: Reading,
+    reading: ScheduleFlags,
 }
 
-impl Lint {
+impl LintArgs {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
@@ -49,11 +49,11 @@ impl Lint {
             Some(directory) => self.all_in(directory, session),
             None => self.reading.schedules(&self.given, session)?,
         };
-        let enabled: Vec<&Asked> = asked.iter().filter(|asked| asked.written.enabled).collect();
+        let enabled: Vec<&ResolvedSchedule> = asked.iter().filter(|asked| asked.written.enabled).collect();
         let mut found = Vec::new();
         for asked in enabled.iter().copied() {
             let warnings = lint(&asked.written.spec, &asked.schedule, asked.owner.id(), now, past);
-            found.extend(warnings.into_iter().map(|warning| Found { asked, warning }));
+            found.extend(warnings.into_iter().map(|warning| FoundWarning { asked, warning }));
         }
         match self.output.encoding() {
             None => render::lint::text(&found, &enabled, session.colours, out)?,
@@ -84,7 +84,7 @@ impl Lint {
         Ok(Some(directory::load(path, &self.reading.loading(&zone, session))))
     }
 
-    fn all_in(&self, directory: &Directory, session: &Session<'_>) -> Vec<Asked> {
+    fn all_in(&self, directory: &Directory, session: &Session<'_>) -> Vec<ResolvedSchedule> {
         let jobs = directory.jobs.iter();
         jobs.filter_map(|(id, loaded)| self.reading.of_job(id, loaded, &directory.calendars, session))
             .flatten()

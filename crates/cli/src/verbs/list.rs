@@ -6,7 +6,7 @@ use clap::Args;
 use cronhold_api::client::JobFilter;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// List jobs with their next and last runs
@@ -16,7 +16,7 @@ Examples:
   cronhold list
   cronhold list 'reports/*' --label nightly
   cronhold list -o json")]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     /// Pattern for job ids; `*` matches anything, `?` one character [default: all jobs]
     #[arg(value_name = "PATTERN")]
     pattern: Option<String>,
@@ -24,17 +24,17 @@ pub(crate) struct List {
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl List {
+impl ListArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let filter = JobFilter { pattern: self.pattern.clone(), label: self.label.clone() };
         let list = remote.client.jobs(&filter).map_err(|error| remote.failure(error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&list.jobs, out)?,
-            None => render::jobs::table(&list, self.is_filtered(), &wall, remote.session.colours, out, err)?,
+            None => render::jobs::table(&list, self.is_filtered(), &clock, remote.session.colours, out, err)?,
         }
         Ok(Exit::Done)
     }

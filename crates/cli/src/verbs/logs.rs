@@ -23,7 +23,7 @@ Examples:
   cronhold logs backup#42 > backup.log
 
 With -f, the command waits for a run that has not started and follows an active one to its end.")]
-pub(crate) struct Logs {
+pub(crate) struct LogsArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -35,10 +35,10 @@ pub(crate) struct Logs {
     tail: Option<u64>,
 }
 
-impl Logs {
+impl LogsArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let run = self.find(remote, err)?;
-        follow::until_left(self.show(&run, remote, out, err))
+        follow::ignore_broken_pipe(self.show(&run, remote, out, err))
     }
 
     fn show(&self, run: &Run, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
@@ -82,7 +82,7 @@ impl Logs {
             return Err(remote.failure_about(name, error));
         }
         render::watch::waits(name, err)?;
-        follow::lasting(remote, err, |remote| first_run(remote, name))
+        follow::with_reconnect(remote, err, |remote| first_run(remote, name))
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use cronhold_core::run::State;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// Mark a finished run as success, failure, error or skipped
@@ -16,7 +16,7 @@ Runs that wait for this run see the new state.
 
 Examples:
   cronhold mark backup#42 success --why 'restored by hand'")]
-pub(crate) struct Mark {
+pub(crate) struct MarkArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -27,16 +27,16 @@ pub(crate) struct Mark {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Mark {
+impl MarkArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let state = State::parse(&self.state).map_err(|error| Failure::flag("STATE", error))?;
         let run = remote.client.mark(&self.run, state, &self.why);
         let run = run.map_err(|error| remote.failure_about(&self.run, error))?;
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(Exit::Done)
     }
 }

@@ -7,10 +7,10 @@ use cronhold_api::Code;
 use cronhold_core::JobId;
 use cronhold_schedule::Instant;
 
-use crate::asked::Asked;
-use crate::input::Reading;
+use crate::input::ScheduleFlags;
 use crate::remote::Remote;
-use crate::render::{self, Format, next::Coming};
+use crate::render::{self, Format, next::ComingOccurrence};
+use crate::resolved_schedule::ResolvedSchedule;
 use crate::{Exit, Failure, Session};
 
 /// Show the next times of a schedule, a job file or a job
@@ -22,7 +22,7 @@ Examples:
   cronhold next 'with 10m interval'
   cronhold next jobs/backup.yaml
   cronhold next backup")]
-pub(crate) struct Next {
+pub(crate) struct NextArgs {
     /// Cron expression, phrase such as 'with 10m interval', YAML map such as '{hour: 14}', path of a job file, or, if it
     /// is none of these, job id
     #[arg(value_name = "SCHEDULE|JOBFILE|JOB", allow_hyphen_values = true)]
@@ -37,10 +37,10 @@ pub(crate) struct Next {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
-    reading: Reading,
+    reading: ScheduleFlags,
 }
 
-impl Next {
+impl NextArgs {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         self.reading.zone(session)?;
         let after = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
@@ -73,7 +73,9 @@ impl Next {
         let remote = match Remote::find(session) {
             Ok(remote) => remote,
             Err(Failure::Unreachable { message, hint }) if is_name => {
-                let message = format!("`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}");
+                let message = format!(
+                    "`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}"
+                );
                 return Err(Failure::Unreachable { message, hint });
             }
             Err(other) => return Err(if is_name { other } else { failure }),
@@ -99,11 +101,11 @@ impl Next {
     }
 
     /// The first occurrences of all enabled schedules, in order.
-    fn coming<'a>(&self, asked: &'a [Asked], after: Instant) -> Vec<Coming<'a>> {
+    fn coming<'a>(&self, asked: &'a [ResolvedSchedule], after: Instant) -> Vec<ComingOccurrence<'a>> {
         let count = usize::from(self.count);
         let enabled = asked.iter().filter(|asked| asked.written.enabled);
-        let mut coming: Vec<Coming<'_>> = enabled
-            .flat_map(|asked| asked.schedule.coming(after).take(count).map(move |at| Coming { at, asked }))
+        let mut coming: Vec<ComingOccurrence<'_>> = enabled
+            .flat_map(|asked| asked.schedule.coming(after).take(count).map(move |at| ComingOccurrence { at, asked }))
             .collect();
         coming.sort_by_key(|coming| coming.at);
         coming.truncate(count);

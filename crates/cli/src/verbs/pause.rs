@@ -22,7 +22,7 @@ works. When the pause ends, the job's `catch_up` decides about missed occurrence
 Examples:
   cronhold pause backup --why 'the disk is full'
   cronhold pause all --why maintenance")]
-pub(crate) struct Pause {
+pub(crate) struct PauseArgs {
     /// Job id, or `all`
     #[arg(value_name = "JOB|all")]
     job: String,
@@ -34,7 +34,7 @@ pub(crate) struct Pause {
     output: Format,
 }
 
-impl Pause {
+impl PauseArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
         let paused = remote.client.pause(one(&self.job), &self.why);
         paused.map_err(|error| remote.failure_about(&self.job, error))?;

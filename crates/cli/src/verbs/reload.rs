@@ -14,13 +14,13 @@ use crate::{Exit, Failure, render};
 #[command(after_help = "\
 The daemon notices changed files by itself; use this command in scripts, or if you do not want to wait.
 It exits with 1 if a file is invalid.")]
-pub(crate) struct Reload {
+pub(crate) struct ReloadArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
 }
 
-impl Reload {
+impl ReloadArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         let reloaded = remote.client.reload().map_err(|error| remote.failure(error))?;
         match self.output.encoding() {

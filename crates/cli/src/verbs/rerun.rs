@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Run a finished run again, with the same args and nominal time
@@ -14,7 +14,7 @@ use crate::{Exit, Failure, follow};
 Examples:
   cronhold rerun backup
   cronhold rerun backup#42 --anew --wait")]
-pub(crate) struct Rerun {
+pub(crate) struct RerunArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -25,19 +25,19 @@ pub(crate) struct Rerun {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Rerun {
+impl RerunArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let made = remote.client.rerun(&self.run, self.anew);
         let made = made.map_err(|error| remote.failure_about(&self.run, error))?;
         let run = follow::named(remote, &made.id)?;
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
-        Ok(follow::acceptance(&run))
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
+        Ok(follow::exit_of_created(&run))
     }
 }

@@ -18,7 +18,7 @@ everything.
 Examples:
   cronhold resume backup
   cronhold resume all")]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// Job id, or `all`
     #[arg(value_name = "JOB|all")]
     job: String,
@@ -27,7 +27,7 @@ pub(crate) struct Resume {
     output: Format,
 }
 
-impl Resume {
+impl ResumeArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
         let resumed = remote.client.resume(one(&self.job));
         resumed.map_err(|error| remote.failure_about(&self.job, error))?;

@@ -8,8 +8,8 @@ use cronhold_api::RunBody;
 use cronhold_schedule::text::shortened;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
-use crate::when::{self, Direction};
+use crate::render::{self, TimeDisplayFlags};
+use crate::time_input::{self, Direction};
 use crate::{Exit, Failure, follow};
 
 /// Run a job now, or at a given time
@@ -23,7 +23,7 @@ Examples:
 
 With --wait, the run's output goes to standard output and its result to standard error; the exit code
 is 0 if the run succeeded and 1 otherwise. Ctrl-C stops waiting; the run continues.")]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Job id
     #[arg(value_name = "JOB")]
     job: String,
@@ -40,13 +40,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Run {
+impl RunArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
-        let at = self.at.as_deref().map(|at| when::read(at, Direction::Ahead, &wall)).transpose();
+        let clock = self.shown.clock(remote.session)?;
+        let at = self.at.as_deref().map(|at| time_input::read(at, Direction::Ahead, &clock)).transpose();
         let at = at.map_err(|error| Failure::flag("--at", error))?;
         let body = RunBody { args: args(&self.args)?, at };
         let made = remote.client.make_run(&self.job, &body, self.key.as_deref());
@@ -55,8 +55,8 @@ impl Run {
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
-        Ok(follow::acceptance(&run))
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
+        Ok(follow::exit_of_created(&run))
     }
 }
 
@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn args_have_names() {
+    fn args_are_parsed_as_name_value() {
         for (typed, expected) in [
             (&["b=2", "a=1"][..], Ok(r#"{"a": "1", "b": "2"}"#)),
             (&["q=a=b", "none="], Ok(r#"{"none": "", "q": "a=b"}"#)),
-            (&["a"], Err("`a` is not an arg of a run")),
-            (&["=1"], Err("`=1` is not an arg of a run")),
-            (&["a=1", "a=2"], Err("the arg `a` is given twice")),
+            (&["a"], Err("`a` is not a run arg")),
+            (&["=1"], Err("`=1` is not a run arg")),
+            (&["a=1", "a=2"], Err("duplicate arg `a`")),
         ] {
             assert_eq!(read(typed), expected.map(str::to_owned).map_err(str::to_owned), "{typed:?}");
         }

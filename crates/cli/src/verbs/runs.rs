@@ -8,7 +8,7 @@ use cronhold_api::{LIMIT, LIMIT_MAX, PeerRun, Run};
 use cronhold_core::run::State;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Upper bound of `--limit`, because all runs are held in memory.
@@ -27,7 +27,7 @@ Examples:
 
 If Cronken nodes share the store, a second table shows up to 1000 of their runs, unless you use --state
 or --since, which do not apply to them.")]
-pub(crate) struct Runs {
+pub(crate) struct RunsArgs {
     /// Job whose runs are listed; or run, as its id or such as backup#42, which is shown in detail
     #[arg(value_name = "JOB|RUN", conflicts_with = "job")]
     about: Option<String>,
@@ -47,10 +47,10 @@ pub(crate) struct Runs {
     #[arg(long, conflicts_with_all = ["state", "since"])]
     peers: bool,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Runs {
+impl RunsArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         if self.peers {
             return self.of_peers(remote, out, err);
@@ -62,31 +62,31 @@ impl Runs {
     }
 
     fn one(&self, name: &str, remote: &Remote<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let detail = remote.client.run(name).map_err(|error| remote.failure_about(name, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&[detail], out)?,
-            None => render::run::detail(&detail, &wall, remote.session.colours, out)?,
+            None => render::run::detail(&detail, &clock, remote.session.colours, out)?,
         }
         Ok(Exit::Done)
     }
 
     fn many(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
-        let filter = self.filter(&wall)?;
-        let LoadedRuns { runs, has_more } = self.pages(&filter, remote, err)?;
+        let clock = self.shown.clock(remote.session)?;
+        let filter = self.filter(&clock)?;
+        let FoundRuns { runs, has_more } = self.pages(&filter, remote, err)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&runs, out)?;
             return Ok(Exit::Done);
         }
-        render::runs::table(&runs, &wall, remote.session.colours, out)?;
+        render::runs::table(&runs, &clock, remote.session.colours, out)?;
         // Runs of Cronken nodes have other states and no nominal time.
         let can_be_theirs = filter.states.is_empty() && filter.since.is_none();
         let theirs = if can_be_theirs { self.peer_runs(remote)? } else { Vec::new() };
         if !runs.is_empty() && !theirs.is_empty() {
             writeln!(out)?;
         }
-        render::peers::below(&theirs, &wall, remote.session.colours, out)?;
+        render::peers::below(&theirs, &clock, remote.session.colours, out)?;
         out.flush()?;
         if runs.is_empty() && theirs.is_empty() {
             render::runs::none(filter.job.is_some() || filter.since.is_some() || !filter.states.is_empty(), err)?;
@@ -98,13 +98,13 @@ impl Runs {
 
     /// Shows only the runs of Cronken nodes.
     fn of_peers(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let runs = self.peer_runs(remote)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&runs, out)?;
             return Ok(Exit::Done);
         }
-        render::peers::table(&runs, &wall, remote.session.colours, out)?;
+        render::peers::table(&runs, &clock, remote.session.colours, out)?;
         out.flush()?;
         if runs.is_empty() {
             render::peers::none(err)?;
@@ -122,17 +122,17 @@ impl Runs {
         self.about.as_deref().or(self.job.as_deref())
     }
 
-    fn filter(&self, wall: &render::Wall) -> Result<RunFilter, Failure> {
+    fn filter(&self, clock: &render::LocalTimeFormat) -> Result<RunFilter, Failure> {
         let states: Result<Vec<State>, _> = self.state.iter().map(|state| State::parse(state.trim())).collect();
         Ok(RunFilter {
             job: self.job().map(str::to_owned),
             states: states.map_err(|error| Failure::flag("--state", error))?,
-            since: wall.read_some("--since", self.since.as_deref())?,
+            since: clock.read_some("--since", self.since.as_deref())?,
         })
     }
 
     /// Loads runs page by page, up to the limit.
-    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<LoadedRuns, Failure> {
+    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<FoundRuns, Failure> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let (mut runs, mut before) = (Vec::new(), None);
         loop {
@@ -148,14 +148,14 @@ impl Runs {
             before = page.next;
             if before.is_none() || is_same || runs.len() >= most {
                 runs.truncate(most);
-                return Ok(LoadedRuns { runs, has_more: before.is_some() });
+                return Ok(FoundRuns { runs, has_more: before.is_some() });
             }
         }
     }
 }
 
 /// Loaded runs, and whether there are older ones.
-struct LoadedRuns {
+struct FoundRuns {
     runs: Vec<Run>,
     has_more: bool,
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// Show a job in detail
@@ -14,21 +14,21 @@ use crate::{Exit, Failure};
 Examples:
   cronhold show backup
   cronhold show backup -o json")]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// Job id
     #[arg(value_name = "JOB")]
     job: String,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Show {
+impl ShowArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let (job, _) = remote.client.job(&self.job).map_err(|error| remote.failure_about(&self.job, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&job, out)?,
-            None => render::job::text(&job, &wall, remote.session.colours, out)?,
+            None => render::job::text(&job, &clock, remote.session.colours, out)?,
         }
         Ok(Exit::Done)
     }

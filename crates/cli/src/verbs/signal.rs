@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_core::signal::Signal as Name;
+use cronhold_core::signal::Signal;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Send a signal to the program of a run
@@ -15,7 +15,7 @@ use crate::{Exit, Failure, follow};
 Examples:
   cronhold signal backup#42 HUP
   cronhold signal backup SIGUSR1")]
-pub(crate) struct Signal {
+pub(crate) struct SignalArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -23,18 +23,18 @@ pub(crate) struct Signal {
     #[arg(value_name = "SIGNAL")]
     signal: String,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Signal {
+impl SignalArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
-        let signal = Name::parse(&self.signal).map_err(|error| Failure::flag("SIGNAL", error))?.to_string();
+        let clock = self.shown.clock(remote.session)?;
+        let signal = Signal::parse(&self.signal).map_err(|error| Failure::flag("SIGNAL", error))?.to_string();
         let run = remote
             .client
             .signal(&self.run, &signal)
             .map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(Exit::Done)
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Skip a run that has not started
@@ -13,7 +13,7 @@ use crate::{Exit, Failure, follow};
 #[command(after_help = "\
 Examples:
   cronhold skip backup#42 --why 'the disk is being replaced'")]
-pub(crate) struct Skip {
+pub(crate) struct SkipArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -21,17 +21,17 @@ pub(crate) struct Skip {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     why: String,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Skip {
+impl SkipArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let run = remote
             .client
             .skip(&self.run, &self.why)
             .map_err(|error| follow::refused(remote, &self.run, follow::WAITING, error))?;
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(Exit::Done)
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Start a scheduled or waiting run now
@@ -17,7 +17,7 @@ starts.
 Examples:
   cronhold start backup#42
   cronhold start reports/prices --wait")]
-pub(crate) struct Start {
+pub(crate) struct StartArgs {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -25,12 +25,12 @@ pub(crate) struct Start {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Start {
+impl StartArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let run = remote
             .client
             .start(&self.run)
@@ -38,7 +38,7 @@ impl Start {
         if self.wait {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(Exit::Done)
     }
 }

@@ -7,7 +7,7 @@ use cronhold_api::Run;
 use cronhold_api::client::{CallError, Client};
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Stop a run: send its stop signal, then SIGKILL after the grace period
@@ -18,14 +18,14 @@ The job sets signal and grace period (`stop: {signal: SIGTERM, grace: 30s}`).
 Examples:
   cronhold stop backup
   cronhold stop backup#42 --wait")]
-pub(crate) struct Stop {
+pub(crate) struct StopArgs {
     #[command(flatten)]
-    target: Target,
+    target: StopTarget,
 }
 
 /// Arguments of `stop` and `kill`.
 #[derive(Debug, Args)]
-pub(crate) struct Target {
+pub(crate) struct StopTarget {
     /// Run: its id, JOB#NUMBER, or a job for its latest run
     #[arg(value_name = "RUN")]
     run: String,
@@ -33,16 +33,16 @@ pub(crate) struct Target {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Stop {
+impl StopArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
         self.target.end(Client::stop, remote, out, err)
     }
 }
 
-impl Target {
+impl StopTarget {
     /// Sends the request, waits for the end of the run if `--wait` is set, and prints the run.
     pub(super) fn end(
         &self,
@@ -51,13 +51,13 @@ impl Target {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<Exit, Failure> {
-        let wall = self.shown.wall(remote.session)?;
+        let clock = self.shown.clock(remote.session)?;
         let asked = ask(&remote.client, &self.run);
         let mut run = asked.map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
         if self.wait {
             run = follow::finished(remote, &run.id, err)?;
         }
-        render::run::answer(&run, &self.shown, &wall, remote.session.colours, out)?;
+        render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
         Ok(Exit::Done)
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// Maintain the store of jobs and runs
 #[derive(Debug, Args)]
-pub struct Store {
+pub struct StoreCommand {
     /// Operation
     #[command(subcommand)]
     pub verb: StoreVerb,
@@ -16,7 +16,7 @@ pub struct Store {
 #[derive(Debug, Subcommand)]
 pub enum StoreVerb {
     /// Copy a store to a file, also while a daemon uses it
-    Backup(Backup),
+    Backup(BackupArgs),
 }
 
 /// Arguments of `cronhold store backup`.
@@ -31,7 +31,7 @@ and the append-only file can be copied.
 Examples:
   cronhold store backup /var/backups/cronhold.db
   cronhold store backup --data /var/lib/cronhold /var/backups/cronhold.db")]
-pub struct Backup {
+pub struct BackupArgs {
     /// File to create
     #[arg(value_name = "FILE")]
     pub file: PathBuf,

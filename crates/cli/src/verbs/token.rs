@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use cronhold_api::{Link, Token as Shown};
+use cronhold_api::{Link, Token as TokenBody};
 
 use crate::remote::{self, Remote};
 use crate::render::{self, Format};
@@ -11,7 +11,7 @@ use crate::{Exit, Failure, Session};
 
 /// Show or renew the daemon's token, or create a link to its web page
 #[derive(Debug, Args)]
-pub(crate) struct Token {
+pub(crate) struct TokenArgs {
     /// Operation
     #[command(subcommand)]
     verb: TokenVerb,
@@ -31,7 +31,7 @@ enum TokenVerb {
     Renew,
 }
 
-impl Token {
+impl TokenArgs {
     pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
         remote::needs_daemon(session, "`cronhold token` needs a daemon")?;
         match self.verb {
@@ -54,7 +54,7 @@ impl Token {
 
     fn token(&self, token: String, out: &mut dyn Write) -> Result<Exit, Failure> {
         match self.output.encoding() {
-            Some(encoding) => encoding.write(&Shown { token }, out)?,
+            Some(encoding) => encoding.write(&TokenBody { token }, out)?,
             None => render::line(&token, out)?,
         }
         Ok(Exit::Done)

@@ -30,7 +30,7 @@ Examples:
   cronhold up --store redis://127.0.0.1 --jobs jobs/
 
 Put a URL with a password into CRONHOLD_STORE: other users of the machine can read the command line.")]
-pub struct Up {
+pub struct UpArgs {
     /// Data directory, created if it does not exist [default: $CRONHOLD_DATA, $XDG_DATA_HOME/cronhold, or
     /// ~/.local/share/cronhold]
     #[arg(long, value_name = "DIR")]
@@ -81,13 +81,12 @@ pub struct Up {
     pub verbose: bool,
 }
 
-impl Up {
+impl UpArgs {
     /// The labels of the node, after checking their number and form.
     pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
         if labels.len() > LABELS_MAX {
-            let message =
-                format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
+            let message = format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
             return Err(Failure::usage(message, "remove labels that no job requires"));
         }
         let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));

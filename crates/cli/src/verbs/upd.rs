@@ -9,7 +9,7 @@ use cronhold_api::client::Only;
 use cronhold_api::{Code, JobDetail};
 use serde_json::Value;
 
-use crate::definition::{self, Keys, Settings, file, program};
+use crate::definition::{self, DefinitionKeys, JobFlags, file, program};
 use crate::remote::Remote;
 use crate::render::{self, Format};
 use crate::{Exit, Failure};
@@ -23,7 +23,7 @@ Examples:
   cronhold upd hello --schedule '*/5 * * * *'
   cronhold upd backup --timeout 2h --unset lock -- restic backup /home
   cronhold upd reports/prices -f prices.yaml")]
-pub(crate) struct Upd {
+pub(crate) struct UpdArgs {
     /// Job id
     #[arg(value_name = "NAME")]
     name: String,
@@ -46,10 +46,10 @@ pub(crate) struct Upd {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Format,
     #[command(flatten)]
-    settings: Settings,
+    settings: JobFlags,
 }
 
-impl Upd {
+impl UpdArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
         let (text, only) = match &self.file {
             Some(path) => (file(path, remote.session)?, Only::As("*".to_owned())),
@@ -91,7 +91,7 @@ impl Upd {
         Ok((definition::text(&self.name, keys, remote.session)?, tag.map_or(Only::As("*".to_owned()), Only::As)))
     }
 
-    fn change(&self, keys: &mut Keys, remote: &Remote<'_>) -> Result<(), Failure> {
+    fn change(&self, keys: &mut DefinitionKeys, remote: &Remote<'_>) -> Result<(), Failure> {
         for key in &self.unset {
             if keys.remove(key).is_none() {
                 let has: Vec<&str> = keys.keys().map(String::as_str).collect();
@@ -119,7 +119,7 @@ impl Upd {
 
     /// Whether no change was requested. A requested change may still leave the job as it is.
     fn is_nothing(&self) -> bool {
-        let mut keys = Keys::new();
+        let mut keys = DefinitionKeys::new();
         let settings = self.settings.put(&mut keys).is_ok() && keys.is_empty();
         settings
             && self.schedule.is_none()

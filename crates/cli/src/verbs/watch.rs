@@ -6,8 +6,8 @@ use clap::Args;
 use cronhold_api::client::Event;
 
 use crate::remote::Remote;
-use crate::render::watch::Watched;
-use crate::render::{self, Shown};
+use crate::render::watch::WatchedEvent;
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure, follow};
 
 /// Show events as they happen, until Ctrl-C
@@ -19,17 +19,17 @@ Examples:
   cronhold watch -o json | jq .
 
 If the connection to the daemon is lost, the command reconnects and continues.")]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// Job to watch [default: everything]
     #[arg(value_name = "JOB")]
     job: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Watch {
+impl WatchArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        self.shown.wall(remote.session)?;
+        self.shown.clock(remote.session)?;
         match &self.job {
             Some(job) => remote.client.job(job).map(|_| ()).map_err(|error| remote.failure_about(job, error))?,
             None => remote.client.nodes().map(|_| ()).map_err(|error| remote.failure(error))?,
@@ -37,7 +37,7 @@ impl Watch {
         render::watch::begins(self.job.as_deref(), remote.session.progress, err)?;
         (remote.session.end_with_reader)();
         let mut last = None;
-        follow::until_left(follow::lasting(remote, err, |remote| self.listen(&mut last, remote, out)))
+        follow::ignore_broken_pipe(follow::with_reconnect(remote, err, |remote| self.listen(&mut last, remote, out)))
     }
 
     /// Shows events until the connection ends.
@@ -50,17 +50,17 @@ impl Watch {
             }
             self.show(&event, remote, out)?;
         }
-        Err(Failure::Unreachable { message: "the daemon ended the connection".to_owned(), hint: None })
+        Err(Failure::Unreachable { message: "the daemon closed the connection".to_owned(), hint: None })
     }
 
     fn show(&self, event: &Event, remote: &Remote<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-        let watched = Watched::read(event);
+        let watched = WatchedEvent::read(event);
         if self.job.as_deref().is_some_and(|job| watched.job().is_some_and(|about| about != job)) {
             return Ok(());
         }
         match self.shown.encoding() {
             Some(encoding) => encoding.write_item(&render::watch::for_programs(event), out)?,
-            None => watched.line(&self.shown.wall(remote.session)?, remote.session.colours, out)?,
+            None => watched.line(&self.shown.clock(remote.session)?, remote.session.colours, out)?,
         }
         Ok(out.flush()?)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::remote::Remote;
-use crate::render::{self, Shown};
+use crate::render::{self, TimeDisplayFlags};
 use crate::{Exit, Failure};
 
 /// Explain why a job runs or does not run, now or at a given time
@@ -15,7 +15,7 @@ Examples:
   cronhold why backup
   cronhold why backup 2026-11-01T02:30:00Z
   cronhold why backup 2h")]
-pub(crate) struct Why {
+pub(crate) struct WhyArgs {
     /// Job id
     #[arg(value_name = "JOB")]
     job: String,
@@ -23,16 +23,16 @@ pub(crate) struct Why {
     #[arg(value_name = "TIME", allow_hyphen_values = true)]
     time: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    shown: TimeDisplayFlags,
 }
 
-impl Why {
+impl WhyArgs {
     pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        let at = self.shown.wall(remote.session)?.read_some("TIME", self.time.as_deref())?;
+        let at = self.shown.clock(remote.session)?.read_some("TIME", self.time.as_deref())?;
         let why = remote.client.why(&self.job, at).map_err(|error| remote.failure_about(&self.job, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&why, out)?,
-            None => render::said::lines(&why.lines, remote.session.colours, out)?,
+            None => render::explanation::lines(&why.lines, remote.session.colours, out)?,
         }
         Ok(Exit::Done)
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
-use cronhold_cli::{Failure, NamedStore, Served, Stores};
+use cronhold_cli::{Failure, NamedStore, ServedStore, StoreServer};
 use cronhold_core::{NodeId, World};
 use cronhold_engine::{Clerk, Clock, Entropy, Handle};
 use cronhold_schedule::{Instant, Zone};
@@ -48,7 +48,7 @@ pub struct AtStore {
 
 /// A store that is answered for.
 struct Opened {
-    served: Served,
+    served: ServedStore,
     store: Arc<dyn Store>,
     /// Whether its URL says that nodes of another kind run the same jobs.
     names_peers: bool,
@@ -166,7 +166,7 @@ impl AtStore {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listening = Listen { address, ..Listen::default() }.bind();
         let listening = listening.map_err(|error| Failure::Refused { message: error.to_string(), hint: None })?;
-        let served = Served { url: listening.url(), token };
+        let served = ServedStore { url: listening.url(), token };
         let server = Server::start(listening, Arc::new(app)).map_err(no)?;
         let listening = self.is_follower.then(|| listen::listen(Arc::clone(&store), feed, greeting.now));
         let work = async {
@@ -186,8 +186,8 @@ impl AtStore {
     }
 }
 
-impl Stores for AtStore {
-    fn serve(&self, named: &NamedStore<'_>) -> Result<Served, Failure> {
+impl StoreServer for AtStore {
+    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure> {
         if let Some(opened) = &*self.opened.borrow() {
             return Ok(opened.served.clone());
         }

@@ -43,7 +43,7 @@ fn nobody_answers() {
         let output = place.give(verb);
         let told = told(verb, &output);
         assert!(told.ends_with("exit 3\n"), "{told}");
-        assert!(told.contains("no daemon runs with home"), "{told}");
+        assert!(told.contains("no daemon is running in home"), "{told}");
         assert!(output.stdout.is_empty(), "{told}");
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn always(answer: &'static str) -> String {
 #[test]
 fn not_ready() {
     let place = Place::empty("not-ready");
-    let body = r#"{"title":"it is not available now","status":503,"code":"unavailable","detail":"the daemon is starting","hint":"try again in a moment"}"#;
+    let body = r#"{"title":"unavailable","status":503,"code":"unavailable","detail":"the daemon is starting","hint":"try again in a moment"}"#;
     let length = body.len();
     let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nConnection: close";
     let starting = always(format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}").leak());

@@ -38,7 +38,7 @@ fn watch() {
     place.done(&["resume", "all"]);
     place.done(&["del", "hello"]);
     let mut lines = String::new();
-    while !lines.contains("hello is removed") {
+    while !lines.contains("hello was removed") {
         lines += &watcher.line();
     }
     let errors = place.transcript(&[&["watch", "helo"], &["watch", "--timezone", "Berlin"], &["watch", "a", "b"]]);

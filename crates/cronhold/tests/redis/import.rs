@@ -20,18 +20,18 @@ fn jobs_come_with_what_they_say() {
     let import = |more: &[&str]| site.at_store(&[&["import", "cronken", "--from", &from], more].concat());
 
     let told = import(&["--dry-run"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 would come, 2 left"), "{told:?}");
+    assert!(told.err.contains("4 definitions found: 2 would be imported, 2 not imported"), "{told:?}");
     assert_eq!(site.json(&["list"]), serde_json::json!([]), "nothing has come");
     let told = import(&["--prefix", "old/"]).exits(1);
-    assert!(told.err.contains("4 definitions found: 2 imported, 2 left"), "{told:?}");
+    assert!(told.err.contains("4 definitions found: 2 imported, 2 not imported"), "{told:?}");
     let told = told.says("`#` cannot be in a job's id").says("`job_args` is missing").says("Monday").hides("***");
     assert!(told.out.contains("old/paused"), "{told:?}");
     let good = &site.json(&["show", "old/good"])["definition"];
     assert_eq!((&good["lock"], &good["ttl"]), (&true.into(), &"20s".into()), "{good}");
     assert_eq!(site.json(&["show", "old/paused"])["paused"], true);
     assert_eq!(site.json(&["show", "old/good"])["paused"], false);
-    import(&["--prefix", "old/"]).exits(1).says("2 there already");
-    import(&["--prefix", "old/", "--pause"]).exits(1).says("another job of that name");
+    import(&["--prefix", "old/"]).exits(1).says("2 unchanged");
+    import(&["--prefix", "old/", "--pause"]).exits(1).says("a different job with this name");
     assert_eq!(old.cli(&["keys", "*"]), before, "nothing was written there");
 }
 

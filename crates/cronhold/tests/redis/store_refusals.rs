@@ -81,9 +81,9 @@ fn what_is_no_store_for_commands() {
         .exits(3)
         .says("write rediss://")
         .says("hint:");
-    site.at_store(&["reload"]).exits(1).says("job files are read by daemons");
-    site.at_store(&["token", "show"]).exits(1).says("a token is what a daemon asks for");
-    site.at_store(&["--url", "http://127.0.0.1:1", "list"]).exits(2).says("either --store");
+    site.at_store(&["reload"]).exits(1).says("`cronhold reload` needs a daemon");
+    site.at_store(&["token", "show"]).exits(1).says("`cronhold token` needs a daemon");
+    site.at_store(&["--url", "http://127.0.0.1:1", "list"]).exits(2).says("--store cannot be used with --url");
     site.give(&["store", "backup", "--store", &site.server.url(), "copy.db"]).exits(1).says("BGSAVE");
 }
 

@@ -78,8 +78,8 @@ fn what_a_node_does_is_asked_of_it_by_way_of_the_store() {
         eventually(&format!("{order} ends {run}"), || site.json(&["runs", &run])[0]["state"] == state);
     }
     eventually("tick runs", || site.json(&["runs", "tick"])[0]["state"] == "success");
-    site.at_store(&["drain", "one"]).exits(0).says("drains");
-    site.at_store(&["nodes"]).exits(0).says("drains");
+    site.at_store(&["drain", "one"]).exits(0).says("draining");
+    site.at_store(&["nodes"]).exits(0).says("draining");
     site.at_store(&["drain", "--undo", "one"]).exits(0);
     site.at_store(&["drain"]).exits(1).says("name a node");
     site.at_store(&["pause", "all"]).exits(0);
@@ -134,13 +134,13 @@ fn the_store_of_the_environment() {
     };
     assert_eq!(give(&["add", "hello", "triggered", "true"]).0, Some(0));
     let (code, nodes) = give(&["nodes"]);
-    assert!(code == Some(0) && nodes.contains("one") && !nodes.contains("answers"), "{nodes}");
+    assert!(code == Some(0) && nodes.contains("one") && !nodes.contains("this node"), "{nodes}");
     let (code, nodes) = give(&["nodes", "--data", "one"]);
-    assert!(code == Some(0) && nodes.contains("answers"), "{nodes}");
+    assert!(code == Some(0) && nodes.contains("this node"), "{nodes}");
     // One that only a daemon can work on is for daemons.
     let output = site.command(&["nodes"]).env("CRONHOLD_STORE", "sqlite:a.db").output().expect("the binary starts");
     assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no daemon runs with nobody"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no daemon is running in nobody"));
     node.stop();
 }
 

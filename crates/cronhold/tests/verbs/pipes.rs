@@ -35,7 +35,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
     let (code, complaint) = answered_to(full.into(), &["next", "@daily"]);
     assert_eq!(code, 1);
-    assert!(complaint.starts_with("error: the answer cannot be written: "), "{complaint}");
+    assert!(complaint.starts_with("error: cannot write the output: "), "{complaint}");
 }
 
 #[test]

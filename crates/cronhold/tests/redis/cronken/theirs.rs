@@ -6,7 +6,7 @@ use super::scene::{Node, RARELY, Scene};
 use crate::processes::eventually;
 
 /// What stands above them when they come after ours.
-const HEADING: &str = "Runs of Cronken's own nodes:";
+const HEADING: &str = "Runs on Cronken nodes:";
 
 #[test]
 fn our_verbs_show_runs_of_python_nodes() {

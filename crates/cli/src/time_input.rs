@@ -1,13 +1,13 @@
-//! Points in time as people type them: `2h`, `yesterday`, `14:30`, a date, an instant. What a span is counted in depends
-//! on the question: `--since 2h` looks back, `--at 2h` looks ahead.
+//! Parses times on the command line: `2h`, `yesterday`, `14:30`, a date, an instant. The option decides the direction of
+//! a duration: `--since 2h` is in the past, `--at 2h` in the future.
 
 use cronhold_schedule::civil::{DAY_SECS, Day, Local, TimeOfDay};
 use cronhold_schedule::text::{did_you_mean, shortened};
 use cronhold_schedule::{Bound, Fold, Gap, Instant, Span, TextError, Zone};
 
-use crate::render::Wall;
+use crate::render::LocalTimeFormat;
 
-/// Where a span or a time of day leads from now.
+/// Direction of a duration or a time of day from now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Into the past, as for `--since`.
@@ -16,19 +16,19 @@ pub(crate) enum Direction {
     Ahead,
 }
 
-/// Words that stand for a time, and how many days from today its midnight is.
+/// Words for days, and their offset from today.
 const DAYS: [(&str, i32); 3] = [("yesterday", -1), ("today", 0), ("tomorrow", 1)];
 
-/// Reads a point in time. Days and times without an offset are those on the wall.
-pub(crate) fn read(text: &str, direction: Direction, wall: &Wall) -> Result<Instant, TextError> {
-    let (now, zone) = (wall.now, &wall.zone);
+/// Parses a time. Dates and times without an offset are in the zone of `clock`.
+pub(crate) fn read(text: &str, direction: Direction, clock: &LocalTimeFormat) -> Result<Instant, TextError> {
+    let (now, zone) = (clock.now, &clock.zone);
     let word = text.trim().to_lowercase();
     let today = zone.local(now.secs()).day();
     if word == "now" {
         return Ok(now);
     }
     if let Some((_, days)) = DAYS.iter().find(|(name, _)| *name == word) {
-        return Ok(on_wall(Day(today.0 + days).midnight(), zone));
+        return Ok(instant_of(Day(today.0 + days).midnight(), zone));
     }
     if let Ok(time) = TimeOfDay::parse(&word) {
         return Ok(time_of_day(time, direction, now, zone));
@@ -37,14 +37,14 @@ pub(crate) fn read(text: &str, direction: Direction, wall: &Wall) -> Result<Inst
         return match bound {
             // A bound has whole seconds only; an instant is taken as exactly as it is written.
             Bound::Instant(_) => Instant::parse(text),
-            Bound::Local(local) => Ok(on_wall(local, zone)),
-            Bound::Day(day) => Ok(on_wall(day.midnight(), zone)),
+            Bound::Local(local) => Ok(instant_of(local, zone)),
+            Bound::Day(day) => Ok(instant_of(day.midnight(), zone)),
         };
     }
     span(&word, direction, now).unwrap_or_else(|| Err(not_a_time(text, &word, direction)))
 }
 
-/// A span such as `2h`, `-2h`, `2h ago`, `+2h` or `in 2h`; nothing, when it is none.
+/// Parses a duration such as `2h`, `-2h`, `2h ago`, `+2h` or `in 2h`. Returns `None` if the text is not one.
 fn span(word: &str, direction: Direction, now: Instant) -> Option<Result<Instant, TextError>> {
     let (rest, direction) = if let Some(rest) = word.strip_suffix(" ago").or_else(|| word.strip_prefix('-')) {
         (rest, Direction::Back)
@@ -53,7 +53,7 @@ fn span(word: &str, direction: Direction, now: Instant) -> Option<Result<Instant
     } else {
         (word, direction)
     };
-    // A bare number may be meant as a year, minutes or hours, so it is not guessed at.
+    // A bare number is ambiguous: it may be a year, minutes or hours.
     if !rest.contains(char::is_alphabetic) {
         return None;
     }
@@ -64,10 +64,10 @@ fn span(word: &str, direction: Direction, now: Instant) -> Option<Result<Instant
     }))
 }
 
-/// The latest such time of day, or the next one.
+/// The latest instant with this time of day, or the next one.
 fn time_of_day(time: TimeOfDay, direction: Direction, now: Instant, zone: &Zone) -> Instant {
     let midnight = zone.local(now.secs()).day().midnight();
-    let on_day = |days: i64| on_wall(Local(midnight.0 + days * DAY_SECS + i64::from(time.0)), zone);
+    let on_day = |days: i64| instant_of(Local(midnight.0 + days * DAY_SECS + i64::from(time.0)), zone);
     let today = on_day(0);
     match direction {
         Direction::Back if today > now => on_day(-1),
@@ -76,15 +76,15 @@ fn time_of_day(time: TimeOfDay, direction: Direction, now: Instant, zone: &Zone)
     }
 }
 
-/// The instant of a time on the wall; of one that a clock change leaves out, the end of the gap.
-fn on_wall(local: Local, zone: &Zone) -> Instant {
+/// The instant of a local time: the first if it occurs twice, the end of the gap if it does not exist.
+fn instant_of(local: Local, zone: &Zone) -> Instant {
     Instant::from_secs(zone.instants(local, Gap::Next, Fold::First).next().unwrap_or(local.0))
 }
 
 fn not_a_time(text: &str, word: &str, direction: Direction) -> TextError {
     let error = TextError::new(0..text.len(), format!("`{}` is not a time", shortened(text)));
     if word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('-') {
-        // Something like a date: what is wrong with it is known better by those who read dates.
+        // It looks like a date, so report the error of the date parser.
         return Bound::parse(text).err().unwrap_or(error);
     }
     if let Some(meant) = did_you_mean(word, DAYS.iter().map(|(name, _)| *name).chain(["now"])) {
@@ -102,13 +102,13 @@ mod tests {
 
     use super::*;
 
-    fn berlin() -> Wall {
+    fn berlin() -> LocalTimeFormat {
         let zone = Zones::bundled().get("Europe/Berlin").expect("a zone");
-        Wall { zone, now: Instant::parse("2026-11-16T11:00:00Z").expect("an instant") }
+        LocalTimeFormat { zone, now: Instant::parse("2026-11-16T11:00:00Z").expect("an instant") }
     }
 
     #[test]
-    fn times_as_people_type_them() {
+    fn relative_and_absolute_times_are_parsed() {
         use Direction::{Ahead, Back};
         for (text, direction, expected) in [
             ("now", Back, "2026-11-16T11:00:00Z"),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_says_so() {
+    fn invalid_time_is_refused_with_hint() {
         for (text, expected) in [
             ("yesteday", "did you mean `yesterday`?"),
             ("90", "write 2h, yesterday"),

@@ -1,12 +1,12 @@
-//! Answers in words: what is to be said, and what may be done about it.
+//! Output of `cronhold why` and `cronhold holes`: sentences with hints.
 
 use std::io::{self, Write};
 
 use cronhold_api::{Holes, Line};
 
-use super::{Colour, Wall, counted};
+use super::{Colour, LocalTimeFormat, counted};
 
-/// The lines of an answer.
+/// Prints the lines of an explanation.
 pub(crate) fn lines(lines: &[Line], colours: bool, out: &mut dyn Write) -> io::Result<()> {
     for line in lines {
         match line.tone.as_str() {
@@ -18,8 +18,8 @@ pub(crate) fn lines(lines: &[Line], colours: bool, out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// Occurrences without an outcome, and where they were looked for.
-pub(crate) fn holes(holes: &Holes, wall: &Wall, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Prints occurrences without an outcome, and the period that was searched.
+pub(crate) fn holes(holes: &Holes, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     lines(&holes.lines, colours, out)?;
     let jobs = counted(usize::try_from(holes.jobs).unwrap_or(usize::MAX), "job");
     let found = match usize::try_from(holes.found).unwrap_or(usize::MAX) {
@@ -29,28 +29,28 @@ pub(crate) fn holes(holes: &Holes, wall: &Wall, colours: bool, out: &mut dyn Wri
             Colour::Red.paint(&format!("{} {has} no outcome", counted(found, "occurrence")), colours)
         }
     };
-    writeln!(out, "{found} ({jobs}, from {} to {})", wall.at(holes.from), wall.at(holes.to))
+    writeln!(out, "{found} ({jobs}, from {} to {})", clock.at(holes.from), clock.at(holes.to))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::jobs::tests::wall;
+    use super::super::jobs::tests::clock;
     use super::*;
 
     #[test]
     fn answers_and_what_to_do() {
         let line = |tone: &str, text: &str| Line { tone: tone.to_owned(), text: text.to_owned() };
-        let said = vec![
+        let explanation = vec![
             line("answer", "`backup` runs now."),
             line("detail", "It started at 12:00."),
             line("advice", "`cronhold stop backup` ends it"),
         ];
-        let now = wall().now;
+        let now = clock().now;
         let mut out = Vec::new();
-        lines(&said, false, &mut out).expect("written");
-        for (found, jobs, lines) in [(0, 1, Vec::new()), (1, 2, said.clone()), (7, 2, Vec::new())] {
+        lines(&explanation, false, &mut out).expect("written");
+        for (found, jobs, lines) in [(0, 1, Vec::new()), (1, 2, explanation.clone()), (7, 2, Vec::new())] {
             let looked = Holes { from: now, to: now, jobs, found, lines, next: None };
-            holes(&looked, &wall(), false, &mut out).expect("written");
+            holes(&looked, &clock(), false, &mut out).expect("written");
         }
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
     }

@@ -1,18 +1,18 @@
-//! Times as people read and type them: on the wall of a zone, and how long ago or ahead they are.
+//! Displays and parses times in a zone, and relative to now.
 
 use cronhold_schedule::{Instant, Span, Zone};
 
 use crate::Failure;
-use crate::when::{self, Direction};
+use crate::time_input::{self, Direction};
 
-/// A clock on a wall, and what it shows now.
+/// A time zone and the current time.
 #[derive(Debug, Clone)]
-pub(crate) struct Wall {
+pub(crate) struct LocalTimeFormat {
     pub(crate) zone: Zone,
     pub(crate) now: Instant,
 }
 
-impl Wall {
+impl LocalTimeFormat {
     /// A time to the second, such as `2026-03-29 01:30:00Z`.
     pub(crate) fn at(&self, at: Instant) -> String {
         let whole = Instant::from_secs(at.secs());
@@ -20,7 +20,7 @@ impl Wall {
         text.strip_suffix("+00:00").map(|text| format!("{text}Z")).unwrap_or(text)
     }
 
-    /// How far away a time is: `in 5m00s`, `2h10m ago`.
+    /// The distance from now: `in 5m00s`, `2h10m ago`.
     pub(crate) fn away(&self, at: Instant) -> String {
         let (ahead, ago) = (at.since(self.now), self.now.since(at));
         match (ahead.secs(), ago.secs()) {
@@ -30,23 +30,23 @@ impl Wall {
         }
     }
 
-    /// Both.
+    /// The time and its distance: `2026-03-29 01:30:00Z (in 5m00s)`.
     pub(crate) fn both(&self, at: Instant) -> String {
         format!("{} ({})", self.at(at), self.away(at))
     }
 
-    /// A time of the past as people type it; times without an offset are on this wall.
+    /// Parses the value of an option as a time in the past. Times without an offset are in this zone.
     pub(crate) fn read(&self, flag: &str, text: &str) -> Result<Instant, Failure> {
-        when::read(text, Direction::Back, self).map_err(|error| Failure::flag(flag, error))
+        time_input::read(text, Direction::Back, self).map_err(|error| Failure::flag(flag, error))
     }
 
-    /// The same for a time that need not be given.
+    /// Parses an optional time.
     pub(crate) fn read_some(&self, flag: &str, text: Option<&str>) -> Result<Option<Instant>, Failure> {
         text.map(|text| self.read(flag, text)).transpose()
     }
 }
 
-/// A span with its two largest units, which is what people want to know.
+/// A duration in its two largest units.
 pub(crate) fn rounded(span: Span) -> String {
     let secs = span.secs();
     let (days, hours, minutes) = (secs / 86_400, secs / 3_600 % 24, secs / 60 % 60);
@@ -59,7 +59,7 @@ pub(crate) fn rounded(span: Span) -> String {
     }
 }
 
-/// How long something took: to the millisecond when it was short.
+/// A run's duration: in milliseconds if it is shorter than a second.
 pub(crate) fn took(span: Span) -> String {
     match span.millis() {
         millis @ ..1_000 => format!("{millis}ms"),
@@ -74,14 +74,14 @@ mod tests {
 
     use super::*;
 
-    fn wall(zone: &str) -> Wall {
+    fn clock(zone: &str) -> LocalTimeFormat {
         let zone = Zones::bundled().get(zone).expect("a zone");
-        Wall { zone, now: Instant::parse("2026-07-01T12:00:00Z").expect("a time") }
+        LocalTimeFormat { zone, now: Instant::parse("2026-07-01T12:00:00Z").expect("a time") }
     }
 
     #[test]
-    fn times_are_shown_and_read_on_the_wall() {
-        let (utc, berlin) = (wall("UTC"), wall("Europe/Berlin"));
+    fn times_are_displayed_and_parsed_in_zone() {
+        let (utc, berlin) = (clock("UTC"), clock("Europe/Berlin"));
         let at = Instant::parse("2026-07-01T12:05:00.7Z").expect("a time");
         assert_eq!(utc.both(at), "2026-07-01 12:05:00Z (in 5m00s)");
         assert_eq!(berlin.both(at), "2026-07-01 14:05:00+02:00 (in 5m00s)");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn short_spans_are_told_exactly() {
+    fn short_durations_are_shown_exactly() {
         for (millis, expected) in [(0, "0ms"), (999, "999ms"), (1_250, "1.2s"), (59_999, "59.9s"), (61_000, "1m01s")] {
             assert_eq!(took(Span::from_millis(millis)), expected);
         }
