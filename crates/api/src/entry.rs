@@ -1,40 +1,40 @@
-//! How one comes in: where a daemon is to be found, the token, and links to its page.
+//! Access to a daemon: its address file, the token, and links to the web page.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Where a daemon is to be found, as it leaves it in its data directory while it listens.
+/// Content of the file `address`, which a daemon keeps in its data directory while it listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// Where it listens, such as `http://127.0.0.1:2766`.
+    /// Base URL, such as `http://127.0.0.1:2766`.
     pub url: String,
-    /// Its process.
+    /// Process id of the daemon.
     pub pid: u32,
-    /// Since when.
+    /// When the daemon began to listen.
     pub since: Instant,
 }
 
 impl Address {
-    /// The name of the file.
+    /// Name of the file.
     pub const FILE: &str = "address";
 }
 
-/// A link that opens the page once.
+/// A link that opens the web page once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Link {
-    /// Where to go.
+    /// The URL.
     pub url: String,
 }
 
 /// The admin token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Token {
-    /// What to send as `Authorization: Bearer`.
+    /// Value for the header `Authorization: Bearer`.
     pub token: String,
 }
 
 impl Token {
-    /// The name of the file in the data directory that holds it.
+    /// Name of the token file in the data directory.
     pub const FILE: &str = "token";
 }

@@ -1,47 +1,47 @@
-//! What the feed tells beside runs: small facts, after which whoever wants more asks for it.
+//! Events of the feed other than runs. They are small; clients request details if they need them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Pause;
 
-/// A job was put or removed: event `job`.
+/// Event `job`: a job was added, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobChange {
-    /// Which job.
+    /// Job id.
     pub id: String,
-    /// How often it was put; nothing, when it is gone.
+    /// Revision of the definition; `null` if the job was removed.
     pub revision: Option<u32>,
 }
 
-/// A job or everything was paused or goes on: event `pause`.
+/// Event `pause`: a job, or everything, was paused or resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseChange {
-    /// Which job; nothing, when it is everything.
+    /// Job id; `null` for everything.
     pub job: Option<String>,
-    /// The pause that holds now; nothing, when there is none any more.
+    /// The current pause; `null` if it was resumed.
     pub pause: Option<Pause>,
 }
 
-/// What a node has to say of itself: event `node`.
+/// Event `node`: a message about the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeChange {
-    /// In words.
+    /// The message.
     pub message: String,
 }
 
-/// The store fails or works again: event `store`.
+/// Event `store`: the store failed or recovered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoreChange {
-    /// Whether it fails.
+    /// Whether the store is failing.
     pub away: bool,
-    /// What is wrong.
+    /// The problem; `null` if the store recovered.
     pub trouble: Option<String>,
 }
 
-/// Something may have happened that was not told: event `reset`. Whoever shows a state asks for it anew.
+/// Event `reset`: events may be missing. Clients that display state must reload it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reset {
-    /// Why.
+    /// Reason.
     pub why: String,
 }

@@ -1,4 +1,4 @@
-//! Jobs as they are told.
+//! Jobs in responses.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -7,93 +7,93 @@ use utoipa::ToSchema;
 
 use crate::Run;
 
-/// A job, as a list has it.
+/// A job in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its id.
+    /// Job id.
     pub id: String,
-    /// What it is for: the first line of its description.
+    /// First line of the description.
     pub description: String,
-    /// Its schedules as they are written, in one line; empty when it has none.
+    /// Schedules on one line; empty if there are none.
     pub schedule: String,
-    /// When it is due next; nothing, when that is not known or never.
+    /// Next due time; `null` if unknown or never.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub next: Option<Instant>,
-    /// Whether it or everything is paused.
+    /// Whether the job or everything is paused.
     pub paused: bool,
-    /// The pause that holds.
+    /// The current pause.
     pub pause: Option<Pause>,
-    /// Its labels.
+    /// Labels of the job.
     pub labels: Vec<String>,
-    /// What is wrong with its file. What the job does then is what its last good file says.
+    /// Errors in the job's file; the last valid version is in use.
     pub errors: Vec<FileMistake>,
-    /// Where it comes from: `api`, `foreign`, or `directory:` and a prefix; empty when only a file with mistakes has it.
+    /// Source: `api`, `foreign`, or `directory:` and a prefix; empty if only an invalid file defines the job.
     pub source: String,
-    /// How often it was put.
+    /// Revision of the definition, starting at 1.
     pub revision: u32,
-    /// Runs that are not finished.
+    /// Number of unfinished runs.
     pub active: u64,
-    /// Its latest run.
+    /// Latest run.
     pub last: Option<Run>,
 }
 
-/// A job with everything that is known of it.
+/// A job in detail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
-    /// What a list has.
+    /// The fields of the list.
     #[serde(flatten)]
     pub job: Job,
-    /// Its whole description.
+    /// Whole description.
     pub text: String,
-    /// Its schedules one by one.
+    /// All schedules.
     pub schedules: Vec<Schedule>,
-    /// What it is, with the keys of a job file.
+    /// Definition with the keys of a job file.
     #[schema(value_type = Object)]
     pub definition: Value,
-    /// The same as the text of a job file.
+    /// Definition as the text of a job file.
     pub yaml: String,
 }
 
 /// A schedule of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
-    /// Its id in the job.
+    /// Id within the job.
     pub id: String,
-    /// As it is written.
+    /// Definition as text.
     pub text: String,
-    /// In words.
+    /// Description in words.
     pub words: String,
-    /// Whether it counts.
+    /// Whether the schedule is active.
     pub enabled: bool,
-    /// When it is due next.
+    /// Next due time.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub next: Option<Instant>,
-    /// Why it cannot be asked, when it cannot.
+    /// Why the schedule cannot be evaluated, if so.
     pub error: Option<String>,
 }
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pause {
-    /// Since when.
+    /// Start of the pause.
     #[schema(value_type = String, format = DateTime)]
     pub since: Instant,
-    /// By whom.
+    /// Author of the pause.
     pub by: String,
-    /// Why, if they said so.
+    /// Reason; may be empty.
     pub why: String,
-    /// Whether it is everything that is paused, and not only this job.
+    /// Whether everything is paused, not only this job.
     pub everything: bool,
 }
 
-/// Something that is wrong with a job file.
+/// An error in a job file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FileMistake {
-    /// The file.
+    /// Path of the file.
     pub file: String,
-    /// Its line, counted from 1.
+    /// Line, counted from 1.
     pub line: u64,
-    /// The column, counted from 1.
+    /// Column, counted from 1.
     pub column: u64,
     /// What is wrong.
     pub message: String,
@@ -101,33 +101,33 @@ pub struct FileMistake {
     pub hint: Option<String>,
 }
 
-/// A page of jobs by their ids.
+/// A page of jobs, ordered by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// What to give as `after` for the next page; nothing, when this was the last.
+    /// Value of `after` for the next page; `null` on the last page.
     pub next: Option<String>,
-    /// The pause of everything, when it holds.
+    /// The pause of everything, if there is one.
     pub pause: Option<Pause>,
-    /// Mistakes that belong to no job.
+    /// Errors in files that define no job.
     pub errors: Vec<FileMistake>,
-    /// What is wrong with stored jobs that belong here and cannot be read.
+    /// Errors of stored jobs that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
 
-/// A time at which a job is due.
+/// An occurrence of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Occurrence {
-    /// The instant it is for.
+    /// Nominal time.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,
-    /// When it is due, if there is jitter.
+    /// Due time: the nominal time plus jitter.
     #[schema(value_type = String, format = DateTime)]
     pub due: Instant,
-    /// The schedule it belongs to.
+    /// Id of the schedule.
     pub schedule: String,
-    /// On the clock of the schedule's zone.
+    /// Nominal time in the schedule's zone.
     pub local: String,
 }

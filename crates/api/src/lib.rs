@@ -1,5 +1,4 @@
-//! What is said over HTTP: the types of requests and answers, and the client that speaks them. Server and command line
-//! share them, so that neither can say what the other does not understand.
+//! The HTTP API: request and response types, shared by server and command line, and the HTTP client.
 
 pub mod client;
 mod entry;
@@ -22,11 +21,11 @@ pub use problem::{Code, Problem};
 pub use run::{Run, RunDetail, RunList, Step, Times};
 pub use said::{Backfill, BackfillItem, Holes, Line, Reloaded, Why};
 
-/// Where the API begins.
+/// Path prefix of the API.
 pub const BASE: &str = "/api/v1";
-/// The port that a daemon listens on when it is not told another one.
+/// Default port of the daemon.
 pub const PORT: u16 = 2766;
-/// Items in a page when nobody says how many.
+/// Default number of items in a page.
 pub const LIMIT: usize = 50;
-/// Items in a page at most.
+/// Maximum number of items in a page.
 pub const LIMIT_MAX: usize = 1_000;

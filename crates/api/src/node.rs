@@ -1,4 +1,4 @@
-//! Nodes, and how the one that answers is doing.
+//! Nodes, and the health of the node that answers.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -7,51 +7,50 @@ use utoipa::ToSchema;
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
-    /// Its identity.
+    /// Node id.
     pub id: String,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Which start of it this is.
+    /// Number of the current start of the node.
     pub incarnation: u32,
-    /// When it started.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub since: Instant,
-    /// When it was heard of last.
+    /// Time of the last heartbeat.
     #[schema(value_type = String, format = DateTime)]
     pub beat: Instant,
-    /// What jobs can ask for.
+    /// Labels that jobs can require.
     pub labels: Vec<String>,
-    /// Whether it starts nothing any more.
+    /// Whether the node is draining and starts nothing new.
     pub draining: bool,
-    /// Whether it was not heard of for so long that it counts as gone.
+    /// Whether the node counts as gone because its heartbeat is too old.
     pub gone: bool,
-    /// By how many milliseconds its clock is ahead of the store's time, or behind when it is less than zero; absent when
-    /// that is not known.
+    /// Milliseconds by which the node's clock is ahead of the store's, negative if it is behind; `null` if unknown.
     pub skew_ms: Option<i64>,
-    /// Runs that it has and that are not over; of more than 1,000 it is that number.
+    /// Number of unfinished runs, at most 1,000.
     pub runs: u64,
-    /// Whether it is the one that answers.
+    /// Whether this node answered the request.
     pub is_this: bool,
 }
 
-/// A node that was asked to drain, or to start things again.
+/// The result of draining a node, or of undoing that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Drained {
-    /// Whether it was otherwise before.
+    /// Whether the request changed anything.
     pub changed: bool,
-    /// The node as it is now.
+    /// The node after the change.
     pub node: Node,
 }
 
-/// How a daemon is doing.
+/// Health of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// Whether all is well.
+    /// Whether there is no problem.
     pub ok: bool,
-    /// Whether it has taken up everything that was stored, and starts what is due.
+    /// Whether recovery is complete and the daemon starts due runs.
     pub ready: bool,
-    /// What is wrong.
+    /// The problem, if there is one.
     pub trouble: Option<String>,
-    /// Its version.
+    /// Version of Cronhold.
     pub version: String,
 }

@@ -1,4 +1,4 @@
-//! What can be asked for, and the short answers.
+//! Request bodies, and short responses.
 
 use std::collections::BTreeMap;
 
@@ -8,85 +8,85 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Someone wants a run of a job.
+/// Creates a run of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunBody {
-    /// Its args.
+    /// Args of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<String, String>,
-    /// Its time; now, when absent.
+    /// Start time; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
 }
 
-/// Someone wants nothing to be started by itself.
+/// Pauses a job, or everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseBody {
-    /// Why.
+    /// Reason, kept with the record.
     #[serde(default)]
     pub why: String,
 }
 
-/// Someone wants a run not to start.
+/// Skips a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkipBody {
-    /// Why.
+    /// Reason, kept with the record.
     #[serde(default)]
     pub why: String,
 }
 
-/// Someone wants to send a signal.
+/// Sends a signal to a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalBody {
-    /// Which, such as `SIGHUP` or `HUP`.
+    /// Signal, such as `SIGHUP` or `HUP`.
     pub signal: String,
 }
 
-/// Someone wants a finished run to count as something else.
+/// Marks a finished run with another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarkBody {
-    /// As what.
+    /// New state.
     #[schema(value_type = String, example = "success")]
     pub state: State,
-    /// Why.
+    /// Reason, kept with the record.
     #[serde(default)]
     pub why: String,
 }
 
-/// Someone wants a finished run once more.
+/// Runs a finished run again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunBody {
-    /// Whether what it does is taken anew from the job as it is now.
+    /// Whether to use the job's current definition instead of the original one.
     #[serde(default)]
     pub anew: bool,
 }
 
-/// A run that was made, or was there already.
+/// A run that was created, or that already existed for the idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Made {
-    /// Its id.
+    /// Run id.
     pub id: String,
-    /// Its job.
+    /// Job id.
     pub job: String,
-    /// Its number.
+    /// Number within the job.
     pub number: u64,
 }
 
-/// An event as Cronken's clients send it.
+/// A control event of Cronken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
-    /// What is asked: `pause`, `resume`, `terminate_run`, `kill_run`, `add`, `remove`, `reload`, `trigger`, `validate`,
+    /// Action: `pause`, `resume`, `terminate_run`, `kill_run`, `add`, `remove`, `reload`, `trigger`, `validate`,
     /// `drain_nodes`.
     pub action: String,
-    /// To whom or what: names of jobs or nodes, ids of runs, or a job's definition.
+    /// Names of jobs or nodes, run ids, or a job definition.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub args: Value,

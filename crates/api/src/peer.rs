@@ -1,50 +1,49 @@
-//! Runs of other programs that share the store, as they are told. They are not ours, so that less is known of them, and
-//! nothing can be asked of them.
+//! Runs of Cronken nodes that share the store. They have fewer fields than Cronhold's runs and cannot be controlled.
 
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A run of a node of Cronken.
+/// A run of a Cronken node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PeerRun {
-    /// What Cronken calls it.
+    /// Cronken's run id.
     pub id: String,
-    /// The job, as Cronken knows it.
+    /// Cronken's job name.
     pub job: String,
-    /// Where it stands.
+    /// State of the run.
     pub state: PeerState,
-    /// The node that has or had its program.
+    /// Host that runs or ran the program.
     pub host: String,
-    /// When it was started.
+    /// Start time.
     #[schema(value_type = String, format = DateTime)]
     pub started: Instant,
-    /// How many milliseconds it took; known when it has ended.
+    /// Duration in milliseconds; `null` while it is running.
     pub took_ms: Option<u64>,
-    /// How its program ended, when it ended by itself.
+    /// Exit code; `null` if a signal ended the program.
     pub exit_code: Option<i32>,
-    /// The signal that ended its program.
+    /// Signal that ended the program.
     pub signal: Option<String>,
-    /// The last lines that it wrote.
+    /// Last lines of the output.
     pub tail: Vec<String>,
 }
 
-/// Where a run of a node of Cronken stands.
+/// State of a run of a Cronken node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PeerState {
-    /// It has not ended.
+    /// Not finished.
     Running,
-    /// It has ended well.
+    /// Succeeded.
     Success,
-    /// It has not ended well.
+    /// Failed.
     Failure,
-    /// Its node was not heard of any more, and nobody knows how it ended.
+    /// Its node stopped sending heartbeats; the outcome is unknown.
     Frozen,
 }
 
 impl PeerState {
-    /// Its name.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",

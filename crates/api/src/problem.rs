@@ -1,60 +1,59 @@
-//! What is answered when something is not done: one shape for everything that can be wrong, as `application/problem+json`
-//! (RFC 9457), with a word for programs, a sentence for people, and what to do about it.
+//! Error responses as `application/problem+json` (RFC 9457), with a code for programs, a message and a hint.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why something was not done.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{detail}")]
 pub struct Problem {
-    /// What kind of problem it is, in a few words.
+    /// Kind of error in a few words.
     pub title: String,
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The same for programs.
+    /// Stable code for programs.
     pub code: Code,
-    /// What is wrong in this case.
+    /// The error message.
     pub detail: String,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Everything that can be wrong.
+/// Codes of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// The request cannot be read: a parameter, a header or the body.
+    /// A parameter, a header or the body is malformed.
     BadRequest,
-    /// There is no token, or it is not a good one.
+    /// The token is missing or wrong.
     Unauthorized,
-    /// The request came from a page or for a host that is not ours.
+    /// The request has a foreign origin or host name.
     Forbidden,
-    /// There is no such job, run or path.
+    /// The job, run, node or path does not exist.
     NotFound,
-    /// The path is there, and cannot be asked in this way.
+    /// The path does not support this method.
     MethodNotAllowed,
-    /// What is there does not allow it: a run's state, a job that is there already, another source.
+    /// The current state does not allow the operation, such as a finished run or an existing job.
     Conflict,
-    /// The job is not as the request says that it is.
+    /// The job has changed: `If-Match` does not match.
     Changed,
-    /// There is too much of it.
+    /// The body or URL is too long.
     TooLarge,
-    /// The body is of a kind that is not read here.
+    /// The body is neither JSON nor YAML.
     UnsupportedMediaType,
-    /// It can be read and makes no sense: a job with mistakes, args that do not fit.
+    /// The request is well-formed but invalid, such as an invalid job or unknown args.
     Invalid,
-    /// Too many requests wait.
+    /// Too many requests are pending.
     Busy,
-    /// The store is away, or the daemon starts or stops.
+    /// The store is unreachable, or the daemon is starting or stopping.
     Unavailable,
-    /// A defect.
+    /// Internal error.
     Internal,
 }
 
 impl Code {
-    /// The status that goes with it.
+    /// The HTTP status of the code.
     pub const fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -73,28 +72,28 @@ impl Code {
         }
     }
 
-    /// The title that goes with it.
+    /// The title of the code.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::BadRequest => "the request cannot be read",
-            Self::Unauthorized => "who asks is not known",
-            Self::Forbidden => "this may not be asked from there",
-            Self::NotFound => "there is no such thing",
-            Self::MethodNotAllowed => "this cannot be done there",
-            Self::Conflict => "what is there does not allow it",
-            Self::Changed => "it was changed meanwhile",
-            Self::TooLarge => "that is too much",
-            Self::UnsupportedMediaType => "that is not read here",
-            Self::Invalid => "that makes no sense",
-            Self::Busy => "there is too much to do",
-            Self::Unavailable => "it is not available now",
-            Self::Internal => "a defect of Cronhold",
+            Self::BadRequest => "malformed request",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not found",
+            Self::MethodNotAllowed => "method not allowed",
+            Self::Conflict => "conflict with the current state",
+            Self::Changed => "changed in the meantime",
+            Self::TooLarge => "request too large",
+            Self::UnsupportedMediaType => "unsupported media type",
+            Self::Invalid => "invalid request",
+            Self::Busy => "too many requests",
+            Self::Unavailable => "unavailable",
+            Self::Internal => "internal error",
         }
     }
 }
 
 impl Problem {
-    /// What its content type is.
+    /// Content type of a problem.
     pub const MEDIA_TYPE: &str = "application/problem+json";
 
     /// A problem without a hint.
@@ -102,7 +101,7 @@ impl Problem {
         Self { title: code.title().to_owned(), status: code.status(), code, detail: detail.into(), hint: None }
     }
 
-    /// The same with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

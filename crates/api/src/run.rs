@@ -1,4 +1,4 @@
-//! Runs as they are told.
+//! Runs in responses.
 
 use std::collections::BTreeMap;
 
@@ -8,52 +8,52 @@ use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A run, or one record that stands for many occurrences that were skipped.
+/// A run, or a span of skipped occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Run {
-    /// Its id.
+    /// Run id.
     pub id: String,
-    /// Its number in its job.
+    /// Number within the job.
     pub number: u64,
-    /// The job.
+    /// Job id.
     pub job: String,
-    /// Its args.
+    /// Args of the run.
     pub args: BTreeMap<String, String>,
-    /// Where it stands.
+    /// State of the run.
     #[schema(value_type = String, example = "success")]
     pub state: State,
-    /// Why it ended so, in words.
+    /// Reason of the state, in words.
     pub reason: Option<String>,
-    /// The instant it is for.
+    /// Nominal time.
     #[schema(value_type = String, format = DateTime)]
     pub nominal_time: Instant,
-    /// 1, and one more with each retry.
+    /// 1 for the first attempt, increased by each retry.
     pub attempt: u32,
-    /// The failed run that it tries again.
+    /// Id of the run that this run retries.
     pub retry_of: Option<String>,
-    /// The run that someone wanted again.
+    /// Id of the run that this run repeats.
     pub rerun_of: Option<String>,
-    /// The node that has or had its program.
+    /// Node that runs or ran the program.
     pub node: Option<String>,
-    /// How its program ended, when it ended by itself.
+    /// Exit code; `null` if a signal ended the program.
     pub exit_code: Option<i32>,
-    /// The signal that ended its program.
+    /// Signal that ended the program.
     pub signal: Option<String>,
-    /// When it entered its states.
+    /// When the run entered its states.
     pub times: Times,
-    /// How much its program wrote; known when it has ended.
+    /// Size of the output in bytes, once the run has ended.
     pub output_bytes: u64,
-    /// The last lines that it wrote; known when it has ended.
+    /// Last lines of the output, once the run has ended.
     pub tail: Vec<String>,
-    /// The first of the occurrences that it stands for.
+    /// First occurrence of a span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub from: Option<Instant>,
-    /// The last of them.
+    /// Last occurrence of a span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub to: Option<Instant>,
-    /// How many they are.
+    /// Number of occurrences in a span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }
@@ -61,19 +61,19 @@ pub struct Run {
 /// When a run entered its states.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Times {
-    /// When it came to wait for its time.
+    /// When it was scheduled for a later time.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub scheduled: Option<Instant>,
-    /// When it came to wait for something else.
+    /// When it began to wait for its conditions.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub waiting: Option<Instant>,
-    /// When its program was asked for.
+    /// When the launch of its program was requested.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub starting: Option<Instant>,
-    /// When its program had started.
+    /// When its program started.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub running: Option<Instant>,
-    /// When it was told to end.
+    /// When a stop was requested.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub stopping: Option<Instant>,
     /// When it ended.
@@ -81,45 +81,45 @@ pub struct Times {
     pub finished: Option<Instant>,
 }
 
-/// A run with every step it took.
+/// A run in detail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunDetail {
-    /// The run.
+    /// The fields of the list.
     #[serde(flatten)]
     pub run: Run,
-    /// The schedule that made it.
+    /// Id of the schedule that created it.
     pub schedule: Option<String>,
-    /// What it executes, in one line.
+    /// Its program on one line.
     pub command: Option<String>,
-    /// The lock it takes.
+    /// Its lock.
     pub lock: Option<String>,
-    /// Every state that it entered.
+    /// All state changes.
     pub log: Vec<Step>,
 }
 
-/// One state that a run entered.
+/// A state change of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Step {
-    /// When.
+    /// Time of the change.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,
-    /// Which.
+    /// The new state.
     #[schema(value_type = String)]
     pub state: State,
-    /// Who made it so.
+    /// Who or what caused it.
     pub actor: String,
-    /// What there was to say.
+    /// Reason or note; may be empty.
     pub message: String,
 }
 
-/// A page of runs, the latest first.
+/// A page of runs, latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunList {
     /// The runs.
     pub runs: Vec<Run>,
-    /// What to give as `before` for the next page; nothing, when this was the last.
+    /// Value of `before` for the next page; `null` on the last page.
     pub next: Option<String>,
-    /// What is wrong with records that belong here and cannot be read.
+    /// Errors of stored runs that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }

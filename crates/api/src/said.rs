@@ -1,4 +1,4 @@
-//! Answers to questions: in words, with what programs need beside them.
+//! Responses that explain something in sentences, with fields for programs.
 
 use std::collections::BTreeMap;
 
@@ -6,80 +6,80 @@ use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A line of an answer.
+/// A line of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Line {
     /// `answer`, `detail` or `advice`.
     pub tone: String,
-    /// What is said.
+    /// The sentence.
     pub text: String,
 }
 
 /// Why a job runs or does not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
-    /// Which job.
+    /// Job id.
     pub job: String,
-    /// When it was asked.
+    /// Time of the request.
     #[schema(value_type = String, format = DateTime)]
     pub now: Instant,
-    /// About which time, when it was not about the present.
+    /// The time asked about; `null` for the present.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
-    /// The answer, the most important first.
+    /// The explanation, most important line first.
     pub lines: Vec<Line>,
 }
 
-/// Occurrences without an outcome, which there must never be.
+/// Occurrences without an outcome. There should be none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Holes {
-    /// From when.
+    /// Start of the period.
     #[schema(value_type = String, format = DateTime)]
     pub from: Instant,
-    /// To when it was looked at.
+    /// End of the period.
     #[schema(value_type = String, format = DateTime)]
     pub to: Instant,
-    /// Jobs that were looked at.
+    /// Number of jobs that were checked.
     pub jobs: u64,
-    /// How many occurrences without an outcome there are.
+    /// Number of occurrences without an outcome.
     pub found: u64,
-    /// What there is to say.
+    /// The occurrences in words.
     pub lines: Vec<Line>,
-    /// What to give as `after` to look at the jobs that are left; nothing, when all were looked at.
+    /// Value of `after` for the remaining jobs; absent if all were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// What a backfill would run.
+/// Occurrences that a backfill can run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Backfill {
-    /// Occurrences in order of time.
+    /// The occurrences in order of time.
     pub items: Vec<BackfillItem>,
-    /// Whether there are more than these.
+    /// Whether the period has more occurrences.
     pub cut: bool,
 }
 
-/// An occurrence in a stretch that someone wants to run.
+/// An occurrence in the period of a backfill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackfillItem {
-    /// The instant.
+    /// Instant of the occurrence.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,
-    /// Of which schedule.
+    /// Id of the schedule.
     pub schedule: String,
-    /// With which args.
+    /// Args of the run.
     pub args: BTreeMap<String, String>,
-    /// What became of it: the state of its latest run; nothing, when nothing is known of it.
+    /// State of the latest run; `null` if there is none.
     pub state: Option<String>,
-    /// The idempotency key of its run: asked for twice, it runs once.
+    /// Idempotency key for the run.
     pub key: String,
 }
 
-/// What came of reading the job files anew.
+/// The result of rereading the job files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {
-    /// In words.
+    /// Summary in words.
     pub summary: String,
-    /// Mistakes that were found.
+    /// Number of errors in job files.
     pub mistakes: u64,
 }

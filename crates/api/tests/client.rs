@@ -112,7 +112,7 @@ fn nobody_there_is_unreachable() {
     server.asked();
     let refused = client.nodes();
     let Err(CallError::Unreachable(message)) = refused else { panic!("{refused:?}") };
-    assert!(message.contains("cannot be reached"), "{message}");
+    assert!(message.contains("cannot connect to"), "{message}");
 }
 
 #[test]

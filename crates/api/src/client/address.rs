@@ -1,16 +1,15 @@
-//! Where a daemon listens, and paths below it. Ids of jobs have slashes and names of runs have number signs; here they
-//! become one segment each.
+//! The address of a daemon, and request paths. Job ids and run names become one percent-encoded segment each.
 
 use std::fmt::{self, Write};
 
-/// Where a daemon listens: what stands between `http://` and the first slash.
+/// Host and port of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     authority: String,
     port: u16,
 }
 
-/// Why a text is no address of a daemon.
+/// An invalid daemon URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AddressError {
@@ -20,24 +19,23 @@ pub struct AddressError {
     pub hint: &'static str,
 }
 
-/// What an address looks like.
+/// Hint for an invalid URL.
 const SHAPE: &str = "write it as http://HOST:PORT, such as http://127.0.0.1:2766";
 
 impl Address {
-    /// Reads an address such as `http://127.0.0.1:2766`.
+    /// Parses a URL such as `http://127.0.0.1:2766`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let wrong = |why: &str, hint| AddressError { message: format!("`{}` {why}", short(text)), hint };
         if text.starts_with("https://") {
-            let hint =
-                "give http://HOST:PORT, and reach a far machine through a tunnel, such as ssh -L 2766:127.0.0.1:2766";
-            return Err(wrong("cannot be asked: this version does not speak TLS", hint));
+            let hint = "use http://HOST:PORT, and a tunnel to another machine, such as ssh -L 2766:127.0.0.1:2766";
+            return Err(wrong("cannot be used: this version does not support TLS", hint));
         }
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not begin with http://", SHAPE))?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = match rest.rsplit_once(':') {
             // The colons of an IPv6 address stand in brackets.
             Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| wrong("has no number of a port at its end", SHAPE))?)
+                (host, port.parse().map_err(|_| wrong("does not end with a port number", SHAPE))?)
             }
             _ => (rest, crate::PORT),
         };
@@ -50,17 +48,17 @@ impl Address {
             None => !host.is_empty() && host.chars().all(is_host),
         };
         if !known {
-            return Err(wrong("does not name a host and a port only", SHAPE));
+            return Err(wrong("is not just a host and a port", SHAPE));
         }
         Ok(Self { authority: format!("{host}:{port}"), port })
     }
 
-    /// Host and port, as the Host header has them.
+    /// Value of the Host header.
     pub(super) fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The host without brackets, to be looked up.
+    /// The host without brackets, for name resolution.
     pub(super) fn host(&self) -> &str {
         let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
         host.trim_start_matches('[').trim_end_matches(']')
@@ -78,7 +76,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A path with a query in the making.
+/// Builder of a path with a query.
 #[derive(Debug, Clone)]
 pub(super) struct Path {
     text: String,
@@ -86,19 +84,19 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// A path that is written as it is.
+    /// Starts with a path that needs no encoding.
     pub(super) fn new(start: &str) -> Self {
         Self { text: start.to_owned(), has_query: false }
     }
 
-    /// One segment more, whatever signs it has.
+    /// Appends a segment, percent-encoded.
     pub(super) fn segment(mut self, segment: &str) -> Self {
         self.text.push('/');
         encode(segment, &mut self.text);
         self
     }
 
-    /// One parameter more.
+    /// Appends a query parameter.
     pub(super) fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
         self.text.push(if self.has_query { '&' } else { '?' });
         self.has_query = true;
@@ -108,7 +106,7 @@ impl Path {
         self
     }
 
-    /// One parameter more, if there is one.
+    /// Appends a query parameter if it has a value.
     pub(super) fn with_some(self, name: &str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -121,7 +119,7 @@ impl Path {
     }
 }
 
-/// Everything but letters, digits and four signs is encoded, so that nothing has a meaning of its own.
+/// Percent-encodes everything except letters, digits and `-._~`.
 fn encode(text: &str, into: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -141,20 +139,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_addresses() {
+    fn addresses_are_parsed() {
         for (text, expected) in [
             ("http://127.0.0.1:2766", "http://127.0.0.1:2766 127.0.0.1 2766"),
             ("http://127.0.0.1:80/", "http://127.0.0.1:80 127.0.0.1 80"),
             ("http://localhost", "http://localhost:2766 localhost 2766"),
             ("http://[::1]:99", "http://[::1]:99 ::1 99"),
             ("http://[::1]", "http://[::1]:2766 ::1 2766"),
-            ("https://host:1", "`https://host:1` cannot be asked: this version does not speak TLS"),
+            ("https://host:1", "`https://host:1` cannot be used: this version does not support TLS"),
             ("host:1", "`host:1` does not begin with http://"),
-            ("http://host:one", "`http://host:one` has no number of a port at its end"),
-            ("http://host:1/api", "`http://host:1/api` has no number of a port at its end"),
-            ("http://me@host:1", "`http://me@host:1` does not name a host and a port only"),
-            ("http://", "`http://` does not name a host and a port only"),
-            ("http://[]:1", "`http://[]:1` does not name a host and a port only"),
+            ("http://host:one", "`http://host:one` does not end with a port number"),
+            ("http://host:1/api", "`http://host:1/api` does not end with a port number"),
+            ("http://me@host:1", "`http://me@host:1` is not just a host and a port"),
+            ("http://", "`http://` is not just a host and a port"),
+            ("http://[]:1", "`http://[]:1` is not just a host and a port"),
         ] {
             let read = Address::parse(text);
             let shown =
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_name_has_is_one_segment() {
+    fn any_name_becomes_one_path_segment() {
         let path =
             Path::new("/api/v1").segment("jobs").segment("demo/a b#1?ä%").with("from", "2026-01-01T00:00:00+01:00");
         let expected = "/api/v1/jobs/demo%2Fa%20b%231%3F%C3%A4%25?from=2026-01-01T00%3A00%3A00%2B01%3A00";

@@ -1,4 +1,4 @@
-//! What can be asked about the daemon and everything together.
+//! Requests about the daemon, its nodes and all jobs together.
 
 use cronhold_schedule::Instant;
 use serde::Deserialize;
@@ -7,27 +7,29 @@ use serde_json::{Map, Value};
 use super::{CallError, Client, api};
 use crate::{Drained, Holes, Node, PeerRun, Reloaded};
 
-/// A link to the page that works once.
+/// Response with a one-time link to the web page.
 #[derive(Debug, Deserialize)]
 struct Link {
     url: String,
 }
 
-/// A token that was made.
+/// Response with a new token.
 #[derive(Debug, Deserialize)]
 struct Token {
     token: String,
 }
 
 impl Client {
-    /// Occurrences without an outcome, of one job or of all; as many requests as it takes.
+    /// Searches for occurrences without an outcome, of one job or of all. Sends one request per page of jobs.
     pub fn holes(&self, job: Option<&str>, from: Option<Instant>, to: Option<Instant>) -> Result<Holes, CallError> {
         let mut all = self.hole_page(job, from, to, None)?;
         while let Some(after) = all.next.take() {
             // The stretch is that of the first answer, or the end of it would move on with the clock.
             let page = self.hole_page(job, Some(all.from), Some(all.to), Some(&after))?;
             if page.next.as_ref() == Some(&after) {
-                return Err(CallError::Broken(format!("the page of holes after `{after}` is followed by itself")));
+                return Err(CallError::Broken(format!(
+                    "the page of holes after `{after}` names itself as the next page"
+                )));
             }
             all.jobs += page.jobs;
             all.found += page.found;
@@ -48,33 +50,33 @@ impl Client {
         self.get(path.with_some("to", to).with_some("after", after))
     }
 
-    /// All nodes.
+    /// Lists all nodes.
     pub fn nodes(&self) -> Result<Vec<Node>, CallError> {
         self.get(api().segment("nodes"))
     }
 
-    /// Runs of nodes of Cronken that share the store, of one job or of all; the one that was started last comes first.
+    /// Lists runs of Cronken nodes that share the store, of one job or of all, latest first.
     pub fn peer_runs(&self, job: Option<&str>, limit: usize) -> Result<Vec<PeerRun>, CallError> {
         self.get(api().segment("peers").segment("runs").with_some("job", job).with("limit", limit))
     }
 
-    /// Lets a node, by name or id, start nothing any more, or start things again.
+    /// Drains a node, given by name or id, or undoes that.
     pub fn drain(&self, node: &str, on: bool) -> Result<Drained, CallError> {
         let what = if on { "drain" } else { "undrain" };
         self.post(api().segment("nodes").segment(node).segment(what), &nothing())
     }
 
-    /// Reads the job files anew.
+    /// Rereads the job files.
     pub fn reload(&self) -> Result<Reloaded, CallError> {
         self.post(api().segment("reload"), &nothing())
     }
 
-    /// A link that opens the page, once.
+    /// Creates a link that opens the web page once.
     pub fn link(&self) -> Result<String, CallError> {
         self.post::<Link>(api().segment("link"), &nothing()).map(|link| link.url)
     }
 
-    /// Makes another token; the one before is good no more.
+    /// Creates a new token and invalidates the old one.
     pub fn renew_token(&self) -> Result<String, CallError> {
         self.post::<Token>(api().segment("token"), &nothing()).map(|token| token.token)
     }

@@ -1,23 +1,23 @@
-//! Why a request has no answer. Three cases, because whoever asked does something else in each.
+//! Errors of requests: three cases that callers handle differently.
 
 use crate::Problem;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// Nobody is there, or nobody answers in time.
+    /// The daemon is unreachable or does not respond in time.
     #[error("{0}")]
     Unreachable(String),
-    /// The daemon says no.
+    /// The daemon responded with an error.
     #[error(transparent)]
     Problem(Box<Problem>),
-    /// Someone is there and does not speak as our daemon does.
+    /// The response is not one of Cronhold's.
     #[error("{0}")]
     Broken(String),
 }
 
 impl CallError {
-    /// What the daemon says, when it does.
+    /// The daemon's error response, if there is one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Problem(problem) => Some(problem),

@@ -1,5 +1,4 @@
-//! The feed of what happens, as Server-Sent Events. A connection that ends is made anew, and goes on after the last event
-//! that was seen.
+//! The event feed as server-sent events. The client reconnects and resumes after the last received event.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,39 +11,39 @@ use tokio::time::timeout;
 use super::exchange::{self, Ask};
 use super::{CallError, Client, api};
 
-/// How often a connection is tried anew before the daemon counts as gone.
+/// Number of reconnect attempts before the daemon counts as unreachable.
 const TRIES: u32 = 10;
-/// How long to wait before it is tried for the first time; then longer each time.
+/// Delay before the first reconnect attempt; it grows with each attempt.
 const WAIT: Duration = Duration::from_millis(200);
-/// A daemon says that it is there more often than this, also when nothing happens.
+/// Maximum time between two messages; the daemon sends keep-alives more often.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// The longest line of an event.
+/// Maximum length of a line of an event, in bytes.
 const LINE_MAX: usize = 4 * 1024 * 1024;
 
-/// Something that happened.
+/// An event of the feed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
-    /// By which it is found again.
+    /// Id, to resume after this event.
     pub id: String,
-    /// What it is about: `run`, `job`, `pause`, `node`, `store` or `reset`.
+    /// Kind: `run`, `job`, `pause`, `node`, `store` or `reset`.
     pub kind: String,
-    /// What there is to say, as JSON.
+    /// Data as JSON.
     pub text: String,
 }
 
-/// The feed, from now on or after an event.
+/// A subscription to the feed.
 #[derive(Debug)]
 pub struct Events<'a> {
     client: &'a Client,
     body: Option<Incoming>,
     last: Option<String>,
     lines: Lines,
-    /// How often a connection was tried in vain since there was one.
+    /// Number of failed attempts since the last connection.
     tries: u32,
 }
 
 impl Client {
-    /// What happens from now on, or after the event with the id `after`.
+    /// Subscribes to events from now on, or after the event with the id `after`.
     pub fn events(&self, after: Option<String>) -> Result<Events<'_>, CallError> {
         let mut events = Events { client: self, body: None, last: after, lines: Lines::default(), tries: 0 };
         events.body = Some(self.runtime.block_on(events.connect())?);
@@ -53,21 +52,20 @@ impl Client {
 }
 
 impl Events<'_> {
-    /// The next event, however long it takes.
+    /// Waits for the next event.
     pub fn next_event(&mut self) -> Result<Event, CallError> {
         let client = self.client;
         client.runtime.block_on(self.wait())
     }
 
-    /// The next event, if there is one within that time.
+    /// Waits for the next event for a limited time.
     pub fn next_within(&mut self, limit: Duration) -> Result<Option<Event>, CallError> {
         let client = self.client;
         // A wait that is given up loses nothing: what was read is kept in `lines`.
         client.runtime.block_on(async { timeout(limit, self.wait()).await.ok().transpose() })
     }
 
-    /// The next event of this connection, however long it takes; nothing, when it has ended, for those who want to know
-    /// of it.
+    /// Waits for the next event on this connection. Returns `None` when it ends, instead of reconnecting.
     pub fn next_here(&mut self) -> Result<Option<Event>, CallError> {
         let client = self.client;
         client.runtime.block_on(self.here())
@@ -126,7 +124,7 @@ impl Events<'_> {
     }
 }
 
-/// Bytes that become lines, and lines that become events.
+/// Parser of the event stream.
 #[derive(Debug, Default)]
 struct Lines {
     partial: Vec<u8>,
@@ -150,7 +148,7 @@ impl Lines {
     fn line(&mut self, line: &str) {
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
-            // What has no data is no event, says the specification.
+            // The specification discards events without data.
             if !event.text.is_empty() {
                 self.ready.push_back(event);
             }
@@ -178,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_become_events_however_they_are_cut() {
+    fn events_are_parsed_for_any_chunking() {
         let text =
             ": here\n\nid: 7\r\nevent: run\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nevent: job\nid: 8\n\ndata:x\n\nid: 9\n";
         let expected = [

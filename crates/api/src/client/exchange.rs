@@ -1,4 +1,4 @@
-//! One request and its answer over a connection of its own.
+//! One request and its response, on a connection of its own.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -18,14 +18,14 @@ use super::address::Path;
 use super::{CallError, Caller, PATIENCE};
 use crate::Problem;
 
-/// How long it may take until someone has taken the connection.
+/// Timeout of the connection attempt.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
-/// The longest answer that is taken at once; longer ones are streams.
+/// Maximum size of a response that is read as a whole, in bytes.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
-/// How much of an answer that makes no sense is shown.
+/// Maximum length of an unexpected response in an error message.
 const SHOWN_MAX: usize = 200;
 
-/// A request in the making.
+/// Builder of a request.
 #[derive(Debug)]
 pub(super) struct Ask {
     method: Method,
@@ -39,20 +39,20 @@ impl Ask {
         Self { method, path, headers: HeaderMap::new(), body: String::new() }
     }
 
-    /// With a body of ours.
+    /// Sets a JSON body.
     pub(super) fn json(self, body: &impl Serialize) -> Self {
-        let text = serde_json::to_string(body).expect("bodies are plain structs with texts as keys");
+        let text = serde_json::to_string(body).expect("bodies are plain structs with string keys");
         self.text("application/json", text)
     }
 
-    /// With a body of the given kind.
+    /// Sets a body with the given content type.
     pub(super) fn text(mut self, kind: &'static str, text: String) -> Self {
         self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         self.body = text;
         self
     }
 
-    /// With one header more. Signs that a header cannot have are encoded, so that different values stay different.
+    /// Adds a header. Characters that are not allowed in a header are encoded, so that different values stay different.
     pub(super) fn header(mut self, name: HeaderName, value: &str) -> Self {
         let mut plain = String::new();
         for byte in value.bytes() {
@@ -61,7 +61,7 @@ impl Ask {
                 _ => plain.push_str(&format!("%{byte:02X}")),
             }
         }
-        self.headers.insert(name, HeaderValue::from_str(&plain).expect("only plain signs are left"));
+        self.headers.insert(name, HeaderValue::from_str(&plain).expect("all other characters are encoded"));
         self
     }
 
@@ -76,13 +76,13 @@ impl Ask {
         ask.headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
         let mut request = Request::new(ask.body);
         *request.method_mut() = ask.method;
-        *request.uri_mut() = ask.path.as_str().parse().expect("every sign that is none of a path is encoded");
+        *request.uri_mut() = ask.path.as_str().parse().expect("paths are percent-encoded");
         *request.headers_mut() = ask.headers;
         request
     }
 }
 
-/// An answer as a whole.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) status: StatusCode,
@@ -91,16 +91,16 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// What it says.
+    /// Parses the body.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
             let shown = String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(SHOWN_MAX)]).into_owned();
-            CallError::Broken(format!("the answer cannot be understood: {error}: {shown}"))
+            CallError::Broken(format!("unexpected response: {error}: {shown}"))
         })
     }
 }
 
-/// Asks, and takes the whole answer, in a limited time.
+/// Sends a request and reads the whole response within a time limit.
 pub(super) async fn plain(caller: &Caller, ask: Ask) -> Result<Body, CallError> {
     let whole = async {
         let mut answer = open(caller, ask).await?;
@@ -110,11 +110,11 @@ pub(super) async fn plain(caller: &Caller, ask: Ask) -> Result<Body, CallError> 
     in_time(PATIENCE, caller, whole).await
 }
 
-/// Asks, and answers as soon as it is known that there is no problem; the body may never end.
+/// Sends a request and returns after the response head. The body may be an endless stream.
 pub(super) async fn open(caller: &Caller, ask: Ask) -> Result<Response<Incoming>, CallError> {
     let address = caller.address.to_string();
     let cannot =
-        |error: &dyn std::error::Error| CallError::Unreachable(format!("{address} cannot be reached: {error}"));
+        |error: &dyn std::error::Error| CallError::Unreachable(format!("cannot connect to {address}: {error}"));
     let target = (caller.address.host(), caller.address.port());
     let connect = async { TcpStream::connect(target).await.map_err(|error| cannot(&error)) };
     let stream = in_time(CONNECT_PATIENCE, caller, connect).await?;
@@ -133,13 +133,13 @@ pub(super) async fn open(caller: &Caller, ask: Ask) -> Result<Response<Incoming>
     Err(problem(status, &rest(answer.body_mut(), &address).await?, &address))
 }
 
-/// The next piece of a body; nothing at its end.
+/// The next piece of a body, or `None` at its end.
 pub(super) async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     loop {
         let Some(frame) = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await else {
             return Ok(None);
         };
-        // What is no data is a trailer, and we know of none.
+        // A frame that is not data is a trailer, which the API does not use.
         if let Ok(bytes) = frame?.into_data() {
             return Ok(Some(bytes));
         }
@@ -151,7 +151,7 @@ async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> 
     while let Some(piece) = piece(body).await.map_err(|error| broken(address, &error))? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > ANSWER_MAX {
-            return Err(CallError::Broken(format!("the answer of {address} is longer than {ANSWER_MAX} bytes")));
+            return Err(CallError::Broken(format!("the response of {address} is longer than {ANSWER_MAX} bytes")));
         }
     }
     Ok(bytes)
@@ -160,16 +160,16 @@ async fn rest(body: &mut Incoming, address: &str) -> Result<Vec<u8>, CallError> 
 fn problem(status: StatusCode, bytes: &[u8], address: &str) -> CallError {
     match serde_json::from_slice::<Problem>(bytes) {
         Ok(problem) => CallError::Problem(Box::new(problem)),
-        Err(_) => CallError::Broken(format!("{address} answers with {status}, and not as our daemon does")),
+        Err(_) => CallError::Broken(format!("unexpected response from {address}: status {status}")),
     }
 }
 
-/// The connection was there, and what came over it is no answer.
+/// The error of a connection that was established but returned no valid response.
 fn broken(address: &str, error: &hyper::Error) -> CallError {
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return CallError::Unreachable(format!("{address} ended the connection without an answer"));
+        return CallError::Unreachable(format!("{address} closed the connection without a response"));
     }
-    CallError::Broken(format!("{address} does not answer as our daemon does: {error}"))
+    CallError::Broken(format!("unexpected response from {address}: {error}"))
 }
 
 async fn in_time<T>(
@@ -178,7 +178,7 @@ async fn in_time<T>(
     work: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {
     timeout(patience, work).await.unwrap_or_else(|_| {
-        let message = format!("{} does not answer within {} s", caller.address, patience.as_secs());
+        let message = format!("{} did not respond within {} s", caller.address, patience.as_secs());
         Err(CallError::Unreachable(message))
     })
 }

@@ -1,4 +1,4 @@
-//! What can be asked about jobs.
+//! Requests about jobs.
 
 use cronhold_schedule::Instant;
 use hyper::Method;
@@ -8,41 +8,43 @@ use super::exchange::Ask;
 use super::{CallError, Client, Path, api};
 use crate::{Backfill, JobDetail, JobList, LIMIT_MAX, Occurrence, PauseBody, Why};
 
-/// Which jobs are meant.
+/// Filter of a list of jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
-    /// Whose ids look so, with `*` and `?`.
+    /// Pattern of the ids, with `*` and `?`.
     pub pattern: Option<String>,
-    /// Which have this label.
+    /// Label of the jobs.
     pub label: Option<String>,
 }
 
-/// On what a job may depend that is being put.
+/// Precondition of adding or changing a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Only {
-    /// That there is none of that id.
+    /// The job must not exist.
     New,
-    /// That it is still as it was with this tag.
+    /// The job must have this ETag; `*` for any.
     As(String),
-    /// On nothing.
+    /// No precondition.
     Anyway,
 }
 
 impl Client {
-    /// A page of jobs after a job's id.
+    /// Loads a page of jobs after a job id.
     pub fn job_page(&self, filter: &JobFilter, after: Option<&str>, limit: usize) -> Result<JobList, CallError> {
         let path = api().segment("jobs").with_some("match", filter.pattern.as_ref());
         let path = path.with_some("label", filter.label.as_ref()).with_some("after", after).with("limit", limit);
         self.get(path)
     }
 
-    /// All jobs, page by page, and what is said beside them.
+    /// Loads all jobs, page by page.
     pub fn jobs(&self, filter: &JobFilter) -> Result<JobList, CallError> {
         let mut all = self.job_page(filter, None, LIMIT_MAX)?;
         while let Some(after) = all.next.take() {
             let page = self.job_page(filter, Some(&after), LIMIT_MAX)?;
             if page.next.as_ref() == Some(&after) {
-                return Err(CallError::Broken(format!("the page of jobs after `{after}` is followed by itself")));
+                return Err(CallError::Broken(format!(
+                    "the page of jobs after `{after}` names itself as the next page"
+                )));
             }
             all.jobs.extend(page.jobs);
             all.next = page.next;
@@ -50,13 +52,13 @@ impl Client {
         Ok(all)
     }
 
-    /// A job with everything that is known of it, and its tag.
+    /// Loads a job in detail, with its ETag.
     pub fn job(&self, id: &str) -> Result<(JobDetail, Option<String>), CallError> {
         let body = self.ask(Ask::new(Method::GET, job(id)))?;
         Ok((body.read()?, body.etag))
     }
 
-    /// Puts a job, written as YAML (or JSON, which is YAML too) with the keys of a job file.
+    /// Adds or changes a job, given as YAML or JSON with the keys of a job file.
     pub fn put_job(&self, id: &str, yaml: String, only: &Only) -> Result<JobDetail, CallError> {
         let ask = Ask::new(Method::PUT, job(id)).text("application/yaml", yaml);
         let ask = match only {
@@ -72,17 +74,17 @@ impl Client {
         self.ask(Ask::new(Method::DELETE, job(id))).map(|_| ())
     }
 
-    /// When a job is due next.
+    /// Loads the next occurrences of a job.
     pub fn next(&self, id: &str, from: Option<Instant>, count: u16) -> Result<Vec<Occurrence>, CallError> {
         self.get(job(id).segment("next").with("count", count).with_some("from", from))
     }
 
-    /// Why a job runs or does not run.
+    /// Asks why a job runs or does not run.
     pub fn why(&self, id: &str, at: Option<Instant>) -> Result<Why, CallError> {
         self.get(job(id).segment("why").with_some("at", at))
     }
 
-    /// What became of the occurrences of a job in a stretch.
+    /// Loads the occurrences of a job in a period with their outcomes.
     pub fn backfill(&self, id: &str, from: Instant, to: Instant) -> Result<Backfill, CallError> {
         self.get(job(id).segment("backfill").with("from", from).with("to", to))
     }

@@ -1,5 +1,5 @@
-//! The client: one method per endpoint, blocking, because a command line has nothing to do meanwhile. Each request has a
-//! connection of its own, so that nothing is left to be repaired when a daemon restarts between two of them.
+//! The HTTP client, with one blocking method per endpoint. Each request uses its own connection, so that a restart of the
+//! daemon between two requests needs no handling.
 
 mod address;
 mod daemon;
@@ -31,21 +31,21 @@ pub use runs::RunFilter;
 use address::Path;
 use exchange::{Ask, Body};
 
-/// How long a plain request may take as a whole.
+/// Timeout of a request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How soon a run that is waited for is looked at again, at first.
+/// First interval between two polls of a run.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
-/// How soon it is looked at again in the long run.
+/// Maximum interval between two polls of a run.
 const LOOK_LAST: Duration = Duration::from_millis(500);
 
-/// Who asks, and whom.
+/// The daemon, and the identity of the caller.
 #[derive(Clone)]
 pub struct Caller {
-    /// Where the daemon listens.
+    /// Address of the daemon.
     pub address: Address,
-    /// What it knows us by.
+    /// Admin token.
     pub token: Option<String>,
-    /// Who is to be named as having asked for what changes.
+    /// Name of the user, recorded with changes.
     pub user: Option<String>,
 }
 
@@ -56,23 +56,22 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client. Nothing is sent before something is asked.
+    /// Creates a client. Sends nothing yet.
     pub fn new(caller: Caller) -> Result<Self, CallError> {
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|error| CallError::Unreachable(format!("nothing can be asked over the network: {error}")))?;
+            .map_err(|error| CallError::Unreachable(format!("cannot create an HTTP client: {error}")))?;
         Ok(Self { caller, runtime })
     }
 
-    /// Whom it asks.
+    /// Address of the daemon.
     pub fn address(&self) -> &Address {
         &self.caller.address
     }
 
-    /// Waits until a run is over, however long that takes, and answers with the run. `id` is a run's id, so that it is
-    /// not another run after a while.
+    /// Waits until a run has finished and returns it. `id` is a run id and not a job, whose latest run may change.
     pub fn finished(&self, id: &str) -> Result<Run, CallError> {
         let mut look = LOOK_FIRST;
         loop {
@@ -85,7 +84,7 @@ impl Client {
         }
     }
 
-    /// Lets some time pass before something is looked at again.
+    /// Waits for the given time.
     pub fn rest(&self, span: Duration) {
         self.runtime.block_on(async { tokio::time::sleep(span).await });
     }
@@ -98,7 +97,7 @@ impl Client {
         self.ask(Ask::new(Method::POST, path).json(body))?.read()
     }
 
-    /// A request whose answer is that it was done.
+    /// Sends a request with an empty response.
     fn tell(&self, path: Path, body: &impl Serialize) -> Result<(), CallError> {
         self.ask(Ask::new(Method::POST, path).json(body)).map(|_| ())
     }
@@ -108,13 +107,13 @@ impl Client {
     }
 }
 
-/// A path below the beginning of the API.
+/// The root path of the API.
 fn api() -> Path {
     Path::new(BASE)
 }
 
 impl fmt::Debug for Caller {
-    /// Without the token, which is nobody's business.
+    /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller").field("address", &self.address).field("user", &self.user).finish_non_exhaustive()
     }

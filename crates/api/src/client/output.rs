@@ -1,4 +1,4 @@
-//! The output of a run as it comes, which may be as long as the run.
+//! The output of a run as a stream.
 
 use hyper::Method;
 use hyper::body::Incoming;
@@ -7,7 +7,7 @@ use hyper::header::ACCEPT;
 use super::exchange::{self, Ask};
 use super::{CallError, Client, api};
 
-/// An output that is being read.
+/// A stream of output.
 #[derive(Debug)]
 pub struct Output<'a> {
     client: &'a Client,
@@ -15,7 +15,7 @@ pub struct Output<'a> {
 }
 
 impl Client {
-    /// The bytes that a run's program wrote, beginning with byte `from`; with `follow` until the run is over.
+    /// Reads the output of a run from byte `from`; with `follow`, until the run ends.
     pub fn output(&self, run: &str, from: u64, follow: bool) -> Result<Output<'_>, CallError> {
         let path = api().segment("runs").segment(run).segment("output").with("from", from);
         let path = if follow { path.with("follow", true) } else { path };
@@ -28,7 +28,7 @@ impl Client {
 impl Iterator for Output<'_> {
     type Item = Result<Vec<u8>, CallError>;
 
-    /// The next bytes; nothing at the end.
+    /// The next bytes, or `None` at the end.
     fn next(&mut self) -> Option<Self::Item> {
         let piece = self.client.runtime.block_on(exchange::piece(&mut self.body));
         piece.map(|piece| piece.map(|bytes| bytes.to_vec())).map_err(|_| broken_off(self.client)).transpose()
@@ -36,5 +36,5 @@ impl Iterator for Output<'_> {
 }
 
 fn broken_off(client: &Client) -> CallError {
-    CallError::Unreachable(format!("{} broke off in the middle of the output", client.address()))
+    CallError::Unreachable(format!("{} closed the connection in the middle of the output", client.address()))
 }

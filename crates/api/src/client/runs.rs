@@ -1,4 +1,4 @@
-//! What can be asked about runs. A run is named by its id, as `job#number`, or by its job's name for its latest.
+//! Requests about runs. A run is named by its id, by `job#number`, or by its job, which means the latest run.
 
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
@@ -10,19 +10,19 @@ use super::exchange::Ask;
 use super::{CallError, Client, Path, api};
 use crate::{Made, MarkBody, RerunBody, Run, RunBody, RunDetail, RunList, SignalBody, SkipBody};
 
-/// Which runs are meant.
+/// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Of this job.
+    /// Job of the runs.
     pub job: Option<String>,
-    /// In one of these states; in any, when there are none.
+    /// States of the runs; empty for any.
     pub states: Vec<State>,
-    /// Whose time is not before this.
+    /// Earliest nominal time.
     pub since: Option<Instant>,
 }
 
 impl Client {
-    /// A page of runs, the latest first, before the run with the id `before`.
+    /// Loads a page of runs, latest first, before the run with the id `before`.
     pub fn run_page(&self, filter: &RunFilter, before: Option<&str>, limit: usize) -> Result<RunList, CallError> {
         let states: Vec<&str> = filter.states.iter().map(|state| state.name()).collect();
         let path = api().segment("runs").with_some("job", filter.job.as_ref());
@@ -30,17 +30,17 @@ impl Client {
         self.get(path.with_some("since", filter.since).with_some("before", before).with("limit", limit))
     }
 
-    /// A run with every step it took.
+    /// Loads a run in detail.
     pub fn run(&self, run: &str) -> Result<RunDetail, CallError> {
         self.get(named(run))
     }
 
-    /// Makes a run of a job. Asked for twice with one key, it is made once.
+    /// Creates a run of a job. The same key never creates a second run.
     pub fn make_run(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<Made, CallError> {
         self.make_run_once(job, body, key).map(|(made, _)| made)
     }
 
-    /// The same, and whether it was made now and not before.
+    /// Like `make_run`, and also returns whether the run is new.
     pub fn make_run_once(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<(Made, bool), CallError> {
         let ask = Ask::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
         let ask = match key {
@@ -51,22 +51,22 @@ impl Client {
         Ok((answer.read()?, answer.status == StatusCode::CREATED))
     }
 
-    /// Lets a run wait no longer for what it waits for.
+    /// Starts a scheduled or waiting run now.
     pub fn start(&self, run: &str) -> Result<Run, CallError> {
         self.post(named(run).segment("start"), &nothing())
     }
 
-    /// Lets a run not start.
+    /// Skips a run that has not started.
     pub fn skip(&self, run: &str, why: &str) -> Result<Run, CallError> {
         self.post(named(run).segment("skip"), &SkipBody { why: why.to_owned() })
     }
 
-    /// Asks a run's program to end.
+    /// Stops a run.
     pub fn stop(&self, run: &str) -> Result<Run, CallError> {
         self.post(named(run).segment("stop"), &nothing())
     }
 
-    /// Kills a run's program.
+    /// Kills a run.
     pub fn kill(&self, run: &str) -> Result<Run, CallError> {
         self.post(named(run).segment("kill"), &nothing())
     }
@@ -76,12 +76,12 @@ impl Client {
         self.post(named(run).segment("signal"), &SignalBody { signal: signal.to_owned() })
     }
 
-    /// Lets a finished run count as something else.
+    /// Marks a finished run with another state.
     pub fn mark(&self, run: &str, state: State, why: &str) -> Result<Run, CallError> {
         self.post(named(run).segment("mark"), &MarkBody { state, why: why.to_owned() })
     }
 
-    /// Makes a finished run once more.
+    /// Runs a finished run again.
     pub fn rerun(&self, run: &str, anew: bool) -> Result<Made, CallError> {
         self.post(named(run).segment("rerun"), &RerunBody { anew })
     }
@@ -91,7 +91,7 @@ fn named(run: &str) -> Path {
     api().segment("runs").segment(run)
 }
 
-/// A body that says nothing, where one is expected.
+/// An empty body.
 fn nothing() -> Value {
     Value::Object(Map::new())
 }
