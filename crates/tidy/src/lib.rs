@@ -12,7 +12,7 @@ pub mod dependencies;
 pub mod documents;
 pub mod lengths;
 pub mod licences;
-pub mod nouns;
+pub mod names;
 pub mod opening;
 pub mod promises;
 pub mod rooms;

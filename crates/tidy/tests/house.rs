@@ -1,7 +1,7 @@
 //! Applies every rule of the house to this workspace. A failure lists each place with what to do.
 
 use cronhold_tidy::{
-    Finding, Metadata, RustFile, TextFile, Tree, calls, dependencies, documents, lengths, licences, nouns, opening,
+    Finding, Metadata, RustFile, TextFile, Tree, calls, dependencies, documents, lengths, licences, names, opening,
     promises, report, rooms, texts,
 };
 
@@ -75,7 +75,12 @@ fn rooms_make_no_banned_calls() {
 
 #[test]
 fn names_say_something() {
-    assert_none(rust_files().iter().flat_map(nouns::check));
+    assert_none(rust_files().iter().flat_map(names::check));
+}
+
+#[test]
+fn a_type_name_exists_once() {
+    assert_none(names::check_types(&crate_files()));
 }
 
 #[test]
