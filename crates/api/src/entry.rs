@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// Content of the file `address`, which a daemon keeps in its data directory while it listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
+pub struct DaemonLocation {
     /// Base URL, such as `http://127.0.0.1:2766`.
     pub url: String,
     /// Process id of the daemon.
@@ -15,26 +15,26 @@ pub struct Address {
     pub since: Instant,
 }
 
-impl Address {
+impl DaemonLocation {
     /// Name of the file.
     pub const FILE: &str = "address";
 }
 
 /// A link that opens the web page once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Link {
+pub struct PageLink {
     /// The URL.
     pub url: String,
 }
 
 /// The admin token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Token {
+pub struct AdminToken {
     /// Value for the header `Authorization: Bearer`.
     pub token: String,
 }
 
-impl Token {
+impl AdminToken {
     /// Name of the token file in the data directory.
     pub const FILE: &str = "token";
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Pause;
+use crate::PauseSummary;
 
 /// Event `job`: a job was added, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -20,7 +20,7 @@ pub struct PauseChange {
     /// Job id; `null` for everything.
     pub job: Option<String>,
     /// The current pause; `null` if it was resumed.
-    pub pause: Option<Pause>,
+    pub pause: Option<PauseSummary>,
 }
 
 /// Event `node`: a message about the node.
@@ -41,7 +41,7 @@ pub struct StoreChange {
 
 /// Event `reset`: events may be missing. Clients that display state must reload it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Reset {
+pub struct FeedReset {
     /// Reason.
     pub why: String,
 }

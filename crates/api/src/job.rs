@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::Run;
+use crate::RunSummary;
 
 /// A job in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Job {
+#[schema(as = Job)]
+pub struct JobSummary {
     /// Job id.
     pub id: String,
     /// First line of the description.
@@ -22,7 +23,7 @@ pub struct Job {
     /// Whether the job or everything is paused.
     pub paused: bool,
     /// The current pause.
-    pub pause: Option<Pause>,
+    pub pause: Option<PauseSummary>,
     /// Labels of the job.
     pub labels: Vec<String>,
     /// Errors in the job's file; the last valid version is in use.
@@ -34,7 +35,7 @@ pub struct Job {
     /// Number of unfinished runs.
     pub active: u64,
     /// Latest run.
-    pub last: Option<Run>,
+    pub last: Option<RunSummary>,
 }
 
 /// A job in detail.
@@ -42,11 +43,11 @@ pub struct Job {
 pub struct JobDetail {
     /// The fields of the list.
     #[serde(flatten)]
-    pub job: Job,
+    pub job: JobSummary,
     /// Whole description.
     pub text: String,
     /// All schedules.
-    pub schedules: Vec<Schedule>,
+    pub schedules: Vec<ScheduleSummary>,
     /// Definition with the keys of a job file.
     #[schema(value_type = Object)]
     pub definition: Value,
@@ -56,7 +57,8 @@ pub struct JobDetail {
 
 /// A schedule of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Schedule {
+#[schema(as = Schedule)]
+pub struct ScheduleSummary {
     /// Id within the job.
     pub id: String,
     /// Definition as text.
@@ -74,7 +76,8 @@ pub struct Schedule {
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Pause {
+#[schema(as = Pause)]
+pub struct PauseSummary {
     /// Start of the pause.
     #[schema(value_type = String, format = DateTime)]
     pub since: Instant,
@@ -105,11 +108,11 @@ pub struct FileMistake {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobList {
     /// The jobs.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<JobSummary>,
     /// Value of `after` for the next page; `null` on the last page.
     pub next: Option<String>,
     /// The pause of everything, if there is one.
-    pub pause: Option<Pause>,
+    pub pause: Option<PauseSummary>,
     /// Errors in files that define no job.
     pub errors: Vec<FileMistake>,
     /// Errors of stored jobs that cannot be read.
@@ -119,7 +122,8 @@ pub struct JobList {
 
 /// An occurrence of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Occurrence {
+#[schema(as = Occurrence)]
+pub struct UpcomingRun {
     /// Nominal time.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,

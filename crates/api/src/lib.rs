@@ -11,15 +11,15 @@ mod problem;
 mod run;
 mod said;
 
-pub use entry::{Address, Link, Token};
-pub use event::{JobChange, NodeChange, PauseChange, Reset, StoreChange};
-pub use job::{FileMistake, Job, JobDetail, JobList, Occurrence, Pause, Schedule};
-pub use node::{Drained, Health, Node};
-pub use operation::{Control, Made, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
+pub use entry::{AdminToken, DaemonLocation, PageLink};
+pub use event::{FeedReset, JobChange, NodeChange, PauseChange, StoreChange};
+pub use job::{FileMistake, JobDetail, JobList, JobSummary, PauseSummary, ScheduleSummary, UpcomingRun};
+pub use node::{DrainReply, HealthReport, NodeSummary};
+pub use operation::{ControlEvent, CreatedRun, MarkBody, PauseBody, RerunBody, RunBody, SignalBody, SkipBody};
 pub use peer::{PeerRun, PeerState};
-pub use problem::{Code, Problem};
-pub use run::{Run, RunDetail, RunList, Step, Times};
-pub use said::{Backfill, BackfillItem, Holes, Line, Reloaded, Why};
+pub use problem::{Problem, ProblemCode};
+pub use run::{RunDetail, RunList, RunStep, RunSummary, RunTimes};
+pub use said::{AnswerLine, BackfillItem, BackfillPlan, HolesReport, ReloadReport, WhyReport};
 
 /// Path prefix of the API.
 pub const BASE: &str = "/api/v1";

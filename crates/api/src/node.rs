@@ -6,7 +6,8 @@ use utoipa::ToSchema;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Node {
+#[schema(as = Node)]
+pub struct NodeSummary {
     /// Node id.
     pub id: String,
     /// Display name.
@@ -35,16 +36,17 @@ pub struct Node {
 
 /// The result of draining a node, or of undoing that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Drained {
+pub struct DrainReply {
     /// Whether the request changed anything.
     pub changed: bool,
     /// The node after the change.
-    pub node: Node,
+    pub node: NodeSummary,
 }
 
 /// Health of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Health {
+#[schema(as = Health)]
+pub struct HealthReport {
     /// Whether there is no problem.
     pub ok: bool,
     /// Whether recovery is complete and the daemon starts due runs.

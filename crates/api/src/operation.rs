@@ -70,7 +70,7 @@ pub struct RerunBody {
 
 /// A run that was created, or that already existed for the idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Made {
+pub struct CreatedRun {
     /// Run id.
     pub id: String,
     /// Job id.
@@ -82,7 +82,7 @@ pub struct Made {
 /// A control event of Cronken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Control {
+pub struct ControlEvent {
     /// Action: `pause`, `resume`, `terminate_run`, `kill_run`, `add`, `remove`, `reload`, `trigger`, `validate`,
     /// `drain_nodes`.
     pub action: String,

@@ -12,7 +12,7 @@ pub struct Problem {
     /// HTTP status.
     pub status: u16,
     /// Stable code for programs.
-    pub code: Code,
+    pub code: ProblemCode,
     /// The error message.
     pub detail: String,
     /// What to do about it.
@@ -23,7 +23,7 @@ pub struct Problem {
 /// Codes of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
+pub enum ProblemCode {
     /// A parameter, a header or the body is malformed.
     BadRequest,
     /// The token is missing or wrong.
@@ -52,7 +52,7 @@ pub enum Code {
     Internal,
 }
 
-impl Code {
+impl ProblemCode {
     /// The HTTP status of the code.
     pub const fn status(self) -> u16 {
         match self {
@@ -97,7 +97,7 @@ impl Problem {
     pub const MEDIA_TYPE: &str = "application/problem+json";
 
     /// A problem without a hint.
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self { title: code.title().to_owned(), status: code.status(), code, detail: detail.into(), hint: None }
     }
 

@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 
 /// A run, or a span of skipped occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Run {
+#[schema(as = Run)]
+pub struct RunSummary {
     /// Run id.
     pub id: String,
     /// Number within the job.
@@ -40,7 +41,7 @@ pub struct Run {
     /// Signal that ended the program.
     pub signal: Option<String>,
     /// When the run entered its states.
-    pub times: Times,
+    pub times: RunTimes,
     /// Size of the output in bytes, once the run has ended.
     pub output_bytes: u64,
     /// Last lines of the output, once the run has ended.
@@ -60,7 +61,7 @@ pub struct Run {
 
 /// When a run entered its states.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub struct Times {
+pub struct RunTimes {
     /// When it was scheduled for a later time.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub scheduled: Option<Instant>,
@@ -86,7 +87,7 @@ pub struct Times {
 pub struct RunDetail {
     /// The fields of the list.
     #[serde(flatten)]
-    pub run: Run,
+    pub run: RunSummary,
     /// Id of the schedule that created it.
     pub schedule: Option<String>,
     /// Its program on one line.
@@ -94,12 +95,12 @@ pub struct RunDetail {
     /// Its lock.
     pub lock: Option<String>,
     /// All state changes.
-    pub log: Vec<Step>,
+    pub log: Vec<RunStep>,
 }
 
 /// A state change of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Step {
+pub struct RunStep {
     /// Time of the change.
     #[schema(value_type = String, format = DateTime)]
     pub at: Instant,
@@ -116,7 +117,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunList {
     /// The runs.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunSummary>,
     /// Value of `before` for the next page; `null` on the last page.
     pub next: Option<String>,
     /// Errors of stored runs that cannot be read.
@@ -124,11 +125,11 @@ pub struct RunList {
     pub unreadable: Vec<String>,
 }
 
-impl From<&record::Run> for Run {
+impl From<&record::Run> for RunSummary {
     fn from(run: &record::Run) -> Self {
         let (exit_code, signal) = match run.exit {
-            Some(record::Exit::Code(code)) => (Some(code), None),
-            Some(record::Exit::Signal(signal)) => (None, Some(signal.to_string())),
+            Some(record::ProgramExit::Code(code)) => (Some(code), None),
+            Some(record::ProgramExit::Signal(signal)) => (None, Some(signal.to_string())),
             None => (None, None),
         };
         Self {
@@ -145,7 +146,7 @@ impl From<&record::Run> for Run {
             node: run.owner.map(|owner| owner.node.to_string()),
             exit_code,
             signal,
-            times: Times::from(run),
+            times: RunTimes::from(run),
             output_bytes: run.written.as_ref().map_or(0, |written| written.bytes),
             tail: run.written.as_ref().map(|written| written.tail.clone()).unwrap_or_default(),
             from: run.span.map(|span| span.from),
@@ -155,7 +156,7 @@ impl From<&record::Run> for Run {
     }
 }
 
-impl From<&record::Run> for Times {
+impl From<&record::Run> for RunTimes {
     fn from(run: &record::Run) -> Self {
         Self {
             scheduled: run.entered(State::Scheduled),

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 /// A line of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Line {
+pub struct AnswerLine {
     /// `answer`, `detail` or `advice`.
     pub tone: String,
     /// The sentence.
@@ -17,7 +17,7 @@ pub struct Line {
 
 /// Why a job runs or does not run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Why {
+pub struct WhyReport {
     /// Job id.
     pub job: String,
     /// Time of the request.
@@ -27,12 +27,12 @@ pub struct Why {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub at: Option<Instant>,
     /// The explanation, most important line first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<AnswerLine>,
 }
 
 /// Occurrences without an outcome. There should be none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Holes {
+pub struct HolesReport {
     /// Start of the period.
     #[schema(value_type = String, format = DateTime)]
     pub from: Instant,
@@ -44,7 +44,7 @@ pub struct Holes {
     /// Number of occurrences without an outcome.
     pub found: u64,
     /// The occurrences in words.
-    pub lines: Vec<Line>,
+    pub lines: Vec<AnswerLine>,
     /// Value of `after` for the remaining jobs; absent if all were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -52,7 +52,7 @@ pub struct Holes {
 
 /// Occurrences that a backfill can run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Backfill {
+pub struct BackfillPlan {
     /// The occurrences in order of time.
     pub items: Vec<BackfillItem>,
     /// Whether the period has more occurrences.
@@ -77,7 +77,7 @@ pub struct BackfillItem {
 
 /// The result of rereading the job files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Reloaded {
+pub struct ReloadReport {
     /// Summary in words.
     pub summary: String,
     /// Number of errors in job files.

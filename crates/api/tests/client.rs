@@ -5,12 +5,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
-use cronhold_api::client::{Address, CallError, Caller, Client, JobFilter, Only};
-use cronhold_api::{Code, RunBody};
+use cronhold_api::client::{CallError, CallerOptions, DaemonAddress, DaemonClient, JobFilter, PutPrecondition};
+use cronhold_api::{ProblemCode, RunBody};
 
 /// Someone who gives each connection one answer, and remembers what was asked.
 struct Server {
-    address: Address,
+    address: DaemonAddress,
     thread: JoinHandle<Vec<String>>,
 }
 
@@ -28,12 +28,12 @@ impl Server {
             };
             answers.into_iter().map(give).collect()
         });
-        Self { address: Address::parse(&url).expect("an address"), thread }
+        Self { address: DaemonAddress::parse(&url).expect("an address"), thread }
     }
 
-    fn client(&self) -> Client {
+    fn client(&self) -> DaemonClient {
         let (token, user) = (Some("secret".to_owned()), Some("ada".to_owned()));
-        Client::new(Caller { address: self.address.clone(), token, user }).expect("a client")
+        DaemonClient::new(CallerOptions { address: self.address.clone(), token, user }).expect("a client")
     }
 
     /// What was asked, once all answers are given.
@@ -91,9 +91,9 @@ fn refusals_are_told_from_answers_that_make_no_sense() {
         "SSH-2.0-OpenSSH\r\n",
     ]);
     let client = server.client();
-    let refused = client.put_job("a", "program: echo".to_owned(), &Only::New);
+    let refused = client.put_job("a", "program: echo".to_owned(), &PutPrecondition::New);
     let Err(CallError::Problem(problem)) = refused else { panic!("{refused:?}") };
-    assert_eq!((problem.code, problem.detail.as_str()), (Code::Conflict, "it is there"));
+    assert_eq!((problem.code, problem.detail.as_str()), (ProblemCode::Conflict, "it is there"));
     for _ in 0..3 {
         let broken = client.nodes();
         assert!(matches!(broken, Err(CallError::Broken(_))), "{broken:?}");

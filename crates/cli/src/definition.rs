@@ -9,7 +9,7 @@ use cronhold_jobfile::{Options, read_job, read_schedule, write_job};
 use cronhold_schedule::Span;
 use serde_json::{Map, Value, json};
 
-use crate::{Failure, Session};
+use crate::{CliError, CliSession};
 
 /// The keys of a job file with their values.
 pub(crate) type DefinitionKeys = Map<String, Value>;
@@ -68,7 +68,7 @@ pub(crate) struct JobFlags {
 
 impl JobFlags {
     /// Writes the given settings into `keys` and leaves the others unchanged.
-    pub(crate) fn put(&self, keys: &mut DefinitionKeys) -> Result<(), Failure> {
+    pub(crate) fn put(&self, keys: &mut DefinitionKeys) -> Result<(), CliError> {
         let mut set = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
                 keys.insert(key.to_owned(), value);
@@ -81,7 +81,7 @@ impl JobFlags {
         set("lock", self.lock.as_deref().map(lock));
         set("cwd", self.cwd.as_ref().map(|cwd| json!(cwd)));
         if let Some(text) = &self.timeout {
-            Span::parse(text).map_err(|error| Failure::flag("--timeout", error))?;
+            Span::parse(text).map_err(|error| CliError::flag("--timeout", error))?;
             set("timeout", Some(json!(text)));
         }
         if let Some(attempts) = self.attempts {
@@ -91,7 +91,7 @@ impl JobFlags {
             let (name, value) = variable
                 .split_once('=')
                 .filter(|(name, _)| !name.is_empty())
-                .ok_or_else(|| Failure::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE"))?;
+                .ok_or_else(|| CliError::usage(format!("--env: `{variable}` is not NAME=VALUE"), "write NAME=VALUE"))?;
             inner(keys, "env").insert(name.to_owned(), json!(value));
         }
         Ok(())
@@ -102,14 +102,14 @@ impl JobFlags {
         &self,
         keys: &mut DefinitionKeys,
         text: &str,
-        session: &Session<'_>,
-    ) -> Result<(), Failure> {
+        session: &CliSession<'_>,
+    ) -> Result<(), CliError> {
         let (mut schedules, _) = read_schedule(text, &Options { zones: session.zones }).map_err(|mistakes| {
             let texts = [("schedule".to_owned(), text.to_owned())].into();
-            Failure::Mistakes { mistakes, texts, typed: true }
+            CliError::Mistakes { mistakes, texts, typed: true }
         })?;
         if let Some(zone) = &self.timezone {
-            session.zones.get(zone).map_err(|error| Failure::flag("--timezone", error))?;
+            session.zones.get(zone).map_err(|error| CliError::flag("--timezone", error))?;
             for schedule in &mut schedules {
                 schedule.spec.zone.get_or_insert_with(|| zone.clone());
             }
@@ -135,7 +135,7 @@ pub(crate) fn program(words: &[String], shell: bool) -> Value {
 }
 
 /// The definition as JSON, after checking it. Errors have no position, because the user did not write this text.
-pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &Session<'_>) -> Result<String, Failure> {
+pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &CliSession<'_>) -> Result<String, CliError> {
     let text = Value::Object(keys).to_string();
     let mut mistakes = read_job(name, &text, &Options { zones: session.zones }).mistakes;
     if mistakes.is_empty() {
@@ -143,15 +143,15 @@ pub(crate) fn text(name: &str, keys: DefinitionKeys, session: &Session<'_>) -> R
     }
     let hint = mistakes.iter_mut().find_map(|mistake| mistake.hint.take());
     let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
-    Err(Failure::Usage { message: messages.join("; "), hint })
+    Err(CliError::Usage { message: messages.join("; "), hint })
 }
 
 /// Reads a job file and returns its text if it is valid.
-pub(crate) fn file(path: &Path, session: &Session<'_>) -> Result<String, Failure> {
+pub(crate) fn file(path: &Path, session: &CliSession<'_>) -> Result<String, CliError> {
     let shown = path.display().to_string();
     let wrong = |mistakes, text: String| {
         let texts = [(shown.clone(), text)].into();
-        Failure::Mistakes { mistakes, texts, typed: false }
+        CliError::Mistakes { mistakes, texts, typed: false }
     };
     let text = directory::read_text(&shown, path).map_err(|unreadable| {
         let UnreadableFile { mistake, text } = *unreadable;
@@ -184,7 +184,7 @@ mod tests {
     use std::sync::Arc;
 
     use clap::Parser;
-    use cronhold_schedule::{Instant, Zones};
+    use cronhold_schedule::{Instant, ZoneRegistry};
 
     use super::*;
     use crate::{CliEnv, DaemonFlags};
@@ -196,11 +196,11 @@ mod tests {
         schedule: String,
     }
 
-    fn keys(args: &[&str], mut keys: DefinitionKeys) -> Result<String, Failure> {
-        let zones = Arc::new(Zones::bundled());
+    fn keys(args: &[&str], mut keys: DefinitionKeys) -> Result<String, CliError> {
+        let zones = Arc::new(ZoneRegistry::bundled());
         let (place, surroundings) = (DaemonFlags::default(), CliEnv::default());
         let now = Instant::EPOCH;
-        let session = Session {
+        let session = CliSession {
             now,
             zones: &zones,
             colours: false,
@@ -244,12 +244,12 @@ mod tests {
             (["--env", "=A", "@daily"], "--env: `=A` is not NAME=VALUE"),
             (["--timezone", "Berlin", "@daily"], "--timezone: "),
         ] {
-            let Err(Failure::Usage { message, .. }) = keys(&args, DefinitionKeys::new()) else {
+            let Err(CliError::Usage { message, .. }) = keys(&args, DefinitionKeys::new()) else {
                 panic!("{args:?} is taken")
             };
             assert!(message.starts_with(expected), "{message}");
         }
         let wrong = keys(&["0 25 * * *"], DefinitionKeys::new());
-        assert!(matches!(wrong, Err(Failure::Mistakes { typed: true, .. })), "{wrong:?}");
+        assert!(matches!(wrong, Err(CliError::Mistakes { typed: true, .. })), "{wrong:?}");
     }
 }

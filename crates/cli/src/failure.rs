@@ -6,11 +6,11 @@ use std::io;
 use cronhold_jobfile::Mistake;
 use cronhold_schedule::TextError;
 
-use crate::Exit;
+use crate::ExitStatus;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CliError {
     /// Invalid command line.
     Usage {
         /// What is wrong.
@@ -45,7 +45,7 @@ pub enum Failure {
     Output(io::Error),
 }
 
-impl Failure {
+impl CliError {
     /// An invalid command line, with a hint.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
@@ -62,16 +62,16 @@ impl Failure {
     }
 
     /// The exit status of the process.
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> ExitStatus {
         match self {
-            Self::Usage { .. } | Self::Mistakes { typed: true, .. } => Exit::Usage,
-            Self::Refused { .. } | Self::Mistakes { typed: false, .. } | Self::Output(_) => Exit::Refused,
-            Self::Unreachable { .. } => Exit::Unreachable,
+            Self::Usage { .. } | Self::Mistakes { typed: true, .. } => ExitStatus::Usage,
+            Self::Refused { .. } | Self::Mistakes { typed: false, .. } | Self::Output(_) => ExitStatus::Refused,
+            Self::Unreachable { .. } => ExitStatus::Unreachable,
         }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }

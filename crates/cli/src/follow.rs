@@ -3,12 +3,12 @@
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
-use cronhold_api::client::{CallError, Client, RunFilter};
-use cronhold_api::{Code, Run};
+use cronhold_api::client::{CallError, DaemonClient, RunFilter};
+use cronhold_api::{ProblemCode, RunSummary};
 use cronhold_core::{RunId, State};
 
-use crate::remote::Remote;
-use crate::{Exit, Failure, render};
+use crate::remote::RemoteDaemon;
+use crate::{CliError, ExitStatus, render};
 
 /// Interval between attempts to reconnect.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -25,12 +25,12 @@ pub(crate) const RUNNING: &[State] = &[State::Starting, State::Running, State::S
 /// Runs `work`, and runs it again after each reconnect if the daemon becomes unreachable. The caller must have reached
 /// the daemon once, because this function does not report that there is none.
 pub(crate) fn with_reconnect<T>(
-    remote: &Remote<'_>,
+    remote: &RemoteDaemon<'_>,
     err: &mut dyn Write,
-    mut work: impl FnMut(&Remote<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut work: impl FnMut(&RemoteDaemon<'_>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     let mut done = work(remote);
-    while let Err(Failure::Unreachable { message, .. }) = &done {
+    while let Err(CliError::Unreachable { message, .. }) = &done {
         render::watch::disconnected(message, err)?;
         let back = reconnect(remote)?;
         render::watch::reconnected(err)?;
@@ -40,18 +40,18 @@ pub(crate) fn with_reconnect<T>(
 }
 
 /// Waits until the daemon responds.
-fn reconnect<'a>(remote: &Remote<'a>) -> Result<Remote<'a>, Failure> {
+fn reconnect<'a>(remote: &RemoteDaemon<'a>) -> Result<RemoteDaemon<'a>, CliError> {
     let mut looks = 0;
     loop {
         remote.client.rest(LOOK_AGAIN);
         looks += 1;
-        let found = Remote::find(remote.session);
+        let found = RemoteDaemon::find(remote.session);
         let answered = found.and_then(|found| match found.client.nodes() {
             Ok(_) => Ok(found),
             Err(error) => Err(found.failure(error)),
         });
         match answered {
-            Err(Failure::Unreachable { .. }) if looks < LOOKS_MAX => {}
+            Err(CliError::Unreachable { .. }) if looks < LOOKS_MAX => {}
             other => return other,
         }
     }
@@ -60,12 +60,12 @@ fn reconnect<'a>(remote: &Remote<'a>) -> Result<Remote<'a>, Failure> {
 /// Copies the output of a run from byte `from` until the run ends. `id` is a run id and not a job, whose latest run may
 /// change.
 pub(crate) fn output(
-    remote: &Remote<'_>,
+    remote: &RemoteDaemon<'_>,
     id: &str,
     mut from: u64,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     with_reconnect(remote, err, |remote| {
         let pieces = remote.client.output(id, from, true).map_err(|error| remote.failure(error))?;
         for piece in pieces {
@@ -81,14 +81,14 @@ pub(crate) fn output(
 
 /// Follows a run to its end: its output goes to `out`, its result to `err`.
 pub(crate) fn to_end(
-    remote: &Remote<'_>,
-    run: &Run,
+    remote: &RemoteDaemon<'_>,
+    run: &RunSummary,
     shown: &render::TimeDisplayFlags,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<Exit, Failure> {
+) -> Result<ExitStatus, CliError> {
     let name = render::run::name(run);
-    Client::on_interrupt(move || {
+    DaemonClient::on_interrupt(move || {
         render::run::left_running(&name);
         std::process::exit(INTERRUPTED);
     });
@@ -127,48 +127,48 @@ impl Write for IgnoreBrokenPipe<'_> {
 }
 
 /// Treats a broken pipe as success, for commands that print a stream.
-pub(crate) fn ignore_broken_pipe(shown: Result<Exit, Failure>) -> Result<Exit, Failure> {
+pub(crate) fn ignore_broken_pipe(shown: Result<ExitStatus, CliError>) -> Result<ExitStatus, CliError> {
     match shown {
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(CliError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitStatus::Done),
         other => other,
     }
 }
 
 /// Waits until a run has finished.
-pub(crate) fn finished(remote: &Remote<'_>, id: &str, err: &mut dyn Write) -> Result<Run, Failure> {
+pub(crate) fn finished(remote: &RemoteDaemon<'_>, id: &str, err: &mut dyn Write) -> Result<RunSummary, CliError> {
     with_reconnect(remote, err, |remote| remote.client.finished(id).map_err(|error| remote.failure(error)))
 }
 
 /// The exit status of a command that waited for a run.
-pub(crate) fn exit_of_finished(run: &Run) -> Exit {
-    if run.state == State::Success { Exit::Done } else { Exit::Refused }
+pub(crate) fn exit_of_finished(run: &RunSummary) -> ExitStatus {
+    if run.state == State::Success { ExitStatus::Done } else { ExitStatus::Refused }
 }
 
 /// The exit status of a command that created a run: a run that was skipped immediately counts as refused.
-pub(crate) fn exit_of_created(run: &Run) -> Exit {
-    if run.state == State::Skipped { Exit::Refused } else { Exit::Done }
+pub(crate) fn exit_of_created(run: &RunSummary) -> ExitStatus {
+    if run.state == State::Skipped { ExitStatus::Refused } else { ExitStatus::Done }
 }
 
 /// Loads the run called `name`.
-pub(crate) fn named(remote: &Remote<'_>, name: &str) -> Result<Run, Failure> {
+pub(crate) fn named(remote: &RemoteDaemon<'_>, name: &str) -> Result<RunSummary, CliError> {
     remote.client.run(name).map(|detail| detail.run).map_err(|error| remote.failure_about(name, error))
 }
 
 /// The error when a run does not allow an operation. If the run was named by its job, the hint suggests another run of
 /// the job that is in one of the states `able`.
-pub(crate) fn refused(remote: &Remote<'_>, name: &str, able: &[State], error: CallError) -> Failure {
-    let is_state = error.problem().is_some_and(|problem| problem.code == Code::Conflict);
+pub(crate) fn refused(remote: &RemoteDaemon<'_>, name: &str, able: &[State], error: CallError) -> CliError {
+    let is_state = error.problem().is_some_and(|problem| problem.code == ProblemCode::Conflict);
     let failure = remote.failure_about(name, error);
-    let Failure::Refused { message, hint } = failure else { return failure };
+    let CliError::Refused { message, hint } = failure else { return failure };
     if !is_state || is_run(name) {
-        return Failure::Refused { message, hint };
+        return CliError::Refused { message, hint };
     }
     let filter = RunFilter { job: Some(name.to_owned()), states: able.to_vec(), since: None };
     let latest = remote.client.run(name).ok().map(|detail| detail.run.id);
     let other = remote.client.run_page(&filter, None, 1).ok().and_then(|page| page.runs.into_iter().next());
     let other = other.filter(|run| latest.as_ref() != Some(&run.id));
     let meant = other.map(|run| format!("did you mean `{}`, which is {}?", render::run::name(&run), run.state));
-    Failure::Refused { message: format!("the latest run of `{name}`: {message}"), hint: meant.or(hint) }
+    CliError::Refused { message: format!("the latest run of `{name}`: {message}"), hint: meant.or(hint) }
 }
 
 /// Whether a name is that of a run and not of a job.
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn broken_pipe_ends_stream_but_not_wait() {
         assert!(matches!(
-            ignore_broken_pipe(Left.flush().map(|()| Exit::Refused).map_err(Failure::Output)),
-            Ok(Exit::Done)
+            ignore_broken_pipe(Left.flush().map(|()| ExitStatus::Refused).map_err(CliError::Output)),
+            Ok(ExitStatus::Done)
         ));
-        assert!(ignore_broken_pipe(Err(Failure::Output(ErrorKind::StorageFull.into()))).is_err());
+        assert!(ignore_broken_pipe(Err(CliError::Output(ErrorKind::StorageFull.into()))).is_err());
         let mut left = Left;
         let mut heedless = IgnoreBrokenPipe(&mut left);
         heedless.write_all(b"more").expect("dropped");

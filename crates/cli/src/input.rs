@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cronhold_core::JobId;
-use cronhold_core::job::Schedule as JobSchedule;
+use cronhold_core::job::JobSchedule;
 use cronhold_jobfile::directory::{self, Directory, LoadedJob, UnreadableFile};
 use cronhold_jobfile::{JobPlaces, Mistake, Options, read_job, read_schedule};
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::text::shortened;
-use cronhold_schedule::{Bound, CompileError, Fold, Gap, Instant, Schedule, Spec, Surroundings, Zone};
+use cronhold_schedule::{
+    CompileContext, CompileError, FoldPolicy, GapPolicy, Instant, Schedule, ScheduleSpec, TimeBound, Zone,
+};
 
 use crate::job_root::{guess_root, id_below};
 use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
-use crate::{Failure, Session};
+use crate::{CliError, CliSession};
 
 /// Options of all commands that take a schedule.
 #[derive(Debug, Args)]
@@ -33,8 +35,8 @@ pub(crate) struct ScheduleFlags {
 
 impl ScheduleFlags {
     /// The zone of schedules without one.
-    pub(crate) fn zone(&self, session: &Session<'_>) -> Result<Zone, Failure> {
-        session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))
+    pub(crate) fn zone(&self, session: &CliSession<'_>) -> Result<Zone, CliError> {
+        session.zones.get(&self.timezone).map_err(|error| CliError::flag("--timezone", error))
     }
 
     /// Parses a time, or returns the current one if `text` is `None`. Local times are in the zone of `--timezone`.
@@ -42,30 +44,30 @@ impl ScheduleFlags {
         &self,
         flag: &str,
         text: Option<&str>,
-        session: &Session<'_>,
-    ) -> Result<Instant, Failure> {
+        session: &CliSession<'_>,
+    ) -> Result<Instant, CliError> {
         let Some(text) = text else {
             return Ok(session.now);
         };
-        let wrong = |error| Failure::flag(flag, error);
-        let local = match Bound::parse(text).map_err(wrong)? {
-            Bound::Instant(_) => return Instant::parse(text).map_err(wrong),
-            Bound::Local(local) => local,
-            Bound::Day(day) => day.midnight(),
+        let wrong = |error| CliError::flag(flag, error);
+        let local = match TimeBound::parse(text).map_err(wrong)? {
+            TimeBound::Instant(_) => return Instant::parse(text).map_err(wrong),
+            TimeBound::Local(local) => local,
+            TimeBound::Day(day) => day.midnight(),
         };
-        let mut instants = self.zone(session)?.instants(local, Gap::Next, Fold::First);
+        let mut instants = self.zone(session)?.instants(local, GapPolicy::Next, FoldPolicy::First);
         Ok(Instant::from_secs(instants.next().unwrap_or(local.0)))
     }
 
     /// The schedules in a text or a job file.
-    pub(crate) fn schedules(&self, given: &str, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
+    pub(crate) fn schedules(&self, given: &str, session: &CliSession<'_>) -> Result<Vec<ResolvedSchedule>, CliError> {
         match job_file(given) {
             Some(path) => self.of_file(&path, session),
             None => self.of_text(given, session),
         }
     }
 
-    fn of_text(&self, text: &str, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
+    fn of_text(&self, text: &str, session: &CliSession<'_>) -> Result<Vec<ResolvedSchedule>, CliError> {
         let source = ScheduleSource { file: "schedule", text, typed: true };
         let read = read_schedule(text, &Options { zones: session.zones });
         let (schedules, places) = read
@@ -79,7 +81,7 @@ impl ScheduleFlags {
         compiled.map_err(|wrong| self.uncompiled(wrong, &source, &places, around))
     }
 
-    fn of_file(&self, path: &Path, session: &Session<'_>) -> Result<Vec<ResolvedSchedule>, Failure> {
+    fn of_file(&self, path: &Path, session: &CliSession<'_>) -> Result<Vec<ResolvedSchedule>, CliError> {
         let shown = path.display().to_string();
         let text = directory::read_text(&shown, path).map_err(|unreadable| {
             let UnreadableFile { mistake, text } = *unreadable;
@@ -102,26 +104,26 @@ impl ScheduleFlags {
         &self,
         id: &JobId,
         loaded: &LoadedJob,
-        calendars: &Calendars,
-        session: &Session<'_>,
+        calendars: &CalendarSet,
+        session: &CliSession<'_>,
     ) -> Option<Vec<ResolvedSchedule>> {
         let owner = ScheduleOwner::Known(id.to_string());
         self.compile(&owner, loaded.job.schedules.clone(), calendars, session).ok()
     }
 
     /// Options for loading a directory.
-    pub(crate) fn loading<'a>(&self, zone: &'a Zone, session: &Session<'a>) -> directory::Options<'a> {
+    pub(crate) fn loading<'a>(&self, zone: &'a Zone, session: &CliSession<'a>) -> directory::Options<'a> {
         directory::Options { zones: session.zones, zone, now: session.now }
     }
 
-    fn given_owner(&self) -> Result<Option<ScheduleOwner>, Failure> {
+    fn given_owner(&self) -> Result<Option<ScheduleOwner>, CliError> {
         let id = self.job.as_deref().map(JobId::parse).transpose();
-        let id = id.map_err(|error| Failure::flag("--job", error))?;
+        let id = id.map_err(|error| CliError::flag("--job", error))?;
         Ok(id.map(|id| ScheduleOwner::Known(id.to_string())))
     }
 
     /// The job id of a file below a given or guessed root.
-    fn owner_of(&self, file: &Path, root: &Path) -> Result<ScheduleOwner, Failure> {
+    fn owner_of(&self, file: &Path, root: &Path) -> Result<ScheduleOwner, CliError> {
         if let Some(owner) = self.given_owner()? {
             return Ok(owner);
         }
@@ -130,7 +132,7 @@ impl ScheduleFlags {
             Some(id) => Ok(ScheduleOwner::Known(id)),
             None => {
                 let message = format!("--root: {} is not below {}", file.display(), root.display());
-                Err(Failure::usage(message, "pass the directory that contains all jobs, or the job id with --job"))
+                Err(CliError::usage(message, "pass the directory that contains all jobs, or the job id with --job"))
             }
         }
     }
@@ -140,11 +142,11 @@ impl ScheduleFlags {
         &self,
         dir: &Path,
         schedules: &[JobSchedule],
-        session: &Session<'_>,
-    ) -> Result<Directory, Failure> {
+        session: &CliSession<'_>,
+    ) -> Result<Directory, CliError> {
         if !dir.is_dir() {
             let message = format!("--root: there is no directory {}", shortened(&dir.display().to_string()));
-            return Err(Failure::usage(message, "pass the directory that contains the jobs and their calendars"));
+            return Err(CliError::usage(message, "pass the directory that contains the jobs and their calendars"));
         }
         // A guessed directory may be large and unrelated, so walk it only if a schedule names a calendar.
         if schedules.iter().all(|schedule| schedule.spec.calendar.is_none()) {
@@ -159,12 +161,12 @@ impl ScheduleFlags {
         &self,
         owner: &ScheduleOwner,
         schedules: Vec<JobSchedule>,
-        calendars: &Calendars,
-        session: &Session<'_>,
+        calendars: &CalendarSet,
+        session: &CliSession<'_>,
     ) -> Result<Vec<ResolvedSchedule>, Vec<ScheduleCompileError>> {
         // An unknown zone was refused before.
         let zone = session.zones.get(&self.timezone).unwrap_or_else(|_| Zone::utc());
-        let around = Surroundings { zones: session.zones, zone: &zone, calendars, job: owner.id() };
+        let around = CompileContext { zones: session.zones, zone: &zone, calendars, job: owner.id() };
         let (mut asked, mut wrong) = (Vec::new(), Vec::new());
         for (index, schedule) in schedules.into_iter().enumerate() {
             match Schedule::compile(&schedule.spec, around) {
@@ -183,7 +185,7 @@ impl ScheduleFlags {
         source: &ScheduleSource<'_>,
         places: &JobPlaces,
         around: Directory,
-    ) -> Failure {
+    ) -> CliError {
         let needs_broken = |wrong: &ScheduleCompileError| {
             let mut names = wrong.spec.calendar.iter().flat_map(|calendar| calendar.names());
             wrong.error.key == "calendar" && names.any(|name| around.broken_calendars.contains(name))
@@ -200,7 +202,7 @@ impl ScheduleFlags {
         });
         let mut failure = source.failure(own.collect());
         // If a schedule fails because of an invalid calendar, report the errors in the calendar instead.
-        if let Failure::Mistakes { mistakes, texts, typed } = &mut failure
+        if let CliError::Mistakes { mistakes, texts, typed } = &mut failure
             && !for_calendars.is_empty()
         {
             mistakes.extend(around.mistakes);
@@ -214,7 +216,7 @@ impl ScheduleFlags {
 /// A schedule that is well-formed but cannot be compiled.
 struct ScheduleCompileError {
     index: usize,
-    spec: Spec,
+    spec: ScheduleSpec,
     error: CompileError,
 }
 
@@ -227,15 +229,15 @@ struct ScheduleSource<'a> {
 }
 
 impl ScheduleSource<'_> {
-    fn failure(&self, mistakes: Vec<Mistake>) -> Failure {
+    fn failure(&self, mistakes: Vec<Mistake>) -> CliError {
         let texts = BTreeMap::from([(self.file.to_owned(), self.text.to_owned())]);
-        Failure::Mistakes { mistakes, texts, typed: self.typed }
+        CliError::Mistakes { mistakes, texts, typed: self.typed }
     }
 }
 
-fn is_directory(given: &str) -> Failure {
+fn is_directory(given: &str) -> CliError {
     let message = format!("{given} is a directory, not a schedule or a job file");
-    Failure::usage(message, format!("pass one of its files; `cronhold lint {given}` checks all of them"))
+    CliError::usage(message, format!("pass one of its files; `cronhold lint {given}` checks all of them"))
 }
 
 /// The path of a job file, if the argument looks like one or names an existing file.

@@ -24,11 +24,11 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 
 use clap::{Command, CommandFactory, Parser, Subcommand};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_schedule::{Instant, ZoneRegistry};
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 
-pub use failure::Failure;
+pub use failure::CliError;
 pub use log_args::{LogArgs, LogFormat};
 pub use reference::reference;
 pub use remote::{CliEnv, DaemonFlags};
@@ -42,11 +42,11 @@ pub use verbs::up::UpArgs;
 
 /// What a command needs from its process.
 #[derive(Debug)]
-pub struct Session<'a> {
+pub struct CliSession<'a> {
     /// Start time of the command.
     pub now: Instant,
     /// Known time zones.
-    pub zones: &'a Arc<Zones>,
+    pub zones: &'a Arc<ZoneRegistry>,
     /// Whether the output may contain colours.
     pub colours: bool,
     /// Whether to show progress while waiting.
@@ -63,7 +63,7 @@ pub struct Session<'a> {
 
 /// Exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ExitStatus {
     /// Success.
     Done,
     /// The request was refused, or a check found a problem.
@@ -74,7 +74,7 @@ pub enum Exit {
     Unreachable,
 }
 
-impl Exit {
+impl ExitStatus {
     /// The exit code.
     pub fn code(self) -> u8 {
         match self {
@@ -101,18 +101,18 @@ pub struct Cli {
     pub place: DaemonFlags,
     /// The command.
     #[command(subcommand)]
-    pub verb: Verb,
+    pub verb: CliVerb,
 }
 
 /// All commands.
 #[derive(Debug, Subcommand)]
 #[expect(missing_docs, reason = "a comment would become part of the help of the verb")]
-pub enum Verb {
+pub enum CliVerb {
     Up(UpArgs),
     #[command(flatten)]
     Remote(RemoteVerb),
     #[command(flatten)]
-    Question(Question),
+    Question(OfflineVerb),
     Store(StoreCommand),
     Keeper(KeeperArgs),
 }
@@ -120,7 +120,7 @@ pub enum Verb {
 /// Commands about schedules and job files, which need neither daemon nor store.
 #[derive(Debug, Subcommand)]
 #[expect(private_interfaces, missing_docs, reason = "only clap constructs these, and a comment would become help")]
-pub enum Question {
+pub enum OfflineVerb {
     Next(verbs::next::NextArgs),
     Explain(verbs::explain::ExplainArgs),
     Lint(verbs::lint::LintArgs),
@@ -167,18 +167,23 @@ impl Cli {
 }
 
 /// Runs a command that needs no daemon. Results go to `out`, errors to `err`.
-pub fn answer(question: &Question, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
+pub fn answer(
+    question: &OfflineVerb,
+    session: &CliSession<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> ExitStatus {
     let answer = match question {
-        Question::Next(next) => next.run(session, out),
-        Question::Explain(explain) => explain.run(session, out),
-        Question::Lint(lint) => lint.run(session, out),
-        Question::Check(check) => check.run(session, out),
+        OfflineVerb::Next(next) => next.run(session, out),
+        OfflineVerb::Explain(explain) => explain.run(session, out),
+        OfflineVerb::Lint(lint) => lint.run(session, out),
+        OfflineVerb::Check(check) => check.run(session, out),
     };
     conclude(answer, session, out, err)
 }
 
 /// Runs a command on the daemon. Results go to `out`; progress, notes and errors go to `err`.
-pub fn ask(verb: &RemoteVerb, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
+pub fn ask(verb: &RemoteVerb, session: &CliSession<'_>, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
     let answer = match verb {
         // `token show` works without a running daemon.
         RemoteVerb::Token(token) => token.run(session, out),
@@ -199,14 +204,14 @@ impl RemoteVerb {
     }
 
     /// Finds the daemon, or the store that is used instead.
-    fn find<'a>(&self, session: &'a Session<'a>) -> Result<Remote<'a>, Failure> {
+    fn find<'a>(&self, session: &'a CliSession<'a>) -> Result<RemoteDaemon<'a>, CliError> {
         if matches!(self, Self::Reload(_)) {
             remote::needs_daemon(session, "`cronhold reload` needs a daemon")?;
         }
-        Remote::find(session)
+        RemoteDaemon::find(session)
     }
 
-    fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    fn run(&self, remote: &RemoteDaemon<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<ExitStatus, CliError> {
         match self {
             Self::Add(add) => add.run(remote, out, err),
             Self::Upd(upd) => upd.run(remote, out, err),
@@ -238,22 +243,27 @@ impl RemoteVerb {
     }
 }
 
-fn conclude(answer: Result<Exit, Failure>, session: &Session<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
+fn conclude(
+    answer: Result<ExitStatus, CliError>,
+    session: &CliSession<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> ExitStatus {
     // Flush the result before the error is printed.
     let flushed = match out.flush() {
         // The reader has gone; that is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        flushed => flushed.map_err(Failure::Output),
+        flushed => flushed.map_err(CliError::Output),
     };
     match answer.and_then(|exit| flushed.map(|()| exit)) {
         Ok(exit) => exit,
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
+        Err(CliError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitStatus::Done,
         Err(failure) => complain(&failure, session.colours, err),
     }
 }
 
 /// Prints the error and returns the exit status.
-pub fn complain(failure: &Failure, colours: bool, err: &mut dyn Write) -> Exit {
+pub fn complain(failure: &CliError, colours: bool, err: &mut dyn Write) -> ExitStatus {
     // If standard error cannot be written, only the exit code is left.
     let _ = render::failure(failure, colours, err);
     failure.exit()

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cronhold_api::Code;
-use cronhold_api::client::{Address, CallError, Caller, Client, JobFilter};
+use cronhold_api::ProblemCode;
+use cronhold_api::client::{CallError, CallerOptions, DaemonAddress, DaemonClient, JobFilter};
 use cronhold_core::RunId;
 use cronhold_schedule::text::{did_you_mean, shortened};
 use serde::Deserialize;
 
-use crate::{Failure, NamedStore, Session};
+use crate::{CliError, CliSession, NamedStore};
 
 /// File in the data directory with the daemon's URL and process id.
 const ADDRESS: &str = "address";
@@ -68,18 +68,18 @@ enum DaemonLookup {
 
 /// A client of the daemon, or of the store that this process serves.
 #[derive(Debug)]
-pub(crate) struct Remote<'a> {
+pub(crate) struct RemoteDaemon<'a> {
     /// The process of the command.
-    pub(crate) session: &'a Session<'a>,
+    pub(crate) session: &'a CliSession<'a>,
     /// The HTTP client.
-    pub(crate) client: Client,
+    pub(crate) client: DaemonClient,
     token: Option<String>,
     way: DaemonLookup,
 }
 
-impl<'a> Remote<'a> {
+impl<'a> RemoteDaemon<'a> {
     /// Finds the daemon. Sends nothing yet.
-    pub(crate) fn find(session: &'a Session<'a>) -> Result<Self, Failure> {
+    pub(crate) fn find(session: &'a CliSession<'a>) -> Result<Self, CliError> {
         let around = session.surroundings;
         let (address, token, way) = match daemon_target(session)? {
             DaemonTarget::Url { address, dir } => {
@@ -96,48 +96,48 @@ impl<'a> Remote<'a> {
                 (parse(named.origin, &served.url)?, Some(served.token), DaemonLookup::Store)
             }
         };
-        let caller = Caller { address, token: token.clone(), user: around.user.clone() };
-        let client = Client::new(caller).map_err(|error| unreachable(error.to_string(), "try again"))?;
+        let caller = CallerOptions { address, token: token.clone(), user: around.user.clone() };
+        let client = DaemonClient::new(caller).map_err(|error| unreachable(error.to_string(), "try again"))?;
         Ok(Self { session, client, token, way })
     }
 
     /// Converts the error of a request into a message with a hint.
-    pub(crate) fn failure(&self, error: CallError) -> Failure {
+    pub(crate) fn failure(&self, error: CallError) -> CliError {
         match error {
             CallError::Unreachable(message) => unreachable(message, self.hint_if_unreachable()),
             CallError::Broken(message) => unreachable(message, self.hint_if_unexpected()),
             CallError::Problem(problem) => match (problem.code, &self.way) {
-                (Code::Unavailable, _) => Failure::Unreachable { message: problem.detail, hint: problem.hint },
-                (Code::Unauthorized, DaemonLookup::Data { dir, .. }) if self.token.is_none() => {
+                (ProblemCode::Unavailable, _) => CliError::Unreachable { message: problem.detail, hint: problem.hint },
+                (ProblemCode::Unauthorized, DaemonLookup::Data { dir, .. }) if self.token.is_none() => {
                     let file = dir.join(TOKEN);
                     unreachable(
                         problem.detail,
                         format!("cannot read {}: run the command as the daemon's user", file.display()),
                     )
                 }
-                (Code::Unauthorized, DaemonLookup::Data { .. }) => {
+                (ProblemCode::Unauthorized, DaemonLookup::Data { .. }) => {
                     unreachable(problem.detail, self.hint_if_unexpected())
                 }
-                (Code::Unauthorized, DaemonLookup::Url | DaemonLookup::Store) => {
+                (ProblemCode::Unauthorized, DaemonLookup::Url | DaemonLookup::Store) => {
                     let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
-                    Failure::refused(problem.detail, hint)
+                    CliError::refused(problem.detail, hint)
                 }
-                _ => Failure::Refused { message: problem.detail, hint: problem.hint },
+                _ => CliError::Refused { message: problem.detail, hint: problem.hint },
             },
         }
     }
 
     /// Like `failure`, for a request about a job or run called `name`. If it does not exist, the hint suggests a similar
     /// job.
-    pub(crate) fn failure_about(&self, name: &str, error: CallError) -> Failure {
+    pub(crate) fn failure_about(&self, name: &str, error: CallError) -> CliError {
         // A run id does not contain a job id.
         let is_id = RunId::parse(name).is_ok();
-        let is_unknown = !is_id && error.problem().is_some_and(|problem| problem.code == Code::NotFound);
+        let is_unknown = !is_id && error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound);
         let failure = self.failure(error);
         let job = name.split_once('#').map_or(name, |(job, _)| job);
         match failure {
-            Failure::Refused { message, hint } if is_unknown => {
-                Failure::Refused { message, hint: self.suggest_job(job).or(hint) }
+            CliError::Refused { message, hint } if is_unknown => {
+                CliError::Refused { message, hint: self.suggest_job(job).or(hint) }
             }
             other => other,
         }
@@ -202,12 +202,12 @@ impl<'a> Remote<'a> {
 }
 
 /// The token of the selected daemon, which need not be running.
-pub(crate) fn token(session: &Session<'_>) -> Result<String, Failure> {
+pub(crate) fn token(session: &CliSession<'_>) -> Result<String, CliError> {
     let around = session.surroundings;
     match daemon_target(session)? {
         DaemonTarget::Url { address, dir } => token_for(&address, dir, around).ok_or_else(|| {
             let hint = "set CRONHOLD_TOKEN; `cronhold token show` on the daemon's machine shows the token";
-            Failure::refused(format!("no token is known for the daemon at {address}"), hint)
+            CliError::refused(format!("no token is known for the daemon at {address}"), hint)
         }),
         DaemonTarget::Data(dir) => token_in(dir, around).ok_or_else(|| {
             let file = dir.join(TOKEN);
@@ -216,14 +216,14 @@ pub(crate) fn token(session: &Session<'_>) -> Result<String, Failure> {
             } else {
                 format!("the daemon creates it at its first start; {}", start(dir))
             };
-            Failure::refused(format!("cannot read a token from {}", file.display()), hint)
+            CliError::refused(format!("cannot read a token from {}", file.display()), hint)
         }),
         DaemonTarget::Store(named) => Err(no_daemon(&named, "`cronhold token` needs a daemon")),
     }
 }
 
 /// Refuses a command that needs a daemon if a store was selected.
-pub(crate) fn needs_daemon(session: &Session<'_>, why: &str) -> Result<(), Failure> {
+pub(crate) fn needs_daemon(session: &CliSession<'_>, why: &str) -> Result<(), CliError> {
     match daemon_target(session)? {
         DaemonTarget::Store(named) => Err(no_daemon(&named, why)),
         DaemonTarget::Url { .. } | DaemonTarget::Data(_) => Ok(()),
@@ -233,7 +233,7 @@ pub(crate) fn needs_daemon(session: &Session<'_>, why: &str) -> Result<(), Failu
 /// Where a command is sent.
 enum DaemonTarget<'a> {
     /// The daemon at a URL; `dir` is the data directory that would be used without it.
-    Url { address: Address, dir: Option<&'a Path> },
+    Url { address: DaemonAddress, dir: Option<&'a Path> },
     /// The daemon of a data directory.
     Data(&'a Path),
     /// A store, without a daemon.
@@ -242,13 +242,13 @@ enum DaemonTarget<'a> {
 
 /// Options take precedence over environment variables, and `CRONHOLD_URL` over `CRONHOLD_STORE`, which may be set for
 /// `cronhold up`.
-fn daemon_target<'a>(session: &Session<'a>) -> Result<DaemonTarget<'a>, Failure> {
+fn daemon_target<'a>(session: &CliSession<'a>) -> Result<DaemonTarget<'a>, CliError> {
     let (place, around) = (session.place, session.surroundings);
     let is_daemon = place.url.is_some() || place.data.is_some();
     match (&place.store, &around.store) {
         (Some(_), _) if is_daemon => {
             let message = "--store cannot be used with --url or --data";
-            return Err(Failure::usage(
+            return Err(CliError::usage(
                 message,
                 "use --store to access a store directly, or --url or --data to select a daemon",
             ));
@@ -272,9 +272,9 @@ fn daemon_target<'a>(session: &Session<'a>) -> Result<DaemonTarget<'a>, Failure>
 }
 
 /// The token for the daemon at a URL. A token from a data directory is only sent to the daemon of that directory.
-fn token_for(address: &Address, dir: Option<&Path>, around: &CliEnv) -> Option<String> {
+fn token_for(address: &DaemonAddress, dir: Option<&Path>, around: &CliEnv) -> Option<String> {
     let is_own =
-        |dir: &&Path| read_address_file(dir).is_ok_and(|file| Address::parse(&file.url).as_ref() == Ok(address));
+        |dir: &&Path| read_address_file(dir).is_ok_and(|file| DaemonAddress::parse(&file.url).as_ref() == Ok(address));
     around.token.clone().or_else(|| read_token(dir.filter(is_own)?))
 }
 
@@ -288,7 +288,7 @@ fn read_token(dir: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
-fn read_address_file(dir: &Path) -> Result<DaemonFiles, Failure> {
+fn read_address_file(dir: &Path) -> Result<DaemonFiles, CliError> {
     let file = dir.join(ADDRESS);
     let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => unreachable(format!("no daemon is running in {}", dir.display()), start(dir)),
@@ -300,8 +300,8 @@ fn read_address_file(dir: &Path) -> Result<DaemonFiles, Failure> {
     })
 }
 
-fn parse(origin: &str, url: &str) -> Result<Address, Failure> {
-    Address::parse(url).map_err(|error| Failure::usage(format!("{origin}: {}", error.message), error.hint))
+fn parse(origin: &str, url: &str) -> Result<DaemonAddress, CliError> {
+    DaemonAddress::parse(url).map_err(|error| CliError::usage(format!("{origin}: {}", error.message), error.hint))
 }
 
 /// Whether a process is known to have ended. Without `/proc` this is unknown, and the result is `false`.
@@ -309,29 +309,29 @@ fn has_died(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists()
 }
 
-fn no_daemon(named: &NamedStore<'_>, why: &str) -> Failure {
+fn no_daemon(named: &NamedStore<'_>, why: &str) -> CliError {
     let hint = "select a daemon with --data or --url";
-    Failure::refused(format!("{why}, and {} selects a store without one", named.origin), hint)
+    CliError::refused(format!("{why}, and {} selects a store without one", named.origin), hint)
 }
 
 fn start(dir: &Path) -> String {
     format!("`cronhold up --data {}` starts one", shortened(&dir.display().to_string()))
 }
 
-fn nowhere() -> Failure {
+fn nowhere() -> CliError {
     let message = "cannot find a daemon: none of CRONHOLD_DATA, XDG_DATA_HOME and HOME is set";
     unreachable(message.to_owned(), "pass its data directory with --data, or its URL with --url")
 }
 
-fn unreachable(message: String, hint: impl Into<String>) -> Failure {
-    Failure::Unreachable { message, hint: Some(hint.into()) }
+fn unreachable(message: String, hint: impl Into<String>) -> CliError {
+    CliError::Unreachable { message, hint: Some(hint.into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use cronhold_schedule::{Instant, Zones};
+    use cronhold_schedule::{Instant, ZoneRegistry};
 
     use super::*;
     use crate::{ForeignJob, ServedStore, StoreServer};
@@ -341,11 +341,11 @@ mod tests {
     struct AllStores;
 
     impl StoreServer for AllStores {
-        fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure> {
+        fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, CliError> {
             Ok(ServedStore { url: "http://127.0.0.1:9".to_owned(), token: format!("{}={}", named.origin, named.url) })
         }
 
-        fn cronken_jobs(&self, _: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, Failure> {
+        fn cronken_jobs(&self, _: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, CliError> {
             Ok(Vec::new())
         }
     }
@@ -372,8 +372,8 @@ mod tests {
 
     /// Which daemon is found, and with which token it is asked.
     fn found(place: &DaemonFlags, surroundings: &CliEnv) -> String {
-        let zones = Arc::new(Zones::bundled());
-        let session = Session {
+        let zones = Arc::new(ZoneRegistry::bundled());
+        let session = CliSession {
             now: Instant::EPOCH,
             zones: &zones,
             colours: false,
@@ -383,7 +383,7 @@ mod tests {
             stores: &AllStores,
             end_with_reader: || (),
         };
-        match Remote::find(&session) {
+        match RemoteDaemon::find(&session) {
             Ok(remote) => format!("{} {}", remote.client.address(), remote.token.as_deref().unwrap_or("-")),
             Err(failure) => format!("exit {}", failure.exit().code()),
         }
@@ -448,9 +448,9 @@ mod tests {
     #[test]
     fn command_that_needs_daemon_is_refused_with_store() {
         let place = DaemonFlags { store: Some("redis://a".to_owned()), ..DaemonFlags::default() };
-        let session = Session {
+        let session = CliSession {
             now: Instant::EPOCH,
-            zones: &Arc::new(Zones::bundled()),
+            zones: &Arc::new(ZoneRegistry::bundled()),
             colours: false,
             progress: false,
             place: &place,
@@ -458,11 +458,12 @@ mod tests {
             stores: &crate::NoStoreServer,
             end_with_reader: || (),
         };
-        let Err(Failure::Refused { message, hint }) = needs_daemon(&session, "`cronhold reload` needs a daemon") else {
+        let Err(CliError::Refused { message, hint }) = needs_daemon(&session, "`cronhold reload` needs a daemon")
+        else {
             panic!("it must be refused")
         };
         assert_eq!(message, "`cronhold reload` needs a daemon, and --store selects a store without one");
         assert!(hint.is_some_and(|hint| hint.contains("--url")));
-        assert!(Remote::find(&session).is_err(), "there are no stores here");
+        assert!(RemoteDaemon::find(&session).is_err(), "there are no stores here");
     }
 }

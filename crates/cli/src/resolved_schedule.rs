@@ -1,6 +1,6 @@
 //! A compiled schedule with its definition and the job it belongs to.
 
-use cronhold_core::job::Schedule as JobSchedule;
+use cronhold_core::job::JobSchedule;
 use cronhold_schedule::{Schedule, Timing};
 
 /// The job that a schedule belongs to.

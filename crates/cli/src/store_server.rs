@@ -5,7 +5,7 @@ use std::fmt;
 
 use cronhold_core::Job;
 
-use crate::Failure;
+use crate::CliError;
 
 /// A store named by an option or environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub struct ForeignJob {
 /// Serves stores to commands.
 pub trait StoreServer: fmt::Debug {
     /// Serves the store and returns its address. A store that is already being served is not opened again.
-    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure>;
+    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, CliError>;
 
     /// Reads the jobs that Cronken keeps in a store, in any order. With `as_cronken`, cron texts are read by the rules of
     /// Cronken's nodes.
-    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, Failure>;
+    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, CliError>;
 }
 
 /// For tests that use no store.
@@ -53,11 +53,11 @@ pub(crate) struct NoStoreServer;
 
 #[cfg(test)]
 impl StoreServer for NoStoreServer {
-    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure> {
-        Err(Failure::refused(format!("{}: there are no stores here", named.origin), "ask a daemon"))
+    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, CliError> {
+        Err(CliError::refused(format!("{}: there are no stores here", named.origin), "ask a daemon"))
     }
 
-    fn cronken_jobs(&self, named: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, Failure> {
+    fn cronken_jobs(&self, named: &NamedStore<'_>, _: bool) -> Result<Vec<ForeignJob>, CliError> {
         self.serve(named).map(|_| Vec::new())
     }
 }

@@ -2,12 +2,12 @@
 
 /// The last lines of a byte stream.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct TailBuffer {
     lines: usize,
     kept: Vec<u8>,
 }
 
-impl Tail {
+impl TailBuffer {
     /// Creates an empty buffer for this number of lines.
     pub(crate) fn new(lines: usize) -> Self {
         Self { lines, kept: Vec::new() }
@@ -53,7 +53,7 @@ mod tests {
             ("", 3, ""),
         ] {
             for size in 1..=text.len().max(1) {
-                let mut tail = Tail::new(lines);
+                let mut tail = TailBuffer::new(lines);
                 text.as_bytes().chunks(size).for_each(|piece| tail.take(piece));
                 assert_eq!(String::from_utf8_lossy(tail.bytes()), expected, "{text:?} {lines} {size}");
             }

@@ -1,9 +1,9 @@
 //! Parses times on the command line: `2h`, `yesterday`, `14:30`, a date, an instant. The option decides the direction of
 //! a duration: `--since 2h` is in the past, `--at 2h` in the future.
 
-use cronhold_schedule::civil::{DAY_SECS, Day, Local, TimeOfDay};
+use cronhold_schedule::civil::{DAY_SECS, Day, TimeOfDay, WallTime};
 use cronhold_schedule::text::{did_you_mean, shortened};
-use cronhold_schedule::{Bound, Fold, Gap, Instant, Span, TextError, Zone};
+use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, TimeBound, Zone};
 
 use crate::render::LocalTimeFormat;
 
@@ -33,12 +33,12 @@ pub(crate) fn read(text: &str, direction: Direction, clock: &LocalTimeFormat) ->
     if let Ok(time) = TimeOfDay::parse(&word) {
         return Ok(time_of_day(time, direction, now, zone));
     }
-    if let Ok(bound) = Bound::parse(text) {
+    if let Ok(bound) = TimeBound::parse(text) {
         return match bound {
             // A bound has whole seconds only; an instant is taken as exactly as it is written.
-            Bound::Instant(_) => Instant::parse(text),
-            Bound::Local(local) => Ok(instant_of(local, zone)),
-            Bound::Day(day) => Ok(instant_of(day.midnight(), zone)),
+            TimeBound::Instant(_) => Instant::parse(text),
+            TimeBound::Local(local) => Ok(instant_of(local, zone)),
+            TimeBound::Day(day) => Ok(instant_of(day.midnight(), zone)),
         };
     }
     span(&word, direction, now).unwrap_or_else(|| Err(not_a_time(text, &word, direction)))
@@ -67,7 +67,7 @@ fn span(word: &str, direction: Direction, now: Instant) -> Option<Result<Instant
 /// The latest instant with this time of day, or the next one.
 fn time_of_day(time: TimeOfDay, direction: Direction, now: Instant, zone: &Zone) -> Instant {
     let midnight = zone.local(now.secs()).day().midnight();
-    let on_day = |days: i64| instant_of(Local(midnight.0 + days * DAY_SECS + i64::from(time.0)), zone);
+    let on_day = |days: i64| instant_of(WallTime(midnight.0 + days * DAY_SECS + i64::from(time.0)), zone);
     let today = on_day(0);
     match direction {
         Direction::Back if today > now => on_day(-1),
@@ -77,15 +77,15 @@ fn time_of_day(time: TimeOfDay, direction: Direction, now: Instant, zone: &Zone)
 }
 
 /// The instant of a local time: the first if it occurs twice, the end of the gap if it does not exist.
-fn instant_of(local: Local, zone: &Zone) -> Instant {
-    Instant::from_secs(zone.instants(local, Gap::Next, Fold::First).next().unwrap_or(local.0))
+fn instant_of(local: WallTime, zone: &Zone) -> Instant {
+    Instant::from_secs(zone.instants(local, GapPolicy::Next, FoldPolicy::First).next().unwrap_or(local.0))
 }
 
 fn not_a_time(text: &str, word: &str, direction: Direction) -> TextError {
     let error = TextError::new(0..text.len(), format!("`{}` is not a time", shortened(text)));
     if word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('-') {
         // It looks like a date, so report the error of the date parser.
-        return Bound::parse(text).err().unwrap_or(error);
+        return TimeBound::parse(text).err().unwrap_or(error);
     }
     if let Some(meant) = did_you_mean(word, DAYS.iter().map(|(name, _)| *name).chain(["now"])) {
         return error.hint(format!("did you mean `{meant}`?"));
@@ -98,12 +98,12 @@ fn not_a_time(text: &str, word: &str, direction: Direction) -> TextError {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Zones;
+    use cronhold_schedule::ZoneRegistry;
 
     use super::*;
 
     fn berlin() -> LocalTimeFormat {
-        let zone = Zones::bundled().get("Europe/Berlin").expect("a zone");
+        let zone = ZoneRegistry::bundled().get("Europe/Berlin").expect("a zone");
         LocalTimeFormat { zone, now: Instant::parse("2026-11-16T11:00:00Z").expect("an instant") }
     }
 

@@ -8,19 +8,19 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::ids::{JobId, JobUid, NodeId, RunId};
 use crate::job::Job;
-use crate::record::{Actor, Exit, LockName, Owner, ScheduleId, Source, Written};
+use crate::record::{Actor, JobSource, LockName, OutputSummary, ProgramExit, RunOwner, ScheduleId};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
 /// When, by whom and on which node a command was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
+pub struct CommandStamp {
     /// The time of the decision, by the node's estimate of the store's clock.
     pub at: Instant,
     /// Who or what gave the command.
     pub actor: Actor,
     /// The node that decides, with its incarnation. It owns the runs that the decision starts.
-    pub owner: Owner,
+    pub owner: RunOwner,
 }
 
 /// Something that is to be decided.
@@ -74,7 +74,7 @@ pub enum Command {
         /// The run.
         run: RunId,
         /// What happened to the program.
-        report: Report,
+        report: ProgramReport,
     },
     /// Start a scheduled or waiting run now.
     Start {
@@ -137,20 +137,20 @@ pub enum Command {
         /// Its definition.
         job: Arc<Job>,
         /// Where the definition comes from. Only the same source may change the job later.
-        source: Source,
+        source: JobSource,
         /// The uid of the job, if it is new.
         uid: JobUid,
         /// What must be stored now, so that a change that the caller has not seen is not overwritten.
-        provided: Provided,
+        provided: Precondition,
     },
     /// Remove a job.
     RemoveJob {
         /// The job's id.
         id: JobId,
         /// Who removes it; only the source of a job may remove it.
-        source: Source,
+        source: JobSource,
         /// What must be stored now, so that a change that the caller has not seen is not removed.
-        provided: Provided,
+        provided: Precondition,
     },
     /// Declare a run lost, because its node has sent no heartbeat for too long.
     Reap {
@@ -168,7 +168,7 @@ pub enum Command {
     },
     /// Acquire a lock for a node rather than for a run, such as that of a job file loader. The node renews it with each
     /// heartbeat.
-    Hold {
+    AcquireLock {
         /// The name of the lock.
         lock: LockName,
         /// The holder's token.
@@ -177,7 +177,7 @@ pub enum Command {
         ttl: Span,
     },
     /// Release a lock that was acquired by [`Self::Hold`].
-    LetGo {
+    ReleaseLock {
         /// The name of the lock.
         lock: LockName,
         /// The holder's token.
@@ -203,7 +203,7 @@ pub enum Command {
 
 /// What must be stored for a job to be put or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Provided {
+pub enum Precondition {
     /// No requirement.
     #[default]
     Any,
@@ -222,11 +222,11 @@ pub enum Provided {
 
 /// What happened to a run's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum ProgramReport {
     /// It has started, or was found running.
     Launched,
     /// It has ended.
-    Ended(Verdict),
+    Ended(ExitOutcome),
     /// It could not be started; the reason.
     NotLaunched(String),
     /// The keeper does not know it, so it is gone and its result is unknown.
@@ -239,18 +239,18 @@ pub enum Report {
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ExitOutcome {
     /// Whether the program succeeded.
     pub success: bool,
     /// Why it ended so; `None` for a plain success.
     pub reason: Option<Reason>,
     /// The exit code or signal of a process.
-    pub exit: Option<Exit>,
+    pub exit: Option<ProgramExit>,
     /// The size and the last lines of a process's output.
-    pub written: Option<Written>,
+    pub written: Option<OutputSummary>,
 }
 
-impl Verdict {
+impl ExitOutcome {
     /// A plain success.
     pub const SUCCESS: Self = Self { success: true, reason: None, exit: None, written: None };
 }

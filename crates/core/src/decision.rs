@@ -4,7 +4,7 @@ use cronhold_schedule::{Instant, Span};
 
 use crate::args::ArgErrors;
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
-use crate::record::{JobState, Key, LockName, Record, Run, ScheduleId, Source};
+use crate::record::{JobSource, JobState, LockName, Record, RecordKey, Run, ScheduleId};
 use crate::run;
 use crate::signal::Signal;
 use crate::when::When;
@@ -14,41 +14,41 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// These records have to be loaded first; then the command is decided again.
-    Need(Vec<Key>),
+    Need(Vec<RecordKey>),
     /// The command is rejected.
     Reject(Rejection),
     /// The command is decided; this is to be written and done.
-    Done(Done),
+    Done(DecidedUnit),
 }
 
 /// What a decision writes, and what is done after the commit.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Done {
+pub struct DecidedUnit {
     /// Records that are written or deleted, all or none. Each key occurs once.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RecordChange>,
     /// Locks that are taken in the same commit.
-    pub take: Vec<Take>,
+    pub take: Vec<LockTake>,
     /// Locks that are released in the same commit.
-    pub free: Vec<Free>,
+    pub free: Vec<LockRelease>,
     /// What is done after the commit, in addition to what the new records owe. Losing these when a node dies does no
     /// harm.
     pub effects: Vec<Effect>,
     /// The reply to the caller.
-    pub answer: Answer,
+    pub answer: CommandReply,
 }
 
 /// A change of one record.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum RecordChange {
     /// Write the record.
     Put(Record),
     /// Delete the record.
-    Delete(Key),
+    Delete(RecordKey),
 }
 
-impl Change {
+impl RecordChange {
     /// The key of the record.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> RecordKey {
         match self {
             Self::Put(record) => record.key(),
             Self::Delete(key) => key.clone(),
@@ -58,7 +58,7 @@ impl Change {
 
 /// A lock that a unit takes. The unit fails as a whole if another holder has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Take {
+pub struct LockTake {
     /// The name of the lock.
     pub lock: LockName,
     /// The run that holds it.
@@ -69,7 +69,7 @@ pub struct Take {
 
 /// A lock that a unit releases, if the run still holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Free {
+pub struct LockRelease {
     /// The name of the lock.
     pub lock: LockName,
     /// The run that held it.
@@ -144,7 +144,7 @@ pub enum Effect {
 
 /// The reply to the caller of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Answer {
+pub enum CommandReply {
     /// The command was carried out.
     #[default]
     Done,
@@ -223,7 +223,7 @@ pub enum Rejection {
         /// The job.
         job: JobId,
         /// The source of the job.
-        source_of_job: Source,
+        source_of_job: JobSource,
     },
     /// A schedule of the job cannot be asked.
     #[error("the schedule of `{job}` cannot be used: `{key}`: {message}")]
@@ -302,7 +302,7 @@ impl Rejection {
                 Some("ask that node; a run can be stopped and killed from everywhere: `cronhold stop`, `cronhold kill`")
             }
             Self::TooManyActive(_) => Some("wait until one of them ends"),
-            Self::OtherSource { source_of_job: Source::Directory(_), .. } => Some("change or remove its job file"),
+            Self::OtherSource { source_of_job: JobSource::Directory(_), .. } => Some("change or remove its job file"),
             Self::OtherSource { .. } => Some("change it where it was made, or choose another name"),
             Self::Lock { .. } => Some("give it a short name"),
             Self::ReservedLock { .. } => Some("give it another name"),

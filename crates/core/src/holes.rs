@@ -6,11 +6,11 @@ mod tests;
 
 use cronhold_schedule::{CompileError, Instant, Span, Timing};
 
-use crate::policy::catch_up::Stretch;
+use crate::policy::catch_up::CountedRange;
 use crate::record::{Cursor, ScheduleId};
 use crate::why::ledger::{CoveredRange, Ledger};
-use crate::why::{ExplanationLine, Known, LocalTimeFormat, Tone, doctor};
-use crate::world::World;
+use crate::why::{ExplanationLine, KnownRecords, LocalTimeFormat, Tone, doctor};
+use crate::world::DecisionContext;
 
 /// Occurrences that are looked at in one go, those of all schedules of the job together.
 pub const STEPS_MAX: u32 = 100_000;
@@ -30,7 +30,7 @@ pub struct Hole {
     /// The schedule within the job.
     pub schedule: ScheduleId,
     /// The occurrences without an outcome.
-    pub stretch: Stretch,
+    pub stretch: CountedRange,
 }
 
 /// A part that could not be checked.
@@ -57,7 +57,7 @@ pub enum UncheckedReason {
 
 /// Looks for occurrences of the enabled schedules of a job from one instant to another that have no outcome. The end is
 /// not after the present, and all stored runs of the job have to be known.
-pub fn holes(known: &Known, world: &World, from: Instant, to: Instant) -> HoleReport {
+pub fn holes(known: &KnownRecords, world: &DecisionContext, from: Instant, to: Instant) -> HoleReport {
     let mut holes = HoleReport::default();
     let Some(job) = &known.job else { return holes };
     let kept_from = known.kept_from();
@@ -90,11 +90,11 @@ pub fn holes(known: &Known, world: &World, from: Instant, to: Instant) -> HoleRe
 
 impl HoleReport {
     /// What was found in words. The records and the world are those that it was made of.
-    pub fn words(&self, known: &Known, world: &World) -> Vec<ExplanationLine> {
+    pub fn words(&self, known: &KnownRecords, world: &DecisionContext) -> Vec<ExplanationLine> {
         let Some(job) = &known.job else { return Vec::new() };
         let mut lines = Vec::new();
         let mut say = |tone, text| lines.push(ExplanationLine { tone, text });
-        for Hole { schedule, stretch: Stretch { from, to, count } } in &self.found {
+        for Hole { schedule, stretch: CountedRange { from, to, count } } in &self.found {
             let wall = LocalTimeFormat::of(Some(schedule), known, world);
             let text = match count {
                 1 => format!("`{}` has no record of its occurrence at {}.", job.id, wall.at(*from)),
@@ -134,7 +134,7 @@ impl HoleReport {
 }
 
 /// Whether the occurrences of a schedule can be told from the schedule alone.
-fn is_by_time(schedule: &crate::job::Schedule) -> bool {
+fn is_by_time(schedule: &crate::job::JobSchedule) -> bool {
     !matches!(schedule.spec.timing, Timing::After { .. } | Timing::Triggered | Timing::Never | Timing::Reboot)
 }
 
@@ -157,8 +157,12 @@ struct HoleSearch<'a> {
 
 impl HoleSearch<'_> {
     /// The stretches that nothing covers, and where the walk was cut short.
-    fn along(&self, occurrences: impl Iterator<Item = Instant>, steps: &mut u32) -> (Vec<Stretch>, Option<Instant>) {
-        let mut found: Vec<Stretch> = Vec::new();
+    fn along(
+        &self,
+        occurrences: impl Iterator<Item = Instant>,
+        steps: &mut u32,
+    ) -> (Vec<CountedRange>, Option<Instant>) {
+        let mut found: Vec<CountedRange> = Vec::new();
         let mut covered = self.covered.iter().peekable();
         // Everything from the beginning of a part that has begun up to here is covered.
         let mut reach = None;
@@ -180,7 +184,7 @@ impl HoleSearch<'_> {
                     stretch.to = at;
                     stretch.count += 1;
                 }
-                None => found.push(Stretch { from: at, to: at, count: 1 }),
+                None => found.push(CountedRange { from: at, to: at, count: 1 }),
             }
             is_open = true;
         }

@@ -28,4 +28,4 @@ pub use job::Job;
 pub use run::State;
 pub use template::Template;
 pub use when::When;
-pub use world::World;
+pub use world::DecisionContext;

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::decision::{Change, Effect};
+use crate::decision::{Effect, RecordChange};
 use crate::ids::NodeId;
-use crate::record::{Key, Owner, Record, Run};
+use crate::record::{Record, RecordKey, Run, RunOwner};
 use crate::run::State;
 use crate::when::When;
 
 /// The effects that a record owes on node `me`. The incarnation in `me` tells a run of this process from one that an
 /// earlier process of the same node started.
-pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
+pub fn owed(record: &Record, me: RunOwner) -> Vec<Effect> {
     match record {
         Record::Cursor(cursor) => {
             let next = cursor.next.zip(cursor.wake);
@@ -39,21 +39,21 @@ pub fn owed(record: &Record, me: Owner) -> Vec<Effect> {
 }
 
 /// The effects that a change owes. Deleting a record cancels what it owed.
-pub fn owed_by(change: &Change, me: Owner) -> Vec<Effect> {
+pub fn owed_by(change: &RecordChange, me: RunOwner) -> Vec<Effect> {
     match change {
-        Change::Put(record) => owed(record, me),
-        Change::Delete(Key::Cursor(job, schedule)) => {
+        RecordChange::Put(record) => owed(record, me),
+        RecordChange::Delete(RecordKey::Cursor(job, schedule)) => {
             vec![Effect::Plan { job: job.clone(), schedule: schedule.clone(), next: None }]
         }
-        Change::Delete(Key::Backlog(job, schedule)) => {
+        RecordChange::Delete(RecordKey::Backlog(job, schedule)) => {
             vec![Effect::CatchUp { job: job.clone(), schedule: schedule.clone(), at: When::Never }]
         }
-        Change::Delete(Key::Run(run)) => vec![Effect::Wake { run: *run, at: When::Never }],
-        Change::Delete(_) => Vec::new(),
+        RecordChange::Delete(RecordKey::Run(run)) => vec![Effect::Wake { run: *run, at: When::Never }],
+        RecordChange::Delete(_) => Vec::new(),
     }
 }
 
-fn owed_by_run(run: &Arc<Run>, me: Owner) -> Vec<Effect> {
+fn owed_by_run(run: &Arc<Run>, me: RunOwner) -> Vec<Effect> {
     let mut effects = vec![Effect::Wake { run: run.id, at: run.due.into() }];
     let run = Arc::clone(run);
     match (run.state, run.owner) {
@@ -75,11 +75,11 @@ mod tests {
 
     use super::*;
     use crate::ids::{JobId, JobUid, RunId, RunNumber};
-    use crate::record::{JobState, Queued};
+    use crate::record::{JobState, QueuedRun};
 
-    const ME: Owner = Owner { node: NodeId::from_bits(1), incarnation: 2 };
+    const ME: RunOwner = RunOwner { node: NodeId::from_bits(1), incarnation: 2 };
 
-    fn run(state: State, owner: Option<Owner>, due: Option<Instant>) -> Run {
+    fn run(state: State, owner: Option<RunOwner>, due: Option<Instant>) -> Run {
         let job = JobId::parse("j").expect("an id");
         let run = Run::blank(id(1), RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
         Run { state, owner, due, ..run }
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn run_owes_a_launch_a_stop_or_an_adoption_by_state_and_owner() {
-        let earlier = Owner { incarnation: 1, ..ME };
-        let other = Owner { node: NodeId::from_bits(2), incarnation: 2 };
+        let earlier = RunOwner { incarnation: 1, ..ME };
+        let other = RunOwner { node: NodeId::from_bits(2), incarnation: 2 };
         for (state, owner, due, expected) in [
             (State::Scheduled, None, Some(60), "wake 60"),
             (State::Waiting, None, Some(60), "wake 60"),
@@ -124,9 +124,9 @@ mod tests {
         ] {
             let record = Record::Run(Arc::new(run(state, owner, due.map(Instant::from_secs))));
             assert_eq!(text(&owed(&record, ME)), expected, "{state} {owner:?}");
-            assert_eq!(owed_by(&Change::Put(record.clone()), ME), owed(&record, ME));
+            assert_eq!(owed_by(&RecordChange::Put(record.clone()), ME), owed(&record, ME));
         }
-        assert_eq!(text(&owed_by(&Change::Delete(Key::Run(id(1))), ME)), "wake never");
+        assert_eq!(text(&owed_by(&RecordChange::Delete(RecordKey::Run(id(1))), ME)), "wake never");
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         let wake = |number| Effect::Wake { run: id(number), at: When::Now };
         assert_eq!(effects(&state), [wake(2)]);
         // Runs that only another node may start do not block the queue, and this node does not wake them.
-        let on = |number, node| Queued { run: id(number), target: Some(NodeId::from_bits(node)) };
+        let on = |number, node| QueuedRun { run: id(number), target: Some(NodeId::from_bits(node)) };
         state.queue = vec![on(4, 2), on(5, 1), id(6).into(), on(7, 1), on(8, 2)];
         assert_eq!(effects(&state), [wake(6), wake(5)]);
     }

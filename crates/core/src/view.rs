@@ -10,26 +10,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::args::Args;
-use crate::command::Stamp;
+use crate::command::CommandStamp;
 use crate::decision::Rejection;
 use crate::ids::{JobId, NodeId, RunId};
 use crate::record::{
-    Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, Key, LockName, LockState, Node, Pauses, Record, Run,
-    ScheduleId, Stored,
+    Backlog, Cursor, ForeignRun, Identity, JobRecord, JobState, LockName, LockState, NodeRecord, PauseState, Record,
+    RecordKey, Run, ScheduleId, StoredRecord,
 };
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// Records that were loaded. `None` is a record that has not been looked for yet; `Some(None)` is one that is not
 /// there.
-pub trait Records {
+pub trait RecordSource {
     /// What is known of a record.
-    fn get(&self, key: &Key) -> Option<Option<&Stored>>;
+    fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>>;
 }
 
 /// Why a decision stops before its end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Halt {
-    /// Records that it has read are not loaded yet; [`View::missing`] says which.
+    /// Records that it has read are not loaded yet; [`DecisionView::missing`] says which.
     MissingRecords,
     /// The command is rejected.
     Reject(Rejection),
@@ -43,14 +43,14 @@ impl<R: Into<Rejection>> From<R> for Halt {
 
 /// What a decision sees.
 #[allow(missing_debug_implementations, clippy::allow_attributes, reason = "the records need not be printable")]
-pub struct View<'a> {
+pub struct DecisionView<'a> {
     /// Zone data, calendars, the node's labels.
-    pub world: &'a World,
+    pub world: &'a DecisionContext,
     /// When, by whom and where it was asked.
-    pub stamp: &'a Stamp,
-    records: &'a dyn Records,
-    reads: RefCell<BTreeSet<Key>>,
-    missing: RefCell<BTreeSet<Key>>,
+    pub stamp: &'a CommandStamp,
+    records: &'a dyn RecordSource,
+    reads: RefCell<BTreeSet<RecordKey>>,
+    missing: RefCell<BTreeSet<RecordKey>>,
 }
 
 macro_rules! typed {
@@ -58,26 +58,26 @@ macro_rules! typed {
         $(#[$doc])*
         pub fn $name(&self, $($argument: $type),*) -> Option<Arc<$record>> {
             match self.stored(&$key)? {
-                Stored { record: Record::$variant(record), .. } => Some(Arc::clone(record)),
+                StoredRecord { record: Record::$variant(record), .. } => Some(Arc::clone(record)),
                 other => unreachable!("a store answered {} with {:?}", $key, other.record),
             }
         }
     };
 }
 
-impl<'a> View<'a> {
+impl<'a> DecisionView<'a> {
     /// A view of what was loaded.
-    pub fn new(records: &'a dyn Records, world: &'a World, stamp: &'a Stamp) -> Self {
+    pub fn new(records: &'a dyn RecordSource, world: &'a DecisionContext, stamp: &'a CommandStamp) -> Self {
         Self { world, stamp, records, reads: RefCell::default(), missing: RefCell::default() }
     }
 
     /// The keys that the decision looked at.
-    pub fn into_reads(self) -> BTreeSet<Key> {
+    pub fn into_reads(self) -> BTreeSet<RecordKey> {
         self.reads.into_inner()
     }
 
     /// The keys that the decision read and that are not loaded. While there are any, its result means nothing.
-    pub fn missing(&self) -> Vec<Key> {
+    pub fn missing(&self) -> Vec<RecordKey> {
         self.missing.borrow().iter().cloned().collect()
     }
 
@@ -94,13 +94,13 @@ impl<'a> View<'a> {
 
     /// Lets records be loaded that are probably read later, once others are known. This only saves a round: a decision
     /// that does not call it reads the same.
-    pub fn prefetch(&self, keys: impl IntoIterator<Item = Key>) {
+    pub fn prefetch(&self, keys: impl IntoIterator<Item = RecordKey>) {
         let missing = keys.into_iter().filter(|key| self.records.get(key).is_none());
         self.missing.borrow_mut().extend(missing);
     }
 
     /// A record as the store has it; `None` when it is absent or not loaded yet.
-    pub fn stored(&self, key: &Key) -> Option<&'a Stored> {
+    pub fn stored(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         match self.records.get(key) {
             Some(stored) => {
                 self.reads.borrow_mut().insert(key.clone());
@@ -115,67 +115,67 @@ impl<'a> View<'a> {
 
     /// A record if it is loaded. One that is not is assumed to be absent and is not loaded; the commit compares that.
     /// If the assumption was wrong the commit fails, and the decision is made again with the record loaded.
-    pub fn assume_absent_unless_loaded(&self, key: &Key) -> Option<&'a Stored> {
+    pub fn assume_absent_unless_loaded(&self, key: &RecordKey) -> Option<&'a StoredRecord> {
         self.compare(key);
         self.records.get(key).flatten()
     }
 
     /// Lets the commit compare a record that the decision has not read.
-    pub fn compare(&self, key: &Key) {
+    pub fn compare(&self, key: &RecordKey) {
         self.reads.borrow_mut().insert(key.clone());
     }
 
     typed! {
         /// A job.
-        job(id: &JobId) -> JobRecord, Key::Job(id.clone()), Job
+        job(id: &JobId) -> JobRecord, RecordKey::Job(id.clone()), Job
     }
     typed! {
         /// How far a schedule has come.
-        cursor(job: &JobId, schedule: &ScheduleId) -> Cursor, Key::Cursor(job.clone(), schedule.clone()), Cursor
+        cursor(job: &JobId, schedule: &ScheduleId) -> Cursor, RecordKey::Cursor(job.clone(), schedule.clone()), Cursor
     }
     typed! {
         /// What is to be caught up.
-        backlog(job: &JobId, schedule: &ScheduleId) -> Backlog, Key::Backlog(job.clone(), schedule.clone()), Backlog
+        backlog(job: &JobId, schedule: &ScheduleId) -> Backlog, RecordKey::Backlog(job.clone(), schedule.clone()), Backlog
     }
     typed! {
         /// A run.
-        run(id: RunId) -> Run, Key::Run(id), Run
+        run(id: RunId) -> Run, RecordKey::Run(id), Run
     }
     typed! {
         /// Who holds a lock.
-        lock(name: &LockName) -> LockState, Key::Lock(name.clone()), Lock
+        lock(name: &LockName) -> LockState, RecordKey::Lock(name.clone()), Lock
     }
 
     typed! {
         /// A node.
-        node(id: NodeId) -> Node, Key::Node(id), Node
+        node(id: NodeId) -> NodeRecord, RecordKey::Node(id), Node
     }
 
     typed! {
         /// The latest run of a job on a foreign node.
-        foreign_run(job: &JobId) -> ForeignRun, Key::Foreign(job.clone()), Foreign
+        foreign_run(job: &JobId) -> ForeignRun, RecordKey::Foreign(job.clone()), Foreign
     }
 
     /// A job's runs as a set; those of a job that never ran, when there is no record.
     pub fn job_state(&self, job: &JobId) -> Arc<JobState> {
-        match self.stored(&Key::JobState(job.clone())) {
-            Some(Stored { record: Record::JobState(state), .. }) => Arc::clone(state),
+        match self.stored(&RecordKey::JobState(job.clone())) {
+            Some(StoredRecord { record: Record::JobState(state), .. }) => Arc::clone(state),
             _ => Arc::new(JobState::new(job.clone())),
         }
     }
 
     /// The latest outcomes of a job with certain args.
     pub fn identity(&self, job: &JobId, args: &Args) -> Arc<Identity> {
-        match self.stored(&Key::Identity(job.clone(), args.clone())) {
-            Some(Stored { record: Record::Identity(identity), .. }) => Arc::clone(identity),
+        match self.stored(&RecordKey::Identity(job.clone(), args.clone())) {
+            Some(StoredRecord { record: Record::Identity(identity), .. }) => Arc::clone(identity),
             _ => Arc::new(Identity::new(job.clone(), args.clone())),
         }
     }
 
     /// Whether everything is paused.
-    pub fn pauses(&self) -> Arc<Pauses> {
-        match self.stored(&Key::Pause) {
-            Some(Stored { record: Record::Pause(pauses), .. }) => Arc::clone(pauses),
+    pub fn pauses(&self) -> Arc<PauseState> {
+        match self.stored(&RecordKey::Pause) {
+            Some(StoredRecord { record: Record::Pause(pauses), .. }) => Arc::clone(pauses),
             _ => Arc::default(),
         }
     }

@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{CompileError, Schedule, Spec, Surroundings, Zone, Zones};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{CompileContext, CompileError, Schedule, ScheduleSpec, Zone, ZoneRegistry};
 
 use crate::ids::{JobId, NodeId};
-use crate::job::Nodes;
-use crate::record::Node;
+use crate::job::NodeSelector;
+use crate::record::NodeRecord;
 use crate::template::Bindings;
 
 /// What decisions depend on beside records. It is the same for all commands of a batch.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct DecisionContext {
     /// The time zones that schedules may name.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// The release of the zone data, such as `2026e`. Releases compare as text.
     pub zones_version: Arc<str>,
     /// The zone of new jobs whose schedules name none.
     pub zone: Zone,
     /// The calendars that schedules may name.
-    pub calendars: Arc<Calendars>,
+    pub calendars: Arc<CalendarSet>,
     /// Labels of this node.
     pub labels: Arc<BTreeSet<String>>,
     /// Whether other nodes may use the same store. If so, locks have a time to live and must be renewed.
@@ -33,12 +33,12 @@ pub struct World {
     /// Whether foreign nodes, which belong to another system, run the jobs of this store too.
     pub has_foreign: bool,
     /// The nodes that are alive, this one included, by their ids. A node that is alone on its store knows itself only.
-    pub nodes: Arc<[Arc<Node>]>,
+    pub nodes: Arc<[Arc<NodeRecord>]>,
 }
 
-impl World {
+impl DecisionContext {
     /// A context without calendars, for a node that is alone and has no labels.
-    pub fn new(zones: Arc<Zones>, zones_version: Arc<str>, zone: Zone) -> Self {
+    pub fn new(zones: Arc<ZoneRegistry>, zones_version: Arc<str>, zone: Zone) -> Self {
         Self {
             zones,
             zones_version,
@@ -54,9 +54,10 @@ impl World {
     }
 
     /// Compiles a schedule. `zone` is the default zone that was in force when the job was put.
-    pub fn compile(&self, job: &JobId, spec: &Spec, zone: &str) -> Result<Schedule, CompileError> {
+    pub fn compile(&self, job: &JobId, spec: &ScheduleSpec, zone: &str) -> Result<Schedule, CompileError> {
         let default = self.zones.get(zone).unwrap_or_else(|_| self.zone.clone());
-        let around = Surroundings { zones: &self.zones, zone: &default, calendars: &self.calendars, job: job.as_str() };
+        let around =
+            CompileContext { zones: &self.zones, zone: &default, calendars: &self.calendars, job: job.as_str() };
         Schedule::compile(spec, around)
     }
 
@@ -66,13 +67,13 @@ impl World {
     }
 
     /// Whether this node may run a job.
-    pub fn is_eligible(&self, nodes: &Nodes) -> bool {
+    pub fn is_eligible(&self, nodes: &NodeSelector) -> bool {
         self.is_node && !self.is_draining && nodes.allow(&self.labels)
     }
 
     /// All live nodes that may run a job, by their ids. For `me`, this context is used rather than its node record.
-    pub fn eligible(&self, me: NodeId, nodes: &Nodes) -> BTreeSet<NodeId> {
-        let may = |node: &&Arc<Node>| node.id != me && !node.draining && nodes.allow(&node.labels);
+    pub fn eligible(&self, me: NodeId, nodes: &NodeSelector) -> BTreeSet<NodeId> {
+        let may = |node: &&Arc<NodeRecord>| node.id != me && !node.draining && nodes.allow(&node.labels);
         let others = self.nodes.iter().filter(may).map(|node| node.id);
         others.chain(self.is_eligible(nodes).then_some(me)).collect()
     }

@@ -1,8 +1,8 @@
 //! A daemon that starts before its store waits for it. It does not listen meanwhile, so that commands report at once that
 //! there is no daemon yet.
 
-use cronhold_cli::Failure;
-use cronhold_engine::Clock;
+use cronhold_cli::CliError;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
 use tracing::warn;
@@ -16,17 +16,17 @@ const WAIT_MIN: Span = Span::from_millis(100);
 const WAIT_MAX: Span = Span::from_secs(2);
 
 /// The failure for a store that cannot be used, now or later.
-pub(crate) fn unusable(fault: &Fault) -> Failure {
+pub(crate) fn unusable(fault: &Fault) -> CliError {
     let why = match fault {
-        Fault::Broken(why) => format!("cannot use the store: {why}"),
+        Fault::Corrupt(why) => format!("cannot use the store: {why}"),
         other => other.to_string(),
     };
-    Failure::refused(why, "check the store and its URL: `--store` or CRONHOLD_STORE")
+    CliError::refused(why, "check the store and its URL: `--store` or CRONHOLD_STORE")
 }
 
 /// Waits until a shared store is available, and logs each reason once. Fails if the store cannot become available. Must
 /// be called inside the executor.
-pub(crate) async fn await_store(store: &dyn Store) -> Result<(), Failure> {
+pub(crate) async fn await_store(store: &dyn Store) -> Result<(), CliError> {
     if !store.is_shared() {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(crate) async fn await_store(store: &dyn Store) -> Result<(), Failure> {
     let (mut wait, mut told) = (WAIT_MIN, None);
     loop {
         let fault = match store.time().await {
-            Err(fault) if fault.is_passing() => fault.to_string(),
+            Err(fault) if fault.is_transient() => fault.to_string(),
             Err(fault) => return Err(unusable(&fault)),
             Ok(_) => break,
         };

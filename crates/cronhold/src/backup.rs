@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use cronhold_cli::{BackupArgs, Exit, Failure};
+use cronhold_cli::{BackupArgs, CliError, ExitStatus};
 
 use crate::state_dir::{EnvPaths, StateDir};
 
@@ -16,7 +16,7 @@ pub fn backup(
     is_terminal: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<Exit, Failure> {
+) -> Result<ExitStatus, CliError> {
     // A directory that is typed counts more than a store that the environment names.
     let named = if backup.data.is_none() { places.named_store(backup.store.as_deref())? } else { None };
     let url = match named {
@@ -34,9 +34,9 @@ pub fn backup(
     if shown.is_some() {
         let _ = write!(err, "\r{:1$}\r", "", bar(BAR).len());
     }
-    copied.map_err(|error| Failure::Refused { message: error.to_string(), hint: None })?;
+    copied.map_err(|error| CliError::Refused { message: error.to_string(), hint: None })?;
     writeln!(out, "{url} is copied to {}", backup.file.display())?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn bar(cells: u64) -> String {

@@ -1,12 +1,12 @@
 //! Chance, from the kernel.
 
-use cronhold_engine::Entropy;
+use cronhold_engine::EntropySource;
 
 /// The kernel's random bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemEntropy;
 
-impl Entropy for SystemEntropy {
+impl EntropySource for SystemEntropy {
     fn bits(&self) -> u128 {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).expect("the kernel has random bits for every process, from its first moments on");

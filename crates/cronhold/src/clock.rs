@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Pending;
 use rustix::time::{
@@ -15,12 +15,12 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-type Timer = AsyncFd<OwnedFd>;
+type TimerFd = AsyncFd<OwnedFd>;
 
 /// The clocks of the machine. Waits on the executor in which it was created.
 pub struct SystemClock {
     /// Timers that are not in use. There are as many as were ever needed at once, which is a handful.
-    idle: Mutex<Vec<Timer>>,
+    idle: Mutex<Vec<TimerFd>>,
 }
 
 impl SystemClock {
@@ -30,7 +30,7 @@ impl SystemClock {
         Ok(Self { idle: Mutex::new(vec![timer()?]) })
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Timer>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<TimerFd>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -51,7 +51,7 @@ impl SystemClock {
     }
 }
 
-impl Clock for SystemClock {
+impl MachineClock for SystemClock {
     fn now(&self) -> Instant {
         now()
     }
@@ -74,7 +74,7 @@ impl Clock for SystemClock {
 
 /// A timer in use. It returns to the idle ones when it is dropped, whether or not it has expired.
 struct ArmedTimer<'a> {
-    timer: Option<Timer>,
+    timer: Option<TimerFd>,
     clock: &'a SystemClock,
 }
 
@@ -90,7 +90,7 @@ pub fn now() -> Instant {
     Instant::from_micros(jiff::Timestamp::now().as_microsecond())
 }
 
-fn timer() -> io::Result<Timer> {
+fn timer() -> io::Result<TimerFd> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     AsyncFd::new(timerfd_create(TimerfdClockId::Boottime, flags)?)
 }

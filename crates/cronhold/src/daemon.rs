@@ -6,24 +6,26 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cronhold_cli::{Exit, Failure, UpArgs, counted};
-use cronhold_core::{NodeId, World};
+use cronhold_cli::{CliError, ExitStatus, UpArgs, counted};
+use cronhold_core::{DecisionContext, NodeId};
 use cronhold_cronken::ReconcileRequests;
-use cronhold_engine::{Clock, Engine, EngineError, Entropy, Feed, Handle, News, Options, Ports};
+use cronhold_engine::{
+    Engine, EngineError, EngineEvent, EngineObserver, EntropySource, MachineClock, NodeHandle, NodePorts, Options,
+};
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
 use cronhold_schedule::Span;
 use cronhold_store::Store;
-use cronhold_wiring::Around;
+use cronhold_wiring::StoreContext;
 use tracing::{Level, debug, info, warn};
 
 use crate::await_store::await_store;
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::http::{self, BoundServer, RunningServer, ServerParts};
-use crate::job_files::{self, JobFiles, Loaders};
+use crate::job_files::{self, JobDirectories, LoaderLocks};
 use crate::log::{self, Log, LogOptions};
 use crate::peers::CronkenThread;
 use crate::signals::{SignalListener, SignalRequest};
@@ -54,7 +56,7 @@ pub struct DaemonEnv {
 
 /// All parts of a running node.
 struct NodeParts {
-    ports: Ports,
+    ports: NodePorts,
     options: Options,
     programs: Arc<LocalRunner>,
     /// The thread that stores the output of programs; it ends when this is dropped.
@@ -62,18 +64,18 @@ struct NodeParts {
     /// The connection to the keeper; it ends when this is dropped.
     client: KeeperClient,
     /// The job files, with zones and calendars.
-    files: JobFiles,
+    files: JobDirectories,
     /// The HTTP server, if there is one, and the events that it streams.
     front: Option<BoundServer>,
-    feed: Arc<cronhold_server::Feed>,
+    feed: Arc<cronhold_server::FeedBuffer>,
     /// Requests to reconcile jobs with the definitions shared with Cronken.
     reconciling: Arc<ReconcileRequests>,
 }
 
 /// Runs the daemon until a signal stops it.
-pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
+pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<ExitStatus, CliError> {
     let zones = &setting.zone_rules.zones;
-    let zone = zones.get(&up.timezone).map_err(|error| Failure::flag("--timezone", error))?;
+    let zone = zones.get(&up.timezone).map_err(|error| CliError::flag("--timezone", error))?;
     let home = StateDir::choose(up.data.as_deref(), &setting.places)?;
     let url = setting.places.named_store(up.store.as_deref())?.unwrap_or_else(|| home.store_url());
     let roots = job_files::roots(&up.jobs)?;
@@ -86,13 +88,17 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
     let _lock = url.is_shared().then(|| home.lock()).transpose()?;
     let node = home.node_id(|| NodeId::from_bits(SystemEntropy.bits()))?;
     let memory = url.is_shared().then(|| home.store_state_file(&url));
-    let around = Around { memory, accept_loss: up.accept_loss, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
+    let around = StoreContext {
+        memory,
+        accept_loss: up.accept_loss,
+        ..StoreContext::new(Arc::new(clock::now), Arc::clone(zones))
+    };
     // Before the store is opened, so that what it logs is seen.
     let log = Log::new(log_options, io::stderr());
     log.install();
     let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
     let version = Arc::clone(&setting.zone_rules.version);
-    let world = World { labels: Arc::new(labels), ..World::new(Arc::clone(zones), version, zone) };
+    let world = DecisionContext { labels: Arc::new(labels), ..DecisionContext::new(Arc::clone(zones), version, zone) };
     let name = up.name.clone().unwrap_or_else(host_name);
     let options = Options { force: up.force, ..Options::new(node, name) };
     info!(event = "starting", node = %node, name = options.name, store = %url, version = VERSION,
@@ -110,13 +116,13 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
             biased;
             signal = signals.next_stop() => {
                 info!(event = "stopped", signal, "received {signal}; stopped before the store was available");
-                return Ok(Exit::Done);
+                return Ok(ExitStatus::Done);
             }
             there = await_store(&*store) => there?,
         }
         // After the store: that it is in use tells more of another daemon than an address in use.
         let front = listen.map(|listen| BoundServer::bind(&listen, up.link, &home)).transpose()?;
-        let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await;
+        let files = JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await;
         let files = files.map_err(|fault| store_failure(&fault))?;
         let parts = assemble(store, options, files, front, setting, &home, &log)?;
         live(parts, signals, &home, &log).await
@@ -129,13 +135,13 @@ pub fn up(up: &UpArgs, setting: &DaemonEnv) -> Result<Exit, Failure> {
 fn assemble(
     store: Arc<dyn Store>,
     options: Options,
-    files: JobFiles,
+    files: JobDirectories,
     front: Option<BoundServer>,
     setting: &DaemonEnv,
     home: &StateDir,
     log: &Log,
-) -> Result<NodeParts, Failure> {
-    let system_clock: Arc<dyn Clock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
+) -> Result<NodeParts, CliError> {
+    let system_clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().map_err(|error| cannot_start(&error))?);
     let host_env = HostEnv::new(setting.env.iter().cloned());
     let programs =
         LocalRunner::new(VERSION, Arc::clone(&system_clock), host_env, log::program_event_observer(log.clone()));
@@ -148,17 +154,21 @@ fn assemble(
         ClientOptions { data, program: setting.program.clone(), version: VERSION.to_owned(), log_args: log.to_args() };
     let client = KeeperClient::start(client_options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
     let client = client.map_err(|error| cannot_start(&error))?;
-    let feed = Arc::new(cronhold_server::Feed::default());
+    let feed = Arc::new(cronhold_server::FeedBuffer::default());
     let reconciling = Arc::new(ReconcileRequests::default());
-    let mut everyone: Vec<Arc<dyn Feed>> =
+    let mut everyone: Vec<Arc<dyn EngineObserver>> =
         vec![Arc::new(log.clone()), Arc::clone(&programs) as _, files.shelf() as _, Arc::clone(&feed) as _];
     if store.shared().is_some() {
         everyone.push(Arc::clone(&reconciling) as _);
     }
     let everyone = ObserverList(everyone);
-    let outside = Arc::clone(&programs) as _;
-    let ports =
-        Ports { clock: system_clock, entropy: Arc::new(SystemEntropy), store, outside, feed: Arc::new(everyone) };
+    let ports = NodePorts {
+        clock: system_clock,
+        entropy: Arc::new(SystemEntropy),
+        store,
+        programs: Arc::clone(&programs) as _,
+        feed: Arc::new(everyone),
+    };
     #[cfg(debug_assertions)]
     let ports = crate::fail_ports::wrap(ports, &setting.env);
     Ok(NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling })
@@ -168,16 +178,21 @@ fn assemble(
 /// which may wait for a job to be stored; readers of the feed; and, where other programs share the store, the part that
 /// notifies them.
 #[derive(Debug)]
-struct ObserverList(Vec<Arc<dyn Feed>>);
+struct ObserverList(Vec<Arc<dyn EngineObserver>>);
 
-impl Feed for ObserverList {
-    fn tell(&self, news: &News<'_>) {
-        self.0.iter().for_each(|one| one.tell(news));
+impl EngineObserver for ObserverList {
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        self.0.iter().for_each(|one| one.on_event(news));
     }
 }
 
 /// Runs the node until a signal stops it, or the store fails for good.
-async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, log: &Log) -> Result<Exit, Failure> {
+async fn live(
+    parts: NodeParts,
+    mut signals: SignalListener,
+    home: &StateDir,
+    log: &Log,
+) -> Result<ExitStatus, CliError> {
     let NodeParts { ports, options, programs, outputs, client, files, front, feed, reconciling } = parts;
     let (clock, store) = (Arc::clone(&ports.clock), Arc::clone(&ports.store));
     let (this, shelf) = (options.node, files.shelf());
@@ -214,7 +229,7 @@ async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, lo
             },
             () = &mut company => {}
             () = &mut carrying => {}
-            ended = &mut running => return ended.map(|()| Exit::Done).map_err(engine_failure),
+            ended = &mut running => return ended.map(|()| ExitStatus::Done).map_err(engine_failure),
         }
     }
     // No program is started or reported from here on; the next start continues with what is left.
@@ -237,7 +252,7 @@ async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, lo
         signal = signals.next_stop() => {
             info!(event = "aborted", signal, "received {signal} again; stopped at once");
             face.iter().for_each(RunningServer::abandon);
-            return Ok(Exit::Refused);
+            return Ok(ExitStatus::Refused);
         }
         ended = stop => Some(ended),
         () = clock.sleep(STOP_WAIT) => None,
@@ -247,32 +262,32 @@ async fn live(parts: NodeParts, mut signals: SignalListener, home: &StateDir, lo
 }
 
 /// Stops the node. It releases the loader locks with its last commit, so that other nodes need not wait for them.
-async fn stop_node(loaders: &Loaders, node: &Handle) -> Infallible {
+async fn stop_node(loaders: &LoaderLocks, node: &NodeHandle) -> Infallible {
     tokio::join!(loaders.let_go(node), node.stop());
     std::future::pending().await
 }
 
 /// Logs how the node stopped, and returns the exit code. `None` means that it did not stop in time.
-fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<Exit, Failure> {
+fn exit_of(ended: Option<Result<(), EngineError>>) -> Result<ExitStatus, CliError> {
     match ended {
         Some(ended) => {
             info!(event = "stopped", "stopped");
-            ended.map(|()| Exit::Done).map_err(engine_failure)
+            ended.map(|()| ExitStatus::Done).map_err(engine_failure)
         }
         None => {
             warn!(event = "stop_timed_out", "stopped without waiting longer than {STOP_WAIT} for the store");
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
     }
 }
 
 /// Applies the job files and the jobs of other programs, waits until the node has recovered, and watches the files.
 async fn prepare(
-    mut files: JobFiles,
+    mut files: JobDirectories,
     peers: CronkenThread,
-    node: &Handle,
+    node: &NodeHandle,
     store: Arc<dyn Store>,
-    clock: &dyn Clock,
+    clock: &dyn MachineClock,
     face: Option<&RunningServer>,
     log: &Log,
 ) {
@@ -321,21 +336,21 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-pub(crate) fn cannot_start(error: &io::Error) -> Failure {
+pub(crate) fn cannot_start(error: &io::Error) -> CliError {
     let message = format!("cannot create timers or threads: {error}");
-    Failure::refused(message, "check the limit of open files (`ulimit -n`)")
+    CliError::refused(message, "check the limit of open files (`ulimit -n`)")
 }
 
-fn engine_failure(error: EngineError) -> Failure {
+fn engine_failure(error: EngineError) -> CliError {
     match error {
         EngineError::Store(fault) => store_failure(&fault),
-        EngineError::NameTaken { .. } => Failure::refused(
+        EngineError::NameTaken { .. } => CliError::refused(
             error.to_string(),
             "give this node another name with `--name`, or take over the name with `--force`",
         ),
     }
 }
 
-pub(crate) fn store_failure(error: &impl Error) -> Failure {
-    Failure::Refused { message: error.to_string(), hint: None }
+pub(crate) fn store_failure(error: &impl Error) -> CliError {
+    CliError::Refused { message: error.to_string(), hint: None }
 }

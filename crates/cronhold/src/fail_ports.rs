@@ -7,24 +7,24 @@
 
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{Record, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
-use cronhold_engine::{Feed, LaunchRequest, News, Ports, ProgramRunner};
+use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, NodePorts, ProgramRunner};
 use cronhold_keeper::fail;
 use cronhold_schedule::Span;
-use cronhold_store::{Committed, Pending, Refusal, Store, Unit, Wrapper};
+use cronhold_store::{Committed, Pending, Store, Unit, UnitRefusal, Wrapper};
 
 /// The same ports with points around them, if the environment names any point.
-pub(crate) fn wrap(ports: Ports, env: &[(String, String)]) -> Ports {
+pub(crate) fn wrap(ports: NodePorts, env: &[(String, String)]) -> NodePorts {
     if !env.iter().any(|(name, _)| name == fail::VARIABLE) {
         return ports;
     }
-    let Ports { store, outside, feed, .. } = ports;
-    Ports {
+    let NodePorts { store, programs, feed, .. } = ports;
+    NodePorts {
         store: Arc::new(FailingPort(store)),
-        outside: Arc::new(FailingPort(outside)),
+        programs: Arc::new(FailingPort(programs)),
         feed: Arc::new(FailingPort(feed)),
         ..ports
     }
@@ -43,10 +43,10 @@ struct CommitContent {
 }
 
 impl CommitContent {
-    fn of<'a>(changes: impl Iterator<Item = &'a Change>) -> Self {
+    fn of<'a>(changes: impl Iterator<Item = &'a RecordChange>) -> Self {
         let mut content = Self::default();
         for change in changes {
-            let Change::Put(Record::Run(run)) = change else { continue };
+            let RecordChange::Put(Record::Run(run)) = change else { continue };
             content.claim |= run.state == State::Starting;
             content.start |= run.state == State::Running;
             content.end |= run.state.is_finished();
@@ -97,7 +97,7 @@ impl Wrapper for FailingPort<Arc<dyn Store>> {
     }
 
     /// A prepared commit also comes here, when it is first polled.
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         let content = CommitContent::of(units.iter().flat_map(|unit| &unit.changes));
         Box::pin(async move {
             content.reach_decided();
@@ -134,11 +134,11 @@ impl ProgramRunner for FailingPort<Arc<dyn ProgramRunner>> {
     }
 }
 
-impl Feed for FailingPort<Arc<dyn Feed>> {
-    fn tell(&self, news: &News<'_>) {
-        if let News::Committed { done, .. } = news {
+impl EngineObserver for FailingPort<Arc<dyn EngineObserver>> {
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        if let EngineEvent::Committed { done, .. } = news {
             CommitContent::of(done.changes.iter()).reach_heard();
         }
-        self.0.tell(news);
+        self.0.on_event(news);
     }
 }

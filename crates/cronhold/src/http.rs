@@ -5,35 +5,37 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cronhold_api::{Address, Token};
-use cronhold_cli::{Failure, UpArgs};
+use cronhold_api::{AdminToken, DaemonLocation};
+use cronhold_cli::{CliError, UpArgs};
 use cronhold_core::NodeId;
-use cronhold_engine::{Clock, Handle};
-use cronhold_server::{AddressFile, App, Door, Feed, Listen, ListenError, Listening, Server};
+use cronhold_engine::{MachineClock, NodeHandle};
+use cronhold_server::{
+    AddressFile, AppState, Authenticator, BoundListener, FeedBuffer, HttpServer, ListenError, ListenOptions,
+};
 use cronhold_store::Store;
 
 use crate::chance::SystemEntropy;
 use crate::clock;
 use crate::daemon::VERSION;
-use crate::job_files::Shelf;
+use crate::job_files::JobFileStatus;
 use crate::state_dir::StateDir;
 
 /// A server whose address is bound, and which does not serve requests yet.
 #[derive(Debug)]
 pub(crate) struct BoundServer {
-    listening: Listening,
-    door: Door,
+    listening: BoundListener,
+    door: Authenticator,
     /// Whether to log a link to the page.
     wants_link: bool,
 }
 
 /// What the server needs to serve requests.
 pub(crate) struct ServerParts {
-    pub(crate) node: Handle,
+    pub(crate) node: NodeHandle,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) clock: Arc<dyn MachineClock>,
+    pub(crate) shelf: Arc<JobFileStatus>,
+    pub(crate) feed: Arc<FeedBuffer>,
     pub(crate) this: NodeId,
 }
 
@@ -43,44 +45,44 @@ pub(crate) struct RunningServer {
     url: String,
     link: Option<String>,
     is_ready: Arc<AtomicBool>,
-    running: Mutex<Option<(Server, AddressFile)>>,
+    running: Mutex<Option<(HttpServer, AddressFile)>>,
 }
 
 /// The address from the command line; `None` with `--no-listen`.
-pub(crate) fn listen(up: &UpArgs) -> Result<Option<Listen>, Failure> {
+pub(crate) fn listen(up: &UpArgs) -> Result<Option<ListenOptions>, CliError> {
     if up.no_listen {
         return Ok(None);
     }
-    let address = Listen::parse(&up.listen).map_err(|error| Failure::flag("--listen", error))?;
+    let address = ListenOptions::parse(&up.listen).map_err(|error| CliError::flag("--listen", error))?;
     if !address.ip().is_loopback() && !up.insecure_listen {
         let open = ListenError::Open(address);
-        return Err(Failure::usage(format!("--listen: {open}"), open.hint()));
+        return Err(CliError::usage(format!("--listen: {open}"), open.hint()));
     }
-    Ok(Some(Listen { address, is_open: up.insecure_listen, hosts: up.host.clone() }))
+    Ok(Some(ListenOptions { address, is_open: up.insecure_listen, hosts: up.host.clone() }))
 }
 
 impl BoundServer {
     /// Binds the address. The first start creates the token, and always logs a link.
-    pub(crate) fn bind(listen: &Listen, wants_link: bool, home: &StateDir) -> Result<Self, Failure> {
-        let listening = listen.bind().map_err(|error| Failure::refused(error.to_string(), error.hint()))?;
-        let token = home.path().join(Token::FILE);
+    pub(crate) fn bind(listen: &ListenOptions, wants_link: bool, home: &StateDir) -> Result<Self, CliError> {
+        let listening = listen.bind().map_err(|error| CliError::refused(error.to_string(), error.hint()))?;
+        let token = home.path().join(AdminToken::FILE);
         let is_first = !token.exists();
-        let door = Door::open(home.path(), Arc::new(SystemEntropy)).map_err(|error| {
+        let door = Authenticator::open(home.path(), Arc::new(SystemEntropy)).map_err(|error| {
             let message = format!("cannot use the token in {}: {error}", token.display());
-            Failure::Refused { message, hint: None }
+            CliError::Refused { message, hint: None }
         })?;
         Ok(Self { listening, door, wants_link: wants_link || is_first })
     }
 
     /// Starts to serve requests, and writes the address file.
-    pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, Failure> {
+    pub(crate) fn start(self, parts: ServerParts, home: &StateDir) -> Result<RunningServer, CliError> {
         let Self { listening, door, wants_link } = self;
         let url = listening.url();
         let link = wants_link.then(|| format!("{url}/enter?once={}", door.code(clock::now())));
         let is_ready = Arc::new(AtomicBool::new(false));
         let ServerParts { node, store, clock, shelf, feed, this } = parts;
         let worlds = Arc::clone(&shelf);
-        let app = App {
+        let app = AppState {
             node,
             store,
             clock,
@@ -94,10 +96,10 @@ impl BoundServer {
         };
         let cannot = |error: io::Error| {
             let message = format!("cannot serve requests on {url}: {error}");
-            Failure::refused(message, "`--no-listen` starts the daemon without API and page")
+            CliError::refused(message, "`--no-listen` starts the daemon without API and page")
         };
-        let server = Server::start(listening, Arc::new(app)).map_err(cannot)?;
-        let address = Address { url: url.clone(), pid: std::process::id(), since: clock::now() };
+        let server = HttpServer::start(listening, Arc::new(app)).map_err(cannot)?;
+        let address = DaemonLocation { url: url.clone(), pid: std::process::id(), since: clock::now() };
         let file = AddressFile::write(home.path(), &address).map_err(cannot)?;
         Ok(RunningServer { url, link, is_ready, running: Mutex::new(Some((server, file))) })
     }
@@ -134,7 +136,7 @@ impl RunningServer {
         }
     }
 
-    fn take(&self) -> Option<(Server, AddressFile)> {
+    fn take(&self) -> Option<(HttpServer, AddressFile)> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

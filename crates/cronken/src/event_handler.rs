@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::record::{Actor, LockName, Node, Source};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::decision::{CommandReply, Rejection};
+use cronhold_core::record::{Actor, JobSource, LockName, NodeRecord};
 use cronhold_core::{JobId, NodeId, RunId};
-use cronhold_engine::{Clock, Handle, Refused};
-use cronhold_jobfile::foreign::Form;
-use cronhold_schedule::{Instant, Span, Zones};
-use cronhold_store::{Fault, Settle, Store, all_nodes, find_job, has_foreign_nodes};
+use cronhold_engine::{MachineClock, NodeHandle, RequestError};
+use cronhold_jobfile::foreign::ForeignForm;
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
+use cronhold_store::{DefinitionUpdate, Fault, Store, all_nodes, find_job, has_foreign_nodes};
 
 use crate::definition;
 use crate::event::{CronkenEvent, resume_all};
@@ -34,9 +34,9 @@ const REMOVED: Span = Span::from_secs(10 * 365 * 86_400);
 #[derive(Debug)]
 pub(crate) struct EventHandler {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) node: Handle,
+    pub(crate) node: NodeHandle,
     pub(crate) node_id: NodeId,
-    pub(crate) zones: Arc<Zones>,
+    pub(crate) zones: Arc<ZoneRegistry>,
     pub(crate) requests: Arc<ReconcileRequests>,
     pub(crate) observer: Arc<dyn FollowerObserver>,
 }
@@ -53,14 +53,14 @@ pub(crate) struct ReceivedEvent {
 #[derive(Debug)]
 enum EventError {
     /// The node refused it.
-    Refused(Refused),
+    Refused(RequestError),
     /// The job in the event is invalid.
     InvalidJob(String),
 }
 
 impl EventHandler {
     /// Acts on an event and reports what came of it.
-    pub(crate) async fn handle(&self, received: &ReceivedEvent, clock: &dyn Clock) {
+    pub(crate) async fn handle(&self, received: &ReceivedEvent, clock: &dyn MachineClock) {
         let outcome = match CronkenEvent::parse(&received.text) {
             Ok(Some(event)) => self.outcome(received, event, clock).await,
             Ok(None) => return,
@@ -69,21 +69,21 @@ impl EventHandler {
         self.observer.on_report(&SharedJobReport::Event { text: received.text.clone(), outcome });
     }
 
-    async fn outcome(&self, received: &ReceivedEvent, event: CronkenEvent, clock: &dyn Clock) -> EventOutcome {
+    async fn outcome(&self, received: &ReceivedEvent, event: CronkenEvent, clock: &dyn MachineClock) -> EventOutcome {
         let age = clock.uptime().minus(received.not_before);
         if age > LATE && self.has_other_nodes().await {
             let reason = format!("it may have arrived {age} ago, and other nodes have handled it");
             return EventOutcome::Ignored { reason };
         }
         match self.carry_out(&received.text, event).await {
-            Ok(Answer::Unchanged) => EventOutcome::AlreadyApplied,
+            Ok(CommandReply::Unchanged) => EventOutcome::AlreadyApplied,
             Ok(_) => EventOutcome::Applied,
             Err(EventError::Refused(refused)) => EventOutcome::Ignored { reason: refused.to_string() },
             Err(EventError::InvalidJob(reason)) => EventOutcome::Ignored { reason },
         }
     }
 
-    async fn carry_out(&self, text: &str, event: CronkenEvent) -> Result<Answer, EventError> {
+    async fn carry_out(&self, text: &str, event: CronkenEvent) -> Result<CommandReply, EventError> {
         match event {
             CronkenEvent::Resume(None) => self.resume_all(text).await,
             CronkenEvent::Add(id, form) => self.add(text, id, &form).await,
@@ -119,24 +119,26 @@ impl EventHandler {
     }
 
     /// Carries out a command, and notes in the same unit that the event is handled.
-    async fn once(&self, event: &str, command: Command) -> Result<Answer, EventError> {
+    async fn once(&self, event: &str, command: Command) -> Result<CommandReply, EventError> {
         let (once, holder) = (event_lock(event), self.node.random_run_id());
         self.ensure(Command::Event { once, holder, command: Box::new(command) }).await
     }
 
     /// Carries out a command that may have been carried out already.
-    async fn ensure(&self, command: Command) -> Result<Answer, EventError> {
+    async fn ensure(&self, command: Command) -> Result<CommandReply, EventError> {
         match self.request(command).await {
             Ok(answer) => Ok(answer),
-            Err(Refused::Rejected(rejection)) if rejection.is_so_already() => Ok(Answer::Unchanged),
+            Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(CommandReply::Unchanged),
             Err(refused) => Err(refused.into()),
         }
     }
 
     /// Sends a command to the node, which refuses it if it cannot start on it in time and there are other nodes.
-    async fn request(&self, command: Command) -> Result<Answer, Refused> {
-        match self.node.ask_within(Actor::ForeignEvent, command.clone(), LATE).await {
-            Err(Refused::Late) if !self.has_other_nodes().await => self.node.ask(Actor::ForeignEvent, command).await,
+    async fn request(&self, command: Command) -> Result<CommandReply, RequestError> {
+        match self.node.request_within(Actor::ForeignEvent, command.clone(), LATE).await {
+            Err(RequestError::Late) if !self.has_other_nodes().await => {
+                self.node.request(Actor::ForeignEvent, command).await
+            }
             answer => answer,
         }
     }
@@ -144,14 +146,14 @@ impl EventHandler {
     /// Whether this node is the first to handle an event that takes more than one command. Notes that it is handled.
     async fn is_first(&self, event: &str) -> Result<bool, EventError> {
         let (lock, holder) = (event_lock(event), self.node.random_run_id());
-        match self.request(Command::Hold { lock, holder, ttl: ONCE }).await {
+        match self.request(Command::AcquireLock { lock, holder, ttl: ONCE }).await {
             Ok(_) => Ok(true),
-            Err(Refused::Rejected(Rejection::Locked { .. })) => Ok(false),
+            Err(RequestError::Rejected(Rejection::Locked { .. })) => Ok(false),
             Err(refused) => Err(refused.into()),
         }
     }
 
-    async fn resume_all(&self, text: &str) -> Result<Answer, EventError> {
+    async fn resume_all(&self, text: &str) -> Result<CommandReply, EventError> {
         let is_first = self.is_first(text).await?;
         if is_first {
             resume_all(&self.node, &*self.store, &Actor::ForeignEvent).await?;
@@ -161,53 +163,53 @@ impl EventHandler {
 
     /// Creates a job. Its definition is written first, exactly as it was sent, so that nothing of it is lost. If no node
     /// gets to create the job, the next reconciliation removes the definition.
-    async fn add(&self, text: &str, id: JobId, form: &Form) -> Result<Answer, EventError> {
+    async fn add(&self, text: &str, id: JobId, form: &ForeignForm) -> Result<CommandReply, EventError> {
         let options = read_options(&self.zones, has_foreign_nodes(&*self.store));
         let read = definition::read_form(form, &options);
         let job = read.job.ok_or_else(|| EventError::InvalidJob(mistakes_text(&read.mistakes)))?;
         if find_job(&*self.store, &id).await?.is_some() {
-            return Err(Refused::Rejected(Rejection::JobThere(id)).into());
+            return Err(RequestError::Rejected(Rejection::JobThere(id)).into());
         }
         if let Some(shared) = self.store.shared() {
             let (name, text) = (id.to_string(), Some(form.to_string()));
-            let written = Settle { name, found: None, text, reading: rules(&options) };
+            let written = DefinitionUpdate { name, found: None, text, reading: rules(&options) };
             shared.settle(&[written]).await?;
         }
-        let (uid, source) = (new_job_uid(&self.node), Source::Foreign);
-        let put = Command::PutJob { id, job: Arc::new(job), source, uid, provided: Provided::New };
+        let (uid, source) = (new_job_uid(&self.node), JobSource::Foreign);
+        let put = Command::PutJob { id, job: Arc::new(job), source, uid, provided: Precondition::New };
         self.once(text, put).await
     }
 
     /// Removes a job while its definition stays, so that a `reload` event restores the job. The job is marked as removed
     /// first, because a reconciliation removes a definition without a job. A definition that cannot express the whole job
     /// could not restore it, so it is removed with the job.
-    async fn remove(&self, text: &str, id: JobId) -> Result<Answer, EventError> {
+    async fn remove(&self, text: &str, id: JobId) -> Result<CommandReply, EventError> {
         let Some(record) = find_job(&*self.store, &id).await? else {
-            return Err(Refused::Rejected(Rejection::NoJob(id)).into());
+            return Err(RequestError::Rejected(Rejection::NoJob(id)).into());
         };
         let source = record.source.clone();
-        if let Source::Directory(_) = source {
+        if let JobSource::Directory(_) = source {
             let rejection = Rejection::OtherSource { job: id, source_of_job: source };
-            return Err(Refused::Rejected(rejection).into());
+            return Err(RequestError::Rejected(rejection).into());
         }
         let has_foreign = has_foreign_nodes(&*self.store);
         let written = definition::write(&record.job, None, &read_options(&self.zones, has_foreign));
         if written.unexpressed.is_empty() {
             let (lock, holder) = (removed_lock(&id), removed_holder());
-            self.node.ask(Actor::ForeignEvent, Command::Hold { lock, holder, ttl: REMOVED }).await?;
+            self.node.request(Actor::ForeignEvent, Command::AcquireLock { lock, holder, ttl: REMOVED }).await?;
         }
-        self.once(text, Command::RemoveJob { id, source, provided: Provided::Any }).await
+        self.once(text, Command::RemoveJob { id, source, provided: Precondition::Any }).await
     }
 
     /// Drains the nodes with these names. A name that no node of Cronhold has belongs to a node of Cronken.
-    async fn drain(&self, text: &str, names: &[String]) -> Result<Answer, EventError> {
+    async fn drain(&self, text: &str, names: &[String]) -> Result<CommandReply, EventError> {
         let (nodes, now) = (all_nodes(&*self.store).await?, self.store.time().await?);
-        let mut answer = Answer::Unchanged;
-        let is_named = |node: &&Arc<Node>| node.is_there(now) && names.contains(&node.name);
+        let mut answer = CommandReply::Unchanged;
+        let is_named = |node: &&Arc<NodeRecord>| node.is_there(now) && names.contains(&node.name);
         for node in nodes.iter().filter(is_named) {
             let event = format!("{text}\n{}", node.name);
-            if self.once(&event, Command::Drain { node: node.id, on: true }).await? != Answer::Unchanged {
-                answer = Answer::Done;
+            if self.once(&event, Command::Drain { node: node.id, on: true }).await? != CommandReply::Unchanged {
+                answer = CommandReply::Done;
             }
         }
         Ok(answer)
@@ -220,8 +222,8 @@ impl EventHandler {
     }
 }
 
-impl From<Refused> for EventError {
-    fn from(refused: Refused) -> Self {
+impl From<RequestError> for EventError {
+    fn from(refused: RequestError) -> Self {
         Self::Refused(refused)
     }
 }
@@ -238,6 +240,6 @@ fn event_lock(text: &str) -> LockName {
     LockName::of_event(&digest.to_string()).expect("a digest is short")
 }
 
-fn answer(is_first: bool) -> Answer {
-    if is_first { Answer::Done } else { Answer::Unchanged }
+fn answer(is_first: bool) -> CommandReply {
+    if is_first { CommandReply::Done } else { CommandReply::Unchanged }
 }

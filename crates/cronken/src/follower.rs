@@ -9,8 +9,8 @@ use std::sync::Arc;
 use cronhold_core::command::Command;
 use cronhold_core::record::{Actor, LockName};
 use cronhold_core::{NodeId, RunId};
-use cronhold_engine::{Clock, Handle};
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_engine::{MachineClock, NodeHandle};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::{Fault, Store, has_foreign_nodes};
 use tokio::sync::{mpsc, oneshot};
 
@@ -44,11 +44,11 @@ pub struct CronkenFollower {
     /// The shared store.
     pub store: Arc<dyn Store>,
     /// The node that carries out commands.
-    pub node: Handle,
+    pub node: NodeHandle,
     /// The id of that node.
     pub node_id: NodeId,
     /// Time zones that definitions can name.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// Requests to reconcile. The node's feed adds to them when the node changes a job.
     pub requests: Arc<ReconcileRequests>,
     /// Receives the reports.
@@ -58,7 +58,7 @@ pub struct CronkenFollower {
 impl CronkenFollower {
     /// Runs for ever. Signals `is_ready` after all jobs were reconciled for the first time. Returns at once if the store is
     /// not shared.
-    pub async fn run(self, clock: &dyn Clock, is_ready: oneshot::Sender<()>) {
+    pub async fn run(self, clock: &dyn MachineClock, is_ready: oneshot::Sender<()>) {
         if self.store.shared().is_none() {
             return;
         }
@@ -69,7 +69,7 @@ impl CronkenFollower {
         tokio::join!(receiving, handling, reconciling);
     }
 
-    async fn handle_events(&self, mut received: mpsc::Receiver<ReceivedEvent>, clock: &dyn Clock) {
+    async fn handle_events(&self, mut received: mpsc::Receiver<ReceivedEvent>, clock: &dyn MachineClock) {
         let handler = EventHandler {
             store: Arc::clone(&self.store),
             node: self.node.clone(),
@@ -83,7 +83,7 @@ impl CronkenFollower {
         }
     }
 
-    async fn reconcile(&self, clock: &dyn Clock, is_ready: oneshot::Sender<()>) {
+    async fn reconcile(&self, clock: &dyn MachineClock, is_ready: oneshot::Sender<()>) {
         let mut reconciler = Reconciler::new(Arc::clone(&self.store), self.node.clone(), Arc::clone(&self.zones));
         let mut wait = self.first_reconciliation(&mut reconciler, clock).await;
         let _ = is_ready.send(());
@@ -112,7 +112,7 @@ impl CronkenFollower {
     }
 
     /// Waits until Cronken's nodes come or go. The heartbeat of the node finds it out.
-    async fn foreign_nodes_change(&self, had_foreign_nodes: bool, clock: &dyn Clock) {
+    async fn foreign_nodes_change(&self, had_foreign_nodes: bool, clock: &dyn MachineClock) {
         while has_foreign_nodes(&*self.store) == had_foreign_nodes {
             clock.sleep(PULSE).await;
         }
@@ -132,10 +132,10 @@ impl CronkenFollower {
 
     /// Reconciles all jobs until the store works, so that the node does not start with outdated jobs. Returns when to
     /// reconcile again.
-    async fn first_reconciliation(&self, reconciler: &mut Reconciler, clock: &dyn Clock) -> Span {
+    async fn first_reconciliation(&self, reconciler: &mut Reconciler, clock: &dyn MachineClock) -> Span {
         loop {
             let result = reconciler.reconcile(&JobScope::All, false, &AlreadyNotified::default()).await;
-            let is_over = !result.as_ref().is_err_and(Fault::is_passing);
+            let is_over = !result.as_ref().is_err_and(Fault::is_transient);
             let wait = self.report(reconciler, result);
             if is_over {
                 return wait;
@@ -174,13 +174,13 @@ impl CronkenFollower {
     async fn validate(&self, reconciler: &mut Reconciler, names: &[String]) -> Result<(), Fault> {
         let lock = LockName::parse(VALIDATION_LOCK).expect("the name is short");
         let holder = self.node.random_run_id();
-        let hold = Command::Hold { lock: lock.clone(), holder, ttl: VALIDATION_TTL };
-        if let Err(refused) = self.node.ask(Actor::ForeignDefinition, hold).await {
+        let hold = Command::AcquireLock { lock: lock.clone(), holder, ttl: VALIDATION_TTL };
+        if let Err(refused) = self.node.request(Actor::ForeignDefinition, hold).await {
             self.observer.on_report(&SharedJobReport::NotValidated { reason: refused.to_string() });
             return Ok(());
         }
         let validated = reconciler.validate(names).await;
-        let _ = self.node.ask(Actor::ForeignDefinition, Command::LetGo { lock, holder }).await;
+        let _ = self.node.request(Actor::ForeignDefinition, Command::ReleaseLock { lock, holder }).await;
         self.observer.on_report(&SharedJobReport::Validated { newly_invalid: validated? });
         Ok(())
     }
@@ -189,8 +189,8 @@ impl CronkenFollower {
     async fn is_periodic_reconciler(&self) -> bool {
         let lock = LockName::parse(RECONCILER_LOCK).expect("the name is short");
         let holder = RunId::from_key(Instant::EPOCH, &format!("looks at shared jobs on node {}", self.node_id));
-        let hold = Command::Hold { lock, holder, ttl: RECONCILER_TTL };
-        let is_held = self.node.ask(Actor::ForeignDefinition, hold).await.is_ok();
+        let hold = Command::AcquireLock { lock, holder, ttl: RECONCILER_TTL };
+        let is_held = self.node.request(Actor::ForeignDefinition, hold).await.is_ok();
         if is_held {
             self.observer.on_commit();
         }
@@ -205,7 +205,7 @@ impl CronkenFollower {
                 result.reports.iter().for_each(|report| self.observer.on_report(report));
                 if result.retry_soon { RETRY_AFTER } else { RECONCILE_EVERY }
             }
-            Err(fault) if fault.is_passing() => RETRY_AFTER,
+            Err(fault) if fault.is_transient() => RETRY_AFTER,
             Err(fault) => {
                 self.observer.on_report(&SharedJobReport::Unreadable { reason: fault.to_string() });
                 RECONCILE_EVERY
@@ -216,7 +216,7 @@ impl CronkenFollower {
 
 /// Receives events, and notes with each how old it can be at most: a process that was stopped receives events that were
 /// sent meanwhile.
-async fn receive_events(store: &dyn Store, clock: &dyn Clock, sender: mpsc::Sender<ReceivedEvent>) {
+async fn receive_events(store: &dyn Store, clock: &dyn MachineClock, sender: mpsc::Sender<ReceivedEvent>) {
     let Some(shared) = store.shared() else { return };
     let mut events = shared.events();
     let mut not_before = clock.uptime();

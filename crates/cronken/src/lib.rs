@@ -25,8 +25,8 @@ mod tests;
 use std::sync::Arc;
 
 use cronhold_core::JobUid;
-use cronhold_engine::Handle;
-use cronhold_schedule::Zones;
+use cronhold_engine::NodeHandle;
+use cronhold_schedule::ZoneRegistry;
 use cronhold_store::{Fault, Store};
 
 pub use follower::CronkenFollower;
@@ -35,13 +35,13 @@ pub use requests::ReconcileRequests;
 
 /// Reconciles all jobs with their shared definitions once, for a command that works on a store without a daemon. Does
 /// nothing if the store is not shared. Definitions whose time depends on which nodes are running are left to the daemons.
-pub async fn reconcile_once(store: Arc<dyn Store>, node: Handle, zones: Arc<Zones>) -> Result<(), Fault> {
+pub async fn reconcile_once(store: Arc<dyn Store>, node: NodeHandle, zones: Arc<ZoneRegistry>) -> Result<(), Fault> {
     let mut reconciler = reconciler::Reconciler::new(store, node, zones).for_command();
     let known = reconciler::AlreadyNotified::default();
     reconciler.reconcile(&snapshot::JobScope::All, false, &known).await.map(drop)
 }
 
 /// The uid of a new job. A random run id is as unique as a uid has to be.
-fn new_job_uid(node: &Handle) -> JobUid {
+fn new_job_uid(node: &NodeHandle) -> JobUid {
     JobUid::parse(&node.random_run_id().to_string()).expect("both are 32 hexadecimal digits")
 }

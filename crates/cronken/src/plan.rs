@@ -10,12 +10,12 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::record::{JobRecord, Source};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::record::{JobRecord, JobSource};
 use cronhold_core::{Job, JobId, JobUid};
-use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
+use cronhold_jobfile::foreign::{FieldMistake, ForeignForm, FormNote};
 use cronhold_schedule::Timing;
-use cronhold_store::{Reading, Settle, SharedForm, Standing};
+use cronhold_store::{DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition};
 
 use crate::definition::{self, Dialect, ParsedDefinition, ReadOptions};
 
@@ -42,13 +42,13 @@ pub(crate) struct JobPlan {
     /// Commands for the node, in order. If the node refuses one, the rest is not sent and the job is planned again later.
     pub(crate) commands: Vec<Command>,
     /// The update of the definition, after the commands.
-    pub(crate) settle: Option<Settle>,
+    pub(crate) settle: Option<DefinitionUpdate>,
     /// What Cronken's nodes have to be notified of. They read definitions only when an event tells them to.
     pub(crate) notification: Option<PeerNotification>,
     /// Mistakes in the definition. If there are any, the job stays as it was.
     pub(crate) mistakes: Vec<FieldMistake>,
     /// What may surprise the writer of the definition.
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<FormNote>,
     /// Whether the definition was changed although the job comes from a job file.
     pub(crate) is_overruled: bool,
     /// Whether the unchanged text of the definition means different times by the rules that apply now.
@@ -70,7 +70,7 @@ pub(crate) enum PeerNotification {
 /// without a job. `uid` is the uid of the job if it is created.
 pub(crate) fn plan_job(
     id: &JobId,
-    shared: &SharedForm,
+    shared: &SharedDefinition,
     local: Option<LocalJob<'_>>,
     was_removed: bool,
     uid: JobUid,
@@ -86,7 +86,7 @@ pub(crate) fn plan_job(
         (None, _) => JobPlan { mistakes: read.mistakes, ..JobPlan::default() },
         (Some(job), None) => plan_missing_job(id, shared, (&read, job), was_removed, uid, options),
         (Some(job), Some(local)) if shared.standing.is_settled() => {
-            let is_old = shared.standing != Standing::Settled(rules(options))
+            let is_old = shared.standing != DefinitionStatus::Settled(rules(options))
                 && has_time_from_text(local.record, &read, options);
             if is_old {
                 plan_reread(shared, local, (&read, job), options)
@@ -100,21 +100,25 @@ pub(crate) fn plan_job(
 }
 
 /// By whose rules definitions are read with these options.
-pub(crate) const fn rules(options: &ReadOptions<'_>) -> Reading {
+pub(crate) const fn rules(options: &ReadOptions<'_>) -> DefinitionRules {
     match options.dialect {
-        Dialect::Cron => Reading::Ours,
-        Dialect::Cronken => Reading::Theirs,
+        Dialect::Cron => DefinitionRules::Ours,
+        Dialect::Cronken => DefinitionRules::Theirs,
     }
 }
 
 /// The job has no definition. It is written, unless another program has removed it: then the job is removed too.
-fn plan_missing_definition(shared: &SharedForm, local: Option<LocalJob<'_>>, options: &ReadOptions<'_>) -> JobPlan {
-    let was_there = shared.standing == Standing::Changed;
+fn plan_missing_definition(
+    shared: &SharedDefinition,
+    local: Option<LocalJob<'_>>,
+    options: &ReadOptions<'_>,
+) -> JobPlan {
+    let was_there = shared.standing == DefinitionStatus::Changed;
     match local {
         None if was_there => JobPlan { settle: settle(shared, None, options), ..JobPlan::default() },
         None => JobPlan::default(),
         Some(LocalJob { record, .. }) if was_there && !is_from_file(record) => {
-            let provided = Provided::As { uid: record.uid, revision: record.revision };
+            let provided = Precondition::As { uid: record.uid, revision: record.revision };
             let removal = Command::RemoveJob { id: record.id.clone(), source: record.source.clone(), provided };
             JobPlan { commands: vec![removal], settle: settle(shared, None, options), ..JobPlan::default() }
         }
@@ -131,7 +135,7 @@ fn plan_missing_definition(shared: &SharedForm, local: Option<LocalJob<'_>>, opt
 /// event has removed the job, it stays removed and the definition counts as settled, even if it has changed.
 fn plan_missing_job(
     id: &JobId,
-    shared: &SharedForm,
+    shared: &SharedDefinition,
     (read, job): (&ParsedDefinition, &Job),
     was_removed: bool,
     uid: JobUid,
@@ -148,21 +152,21 @@ fn plan_missing_job(
             ..JobPlan::default()
         };
     }
-    let (id, job, source) = (id.clone(), Arc::new(job.clone()), Source::Foreign);
-    let put = Command::PutJob { id, job, source, uid, provided: Provided::New };
+    let (id, job, source) = (id.clone(), Arc::new(job.clone()), JobSource::Foreign);
+    let put = Command::PutJob { id, job, source, uid, provided: Precondition::New };
     let text = new_text(shared, &read.form, &definition::without_errors(read.form.clone()));
     JobPlan { commands: vec![put], settle: settle(shared, text, options), ..JobPlan::default() }
 }
 
 /// The record has changed, or nothing has: writes the definition from the record where they differ.
 fn plan_rewrite(
-    shared: &SharedForm,
+    shared: &SharedDefinition,
     local: LocalJob<'_>,
     read: &ParsedDefinition,
     options: &ReadOptions<'_>,
 ) -> JobPlan {
     let new = definition_of(&local.record.job, local.shows_paused(), Some(&read.form), options);
-    if new == read.form && shared.standing == Standing::Settled(rules(options)) {
+    if new == read.form && shared.standing == DefinitionStatus::Settled(rules(options)) {
         return JobPlan::default();
     }
     let text = new_text(shared, &read.form, &new);
@@ -180,7 +184,7 @@ fn has_time_from_text(record: &JobRecord, read: &ParsedDefinition, options: &Rea
 /// Other rules apply than when the definition was read: the job gets the schedule that the text means by these rules, and
 /// the text stays.
 fn plan_reread(
-    shared: &SharedForm,
+    shared: &SharedDefinition,
     local: LocalJob<'_>,
     (read, theirs): (&ParsedDefinition, &Job),
     options: &ReadOptions<'_>,
@@ -197,7 +201,7 @@ fn plan_reread(
 /// would write.
 fn plan_merge(
     id: &JobId,
-    shared: &SharedForm,
+    shared: &SharedDefinition,
     local: LocalJob<'_>,
     (read, theirs): (&ParsedDefinition, &Job),
     options: &ReadOptions<'_>,
@@ -228,7 +232,7 @@ fn plan_merge(
 
 /// Changes the job, unless its record has changed since it was read.
 fn change_job(record: &JobRecord, job: Job) -> Command {
-    let provided = Provided::As { uid: record.uid, revision: record.revision };
+    let provided = Precondition::As { uid: record.uid, revision: record.revision };
     let (id, job, source) = (record.id.clone(), Arc::new(job), record.source.clone());
     Command::PutJob { id, job, source, uid: record.uid, provided }
 }
@@ -253,26 +257,26 @@ fn merge(local: &Job, base: Option<&Job>, theirs: &Job) -> Job {
 }
 
 /// The job in Cronken's form. There `paused` is the present state, while in a job it is the initial one.
-fn definition_of(job: &Job, is_paused: bool, found: Option<&Form>, options: &ReadOptions<'_>) -> Form {
+fn definition_of(job: &Job, is_paused: bool, found: Option<&ForeignForm>, options: &ReadOptions<'_>) -> ForeignForm {
     definition::without_errors(definition::write(&Job { paused: is_paused, ..job.clone() }, found, options).form)
 }
 
 /// The new text of a definition. If it says the same as before, its spelling stays.
-fn new_text(shared: &SharedForm, found: &Form, new: &Form) -> Option<String> {
+fn new_text(shared: &SharedDefinition, found: &ForeignForm, new: &ForeignForm) -> Option<String> {
     if new == found { shared.text.clone() } else { Some(new.to_string()) }
 }
 
 /// Whether a job comes from a job file, which alone can change it.
 fn is_from_file(record: &JobRecord) -> bool {
-    matches!(record.source, Source::Directory(_))
+    matches!(record.source, JobSource::Directory(_))
 }
 
-fn settle(shared: &SharedForm, text: Option<String>, options: &ReadOptions<'_>) -> Option<Settle> {
-    Some(Settle { name: shared.name.clone(), found: shared.text.clone(), text, reading: rules(options) })
+fn settle(shared: &SharedDefinition, text: Option<String>, options: &ReadOptions<'_>) -> Option<DefinitionUpdate> {
+    Some(DefinitionUpdate { name: shared.name.clone(), found: shared.text.clone(), text, reading: rules(options) })
 }
 
 /// What Cronken's nodes have to be notified of after a definition was written; nothing, if it means the same to them.
-fn notification_for(before: Option<&Job>, new: &Form, options: &ReadOptions<'_>) -> Option<PeerNotification> {
+fn notification_for(before: Option<&Job>, new: &ForeignForm, options: &ReadOptions<'_>) -> Option<PeerNotification> {
     match (before, definition::read_form(new, options).job) {
         (Some(before), Some(after)) if after == *before => None,
         (Some(before), Some(after)) if (Job { paused: before.paused, ..after.clone() }) == *before => {
@@ -290,15 +294,15 @@ fn notification_for(before: Option<&Job>, new: &Form, options: &ReadOptions<'_>)
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::job::Lock;
-    use cronhold_schedule::{Span, Zones};
+    use cronhold_core::job::LockPolicy;
+    use cronhold_schedule::{Span, ZoneRegistry};
     use serde_json::{Value, json};
 
     use super::*;
 
     /// A job with these deviations from the plain one.
     fn job(words: &str) -> Job {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         let options = ReadOptions { zones: &zones, dialect: Dialect::Cron };
         let mut job = definition::read(&form("").to_string(), &options).job.expect("a good form");
         for word in words.split_whitespace() {
@@ -307,7 +311,7 @@ mod tests {
                     job.program = definition::read(&form("echo").to_string(), &options).job.expect("good").program;
                 }
                 "rich" => job.timeout = Some(Span::from_secs(60)),
-                "locked" => job.lock = Lock::Job,
+                "locked" => job.lock = LockPolicy::Job,
                 _ => {}
             }
         }
@@ -368,11 +372,11 @@ mod tests {
         }
         match &plan.settle {
             None => {}
-            Some(Settle { text: None, .. }) => words.push("forget".to_owned()),
-            Some(Settle { found, text: Some(text), .. }) if found.as_ref() == Some(text) => {
+            Some(DefinitionUpdate { text: None, .. }) => words.push("forget".to_owned()),
+            Some(DefinitionUpdate { found, text: Some(text), .. }) if found.as_ref() == Some(text) => {
                 words.push("know".to_owned());
             }
-            Some(Settle { text: Some(text), .. }) => words.push(format!("write {}", described(text))),
+            Some(DefinitionUpdate { text: Some(text), .. }) => words.push(format!("write {}", described(text))),
         }
         words.extend(plan.notification.map(|notification| format!("notify {notification:?}")));
         words.extend((!plan.mistakes.is_empty()).then(|| "mistake".to_owned()));
@@ -380,10 +384,10 @@ mod tests {
         if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
     }
 
-    fn provided_words(provided: &Provided) -> &'static str {
+    fn provided_words(provided: &Precondition) -> &'static str {
         match provided {
-            Provided::New => "new",
-            Provided::As { revision: 1, .. } => "as seen",
+            Precondition::New => "new",
+            Precondition::As { revision: 1, .. } => "as seen",
             other => panic!("{other:?}"),
         }
     }
@@ -460,22 +464,22 @@ mod tests {
 
     #[test]
     fn plan_makes_definition_and_record_agree() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         let options = ReadOptions { zones: &zones, dialect: Dialect::Cron };
         let id = JobId::parse("j").expect("an id");
         let uid = JobUid::from_bits(7);
         for (standing, text, ours, expected) in CASES {
             let standing = match standing {
-                "new" => Standing::New,
-                "settled" => Standing::Settled(Reading::Ours),
-                _ => Standing::Changed,
+                "new" => DefinitionStatus::New,
+                "settled" => DefinitionStatus::Settled(DefinitionRules::Ours),
+                _ => DefinitionStatus::Changed,
             };
             let found = (text != "-").then(|| form(text.strip_prefix("plain").unwrap_or(text)).to_string());
-            let shared = SharedForm { name: "j".to_owned(), text: found, standing };
+            let shared = SharedDefinition { name: "j".to_owned(), text: found, standing };
             let source = match ours.split_whitespace().next() {
-                Some("api") => Some(Source::Api),
-                Some("foreign") => Some(Source::Foreign),
-                Some("file") => Some(Source::Directory(String::new())),
+                Some("api") => Some(JobSource::Api),
+                Some("foreign") => Some(JobSource::Foreign),
+                Some("file") => Some(JobSource::Directory(String::new())),
                 _ => None,
             };
             let record =
@@ -492,29 +496,29 @@ mod tests {
 
     /// The rules by which the definition was settled, the present dialect, the text of the schedule, the job's source and
     /// schedule, and the expected plan.
-    const READ_AGAIN: [(Reading, Dialect, &str, &str, &str); 12] = [
-        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "put monday, know"),
-        (Reading::Ours, Dialect::Cronken, "0 0 13 * 5", "foreign: 0 0 13 * 5", "put saturday, know"),
-        (Reading::Theirs, Dialect::Cron, "0 0 * * 0", "foreign: monday", "put 0 0 * * 0, know"),
-        (Reading::Theirs, Dialect::Cron, "0 0 13 * 5", "foreign: saturday", "put 0 0 13 * 5, know"),
+    const READ_AGAIN: [(DefinitionRules, Dialect, &str, &str, &str); 12] = [
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "put monday, know"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 13 * 5", "foreign: 0 0 13 * 5", "put saturday, know"),
+        (DefinitionRules::Theirs, Dialect::Cron, "0 0 * * 0", "foreign: monday", "put 0 0 * * 0, know"),
+        (DefinitionRules::Theirs, Dialect::Cron, "0 0 13 * 5", "foreign: saturday", "put 0 0 13 * 5, know"),
         // Cronken has written the text, whatever the source of the job.
-        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "api: 0 0 * * 0", "put monday, know"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 0", "api: 0 0 * * 0", "put monday, know"),
         // The text was read by these rules, so the record has changed since and is written.
-        (Reading::Theirs, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "write 0 0 * * sun"),
-        (Reading::Ours, Dialect::Cron, "0 0 * * 0", "foreign: 0 0 * * 0", "nothing"),
+        (DefinitionRules::Theirs, Dialect::Cronken, "0 0 * * 0", "foreign: 0 0 * * 0", "write 0 0 * * sun"),
+        (DefinitionRules::Ours, Dialect::Cron, "0 0 * * 0", "foreign: 0 0 * * 0", "nothing"),
         // The record was changed before the other rules applied.
-        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 5 * * 2", "write 0 5 * * tue"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 0", "foreign: 0 5 * * 2", "write 0 5 * * tue"),
         // The text means the same by both rules.
-        (Reading::Ours, Dialect::Cronken, "@daily", "foreign: 0 0 * * *", "know"),
-        (Reading::Ours, Dialect::Cronken, "0 0 * * SUN", "api: 0 0 * * 0", "know"),
+        (DefinitionRules::Ours, Dialect::Cronken, "@daily", "foreign: 0 0 * * *", "know"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * SUN", "api: 0 0 * * 0", "know"),
         // Cronken cannot read the text: the job stays as it was.
-        (Reading::Ours, Dialect::Cronken, "0 0 * * 7", "foreign: 0 0 * * 7", "nothing"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 7", "foreign: 0 0 * * 7", "nothing"),
         // A job file wins, whatever the definition says.
-        (Reading::Ours, Dialect::Cronken, "0 0 * * 0", "file: 0 0 * * 0", "write 0 0 * * sun"),
+        (DefinitionRules::Ours, Dialect::Cronken, "0 0 * * 0", "file: 0 0 * * 0", "write 0 0 * * sun"),
     ];
 
     /// A job with this schedule; a weekday's name stands for the text that Cronken reads as that day.
-    fn scheduled(text: &str, zones: &Zones) -> Job {
+    fn scheduled(text: &str, zones: &ZoneRegistry) -> Job {
         let (text, dialect) = match text {
             "monday" => ("0 0 * * 0", Dialect::Cronken),
             "saturday" => ("0 0 13 * 5", Dialect::Cronken),
@@ -527,18 +531,18 @@ mod tests {
 
     #[test]
     fn definition_read_by_other_rules_keeps_its_text() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         let (id, uid) = (JobId::parse("j").expect("an id"), JobUid::from_bits(7));
         for (settled, dialect, text, ours, expected) in READ_AGAIN {
             let mut found = form("noted");
             found["cron_args"]["cronstring"] = json!(text);
             let text = Some(found.to_string());
-            let shared = SharedForm { name: "j".to_owned(), text, standing: Standing::Settled(settled) };
+            let shared = SharedDefinition { name: "j".to_owned(), text, standing: DefinitionStatus::Settled(settled) };
             let (source, schedule) = ours.split_once(": ").expect("a source and a schedule");
             let source = match source {
-                "api" => Source::Api,
-                "foreign" => Source::Foreign,
-                _ => Source::Directory(String::new()),
+                "api" => JobSource::Api,
+                "foreign" => JobSource::Foreign,
+                _ => JobSource::Directory(String::new()),
             };
             let job = Arc::new(scheduled(schedule, &zones));
             let record = JobRecord::new(id.clone(), uid, job, "UTC".into(), source);
@@ -551,7 +555,7 @@ mod tests {
     }
 
     /// What a plan does to the schedule.
-    fn reread_words(plan: &JobPlan, zones: &Zones) -> String {
+    fn reread_words(plan: &JobPlan, zones: &ZoneRegistry) -> String {
         let mut words = Vec::new();
         for command in &plan.commands {
             let Command::PutJob { job, .. } = command else { panic!("{command:?}") };
@@ -559,7 +563,7 @@ mod tests {
             let name = names.into_iter().find(|name| scheduled(name, zones) == **job);
             words.push(format!("put {}", name.expect("one of these")));
         }
-        if let Some(Settle { found, text, .. }) = &plan.settle {
+        if let Some(DefinitionUpdate { found, text, .. }) = &plan.settle {
             let written: Value = serde_json::from_str(text.as_deref().expect("it stays")).expect("JSON");
             let cronstring = written["cron_args"]["cronstring"].as_str().expect("a text");
             words.push(if found == text { "know".to_owned() } else { format!("write {cronstring}") });

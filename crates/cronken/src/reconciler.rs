@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Provided};
+use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Actor, Key, Source};
+use cronhold_core::record::{Actor, JobSource, RecordKey};
 use cronhold_core::{JobId, JobUid};
-use cronhold_engine::{Handle, Refused};
-use cronhold_jobfile::foreign::Form;
-use cronhold_schedule::Zones;
-use cronhold_store::{Fault, Settle, Shared, Standing, Store};
+use cronhold_engine::{NodeHandle, RequestError};
+use cronhold_jobfile::foreign::ForeignForm;
+use cronhold_schedule::ZoneRegistry;
+use cronhold_store::{DefinitionStatus, DefinitionUpdate, Fault, SharedStore, Store};
 use tokio::task::{JoinSet, yield_now};
 
 use crate::definition::{self, Dialect, ReadOptions};
@@ -33,8 +33,8 @@ const PAUSE_EVENTS_MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Reconciler {
     store: Arc<dyn Store>,
-    node: Handle,
-    zones: Arc<Zones>,
+    node: NodeHandle,
+    zones: Arc<ZoneRegistry>,
     /// Jobs that agreed with their definitions, by what was compared.
     agreed: BTreeMap<JobId, ComparedVersions>,
     /// What was reported about definitions.
@@ -80,7 +80,7 @@ pub(crate) struct ReconcileResult {
 }
 
 impl Reconciler {
-    pub(crate) fn new(store: Arc<dyn Store>, node: Handle, zones: Arc<Zones>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, node: NodeHandle, zones: Arc<ZoneRegistry>) -> Self {
         Self {
             store,
             node,
@@ -130,7 +130,7 @@ impl Reconciler {
         let done = self.send_commands(plans, &mut result).await;
         match self.publish(done, &restored, shared, known, &mut result).await {
             // The commands are carried out and reported. The next reconciliation does the rest.
-            Err(fault) if fault.is_passing() && self.is_in_daemon => result.retry_soon = true,
+            Err(fault) if fault.is_transient() && self.is_in_daemon => result.retry_soon = true,
             published => published?,
         }
         result.report_changes();
@@ -142,14 +142,14 @@ impl Reconciler {
         &mut self,
         done: Vec<(JobId, JobPlan)>,
         restored: &BTreeSet<JobId>,
-        shared: &dyn Shared,
+        shared: &dyn SharedStore,
         known: &AlreadyNotified,
         result: &mut ReconcileResult,
     ) -> Result<(), Fault> {
         self.undo_late_creations(&done, restored).await?;
         for id in done.iter().map(|(id, _)| id).filter(|id| restored.contains(*id)) {
             // A later removal of the job has to remove its definition too.
-            self.request(Command::LetGo { lock: removed_lock(id), holder: removed_holder() }).await.ok();
+            self.request(Command::ReleaseLock { lock: removed_lock(id), holder: removed_holder() }).await.ok();
         }
         self.settle(done, shared, known, result).await?;
         if known.all_resumed && shared.has_foreign_nodes() {
@@ -176,11 +176,11 @@ impl Reconciler {
             let text = found.text?;
             let read = definition::read(&text, &options);
             let errors = mistakes_text(&read.mistakes);
-            let marked = Form::parse(&text).ok().filter(|_| read.job.is_none());
+            let marked = ForeignForm::parse(&text).ok().filter(|_| read.job.is_none());
             let marked = marked.and_then(|form| definition::with_errors(&form, &errors))?.to_string();
-            Some(Settle { name: found.name, found: Some(text), text: Some(marked), reading: rules(&options) })
+            Some(DefinitionUpdate { name: found.name, found: Some(text), text: Some(marked), reading: rules(&options) })
         });
-        let marked: Vec<Settle> = marked.collect();
+        let marked: Vec<DefinitionUpdate> = marked.collect();
         if marked.is_empty() {
             return Ok(0);
         }
@@ -227,7 +227,7 @@ impl Reconciler {
     ) -> Option<JobPlan> {
         let (shared, record) = (snapshot.definitions.get(id)?, snapshot.jobs.get(id));
         let (is_paused, all_paused) = (snapshot.paused.contains(id), snapshot.all_paused);
-        let settled = Standing::Settled(rules(options));
+        let settled = DefinitionStatus::Settled(rules(options));
         let compared = record.zip(shared.text.as_ref()).filter(|_| shared.standing == settled);
         let compared = compared.map(|(record, text)| ComparedVersions {
             text: digest(text),
@@ -255,14 +255,15 @@ impl Reconciler {
     }
 
     /// Checks once more that a definition is gone before its job is removed.
-    async fn confirm_removals(&self, plans: &mut Vec<(JobId, JobPlan)>, shared: &dyn Shared) -> Result<(), Fault> {
+    async fn confirm_removals(&self, plans: &mut Vec<(JobId, JobPlan)>, shared: &dyn SharedStore) -> Result<(), Fault> {
         let removals = plans.iter().filter(|(_, plan)| plan.removes_job());
         let names: Vec<String> = removals.map(|(id, _)| id.to_string()).collect();
         if names.is_empty() {
             return Ok(());
         }
         let definitions = shared.forms(Some(&names)).await?;
-        let gone = definitions.into_iter().filter(|found| found.text.is_none() && found.standing == Standing::Changed);
+        let gone =
+            definitions.into_iter().filter(|found| found.text.is_none() && found.standing == DefinitionStatus::Changed);
         let gone: BTreeSet<String> = gone.map(|found| found.name).collect();
         plans.retain(|(id, plan)| !plan.removes_job() || gone.contains(id.as_str()));
         Ok(())
@@ -305,11 +306,11 @@ impl Reconciler {
     async fn undo_late_creations(&self, done: &[(JobId, JobPlan)], restored: &BTreeSet<JobId>) -> Result<(), Fault> {
         let created = done.iter().filter(|(id, plan)| plan.creates_job() && !restored.contains(id));
         let created: Vec<&JobId> = created.map(|(id, _)| id).collect();
-        let keys: Vec<Key> = created.iter().map(|id| Key::Lock(removed_lock(id))).collect();
+        let keys: Vec<RecordKey> = created.iter().map(|id| RecordKey::Lock(removed_lock(id))).collect();
         for (created, keys) in created.chunks(JOBS_IN_FLIGHT_MAX).zip(keys.chunks(JOBS_IN_FLIGHT_MAX)) {
             let marks = self.store.load(keys).await?;
             for (id, _) in created.iter().zip(marks).filter(|(_, mark)| mark.is_some()) {
-                let (id, source, provided) = ((*id).clone(), Source::Foreign, Provided::Any);
+                let (id, source, provided) = ((*id).clone(), JobSource::Foreign, Precondition::Any);
                 self.request(Command::RemoveJob { id, source, provided }).await.ok();
             }
         }
@@ -319,7 +320,7 @@ impl Reconciler {
     async fn settle(
         &mut self,
         plans: Vec<(JobId, JobPlan)>,
-        shared: &dyn Shared,
+        shared: &dyn SharedStore,
         known: &AlreadyNotified,
         result: &mut ReconcileResult,
     ) -> Result<(), Fault> {
@@ -341,21 +342,21 @@ impl Reconciler {
         Ok(())
     }
 
-    async fn request(&self, command: Command) -> Result<(), Refused> {
-        self.node.ask(Actor::ForeignDefinition, command).await.map(drop)
+    async fn request(&self, command: Command) -> Result<(), RequestError> {
+        self.node.request(Actor::ForeignDefinition, command).await.map(drop)
     }
 
     /// Tries again soon if the refusal is temporary, and reports it otherwise.
-    fn handle_refusal(&mut self, id: &JobId, plan: &JobPlan, refused: &Refused, result: &mut ReconcileResult) {
+    fn handle_refusal(&mut self, id: &JobId, plan: &JobPlan, refused: &RequestError, result: &mut ReconcileResult) {
         match refused {
-            Refused::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. })
-            | Refused::Busy
-            | Refused::Late => {
+            RequestError::Rejected(Rejection::JobThere(_) | Rejection::JobChanged { .. })
+            | RequestError::Busy
+            | RequestError::Late => {
                 result.retry_soon = true;
             }
-            Refused::Stopping => {}
-            Refused::Failed(fault) if fault.is_passing() => result.retry_soon = true,
-            Refused::Rejected(_) | Refused::Failed(_) => {
+            RequestError::Stopping => {}
+            RequestError::Failed(fault) if fault.is_transient() => result.retry_soon = true,
+            RequestError::Rejected(_) | RequestError::Failed(_) => {
                 let text = plan.settle.as_ref().and_then(|settle| settle.found.as_deref()).unwrap_or_default();
                 self.history.report_refusal(id, text, refused, &mut result.reports);
             }
@@ -395,7 +396,7 @@ impl JobPlan {
     }
 
     fn creates_job(&self) -> bool {
-        self.commands.iter().any(|command| matches!(command, Command::PutJob { provided: Provided::New, .. }))
+        self.commands.iter().any(|command| matches!(command, Command::PutJob { provided: Precondition::New, .. }))
     }
 
     fn removes_job(&self) -> bool {
@@ -404,18 +405,18 @@ impl JobPlan {
 }
 
 /// How definitions are read, which depends on whether Cronken's nodes run the same jobs.
-pub(crate) fn read_options(zones: &Zones, has_foreign_nodes: bool) -> ReadOptions<'_> {
+pub(crate) fn read_options(zones: &ZoneRegistry, has_foreign_nodes: bool) -> ReadOptions<'_> {
     let dialect = if has_foreign_nodes { Dialect::Cronken } else { Dialect::Cron };
     ReadOptions { zones, dialect }
 }
 
 /// Carries out commands one after the other. It succeeds if what a command asks for is so already.
-async fn carry_out(node: &Handle, commands: &[Command]) -> Result<(), Refused> {
+async fn carry_out(node: &NodeHandle, commands: &[Command]) -> Result<(), RequestError> {
     for command in commands {
-        match node.ask(Actor::ForeignDefinition, command.clone()).await {
+        match node.request(Actor::ForeignDefinition, command.clone()).await {
             Ok(_) => {}
-            Err(Refused::Rejected(rejection)) if rejection.is_so_already() => {}
-            Err(Refused::Rejected(Rejection::NoJob(_))) if matches!(command, Command::RemoveJob { .. }) => {}
+            Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => {}
+            Err(RequestError::Rejected(Rejection::NoJob(_))) if matches!(command, Command::RemoveJob { .. }) => {}
             Err(refused) => return Err(refused),
         }
     }
@@ -434,7 +435,7 @@ fn reread_report(id: &JobId, plan: &JobPlan) -> Option<SharedJobReport> {
 }
 
 /// Sends events to Cronken's nodes, which read definitions only when an event tells them to.
-async fn notify_peers(shared: &dyn Shared, all: Vec<(JobId, PeerNotification)>) -> Result<(), Fault> {
+async fn notify_peers(shared: &dyn SharedStore, all: Vec<(JobId, PeerNotification)>) -> Result<(), Fault> {
     let is_short = all.len() <= PAUSE_EVENTS_MAX;
     let is_pause = |notification| is_short && notification != PeerNotification::Changed;
     let (pauses, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, notification)| is_pause(*notification));

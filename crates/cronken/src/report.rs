@@ -3,9 +3,9 @@
 use std::fmt;
 
 use cronhold_core::JobId;
-use cronhold_jobfile::foreign::{FieldMistake, Note};
+use cronhold_jobfile::foreign::{FieldMistake, FormNote};
 use cronhold_schedule::text::shortened;
-use cronhold_store::Reading;
+use cronhold_store::DefinitionRules;
 
 /// Job ids that a message lists; it only counts the others.
 const IDS_SHOWN_MAX: usize = 5;
@@ -88,7 +88,7 @@ pub enum SharedJobReport {
         /// The job.
         job: JobId,
         /// The field and what may surprise.
-        note: Note,
+        note: FormNote,
     },
     /// A definition was changed although its job comes from a job file. The file wins.
     Overruled {
@@ -107,7 +107,7 @@ pub enum SharedJobReport {
         /// The job.
         job: JobId,
         /// The rules that apply now.
-        rules: Reading,
+        rules: DefinitionRules,
         /// The job's times by these rules, in words.
         times: Vec<String>,
     },
@@ -227,8 +227,8 @@ impl SharedJobReport {
             Self::JobRefused { job, reason } => format!("shared job {job}: {reason}"),
             Self::ScheduleReread { job, rules, times } => {
                 let rules = match rules {
-                    Reading::Ours => "cron does",
-                    Reading::Theirs => "Cronken's nodes read it",
+                    DefinitionRules::Ours => "cron does",
+                    DefinitionRules::Theirs => "Cronken's nodes read it",
                 };
                 format!("shared job {job} is read as {rules} from now on, and means another time: {}", times.join("; "))
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cronhold_core::JobId;
-use cronhold_engine::Refused;
-use cronhold_jobfile::foreign::{FieldMistake, Note};
+use cronhold_engine::RequestError;
+use cronhold_jobfile::foreign::{FieldMistake, FormNote};
 
 use crate::plan::JobPlan;
 use crate::report::{InvalidDefinition, SharedJobReport};
@@ -81,7 +81,7 @@ impl ReportHistory {
         &mut self,
         id: &JobId,
         text: &str,
-        refused: &Refused,
+        refused: &RequestError,
         reports: &mut Vec<SharedJobReport>,
     ) {
         let report = SharedJobReport::JobRefused { job: id.clone(), reason: refused.to_string() };
@@ -89,7 +89,7 @@ impl ReportHistory {
     }
 
     /// Reports the notes on a definition, unless they are the same as before.
-    fn report_notes(&mut self, id: &JobId, notes: &[Note], reports: &mut Vec<SharedJobReport>) {
+    fn report_notes(&mut self, id: &JobId, notes: &[FormNote], reports: &mut Vec<SharedJobReport>) {
         let texts: Vec<String> = notes.iter().map(ToString::to_string).collect();
         let (key, now) = (ReportKey::Notes(id.clone()), (!texts.is_empty()).then(|| digest(&texts.join("\n"))));
         let before = match now {

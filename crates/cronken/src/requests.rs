@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::JobId;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Key, Record};
-use cronhold_engine::{Feed, News};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{Actor, Record, RecordKey};
+use cronhold_engine::{EngineEvent, EngineObserver};
 use tokio::sync::Notify;
 
 /// When more jobs than this have changed, all jobs are reconciled.
@@ -83,13 +83,13 @@ impl ReconcileRequests {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_change(&self, change: &Change, is_known: bool) {
+    fn add_change(&self, change: &RecordChange, is_known: bool) {
         let job = match change {
-            Change::Put(Record::Job(job)) => &job.id,
-            Change::Put(Record::JobState(state)) => &state.job,
-            Change::Delete(Key::Job(job)) => job,
+            RecordChange::Put(Record::Job(job)) => &job.id,
+            RecordChange::Put(Record::JobState(state)) => &state.job,
+            RecordChange::Delete(RecordKey::Job(job)) => job,
             // Every definition shows the pause of everything.
-            Change::Put(Record::Pause(pauses)) => {
+            RecordChange::Put(Record::Pause(pauses)) => {
                 return self.add(|pending| {
                     pending.all = true;
                     pending.pause_known |= is_known;
@@ -109,11 +109,11 @@ impl ReconcileRequests {
     }
 }
 
-impl Feed for ReconcileRequests {
+impl EngineObserver for ReconcileRequests {
     /// Only operators, job files and events change jobs and pauses. Changes that come from a definition are in the
     /// definition already.
-    fn tell(&self, news: &News<'_>) {
-        let News::Committed { stamp, done } = news else { return };
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        let EngineEvent::Committed { stamp, done } = news else { return };
         let is_known = match &stamp.actor {
             Actor::ForeignEvent => true,
             Actor::Operator(_) | Actor::JobFiles => false,

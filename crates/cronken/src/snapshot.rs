@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::record::{JobRecord, Key, LockName, Record};
+use cronhold_core::record::{JobRecord, LockName, Record, RecordKey};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
-use cronhold_store::{Fault, Query, Shared, SharedForm, Standing, Store};
+use cronhold_store::{DefinitionStatus, Fault, Query, SharedDefinition, SharedStore, Store};
 
 /// Records that one request to the store reads.
 const PAGE: usize = 1_000;
@@ -25,7 +25,7 @@ pub(crate) enum JobScope {
 #[derive(Debug, Default)]
 pub(crate) struct ReconcileSnapshot {
     /// Definitions by job. A job without a definition has an entry without a text.
-    pub(crate) definitions: BTreeMap<JobId, SharedForm>,
+    pub(crate) definitions: BTreeMap<JobId, SharedDefinition>,
     /// Names that cannot be a job's id, with the reason.
     pub(crate) invalid_names: Vec<(String, String)>,
     /// Jobs of this store.
@@ -40,7 +40,7 @@ pub(crate) struct ReconcileSnapshot {
 
 impl ReconcileSnapshot {
     /// Loads the definitions and records of these jobs.
-    pub(crate) async fn load(store: &dyn Store, shared: &dyn Shared, scope: &JobScope) -> Result<Self, Fault> {
+    pub(crate) async fn load(store: &dyn Store, shared: &dyn SharedStore, scope: &JobScope) -> Result<Self, Fault> {
         let mut snapshot = Self::default();
         let definitions = match scope {
             JobScope::All => shared.forms(None).await?,
@@ -55,13 +55,13 @@ impl ReconcileSnapshot {
                 Err(error) => snapshot.invalid_names.push((definition.name, error.to_string())),
             }
         }
-        store.load(&[Key::Pause]).await?.iter().flatten().for_each(|stored| snapshot.add(&stored.record));
+        store.load(&[RecordKey::Pause]).await?.iter().flatten().for_each(|stored| snapshot.add(&stored.record));
         match scope {
             JobScope::All => snapshot.load_all(store).await?,
             JobScope::Only(ids) => snapshot.load_some(store, ids).await?,
         }
         for id in snapshot.jobs.keys() {
-            let absent = || SharedForm { name: id.to_string(), text: None, standing: Standing::New };
+            let absent = || SharedDefinition { name: id.to_string(), text: None, standing: DefinitionStatus::New };
             snapshot.definitions.entry(id.clone()).or_insert_with(absent);
         }
         snapshot.load_removed(store).await?;
@@ -73,20 +73,21 @@ impl ReconcileSnapshot {
         loop {
             let page = store.page(&Query::Jobs { after }, PAGE).await?;
             page.records.iter().for_each(|stored| self.add(&stored.record));
-            let Some(Key::Job(last)) = page.next(PAGE) else { break };
+            let Some(RecordKey::Job(last)) = page.next(PAGE) else { break };
             after = Some(last);
         }
         let mut after = None;
         loop {
             let page = store.page(&Query::JobStates { after }, PAGE).await?;
             page.records.iter().for_each(|stored| self.add(&stored.record));
-            let Some(Key::JobState(last)) = page.next(PAGE) else { return Ok(()) };
+            let Some(RecordKey::JobState(last)) = page.next(PAGE) else { return Ok(()) };
             after = Some(last);
         }
     }
 
     async fn load_some(&mut self, store: &dyn Store, ids: &BTreeSet<JobId>) -> Result<(), Fault> {
-        let keys: Vec<Key> = ids.iter().flat_map(|id| [Key::Job(id.clone()), Key::JobState(id.clone())]).collect();
+        let keys: Vec<RecordKey> =
+            ids.iter().flat_map(|id| [RecordKey::Job(id.clone()), RecordKey::JobState(id.clone())]).collect();
         for part in keys.chunks(PAGE) {
             store.load(part).await?.iter().flatten().for_each(|stored| self.add(&stored.record));
         }
@@ -105,7 +106,7 @@ impl ReconcileSnapshot {
     /// Loads which jobs a `remove` event has removed. Only a definition without a job can belong to one.
     async fn load_removed(&mut self, store: &dyn Store) -> Result<(), Fault> {
         let ids: Vec<JobId> = self.without_job().map(|(id, _)| id.clone()).collect();
-        let keys: Vec<Key> = ids.iter().map(|id| Key::Lock(removed_lock(id))).collect();
+        let keys: Vec<RecordKey> = ids.iter().map(|id| RecordKey::Lock(removed_lock(id))).collect();
         let mut marks = Vec::with_capacity(keys.len());
         for part in keys.chunks(PAGE) {
             marks.extend(store.load(part).await?);
@@ -116,7 +117,7 @@ impl ReconcileSnapshot {
     }
 
     /// Definitions whose job does not exist.
-    fn without_job(&self) -> impl Iterator<Item = (&JobId, &SharedForm)> {
+    fn without_job(&self) -> impl Iterator<Item = (&JobId, &SharedDefinition)> {
         self.definitions.iter().filter(|(id, form)| form.text.is_some() && !self.jobs.contains_key(*id))
     }
 
@@ -130,12 +131,15 @@ impl ReconcileSnapshot {
     /// If all definitions have disappeared at once, treats them as lost and keeps the jobs: a client that removes jobs does
     /// not remove all of them at once. Returns how many jobs are kept.
     pub(crate) fn keep_jobs_if_all_definitions_are_lost(&mut self) -> usize {
-        let is_gone = |form: &SharedForm| form.text.is_none() && form.standing == Standing::Changed;
+        let is_gone = |form: &SharedDefinition| form.text.is_none() && form.standing == DefinitionStatus::Changed;
         let gone = self.definitions.values().filter(|form| is_gone(form)).count();
         if gone < 2 || !self.invalid_names.is_empty() || self.definitions.values().any(|form| form.text.is_some()) {
             return 0;
         }
-        self.definitions.values_mut().filter(|form| is_gone(form)).for_each(|form| form.standing = Standing::New);
+        self.definitions
+            .values_mut()
+            .filter(|form| is_gone(form))
+            .for_each(|form| form.standing = DefinitionStatus::New);
         gone
     }
 
@@ -159,7 +163,7 @@ impl ReconcileSnapshot {
 
     fn mark_new(&mut self, ids: &BTreeSet<JobId>) {
         let definitions = self.definitions.iter_mut().filter(|(id, _)| ids.contains(*id));
-        definitions.for_each(|(_, definition)| definition.standing = Standing::New);
+        definitions.for_each(|(_, definition)| definition.standing = DefinitionStatus::New);
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::command::Command;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, LockName, Record, Run, ScheduleId};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{LockName, Record, RecordKey, Run, ScheduleId};
 use cronhold_core::{JobId, RunId, State, When};
 use cronhold_schedule::{Instant, Span};
 
@@ -107,20 +107,22 @@ impl Agenda {
     }
 
     /// Follows the change of a record.
-    pub(crate) fn record_change(&mut self, change: &Change, now: Instant) {
+    pub(crate) fn record_change(&mut self, change: &RecordChange, now: Instant) {
         match change {
-            Change::Put(Record::Run(run)) => self.record_run(run),
-            Change::Put(Record::Cursor(cursor)) if cursor.at_start => {
+            RecordChange::Put(Record::Run(run)) => self.record_run(run),
+            RecordChange::Put(Record::Cursor(cursor)) if cursor.at_start => {
                 self.start_schedules.insert((cursor.job.clone(), cursor.schedule.clone()));
             }
-            Change::Delete(Key::Cursor(job, schedule)) if !self.start_schedules.is_empty() => {
+            RecordChange::Delete(RecordKey::Cursor(job, schedule)) if !self.start_schedules.is_empty() => {
                 self.start_schedules.remove(&(job.clone(), schedule.clone()));
             }
-            Change::Put(Record::Pause(pauses)) if !pauses.is_paused() => {
+            RecordChange::Put(Record::Pause(pauses)) if !pauses.is_paused() => {
                 self.resume(None, now);
                 self.plan.wake_all(now);
             }
-            Change::Put(Record::JobState(state)) if !state.pauses.is_paused() => self.resume(Some(&state.job), now),
+            RecordChange::Put(Record::JobState(state)) if !state.pauses.is_paused() => {
+                self.resume(Some(&state.job), now)
+            }
             _ => {}
         }
     }
@@ -245,10 +247,10 @@ mod tests {
         ScheduleId::parse("s").expect("an id")
     }
 
-    fn run_with_lock(number: u8, state: State) -> Change {
+    fn run_with_lock(number: u8, state: State) -> RecordChange {
         let id = RunId::from_random(NOW, [number; 10]);
         let run = Run::blank(id, RunNumber(1), job(), JobUid::from_bits(1), NOW);
-        Change::Put(Record::Run(Arc::new(Run { state, lock: LockName::parse("l").ok(), ..run })))
+        RecordChange::Put(Record::Run(Arc::new(Run { state, lock: LockName::parse("l").ok(), ..run })))
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Which node acts first on something that several nodes could do. The order only saves work: the commit decides that
 //! nothing happens twice.
 
-use cronhold_core::job::Nodes;
+use cronhold_core::job::NodeSelector;
 use cronhold_core::policy::rendezvous::{place, wait};
-use cronhold_core::record::{Key, Record};
-use cronhold_core::{JobId, NodeId, RunId, When, World};
+use cronhold_core::record::{Record, RecordKey};
+use cronhold_core::{DecisionContext, JobId, NodeId, RunId, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::WriterSession;
 
@@ -20,7 +20,7 @@ const REPAIR_STEPS_MAX: u64 = 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClaimOrder<'a> {
     pub(crate) me: NodeId,
-    pub(crate) world: &'a World,
+    pub(crate) world: &'a DecisionContext,
     pub(crate) session: &'a WriterSession,
     pub(crate) programs: &'a LocalPrograms,
 }
@@ -68,7 +68,7 @@ impl ClaimOrder<'_> {
 
     /// This node is the first for a run that has its program here or that only this node may start.
     fn position_for_run(&self, id: RunId) -> usize {
-        let run = match self.session.cached(&Key::Run(id)) {
+        let run = match self.session.cached(&RecordKey::Run(id)) {
             Some(Record::Run(run)) => Some(run),
             _ => None,
         };
@@ -79,10 +79,10 @@ impl ClaimOrder<'_> {
     }
 
     fn position_for(&self, job: Option<&JobId>, names: &[&str], what: &[u8]) -> usize {
-        let job = job.and_then(|job| self.session.cached(&Key::Job(job.clone())));
+        let job = job.and_then(|job| self.session.cached(&RecordKey::Job(job.clone())));
         let nodes = match job {
             Some(Record::Job(job)) => job.job.nodes.clone(),
-            _ => Nodes::Any,
+            _ => NodeSelector::Any,
         };
         if !self.world.is_eligible(&nodes) {
             return usize::MAX;

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Stamp};
-use cronhold_core::record::{Actor, Owner};
-use cronhold_core::{NodeId, World};
+use cronhold_core::command::{Command, CommandStamp};
+use cronhold_core::record::{Actor, RunOwner};
+use cronhold_core::{DecisionContext, NodeId};
 use cronhold_schedule::Instant;
 use cronhold_store::{CommandOutcome, Fault, StampedCommand, Store, WriterSession, all_nodes, has_foreign_nodes};
 
-use crate::intake::{Handle, NodeInput, Refused, RequestReply};
-use crate::ports::{Clock, Entropy};
+use crate::intake::{NodeHandle, NodeInput, RequestError, RequestReply};
+use crate::ports::{EntropySource, MachineClock};
 
 /// Commands that are carried out together.
 const BATCH_MAX: usize = 256;
@@ -21,10 +21,10 @@ const CACHE_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct CommandExecutor {
     store: Arc<dyn Store>,
-    world: World,
+    world: DecisionContext,
     /// The node id in the stamps of its commands. No node has it, and no run is ever owned by it.
     id: NodeId,
-    handle: Handle,
+    handle: NodeHandle,
     /// Starts with the first request.
     session: Option<WriterSession>,
 }
@@ -40,14 +40,14 @@ impl CommandExecutor {
     /// Creates an executor, and the handle that sends commands to it. Of `world` it uses the zones and the calendars.
     pub fn new(
         store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        entropy: Arc<dyn Entropy>,
-        world: World,
-    ) -> (Self, Handle) {
+        clock: Arc<dyn MachineClock>,
+        entropy: Arc<dyn EntropySource>,
+        world: DecisionContext,
+    ) -> (Self, NodeHandle) {
         let id = NodeId::from_bits(entropy.bits());
-        let handle = Handle::new(clock, entropy);
+        let handle = NodeHandle::new(clock, entropy);
         let has_foreign = has_foreign_nodes(&*store);
-        let world = World { is_shared: store.is_shared(), is_node: false, has_foreign, ..world };
+        let world = DecisionContext { is_shared: store.is_shared(), is_node: false, has_foreign, ..world };
         (Self { store, world, id, handle: handle.clone(), session: None }, handle)
     }
 
@@ -83,7 +83,7 @@ impl CommandExecutor {
         let (commands, replies) = match self.prepare().await {
             Ok((at, owner)) => {
                 let stamped = |WaitingRequest { actor, command, reply }| {
-                    (StampedCommand { stamp: Stamp { at, actor, owner }, command }, reply)
+                    (StampedCommand { stamp: CommandStamp { at, actor, owner }, command }, reply)
                 };
                 waiting.into_iter().map(stamped).unzip::<_, _, Vec<StampedCommand>, Vec<RequestReply>>()
             }
@@ -103,7 +103,7 @@ impl CommandExecutor {
     }
 
     /// Starts the session if there is none, and reads the store's time and the live nodes.
-    async fn prepare(&mut self) -> Result<(Instant, Owner), Fault> {
+    async fn prepare(&mut self) -> Result<(Instant, RunOwner), Fault> {
         let incarnation = match &self.session {
             Some(session) => session.writer(),
             None => self.session.insert(WriterSession::new(Arc::clone(&self.store), CACHE_MAX).await?).writer(),
@@ -111,14 +111,14 @@ impl CommandExecutor {
         let now = self.store.time().await?;
         let nodes = all_nodes(&*self.store).await?;
         self.world.nodes = nodes.into_iter().filter(|node| node.gone > now).collect();
-        Ok((now, Owner { node: self.id, incarnation }))
+        Ok((now, RunOwner { node: self.id, incarnation }))
     }
 
     /// Refuses all requests that still wait.
     fn refuse_requests(&self) {
         for input in self.handle.inputs.take(usize::MAX) {
             if let NodeInput::Request { reply, .. } = input {
-                reply.send(Err(Refused::Stopping));
+                reply.send(Err(RequestError::Stopping));
             }
         }
     }

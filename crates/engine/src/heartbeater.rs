@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::record::{Key, LockName, Node as NodeRecord, Run};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, Run};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, all_nodes};
 
 use crate::leases::ProgramLease;
-use crate::ports::Ports;
-use crate::queue::Queue;
+use crate::ports::NodePorts;
+use crate::queue::BoundedQueue;
 use crate::race::{First, race};
 use crate::skew::Skew;
 
@@ -39,9 +39,9 @@ const EARLY_REQUESTS_MAX: usize = 8;
 pub(crate) struct Heartbeater {
     state: Arc<Mutex<HeartbeatState>>,
     /// Has an item when there are results that the node has not taken.
-    results_ready: Queue<()>,
+    results_ready: BoundedQueue<()>,
     /// Requests that the next heartbeat comes within a time.
-    early_requests: Queue<Span>,
+    early_requests: BoundedQueue<Span>,
     is_shared: bool,
 }
 
@@ -93,14 +93,14 @@ impl Heartbeater {
         };
         Self {
             state: Arc::new(Mutex::new(state)),
-            results_ready: Queue::new(1),
-            early_requests: Queue::new(EARLY_REQUESTS_MAX),
+            results_ready: BoundedQueue::new(1),
+            early_requests: BoundedQueue::new(EARLY_REQUESTS_MAX),
             is_shared,
         }
     }
 
     /// Sends heartbeats until it is dropped.
-    pub(crate) async fn run(&self, ports: &Ports) {
+    pub(crate) async fn run(&self, ports: &NodePorts) {
         let mut next = ports.clock.uptime().plus(self.interval());
         loop {
             let wait = next.minus(ports.clock.uptime());
@@ -112,7 +112,7 @@ impl Heartbeater {
             let begin = ports.clock.uptime();
             let fault = match race(self.send_heartbeat(ports), ports.clock.sleep(TIMEOUT)).await {
                 First::Left(sent) => sent.err(),
-                First::Right(()) => Some(Fault::Away(format!("no answer within {TIMEOUT}"))),
+                First::Right(()) => Some(Fault::Unavailable(format!("no answer within {TIMEOUT}"))),
             };
             let wait = if fault.is_some() { RETRY_AFTER.min(self.interval()) } else { self.interval() };
             self.report_result(fault);
@@ -121,7 +121,7 @@ impl Heartbeater {
     }
 
     /// Sends one heartbeat.
-    pub(crate) async fn send_heartbeat(&self, ports: &Ports) -> Result<(), Fault> {
+    pub(crate) async fn send_heartbeat(&self, ports: &NodePorts) -> Result<(), Fault> {
         if self.is_shared {
             // The list is read before the record is written, which would hide that another process has this identity.
             self.request_nodes(ports).await?;
@@ -131,7 +131,7 @@ impl Heartbeater {
         let lost = ports.store.beat(&record, &locks).await?;
         let leases = self.record_answer(sent, &lost, &locks, ports.clock.uptime());
         if !leases.is_empty() {
-            ports.outside.extend(&leases);
+            ports.programs.extend(&leases);
         }
         if self.is_shared {
             self.request_time(ports).await?;
@@ -145,7 +145,7 @@ impl Heartbeater {
     }
 
     /// Writes to the node's record that it is gone, so that other nodes need not wait to notice.
-    pub(crate) async fn announce_shutdown(&self, ports: &Ports) {
+    pub(crate) async fn announce_shutdown(&self, ports: &NodePorts) {
         if !self.is_shared || self.lock().is_silenced {
             return;
         }
@@ -155,7 +155,7 @@ impl Heartbeater {
         let _ = ports.store.beat(&record, &[]).await;
     }
 
-    async fn request_time(&self, ports: &Ports) -> Result<(), Fault> {
+    async fn request_time(&self, ports: &NodePorts) -> Result<(), Fault> {
         let requested = ports.clock.uptime();
         let time = ports.store.time().await?;
         let (received, clock) = (ports.clock.uptime(), ports.clock.now());
@@ -169,7 +169,7 @@ impl Heartbeater {
         Ok(())
     }
 
-    async fn request_nodes(&self, ports: &Ports) -> Result<(), Fault> {
+    async fn request_nodes(&self, ports: &NodePorts) -> Result<(), Fault> {
         let requested = ports.clock.uptime();
         let nodes = all_nodes(&*ports.store).await?;
         let received = ports.clock.uptime();
@@ -178,7 +178,7 @@ impl Heartbeater {
     }
 
     /// The record that the next heartbeat writes, and the locks that it renews.
-    fn next_heartbeat(&self, ports: &Ports) -> (NodeRecord, Vec<(LockName, RunId)>) {
+    fn next_heartbeat(&self, ports: &NodePorts) -> (NodeRecord, Vec<(LockName, RunId)>) {
         let interval = self.interval();
         let mut state = self.lock();
         let now = match state.store_time {
@@ -254,12 +254,12 @@ impl Heartbeater {
 
     /// Records the locks that a commit has taken and released for the node itself. Locks of runs are renewed with the
     /// leases of their programs, and locks of events are left to expire.
-    pub(crate) fn record_locks(&self, take: &[Take], free: &[Free], changes: &[Change]) {
+    pub(crate) fn record_locks(&self, take: &[LockTake], free: &[LockRelease], changes: &[RecordChange]) {
         for free in free {
             self.lock().held_locks.remove(&free.lock);
         }
         for take in take {
-            let is_of_run = changes.iter().any(|change| change.key() == Key::Run(take.holder));
+            let is_of_run = changes.iter().any(|change| change.key() == RecordKey::Run(take.holder));
             if let Some(ttl) = take.ttl.filter(|_| !is_of_run && !take.lock.is_of_event()) {
                 self.lock().held_locks.insert(take.lock.clone(), HeldLock { holder: take.holder, ttl });
                 self.renew_within(Some(ttl));
@@ -271,13 +271,13 @@ impl Heartbeater {
     fn renew_within(&self, ttl: Option<Span>) {
         if let Some(ttl) = ttl {
             // If the queue is full, the heartbeat that its requests cause sees this lock too.
-            let _ = self.early_requests.offer(interval_for(Some(ttl)));
+            let _ = self.early_requests.try_send(interval_for(Some(ttl)));
         }
     }
 
     /// Requests a heartbeat at once.
     pub(crate) fn send_soon(&self) {
-        let _ = self.early_requests.offer(Span::ZERO);
+        let _ = self.early_requests.try_send(Span::ZERO);
     }
 
     /// Waits until there are results.
@@ -308,7 +308,7 @@ impl Heartbeater {
 
     fn report_result(&self, fault: Option<Fault>) {
         self.lock().results.get_or_insert_default().fault = fault;
-        let _ = self.results_ready.offer(());
+        let _ = self.results_ready.try_send(());
     }
 
     fn lock(&self) -> MutexGuard<'_, HeartbeatState> {

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Command, Report};
-use cronhold_core::decision::{Answer, Rejection};
+use cronhold_core::command::{Command, ProgramReport};
+use cronhold_core::decision::{CommandReply, Rejection};
 use cronhold_core::record::Actor;
 use cronhold_schedule::Span;
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_store::Fault;
 
 use crate::counters::{CounterSnapshot, Counters};
-use crate::ports::{Clock, Entropy};
-use crate::queue::Queue;
+use crate::ports::{EntropySource, MachineClock};
+use crate::queue::BoundedQueue;
 
 /// The capacity of the queue.
 const INPUTS_MAX: usize = 16 * 1024;
@@ -26,18 +26,18 @@ pub(crate) enum NodeInput {
     /// A command, and the uptime by which it has to be decided, if it has a deadline.
     Request { actor: Actor, command: Command, deadline: Option<Span>, reply: RequestReply },
     /// The report of a program.
-    Report { run: RunId, report: Report },
+    Report { run: RunId, report: ProgramReport },
     /// Schedules that fire at the start of a node fire now.
     Start,
     /// Replaces the calendars.
-    Calendars(Arc<Calendars>),
+    Calendars(Arc<CalendarSet>),
     /// Stops the node.
     Stop,
 }
 
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum RequestError {
     /// The core rejected the command.
     #[error(transparent)]
     Rejected(#[from] Rejection),
@@ -57,45 +57,61 @@ pub enum Refused {
 
 /// Sends requests and reports to a node. Clones share the queue.
 #[derive(Debug, Clone)]
-pub struct Handle {
-    pub(crate) inputs: Queue<NodeInput>,
+pub struct NodeHandle {
+    pub(crate) inputs: BoundedQueue<NodeInput>,
     pub(crate) counters: Arc<Counters>,
     is_stopping: Arc<AtomicBool>,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
+    clock: Arc<dyn MachineClock>,
+    entropy: Arc<dyn EntropySource>,
 }
 
 /// Where the reply to a request goes.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestReply(Queue<Result<Answer, Refused>>);
+pub(crate) struct RequestReply(BoundedQueue<Result<CommandReply, RequestError>>);
 
-impl Handle {
-    pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
-        Self { inputs: Queue::new(INPUTS_MAX), counters: Arc::default(), is_stopping: Arc::default(), clock, entropy }
+impl NodeHandle {
+    pub(crate) fn new(clock: Arc<dyn MachineClock>, entropy: Arc<dyn EntropySource>) -> Self {
+        Self {
+            inputs: BoundedQueue::new(INPUTS_MAX),
+            counters: Arc::default(),
+            is_stopping: Arc::default(),
+            clock,
+            entropy,
+        }
     }
 
     /// Sends a command and waits for the reply.
-    pub async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
-        self.request(actor, command, None).await
+    pub async fn request(&self, actor: Actor, command: Command) -> Result<CommandReply, RequestError> {
+        self.request_until(actor, command, None).await
     }
 
     /// Sends a command that is refused if the node does not get to it within a time.
-    pub async fn ask_within(&self, actor: Actor, command: Command, within: Span) -> Result<Answer, Refused> {
-        self.request(actor, command, Some(self.clock.uptime().plus(within))).await
+    pub async fn request_within(
+        &self,
+        actor: Actor,
+        command: Command,
+        within: Span,
+    ) -> Result<CommandReply, RequestError> {
+        self.request_until(actor, command, Some(self.clock.uptime().plus(within))).await
     }
 
-    async fn request(&self, actor: Actor, command: Command, deadline: Option<Span>) -> Result<Answer, Refused> {
+    async fn request_until(
+        &self,
+        actor: Actor,
+        command: Command,
+        deadline: Option<Span>,
+    ) -> Result<CommandReply, RequestError> {
         let reply = RequestReply::new();
         let input = NodeInput::Request { actor, command, deadline, reply: reply.clone() };
         if self.inputs.len() >= REQUESTS_MAX {
-            return Err(Refused::Busy);
+            return Err(RequestError::Busy);
         }
-        self.inputs.offer(input).map_err(|_| Refused::Busy)?;
+        self.inputs.try_send(input).map_err(|_| RequestError::Busy)?;
         reply.0.receive().await
     }
 
     /// Sends the report of a program. Waits while the queue is full.
-    pub async fn report(&self, run: RunId, report: Report) {
+    pub async fn report(&self, run: RunId, report: ProgramReport) {
         self.inputs.send(NodeInput::Report { run, report }).await;
     }
 
@@ -107,7 +123,7 @@ impl Handle {
 
     /// Replaces the calendars that schedules can name. Later commands are decided with them. The caller has to request
     /// that the next occurrences of jobs that name them are computed again.
-    pub async fn renew_calendars(&self, calendars: Arc<Calendars>) {
+    pub async fn renew_calendars(&self, calendars: Arc<CalendarSet>) {
         self.inputs.send(NodeInput::Calendars(calendars)).await;
     }
 
@@ -138,11 +154,11 @@ impl Handle {
 
 impl RequestReply {
     fn new() -> Self {
-        Self(Queue::new(1))
+        Self(BoundedQueue::new(1))
     }
 
     /// Replies to the request. Only the first reply counts.
-    pub(crate) fn send(&self, reply: Result<Answer, Refused>) {
-        let _ = self.0.offer(reply);
+    pub(crate) fn send(&self, reply: Result<CommandReply, RequestError>) {
+        let _ = self.0.try_send(reply);
     }
 }

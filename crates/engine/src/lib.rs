@@ -34,6 +34,8 @@ mod store_health;
 
 pub use command_executor::CommandExecutor;
 pub use counters::{CounterSnapshot, Counters};
-pub use intake::{Handle, Refused};
+pub use intake::{NodeHandle, RequestError};
 pub use node::{Engine, EngineError, Options};
-pub use ports::{Clock, Entropy, Feed, LaunchRequest, News, NoPrograms, Ports, ProgramRunner};
+pub use ports::{
+    EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NoPrograms, NodePorts, ProgramRunner,
+};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::NodeId;
-use cronhold_core::record::Node;
+use cronhold_core::record::NodeRecord;
 use cronhold_schedule::{Instant, Span};
 
 /// A node whose heartbeat has not changed for this time is gone.
@@ -18,7 +18,7 @@ pub(crate) struct ObservedNodes(BTreeMap<NodeId, ObservedNode>);
 /// A node, and since when its heartbeat has not changed.
 #[derive(Debug)]
 struct ObservedNode {
-    node: Arc<Node>,
+    node: Arc<NodeRecord>,
     /// The uptime at which its current heartbeat was first received.
     since: Span,
     /// The uptime at which the latest list that contained it was requested.
@@ -40,7 +40,7 @@ pub(crate) struct SilentNode {
 
 impl ObservedNodes {
     /// Records all nodes, from a list that was requested and received at two uptimes.
-    pub(crate) fn record(&mut self, nodes: Vec<Arc<Node>>, requested: Span, received: Span, now: Instant) {
+    pub(crate) fn record(&mut self, nodes: Vec<Arc<NodeRecord>>, requested: Span, received: Span, now: Instant) {
         let mut seen = BTreeMap::new();
         for node in nodes {
             let before = self.0.remove(&node.id);
@@ -56,7 +56,7 @@ impl ObservedNodes {
     }
 
     /// The nodes that are alive, ordered by id.
-    pub(crate) fn live(&self, uptime: Span) -> impl Iterator<Item = &Arc<Node>> {
+    pub(crate) fn live(&self, uptime: Span) -> impl Iterator<Item = &Arc<NodeRecord>> {
         self.0.values().filter(move |member| member.is_live(uptime)).map(|member| &member.node)
     }
 
@@ -81,10 +81,10 @@ impl ObservedNode {
 mod tests {
     use super::*;
 
-    fn node(bits: u128, beat: i64) -> Arc<Node> {
+    fn node(bits: u128, beat: i64) -> Arc<NodeRecord> {
         let beat = Instant::from_secs(beat);
         let gone = beat.plus(GONE_AFTER);
-        Arc::new(Node { gone, ..Node::new(NodeId::from_bits(bits), bits.to_string(), 1, beat) })
+        Arc::new(NodeRecord { gone, ..NodeRecord::new(NodeId::from_bits(bits), bits.to_string(), 1, beat) })
     }
 
     fn up(secs: u64) -> Span {

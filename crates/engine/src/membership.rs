@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cronhold_core::command::Command;
 use cronhold_core::policy::lease::stale_after;
-use cronhold_core::record::{Node as NodeRecord, Owner, Record, Run};
-use cronhold_core::{NodeId, World};
+use cronhold_core::record::{NodeRecord, Record, Run, RunOwner};
+use cronhold_core::{DecisionContext, NodeId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query, Store, all_nodes};
 
@@ -14,7 +14,7 @@ use crate::claim_order::ClaimOrder;
 use crate::heartbeater::{HeartbeatResult, Heartbeater};
 use crate::members::{GONE_AFTER, ObservedNodes, SilentNode};
 use crate::plan::PlanItem;
-use crate::ports::{News, Ports};
+use crate::ports::{EngineEvent, NodePorts};
 use crate::skew::{Skew, SkewWatch};
 
 /// Runs of one node that is gone, in one pass.
@@ -25,7 +25,7 @@ const NAME_CHECK_EVERY: Span = Span::from_millis(500);
 /// What a node knows about itself and others as members of a cluster.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    me: Owner,
+    me: RunOwner,
     heartbeater: Heartbeater,
     members: ObservedNodes,
     /// Nodes that are gone and own no runs, with their last heartbeat.
@@ -48,7 +48,7 @@ pub(crate) enum OwnRecord {
 }
 
 impl Membership {
-    pub(crate) fn new(me: Owner, heartbeater: Heartbeater) -> Self {
+    pub(crate) fn new(me: RunOwner, heartbeater: Heartbeater) -> Self {
         let (members, reaped, skew) = (ObservedNodes::default(), BTreeMap::new(), SkewWatch::default());
         Self { me, heartbeater, members, reaped, skew, drain_read_at: Span::ZERO }
     }
@@ -96,7 +96,7 @@ impl Membership {
     }
 
     /// Updates the live nodes in `world`, and reports which have joined and which are gone.
-    pub(crate) fn update_live_nodes(&self, world: &mut World, ports: &Ports) {
+    pub(crate) fn update_live_nodes(&self, world: &mut DecisionContext, ports: &NodePorts) {
         let mut live: Vec<Arc<NodeRecord>> = self.members.live(ports.clock.uptime()).cloned().collect();
         // This node is alive even before the store has its first heartbeat.
         if !live.iter().any(|node| node.id == self.me.node) {
@@ -105,10 +105,10 @@ impl Membership {
         }
         let is_in = |nodes: &[Arc<NodeRecord>], id| nodes.iter().any(|node| node.id == id);
         for node in live.iter().filter(|node| !is_in(&world.nodes, node.id) && node.id != self.me.node) {
-            ports.feed.tell(&News::NodeCame(&node.name));
+            ports.feed.on_event(&EngineEvent::NodeJoined(&node.name));
         }
         for node in world.nodes.iter().filter(|node| !is_in(&live, node.id)) {
-            ports.feed.tell(&News::NodeGone(&node.name));
+            ports.feed.on_event(&EngineEvent::NodeGone(&node.name));
         }
         world.nodes = live.into();
     }
@@ -150,7 +150,7 @@ fn is_lost(run: &Run, gone: SilentNode, order: ClaimOrder<'_>) -> bool {
 }
 
 /// Waits until no other live node has the name of this one. Returns the other node if it stays alive.
-pub(crate) async fn wait_for_name(ports: &Ports, me: &NodeRecord) -> Result<Option<Arc<NodeRecord>>, Fault> {
+pub(crate) async fn wait_for_name(ports: &NodePorts, me: &NodeRecord) -> Result<Option<Arc<NodeRecord>>, Fault> {
     let now = ports.store.time().await?;
     let is_rival = |node: &Arc<NodeRecord>| node.id != me.id && node.name == me.name && node.gone > now;
     let Some(rival) = all_nodes(&*ports.store).await?.into_iter().find(is_rival) else { return Ok(None) };

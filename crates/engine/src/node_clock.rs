@@ -3,7 +3,7 @@
 use cronhold_schedule::{Instant, Span};
 
 use crate::clock_watch::{ClockStep, ClockWatch};
-use crate::ports::Clock;
+use crate::ports::MachineClock;
 use crate::store_clock::StoreClock;
 
 /// The time that a node goes by.
@@ -33,7 +33,7 @@ impl NodeClock {
     }
 
     /// The current time, and the step of the clock since the last call, if there was one.
-    pub(crate) fn read(&mut self, clock: &dyn Clock) -> (Instant, Option<ClockStep>) {
+    pub(crate) fn read(&mut self, clock: &dyn MachineClock) -> (Instant, Option<ClockStep>) {
         let (now, step) = match &mut self.source {
             TimeSource::System(watch) => {
                 let now = clock.now();

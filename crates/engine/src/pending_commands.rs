@@ -4,17 +4,17 @@
 use std::collections::VecDeque;
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Command, Report};
+use cronhold_core::command::{Command, ProgramReport};
 use cronhold_core::record::Actor;
 
-use crate::intake::{Refused, RequestReply};
+use crate::intake::{RequestError, RequestReply};
 use crate::plan::DueItem;
 
 /// Commands that go into the next batch.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCommands {
     own: VecDeque<(Actor, Command)>,
-    reports: VecDeque<(RunId, Report)>,
+    reports: VecDeque<(RunId, ProgramReport)>,
     retries: VecDeque<PendingCommand>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum CommandOrigin {
     /// A request that waits for a reply.
     Request(RequestReply),
     /// The report of a program. It is kept until the store accepts it.
-    Report(RunId, Report),
+    Report(RunId, ProgramReport),
     /// An item of the plan.
     Planned(DueItem),
     /// The node itself.
@@ -47,7 +47,7 @@ impl PendingCommands {
     }
 
     /// Adds a report that the store has failed to accept.
-    pub(crate) fn retry_report(&mut self, run: RunId, report: Report) {
+    pub(crate) fn retry_report(&mut self, run: RunId, report: ProgramReport) {
         self.reports.push_back((run, report));
     }
 
@@ -74,7 +74,7 @@ impl PendingCommands {
     pub(crate) fn refuse_requests(&mut self) {
         for command in self.retries.drain(..) {
             if let CommandOrigin::Request(reply) = command.origin {
-                reply.send(Err(Refused::Stopping));
+                reply.send(Err(RequestError::Stopping));
             }
         }
     }
@@ -85,7 +85,7 @@ impl PendingCommand {
         Self { actor, command, origin, attempt: 1 }
     }
 
-    pub(crate) fn report(run: RunId, report: Report) -> Self {
+    pub(crate) fn report(run: RunId, report: ProgramReport) -> Self {
         let command = Command::Report { run, report: report.clone() };
         Self::new(Actor::Program, command, CommandOrigin::Report(run, report))
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cronhold_core::record::{Key, Kind};
+use cronhold_core::record::{RecordKey, RecordKind};
 
 /// Records that are reloaded at once.
 const RELOAD_MAX: usize = 1_000;
@@ -13,14 +13,22 @@ const PENDING_MAX: usize = 50_000;
 /// Records that other nodes have changed.
 #[derive(Debug, Default)]
 pub(crate) struct PendingHints {
-    keys: BTreeSet<Key>,
+    keys: BTreeSet<RecordKey>,
     has_overflowed: bool,
 }
 
 impl PendingHints {
     /// Adds a record, if changes of its kind concern the plan of a node.
-    pub(crate) fn insert(&mut self, key: Key) {
-        if !matches!(key.kind(), Kind::Cursor | Kind::Backlog | Kind::Run | Kind::JobState | Kind::Pause | Kind::Node) {
+    pub(crate) fn insert(&mut self, key: RecordKey) {
+        if !matches!(
+            key.kind(),
+            RecordKind::Cursor
+                | RecordKind::Backlog
+                | RecordKind::Run
+                | RecordKind::JobState
+                | RecordKind::Pause
+                | RecordKind::Node
+        ) {
             return;
         }
         self.keys.insert(key);
@@ -31,12 +39,12 @@ impl PendingHints {
     }
 
     /// The records to reload next. They stay until [`Self::remove`].
-    pub(crate) fn next_batch(&self) -> Vec<Key> {
+    pub(crate) fn next_batch(&self) -> Vec<RecordKey> {
         self.keys.iter().take(RELOAD_MAX).cloned().collect()
     }
 
     /// Removes a record that was reloaded.
-    pub(crate) fn remove(&mut self, key: &Key) {
+    pub(crate) fn remove(&mut self, key: &RecordKey) {
         self.keys.remove(key);
     }
 
@@ -66,7 +74,7 @@ mod tests {
     #[test]
     fn too_many_changes_are_replaced_by_one_full_read() {
         let mut hints = PendingHints::default();
-        let key = |number: usize| Key::Run(RunId::from_key(Instant::from_secs(1), &number.to_string()));
+        let key = |number: usize| RecordKey::Run(RunId::from_key(Instant::from_secs(1), &number.to_string()));
         (0..PENDING_MAX).for_each(|number| hints.insert(key(number)));
         assert_eq!((hints.next_batch().len(), hints.has_overflowed()), (RELOAD_MAX, false));
         hints.insert(key(PENDING_MAX));

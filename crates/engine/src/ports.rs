@@ -4,30 +4,30 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Command, Stamp};
-use cronhold_core::decision::Done;
-use cronhold_core::record::{Key, Run};
+use cronhold_core::command::{Command, CommandStamp};
+use cronhold_core::decision::DecidedUnit;
+use cronhold_core::record::{RecordKey, Run};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Pending, Store};
 
 /// The ports of a node.
 #[derive(Debug, Clone)]
-pub struct Ports {
+pub struct NodePorts {
     /// The system clock and the uptime.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn MachineClock>,
     /// The source of random bits.
-    pub entropy: Arc<dyn Entropy>,
+    pub entropy: Arc<dyn EntropySource>,
     /// The store of all records.
     pub store: Arc<dyn Store>,
     /// Runs programs.
-    pub outside: Arc<dyn ProgramRunner>,
+    pub programs: Arc<dyn ProgramRunner>,
     /// Receives the events of the node.
-    pub feed: Arc<dyn Feed>,
+    pub feed: Arc<dyn EngineObserver>,
 }
 
 /// Two clocks: the time of day, which can be set, and the uptime, which cannot.
-pub trait Clock: Send + Sync + fmt::Debug {
+pub trait MachineClock: Send + Sync + fmt::Debug {
     /// The time of day.
     fn now(&self) -> Instant;
 
@@ -39,12 +39,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
 }
 
 /// A source of random bits.
-pub trait Entropy: Send + Sync + fmt::Debug {
+pub trait EntropySource: Send + Sync + fmt::Debug {
     /// Bits that cannot be predicted and do not repeat.
     fn bits(&self) -> u128;
 }
 
-/// Runs the programs of a node. It answers only with reports ([`crate::Handle::report`]).
+/// Runs the programs of a node. It answers only with reports ([`crate::NodeHandle::report`]).
 ///
 /// The methods return at once: they note what is asked for, and something else carries it out.
 pub trait ProgramRunner: Send + Sync + fmt::Debug {
@@ -90,14 +90,14 @@ impl ProgramRunner for NoPrograms {
 }
 
 /// Receives the events of a node.
-pub trait Feed: Send + Sync + fmt::Debug {
+pub trait EngineObserver: Send + Sync + fmt::Debug {
     /// Handles an event. It is called in the loop of the node, so it must not block.
-    fn tell(&self, news: &News<'_>);
+    fn on_event(&self, news: &EngineEvent<'_>);
 }
 
 /// An event of a node.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum EngineEvent<'a> {
     /// The node has recovered from the store, and starts to work.
     Ready {
         /// Items in its plan.
@@ -110,14 +110,14 @@ pub enum News<'a> {
     /// A command was committed.
     Committed {
         /// When the command was requested, by which actor, and on which node.
-        stamp: &'a Stamp,
+        stamp: &'a CommandStamp,
         /// What was written.
-        done: &'a Done,
+        done: &'a DecidedUnit,
     },
     /// The store has begun to fail.
-    StoreAway(&'a Fault),
+    StoreUnavailable(&'a Fault),
     /// The store works again.
-    StoreBack,
+    StoreAvailable,
     /// The clock that the node goes by was set. The node claims nothing for a while.
     ClockStep {
         /// Whether it was set forward.
@@ -137,7 +137,7 @@ pub enum News<'a> {
     /// The watchdog found something that should have been done and was not planned, and planned it.
     Repaired {
         /// The record that owed it.
-        key: &'a Key,
+        key: &'a RecordKey,
         /// How late it was.
         late: Span,
     },
@@ -152,7 +152,7 @@ pub enum News<'a> {
         is_alone: bool,
     },
     /// Another node has joined; its name.
-    NodeCame(&'a str),
+    NodeJoined(&'a str),
     /// Another node is gone; its name.
     NodeGone(&'a str),
     /// Whether this node drains has changed.
@@ -160,11 +160,11 @@ pub enum News<'a> {
     /// Another process has started with the identity of this node, which stops.
     Replaced,
     /// The report of a program changed nothing, because the end of the run was known.
-    Known(RunId),
+    ReportIgnored(RunId),
     /// A stored record cannot be read. What depends on it is not done until the record is repaired.
     RecordUnreadable {
         /// The record; `None` if only its row in a listing is known, which `reason` then names.
-        key: Option<&'a Key>,
+        key: Option<&'a RecordKey>,
         /// Why it cannot be read.
         reason: &'a str,
     },

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// A bounded queue. Clones share its items.
-pub struct Queue<T> {
+pub struct BoundedQueue<T> {
     state: Arc<Mutex<QueueState<T>>>,
     capacity: usize,
 }
@@ -19,7 +19,7 @@ struct QueueState<T> {
     senders: Vec<Waker>,
 }
 
-impl<T> Queue<T> {
+impl<T> BoundedQueue<T> {
     /// Creates a queue that holds up to `capacity` items.
     pub fn new(capacity: usize) -> Self {
         let state = QueueState { items: VecDeque::new(), receiver: None, senders: Vec::new() };
@@ -27,7 +27,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds an item, or returns it if the queue is full.
-    pub fn offer(&self, item: T) -> Result<(), T> {
+    pub fn try_send(&self, item: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.items.len() >= self.capacity {
             return Err(item);
@@ -110,13 +110,13 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> Clone for Queue<T> {
+impl<T> Clone for BoundedQueue<T> {
     fn clone(&self) -> Self {
         Self { state: Arc::clone(&self.state), capacity: self.capacity }
     }
 }
 
-impl<T> fmt::Debug for Queue<T> {
+impl<T> fmt::Debug for BoundedQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queue({} of {})", self.len(), self.capacity)
     }
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn sender_polled_often_on_a_full_queue_is_woken_once() {
-        let queue = Queue::new(1);
-        queue.offer(1).expect("room for one");
+        let queue = BoundedQueue::new(1);
+        queue.try_send(1).expect("room for one");
         let counters = [Arc::new(CountingWaker::default()), Arc::new(CountingWaker::default())];
         let wakers = counters.clone().map(Waker::from);
         let (mut first, mut second) = (pin!(queue.send(2)), pin!(queue.send(3)));
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn receiver_is_woken_by_an_item() {
-        let queue = Queue::new(1);
+        let queue = BoundedQueue::new(1);
         let counter = Arc::new(CountingWaker::default());
         let waker = Waker::from(Arc::clone(&counter));
         let mut receiver = pin!(queue.receive());
         assert!(receiver.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        queue.offer(7).expect("room for one");
-        assert_eq!(queue.offer(8), Err(8));
+        queue.try_send(7).expect("room for one");
+        assert_eq!(queue.try_send(8), Err(8));
         assert_eq!(counter.0.load(Ordering::Relaxed), 1);
         assert_eq!(receiver.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(7));
     }

@@ -5,7 +5,7 @@
 use cronhold_core::command::Command;
 use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::TRIM_MAX;
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query, Store, expire_outputs};
@@ -28,7 +28,7 @@ pub(crate) async fn expire_step(
 
 /// Finds the runs of a job that exceed what it retains. Returns the commands that delete them.
 pub(crate) async fn surplus_runs(store: &dyn Store, job: &JobId) -> Result<Vec<Command>, Fault> {
-    let keys = [Key::Job(job.clone()), Key::JobState(job.clone())];
+    let keys = [RecordKey::Job(job.clone()), RecordKey::JobState(job.clone())];
     let mut retain = Retain::default();
     let mut kept = None;
     for stored in store.load(&keys).await?.into_iter().flatten() {

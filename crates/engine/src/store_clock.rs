@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_holds_claims_and_a_small_one_does_not() {
+    fn large_step_holds_claims_and_a_small_one_does_not() {
         let mut clock = StoreClock::default();
         clock.record(up(0), up(10), day(5));
         clock.record(up(1_000), up(1_010), day(3_005));

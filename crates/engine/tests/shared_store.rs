@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::decision::Answer;
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::decision::CommandReply;
 use cronhold_core::job::{Job, Program};
-use cronhold_core::record::{Actor, Key, LockName, Node, Record, Source, Stored};
-use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
+use cronhold_core::record::{Actor, JobSource, LockName, NodeRecord, Record, RecordKey, StoredRecord};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, State};
 use cronhold_engine::{
-    Clock, CommandExecutor, Engine, Entropy, Feed, Handle, News, NoPrograms, Options, Ports, Refused,
+    CommandExecutor, Engine, EngineEvent, EngineObserver, EntropySource, MachineClock, NoPrograms, NodeHandle,
+    NodePorts, Options, RequestError,
 };
-use cronhold_schedule::{Instant, Span, Zone, Zones};
-use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
+use cronhold_store::{Committed, Fault, MemoryStore, Pending, Store, Unit, UnitRefusal, Wrapper};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 const NODE: NodeId = NodeId::from_bits(7);
@@ -38,7 +39,7 @@ impl TestClock {
     }
 }
 
-impl Clock for TestClock {
+impl MachineClock for TestClock {
     fn now(&self) -> Instant {
         Instant::from_micros(START.plus(self.passed()).micros() + self.ahead.load(Ordering::Relaxed))
     }
@@ -60,19 +61,19 @@ struct TestPorts {
     events: Mutex<Vec<String>>,
 }
 
-impl Entropy for TestPorts {
+impl EntropySource for TestPorts {
     fn bits(&self) -> u128 {
         u128::from(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-impl Feed for TestPorts {
-    fn tell(&self, news: &News<'_>) {
+impl EngineObserver for TestPorts {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         let event = match news {
-            News::Skew { is_off: false, .. } => "right".to_owned(),
-            News::Skew { is_ahead, by, .. } => format!("{by} {}", if *is_ahead { "ahead" } else { "behind" }),
-            News::RecordUnreadable { key: Some(key), .. } => format!("unreadable {key}"),
-            News::CommandDropped { .. } => "dropped".to_owned(),
+            EngineEvent::Skew { is_off: false, .. } => "right".to_owned(),
+            EngineEvent::Skew { is_ahead, by, .. } => format!("{by} {}", if *is_ahead { "ahead" } else { "behind" }),
+            EngineEvent::RecordUnreadable { key: Some(key), .. } => format!("unreadable {key}"),
+            EngineEvent::CommandDropped { .. } => "dropped".to_owned(),
             _ => return,
         };
         self.events.lock().expect("no panic").push(event);
@@ -84,7 +85,7 @@ impl Feed for TestPorts {
 struct FailingStore {
     store: MemoryStore,
     is_full: Arc<AtomicBool>,
-    unreadable: Arc<Mutex<Option<Key>>>,
+    unreadable: Arc<Mutex<Option<RecordKey>>>,
 }
 
 impl FailingStore {
@@ -98,22 +99,26 @@ impl Wrapper for FailingStore {
         &self.store
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         let unreadable = self.unreadable.lock().expect("no panic").clone();
         match unreadable.filter(|key| keys.contains(key)) {
-            Some(key) => Box::pin(async move { Err(Fault::Broken(format!("{key} is damaged"))) }),
+            Some(key) => Box::pin(async move { Err(Fault::Corrupt(format!("{key} is damaged"))) }),
             None => self.store.load(keys),
         }
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         match self.fault() {
             Some(fault) => Box::pin(async move { vec![Err(fault.into()); units.len()] }),
             None => self.store.commit(units),
         }
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         match self.fault() {
             Some(fault) => Box::pin(async { Err(fault) }),
             None => self.store.beat(node, locks),
@@ -121,8 +126,8 @@ impl Wrapper for FailingStore {
     }
 }
 
-fn world() -> World {
-    World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
+fn world() -> DecisionContext {
+    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "test".into(), Zone::utc())
 }
 
 /// A node and its ports.
@@ -131,8 +136,8 @@ struct TestNode {
     ports_under_test: Arc<TestPorts>,
     store: MemoryStore,
     is_full: Arc<AtomicBool>,
-    unreadable: Arc<Mutex<Option<Key>>>,
-    handle: Handle,
+    unreadable: Arc<Mutex<Option<RecordKey>>>,
+    handle: NodeHandle,
     engine: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -144,7 +149,7 @@ impl TestNode {
         let store = MemoryStore::new(Arc::new(move || START.plus(of_store.passed())));
         let ports_under_test = Arc::new(TestPorts::default());
         let (is_full, unreadable) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        let ports = Ports {
+        let ports = NodePorts {
             clock: Arc::clone(&time) as _,
             entropy: Arc::clone(&ports_under_test) as _,
             store: Arc::new(FailingStore {
@@ -152,7 +157,7 @@ impl TestNode {
                 is_full: Arc::clone(&is_full),
                 unreadable: Arc::clone(&unreadable),
             }),
-            outside: Arc::new(NoPrograms),
+            programs: Arc::new(NoPrograms),
             feed: Arc::clone(&ports_under_test) as _,
         };
         let (engine, handle) = Engine::new(ports, Options::new(NODE, "seven"), world());
@@ -178,20 +183,20 @@ impl TestNode {
         self.until(|node, _| (node.time.passed() >= end).then_some(()));
     }
 
-    fn request(&mut self, command: Command) -> Answer {
+    fn request(&mut self, command: Command) -> CommandReply {
         self.try_request(command).expect("accepted")
     }
 
-    fn try_request(&mut self, command: Command) -> Result<Answer, Refused> {
+    fn try_request(&mut self, command: Command) -> Result<CommandReply, RequestError> {
         let handle = self.handle.clone();
-        let mut reply = pin!(handle.ask(Actor::Operator("anna".to_owned()), command));
+        let mut reply = pin!(handle.request(Actor::Operator("anna".to_owned()), command));
         self.until(|_, context| match reply.as_mut().poll(context) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         })
     }
 
-    fn record(&self, key: Key) -> Option<Record> {
+    fn record(&self, key: RecordKey) -> Option<Record> {
         let keys = [key];
         let mut loading = self.store.load(&keys);
         match loading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -212,19 +217,19 @@ fn locks_of_events_are_not_renewed() {
     let holder = RunId::from_key(START, "seven");
     let held = LockName::parse("#cronhold/loader/").expect("a name");
     let once = LockName::of_event("e1").expect("a name");
-    node.request(Command::Hold { lock: held.clone(), holder, ttl: Span::from_millis(600) });
+    node.request(Command::AcquireLock { lock: held.clone(), holder, ttl: Span::from_millis(600) });
     let pause = Box::new(Command::Pause { job: None, why: String::new() });
-    assert_eq!(node.request(Command::Event { once: once.clone(), holder, command: pause }), Answer::Done);
-    assert!(node.record(Key::Lock(once.clone())).is_some(), "other nodes see that the event was handled");
+    assert_eq!(node.request(Command::Event { once: once.clone(), holder, command: pause }), CommandReply::Done);
+    assert!(node.record(RecordKey::Lock(once.clone())).is_some(), "other nodes see that the event was handled");
     node.pass(Span::from_secs(3));
-    assert!(node.record(Key::Lock(held)).is_some());
-    assert_eq!(node.record(Key::Lock(once)), None);
+    assert!(node.record(RecordKey::Lock(held)).is_some());
+    assert_eq!(node.record(RecordKey::Lock(once)), None);
 }
 
 #[test]
 fn wrong_system_clock_is_reported_once_and_when_it_is_right_again() {
     let mut node = TestNode::new(-1_500_000);
-    let skew = |node: &TestNode| match node.record(Key::Node(NODE)) {
+    let skew = |node: &TestNode| match node.record(RecordKey::Node(NODE)) {
         Some(Record::Node(node)) => node.skew,
         other => panic!("{other:?}"),
     };
@@ -249,11 +254,11 @@ fn run_created_without_a_node_is_started_within_seconds() {
     let requests = async {
         let anna = || Actor::Operator("anna".to_owned());
         let definition = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
-        let (source, uid, provided) = (Source::Api, JobUid::from_bits(1), Provided::Any);
+        let (source, uid, provided) = (JobSource::Api, JobUid::from_bits(1), Precondition::Any);
         let put = Command::PutJob { id: job.clone(), job: definition, source, uid, provided };
-        handle.ask(anna(), put).await.expect("accepted");
+        handle.request(anna(), put).await.expect("accepted");
         let run = Command::Run { job: job.clone(), args: BTreeMap::new(), id, at: None };
-        handle.ask(anna(), run).await.expect("accepted");
+        handle.request(anna(), run).await.expect("accepted");
     };
     let (mut working, mut requests) = (pin!(executor.run()), pin!(requests));
     node.until(|_, context| {
@@ -261,7 +266,7 @@ fn run_created_without_a_node_is_started_within_seconds() {
         matches!(requests.as_mut().poll(context), Poll::Ready(())).then_some(())
     });
     let made = node.time.passed();
-    node.until(|node, _| match node.record(Key::Run(id)) {
+    node.until(|node, _| match node.record(RecordKey::Run(id)) {
         Some(Record::Run(run)) => (run.state == State::Starting).then_some(()),
         other => panic!("{other:?}"),
     });
@@ -279,7 +284,7 @@ fn request_on_a_full_store_fails_within_seconds() {
     node.pass(Span::from_secs(60));
     for _ in 0..3 {
         let sent = node.time.passed();
-        assert_eq!(node.try_request(pause()), Err(Refused::Failed(Fault::ReadOnly("no room".to_owned()))));
+        assert_eq!(node.try_request(pause()), Err(RequestError::Failed(Fault::ReadOnly("no room".to_owned()))));
         assert!(
             node.time.passed().minus(sent) <= Span::from_secs(6),
             "the reply took {}",
@@ -287,17 +292,17 @@ fn request_on_a_full_store_fails_within_seconds() {
         );
     }
     node.is_full.store(false, Ordering::Relaxed);
-    assert_eq!(node.request(pause()), Answer::Done);
+    assert_eq!(node.request(pause()), CommandReply::Done);
 }
 
 #[test]
 fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
     let mut node = TestNode::new(0);
     node.pass(Span::from_secs(1));
-    let key = Key::Job(JobId::parse("j").expect("an id"));
+    let key = RecordKey::Job(JobId::parse("j").expect("an id"));
     *node.unreadable.lock().expect("no panic") = Some(key.clone());
     let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
-    assert!(matches!(node.try_request(run), Err(Refused::Failed(Fault::Broken(_)))));
-    assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), Answer::Done);
+    assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Corrupt(_)))));
+    assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), CommandReply::Done);
     assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
 }

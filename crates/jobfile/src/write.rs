@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, Condition, EnvValue, HttpProgram, HttpTarget, Job, Lock, Nodes, Overlap, Param, Probe,
-    Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, RunEvent, Schedule, StopSchedule, TaskProgram, Trigger,
+    Action, Batching, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule, LockPolicy,
+    NodeSelector, OverlapPolicy, Param, Probe, Program, QUEUE_LIMIT_DEFAULT, RemoteProgram, Requirement, RunEvent,
+    StopSchedule, TaskProgram, Trigger,
 };
 use cronhold_core::run::State;
 use cronhold_core::template::Template;
@@ -62,7 +63,7 @@ pub(crate) fn param(param: &Param) -> Value {
     write_record(param, &Param::default())
 }
 
-pub(crate) fn schedule(schedule: &Schedule) -> Value {
+pub(crate) fn schedule(schedule: &JobSchedule) -> Value {
     let mut value = json!(schedule.spec);
     let mut keys = MapBuilder::default();
     keys.unless(schedule.name.is_none(), "name", || json!(schedule.name));
@@ -193,26 +194,26 @@ fn webhook(target: &HttpTarget) -> Value {
     write_record(target, &HttpTarget::new(target.url.clone()))
 }
 
-pub(crate) fn lock(lock: &Lock) -> Value {
+pub(crate) fn lock(lock: &LockPolicy) -> Value {
     match lock {
-        Lock::None => json!(false),
-        Lock::Job => json!(true),
-        Lock::Named(name) => json!(name),
+        LockPolicy::None => json!(false),
+        LockPolicy::Job => json!(true),
+        LockPolicy::Named(name) => json!(name),
     }
 }
 
-pub(crate) fn overlap(overlap: Overlap) -> Value {
+pub(crate) fn overlap(overlap: OverlapPolicy) -> Value {
     match overlap {
-        Overlap::Allow => json!("allow"),
-        Overlap::Skip => json!("skip"),
-        Overlap::Queue { limit: QUEUE_LIMIT_DEFAULT } => json!("queue"),
-        Overlap::Queue { limit } => json!({"queue": {"limit": limit}}),
-        Overlap::Replace => json!("replace"),
+        OverlapPolicy::Allow => json!("allow"),
+        OverlapPolicy::Skip => json!("skip"),
+        OverlapPolicy::Queue { limit: QUEUE_LIMIT_DEFAULT } => json!("queue"),
+        OverlapPolicy::Queue { limit } => json!({"queue": {"limit": limit}}),
+        OverlapPolicy::Replace => json!("replace"),
     }
 }
 
-pub(crate) fn catch_up(catch_up: &CatchUp) -> Value {
-    let default = CatchUp::default();
+pub(crate) fn catch_up(catch_up: &CatchUpRule) -> Value {
+    let default = CatchUpRule::default();
     if catch_up.within == default.within { json!(catch_up.policy) } else { write_record(catch_up, &default) }
 }
 
@@ -224,12 +225,12 @@ pub(crate) fn env_value(value: &EnvValue) -> Value {
     }
 }
 
-pub(crate) fn nodes(nodes: &Nodes) -> Value {
+pub(crate) fn nodes(nodes: &NodeSelector) -> Value {
     match nodes {
-        Nodes::Any => json!([]),
-        Nodes::Labels(labels) => json!(labels),
-        Nodes::Each(labels) if labels.is_empty() => json!("each"),
-        Nodes::Each(labels) => json!({"each": labels}),
+        NodeSelector::Any => json!([]),
+        NodeSelector::Labels(labels) => json!(labels),
+        NodeSelector::Each(labels) if labels.is_empty() => json!("each"),
+        NodeSelector::Each(labels) => json!({"each": labels}),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cronhold_core::JobId;
 use cronhold_jobfile::directory::{Directory, Options, load};
 use cronhold_jobfile::{Style, render, render_line};
-use cronhold_schedule::{Instant, Zone, Zones};
+use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 /// A directory on disk that vanishes at the end of its test.
 struct Folder(PathBuf);
@@ -59,7 +59,7 @@ impl Drop for Folder {
 }
 
 fn loaded(root: &Path) -> Directory {
-    let zones = Arc::new(Zones::bundled());
+    let zones = Arc::new(ZoneRegistry::bundled());
     let now = Instant::parse("2026-11-15T12:00:00Z").expect("an instant");
     load(root, &Options { zones: &zones, zone: &Zone::utc(), now })
 }

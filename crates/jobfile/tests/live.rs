@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_jobfile::directory::{Directory, Live, Options, Root, Watch};
+use cronhold_jobfile::directory::{Directory, DirectoryWatch, JobsRoot, LiveDirectories, Options};
 use cronhold_jobfile::render_line;
-use cronhold_schedule::{Instant, Zone, Zones};
+use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 /// Later than any stamp of a file here, so that no file counts as young.
 const LATER: &str = "2200-01-01T00:00:00Z";
@@ -33,10 +33,12 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
-    fn live(&self, roots: &[(&str, Option<&str>)]) -> Live {
-        let root =
-            |(path, prefix): &(&str, Option<&str>)| Root { path: self.0.join(path), prefix: prefix.map(str::to_owned) };
-        Live::new(roots.iter().map(root))
+    fn live(&self, roots: &[(&str, Option<&str>)]) -> LiveDirectories {
+        let root = |(path, prefix): &(&str, Option<&str>)| JobsRoot {
+            path: self.0.join(path),
+            prefix: prefix.map(str::to_owned),
+        };
+        LiveDirectories::new(roots.iter().map(root))
     }
 
     /// Mistakes on one line each, with paths below the folder.
@@ -54,15 +56,15 @@ impl Drop for Folder {
 }
 
 fn with_options<T>(now: &str, work: impl FnOnce(&Options<'_>) -> T) -> T {
-    let (zones, now) = (Arc::new(Zones::bundled()), Instant::parse(now).expect("an instant"));
+    let (zones, now) = (Arc::new(ZoneRegistry::bundled()), Instant::parse(now).expect("an instant"));
     work(&Options { zones: &zones, zone: &Zone::utc(), now })
 }
 
-fn refresh(live: &mut Live) -> bool {
+fn refresh(live: &mut LiveDirectories) -> bool {
     with_options(LATER, |options| live.refresh(options))
 }
 
-fn directory(live: &mut Live) -> Directory {
+fn directory(live: &mut LiveDirectories) -> Directory {
     with_options(LATER, |options| live.directory(options, &BTreeSet::new()))
 }
 
@@ -189,7 +191,7 @@ fn watch_wakes_up_when_a_file_changes() {
     folder.put("in/a.yaml", "program: x\n");
     let mut live = folder.live(&[("", None)]);
     refresh(&mut live);
-    let mut watch = Watch::new().expect("a bell");
+    let mut watch = DirectoryWatch::new().expect("a bell");
     assert!(watch.cover(live.places()).has_new && !watch.cover(live.places()).has_new);
     assert!(!watch.take());
     refresh(&mut live);

@@ -1,6 +1,6 @@
 //! Schedules from a command line, and texts that nobody would write.
 
-use cronhold_core::job::Schedule;
+use cronhold_core::job::JobSchedule;
 use cronhold_jobfile::{Mistake, Options, Style, read_job, read_schedule, render, render_line};
 use proptest::prelude::*;
 
@@ -132,6 +132,6 @@ fn check(text: &str) {
     }
 }
 
-fn schedules_in(text: &str) -> Result<Vec<Schedule>, Vec<Mistake>> {
+fn schedules_in(text: &str) -> Result<Vec<JobSchedule>, Vec<Mistake>> {
     read_schedule(text, &Options::default()).map(|(schedules, _)| schedules)
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::string::FromUtf8Error;
 
-use cronhold_core::record::{CommandLine, EnvText, Process, Run, Terms, Work};
+use cronhold_core::record::{CommandLine, EnvText, ExecutionPolicy, ResolvedProcess, ResolvedProgram, Run};
 use cronhold_engine::LaunchRequest;
 use cronhold_keeper::{OutputLimits, ProcessLimits, ProgramLaunch, RunKey};
 use cronhold_schedule::Span;
@@ -115,7 +115,7 @@ impl HostEnv {
     /// What the keeper is asked to start for a run.
     pub fn launch(&self, request: &LaunchRequest) -> Result<ProgramLaunch, LaunchError> {
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
-        let Some(Work::Process(process)) = &run.work else { return Err(LaunchError::NoProcess) };
+        let Some(ResolvedProgram::Process(process)) = &run.work else { return Err(LaunchError::NoProcess) };
         let argv = match &process.command {
             CommandLine::Shell { text, shell } => {
                 let shell = shell.as_deref().unwrap_or(self.shell);
@@ -150,7 +150,7 @@ impl HostEnv {
     fn environment(
         &self,
         run: &Run,
-        process: &Process,
+        process: &ResolvedProcess,
         fence: Option<u64>,
     ) -> Result<BTreeMap<String, String>, LaunchError> {
         let is_inherited =
@@ -198,7 +198,7 @@ impl HostEnv {
 /// How long before the end of its lease a program is asked to end: its grace period, but only a small part of the
 /// lease, because otherwise it would be asked before the next extension is due.
 fn notice(run: &Run) -> Span {
-    let Terms { grace, lease, .. } = run.terms;
+    let ExecutionPolicy { grace, lease, .. } = run.terms;
     lease.map_or(grace, |lease| grace.min(Span::from_micros(lease.micros() / NOTICE_SHARE)))
 }
 
@@ -232,7 +232,7 @@ fn read_secret(path: &Path) -> Result<String, SecretError> {
 }
 
 /// Finds what no system can execute before the keeper tries.
-fn check(argv: &[String], env: &BTreeMap<String, String>, process: &Process) -> Result<(), LaunchError> {
+fn check(argv: &[String], env: &BTreeMap<String, String>, process: &ResolvedProcess) -> Result<(), LaunchError> {
     let has_nul = |text: &str| text.contains('\0');
     if argv.iter().any(|word| has_nul(word)) {
         return Err(LaunchError::NulInCommand);
@@ -254,8 +254,8 @@ fn check(argv: &[String], env: &BTreeMap<String, String>, process: &Process) -> 
     Ok(())
 }
 
-fn limits(process: &Process) -> ProcessLimits {
-    let cronhold_core::job::Limits { memory, cpu, pids, files, cpu_time, core } = process.limits;
+fn limits(process: &ResolvedProcess) -> ProcessLimits {
+    let cronhold_core::job::ResourceLimits { memory, cpu, pids, files, cpu_time, core } = process.limits;
     // Rounded up, because zero would mean no time at all.
     let seconds = |span: Span| span.secs() + u64::from(!span.is_whole_secs());
     ProcessLimits { memory, cpu, pids, files, cpu_time: cpu_time.map(seconds), core }
@@ -281,15 +281,15 @@ mod tests {
         HostEnv::new(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).launch(&request)
     }
 
-    fn exec(words: &[&str]) -> Process {
-        Process::plain(CommandLine::Exec(words.iter().map(|word| (*word).to_owned()).collect()))
+    fn exec(words: &[&str]) -> ResolvedProcess {
+        ResolvedProcess::plain(CommandLine::Exec(words.iter().map(|word| (*word).to_owned()).collect()))
     }
 
     #[test]
     fn command_runs_by_the_named_shell_or_directly() {
         let shell = |shell: Option<&str>| {
             let command = CommandLine::Shell { text: "echo $HOME".to_owned(), shell: shell.map(str::to_owned) };
-            launched(&run(Process::plain(command)), &[]).expect("fine").argv.join(" ")
+            launched(&run(ResolvedProcess::plain(command)), &[]).expect("fine").argv.join(" ")
         };
         assert_eq!(shell(Some("/bin/zsh")), "/bin/zsh -c echo $HOME");
         let usual = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
@@ -377,7 +377,7 @@ mod tests {
         let text = |text: &str| EnvText::Text(text.to_owned());
         let no_file =
             |error: &SecretError| matches!(error, SecretError::Io(error) if error.kind() == io::ErrorKind::NotFound);
-        let cases: [(Process, IsLaunchError); 7] = [
+        let cases: [(ResolvedProcess, IsLaunchError); 7] = [
             (
                 with("TOKEN", EnvText::Env("VAULT".to_owned())),
                 |error| matches!(error, LaunchError::VariableUnset { from, .. } if from == "VAULT"),

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use cronhold_core::command::{Report, Verdict};
-use cronhold_core::record::{Run, Work};
+use cronhold_core::command::{ExitOutcome, ProgramReport};
+use cronhold_core::record::{ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
@@ -21,7 +21,7 @@ pub struct Noops {
     running: BTreeMap<RunId, RunningNoop>,
     ends: BTreeSet<(Span, RunId)>,
     /// Reports that were not taken yet: at most two for each run that was launched.
-    reports: VecDeque<(RunId, Report)>,
+    reports: VecDeque<(RunId, ProgramReport)>,
 }
 
 /// A program that does nothing until its end.
@@ -38,15 +38,17 @@ impl Noops {
     /// With a lease it lives until `kill_at`, unless that is extended.
     pub fn launch(&mut self, run: &Run, kill_at: Option<Span>, uptime: Span) {
         if kill_at.is_some_and(|kill_at| kill_at <= uptime) && !self.running.contains_key(&run.id) {
-            return self.report(run.id, Report::NotLaunched(LATE.to_owned()));
+            return self.report(run.id, ProgramReport::NotLaunched(LATE.to_owned()));
         }
         match run.work {
-            Some(Work::Noop(duration)) if duration.is_zero() => self.report(run.id, Report::Ended(Verdict::SUCCESS)),
-            Some(Work::Noop(duration)) if !self.running.contains_key(&run.id) => {
-                self.begin(run.id, RunningNoop { end: uptime.plus(duration), kill_at });
-                self.report(run.id, Report::Launched);
+            Some(ResolvedProgram::Noop(duration)) if duration.is_zero() => {
+                self.report(run.id, ProgramReport::Ended(ExitOutcome::SUCCESS))
             }
-            Some(Work::Noop(_)) => {}
+            Some(ResolvedProgram::Noop(duration)) if !self.running.contains_key(&run.id) => {
+                self.begin(run.id, RunningNoop { end: uptime.plus(duration), kill_at });
+                self.report(run.id, ProgramReport::Launched);
+            }
+            Some(ResolvedProgram::Noop(_)) => {}
             _ => self.report(run.id, unsupported(run)),
         }
     }
@@ -54,7 +56,7 @@ impl Noops {
     /// Continues with a run's program that an earlier daemon started. There is no process that could have been lost, so
     /// it ends when it would have ended. One that was asked to stop has ended in the meantime.
     pub fn adopt(&mut self, run: &Run, now: Instant, uptime: Span) {
-        let Some(Work::Noop(duration)) = run.work else {
+        let Some(ResolvedProgram::Noop(duration)) = run.work else {
             return self.report(run.id, unsupported(run));
         };
         if run.state == State::Stopping {
@@ -63,13 +65,13 @@ impl Noops {
         let started = run.entered(State::Running).or_else(|| run.entered(State::Starting)).unwrap_or(now);
         let left = started.plus(duration).since(now);
         if left.is_zero() {
-            return self.report(run.id, Report::Ended(Verdict::SUCCESS));
+            return self.report(run.id, ProgramReport::Ended(ExitOutcome::SUCCESS));
         }
         if !self.running.contains_key(&run.id) {
             self.begin(run.id, RunningNoop { end: uptime.plus(left.min(duration)), kill_at: None });
         }
         if run.state == State::Starting {
-            self.report(run.id, Report::Launched);
+            self.report(run.id, ProgramReport::Launched);
         }
     }
 
@@ -91,18 +93,21 @@ impl Noops {
 
     /// Sends a run's program a signal. Any signal ends it.
     pub fn signal(&mut self, run: RunId, signal: Signal) {
-        let report = if self.remove(run).is_some() { failed(Reason::Signal(signal)) } else { Report::Lost };
+        let report = if self.remove(run).is_some() { failed(Reason::Signal(signal)) } else { ProgramReport::Lost };
         self.report(run, report);
     }
 
     /// Takes up to `most` reports that there are by now.
-    pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, Report)> {
+    pub fn take(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while self.reports.len() < most
             && let Some((_, run)) = self.ends.first().copied().filter(|(end, _)| *end <= uptime)
             && let Some(running) = self.remove(run)
         {
             let is_done = running.end_at() == running.end;
-            self.report(run, if is_done { Report::Ended(Verdict::SUCCESS) } else { failed(Reason::LockLost) });
+            self.report(
+                run,
+                if is_done { ProgramReport::Ended(ExitOutcome::SUCCESS) } else { failed(Reason::LockLost) },
+            );
         }
         let count = self.reports.len().min(most);
         self.reports.drain(..count).collect()
@@ -124,7 +129,7 @@ impl Noops {
         Some(running)
     }
 
-    fn report(&mut self, run: RunId, report: Report) {
+    fn report(&mut self, run: RunId, report: ProgramReport) {
         self.reports.push_back((run, report));
     }
 }
@@ -137,16 +142,16 @@ impl RunningNoop {
 }
 
 /// The report for a kind of program that this version does not support.
-fn unsupported(run: &Run) -> Report {
+fn unsupported(run: &Run) -> ProgramReport {
     let kind = match &run.work {
-        Some(Work::Unsupported(kind)) => kind,
+        Some(ResolvedProgram::Unsupported(kind)) => kind,
         _ => "none",
     };
-    Report::NotLaunched(format!("this version does not support programs of kind `{kind}`"))
+    ProgramReport::NotLaunched(format!("this version does not support programs of kind `{kind}`"))
 }
 
-fn failed(reason: Reason) -> Report {
-    Report::Ended(Verdict { success: false, reason: Some(reason), exit: None, written: None })
+fn failed(reason: Reason) -> ProgramReport {
+    ProgramReport::Ended(ExitOutcome { success: false, reason: Some(reason), exit: None, written: None })
 }
 
 #[cfg(test)]
@@ -163,21 +168,21 @@ mod tests {
     }
 
     fn noop(secs: u64, log: &[(State, i64)]) -> Run {
-        run_of(Work::Noop(up(secs)), log)
+        run_of(ResolvedProgram::Noop(up(secs)), log)
     }
 
     /// The reports that there are at an uptime, as text.
     fn reports(noops: &mut Noops, secs: u64) -> String {
         let words = noops.take(up(secs), 10).into_iter().map(|(_, report)| match report {
-            Report::Launched => "launched".to_owned(),
-            Report::Ended(verdict) => match verdict.reason {
+            ProgramReport::Launched => "launched".to_owned(),
+            ProgramReport::Ended(verdict) => match verdict.reason {
                 Some(reason) => format!("ended by {reason}"),
                 None => format!("ended {}", if verdict.success { "well" } else { "badly" }),
             },
-            Report::NotLaunched(why) => format!("not launched: {why}"),
-            Report::Lost => "lost".to_owned(),
-            Report::KeeperLost => "keeper lost".to_owned(),
-            Report::LockLost => "lock lost".to_owned(),
+            ProgramReport::NotLaunched(why) => format!("not launched: {why}"),
+            ProgramReport::Lost => "lost".to_owned(),
+            ProgramReport::KeeperLost => "keeper lost".to_owned(),
+            ProgramReport::LockLost => "lock lost".to_owned(),
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -208,7 +213,7 @@ mod tests {
     #[test]
     fn other_kinds_are_not_launched() {
         let mut noops = Noops::default();
-        let run = run_of(Work::Unsupported("http".to_owned()), &STARTING);
+        let run = run_of(ResolvedProgram::Unsupported("http".to_owned()), &STARTING);
         noops.launch(&run, None, up(1));
         noops.adopt(&run, at(100), up(1));
         let sentence = "not launched: this version does not support programs of kind `http`";

@@ -7,10 +7,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::RunId;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Record, Run, Work, Written};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{OutputSummary, Record, ResolvedProgram, Run};
 use cronhold_core::signal::Signal;
-use cronhold_engine::{Clock, Feed, Handle, LaunchRequest, News, ProgramRunner};
+use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, MachineClock, NodeHandle, ProgramRunner};
 use cronhold_keeper::client::{KeeperDelegate, KeeperEvent, Wakeup};
 use cronhold_keeper::{FromKeeper, ToKeeper, fail};
 use cronhold_schedule::Span;
@@ -27,7 +27,7 @@ const REPORTS_MAX: usize = 1_024;
 /// Runs the programs of this machine.
 pub struct LocalRunner {
     version: String,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn MachineClock>,
     host_env: HostEnv,
     observer: EventObserver,
     noops: Mutex<Noops>,
@@ -44,7 +44,12 @@ pub struct LocalRunner {
 
 impl LocalRunner {
     /// A runner without programs. Keepers of another version than `version` are replaced.
-    pub fn new(version: &str, clock: Arc<dyn Clock>, host_env: HostEnv, observer: EventObserver) -> io::Result<Self> {
+    pub fn new(
+        version: &str,
+        clock: Arc<dyn MachineClock>,
+        host_env: HostEnv,
+        observer: EventObserver,
+    ) -> io::Result<Self> {
         Ok(Self {
             version: version.to_owned(),
             clock,
@@ -60,7 +65,7 @@ impl LocalRunner {
     }
 
     /// Carries requests of the node and reports to it, until it is dropped.
-    pub async fn run(&self, node: &Handle) {
+    pub async fn run(&self, node: &NodeHandle) {
         tokio::join!(self.forward_requests(), self.forward_reports(node));
     }
 
@@ -73,7 +78,7 @@ impl LocalRunner {
         }
     }
 
-    async fn forward_reports(&self, node: &Handle) {
+    async fn forward_reports(&self, node: &NodeHandle) {
         loop {
             let uptime = self.clock.uptime();
             if self.processes().expire_settled(uptime) {
@@ -143,7 +148,7 @@ impl LocalRunner {
     }
 
     /// The output of a program that has ended is stored.
-    pub(crate) fn output_stored(&self, run: RunId, written: Written) {
+    pub(crate) fn output_stored(&self, run: RunId, written: OutputSummary) {
         self.processes().output_stored(run, written);
         self.report_wakeup.notify_one();
     }
@@ -235,13 +240,13 @@ impl ProgramRunner for LocalRunner {
     }
 }
 
-impl Feed for LocalRunner {
+impl EngineObserver for LocalRunner {
     /// The keeper need not remember what is stored.
-    fn tell(&self, news: &News<'_>) {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         match news {
-            News::Committed { done, .. } => {
+            EngineEvent::Committed { done, .. } => {
                 let mut settled = done.changes.iter().filter_map(|change| match change {
-                    Change::Put(Record::Run(run)) if run.state.is_finished() && is_process(run) => Some(run.id),
+                    RecordChange::Put(Record::Run(run)) if run.state.is_finished() && is_process(run) => Some(run.id),
                     _ => None,
                 });
                 let Some(first) = settled.next() else { return };
@@ -249,8 +254,8 @@ impl Feed for LocalRunner {
                 processes.settled(first);
                 settled.for_each(|run| processes.settled(run));
             }
-            News::Known(run) => self.processes().settled(*run),
-            News::Ready { .. } => {
+            EngineEvent::ReportIgnored(run) => self.processes().settled(*run),
+            EngineEvent::Ready { .. } => {
                 self.processes().ready();
                 self.observe_table();
             }
@@ -324,7 +329,7 @@ impl KeeperDelegate for LocalRunner {
 }
 
 fn is_process(run: &Run) -> bool {
-    matches!(run.work, Some(Work::Process(_)))
+    matches!(run.work, Some(ResolvedProgram::Process(_)))
 }
 
 impl fmt::Debug for LocalRunner {

@@ -16,7 +16,7 @@ pub struct Day(pub i32);
 ///
 /// Invariant: it says nothing about an instant until a zone is named.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Local(pub i64);
+pub struct WallTime(pub i64);
 
 /// Year, month (1–12) and day of the month (1–31).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,8 +87,8 @@ impl Day {
     }
 
     /// Its midnight on the wall.
-    pub const fn midnight(self) -> Local {
-        Local(self.0 as i64 * DAY_SECS)
+    pub const fn midnight(self) -> WallTime {
+        WallTime(self.0 as i64 * DAY_SECS)
     }
 
     /// Number of its ISO 8601 week, 1–53.
@@ -129,7 +129,7 @@ impl Day {
     }
 }
 
-impl Local {
+impl WallTime {
     /// Its date.
     pub const fn day(self) -> Day {
         Day(clamp_i32(self.0.div_euclid(DAY_SECS)))
@@ -184,13 +184,13 @@ impl fmt::Debug for Day {
     }
 }
 
-impl fmt::Display for Local {
+impl fmt::Display for WallTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}T{}", self.day(), TimeOfDay(self.second_of_day()))
     }
 }
 
-impl fmt::Debug for Local {
+impl fmt::Debug for WallTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -1,8 +1,8 @@
 //! Times of day on the days of a calendar.
 
 use crate::calendar::Calendar;
-use crate::civil::{Day, Local};
-use crate::spec::{Daily, Shift};
+use crate::civil::{Day, WallTime};
+use crate::spec::{DailyTiming, DayShift};
 use crate::walk::LocalTimes;
 
 /// Times of day on shifted days of a calendar.
@@ -13,12 +13,12 @@ use crate::walk::LocalTimes;
 pub(crate) struct DailyTimes {
     /// Seconds since midnight, in order.
     times: Box<[u32]>,
-    shift: Shift,
+    shift: DayShift,
     calendar: Calendar,
 }
 
 impl DailyTimes {
-    pub(crate) fn new(daily: &Daily, calendar: Calendar) -> Self {
+    pub(crate) fn new(daily: &DailyTiming, calendar: Calendar) -> Self {
         let mut times: Vec<u32> = daily.times.iter().map(|time| time.0).collect();
         times.sort_unstable();
         times.dedup();
@@ -45,13 +45,13 @@ impl DailyTimes {
         &self.times
     }
 
-    fn at(day: Day, second: u32) -> Local {
-        Local(day.midnight().0 + i64::from(second))
+    fn at(day: Day, second: u32) -> WallTime {
+        WallTime(day.midnight().0 + i64::from(second))
     }
 }
 
 impl LocalTimes for DailyTimes {
-    fn at_or_after(&self, from: Local) -> Option<Local> {
+    fn at_or_after(&self, from: WallTime) -> Option<WallTime> {
         let today = from.day();
         let day = self.calendar.next(today.plus(-self.shift.days))?.plus(self.shift.days);
         if day > today {
@@ -64,7 +64,7 @@ impl LocalTimes for DailyTimes {
         Some(Self::at(day, *self.times.first()?))
     }
 
-    fn at_or_before(&self, until: Local) -> Option<Local> {
+    fn at_or_before(&self, until: WallTime) -> Option<WallTime> {
         let today = until.day();
         let day = self.calendar.prev(today.plus(-self.shift.days))?.plus(self.shift.days);
         if day < today {
@@ -79,6 +79,6 @@ impl LocalTimes for DailyTimes {
 }
 
 /// The day that a calendar day is shifted to.
-pub(crate) fn shifted(calendar: &Calendar, shift: Shift, day: Day) -> Option<Day> {
+pub(crate) fn shifted(calendar: &Calendar, shift: DayShift, day: Day) -> Option<Day> {
     Some(calendar.shift(day, shift.calendar_days)?.plus(shift.days))
 }

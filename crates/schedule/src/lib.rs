@@ -21,11 +21,14 @@ mod words;
 mod zone;
 
 pub use calendar::CalendarExpr;
-pub use civil::{Day, Local, TimeOfDay};
+pub use civil::{Day, TimeOfDay, WallTime};
 pub use instant::Instant;
-pub use lint::{Lint, Past, Warning, lint};
-pub use schedule::{CompileError, Schedule, Surroundings};
+pub use lint::{JobHistory, LintKind, LintWarning, lint};
+pub use schedule::{CompileContext, CompileError, Schedule};
 pub use span::Span;
-pub use spec::{Bound, Daily, DailyInterval, Edge, Fold, Gap, SHIFT_MAX, Shift, Spec, SpecError, Timing};
+pub use spec::{
+    DailyInterval, DailyTiming, DayShift, FoldPolicy, GapPolicy, SHIFT_MAX, ScheduleSpec, SpecError, TimeBound, Timing,
+    WindowEdge,
+};
 pub use text::TextError;
-pub use zone::{Change, Zone, Zones};
+pub use zone::{OffsetChange, Zone, ZoneRegistry};

@@ -11,7 +11,7 @@ use crate::cron::YEAR_MAX;
 use crate::instant::Instant;
 use crate::schedule::Schedule;
 use crate::span::Span;
-use crate::spec::{Spec, Timing};
+use crate::spec::{ScheduleSpec, Timing};
 
 /// A calendar that ends sooner than this is worth a word.
 const CALENDAR_AHEAD: Span = Span::from_secs(366 * 86_400);
@@ -20,14 +20,14 @@ const OCCURRENCES: usize = 10;
 
 /// What the past tells about a job; empty when nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Past {
+pub struct JobHistory {
     /// How long half of its runs took at most.
     pub median_run: Option<Span>,
 }
 
 /// What a warning is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lint {
+pub enum LintKind {
     /// A clock change leaves out a time.
     Gap,
     /// A clock change repeats a time.
@@ -50,7 +50,7 @@ pub enum Lint {
     CalendarEnds,
 }
 
-impl Lint {
+impl LintKind {
     /// Its name, for filters and documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,23 +70,23 @@ impl Lint {
 
 /// One warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
+pub struct LintWarning {
     /// What it is about.
-    pub lint: Lint,
+    pub lint: LintKind,
     /// What will happen, with dates.
     pub message: String,
     /// What to write if that is not meant.
     pub hint: String,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for LintWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{}]\n  {}", self.message, self.lint.name(), self.hint)
     }
 }
 
 /// Looks at a job's schedule from `now` on. `schedule` must have been compiled from `spec` for that job.
-pub fn lint(spec: &Spec, schedule: &Schedule, job: &str, now: Instant, past: Past) -> Vec<Warning> {
+pub fn lint(spec: &ScheduleSpec, schedule: &Schedule, job: &str, now: Instant, past: JobHistory) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     warnings.extend(never(spec, schedule, now));
     warnings.extend(six_fields(spec, job));
@@ -100,7 +100,7 @@ pub fn lint(spec: &Spec, schedule: &Schedule, job: &str, now: Instant, past: Pas
     warnings
 }
 
-fn never(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Warning> {
+fn never(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let by_time = !matches!(spec.timing, Timing::Triggered | Timing::Never | Timing::Reboot | Timing::After { .. });
     if !by_time || schedule.next(now).is_some() {
         return None;
@@ -123,33 +123,33 @@ fn never(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Warning> {
             "look at its days, its months and its calendar, or write @never",
         ),
     };
-    Some(Warning { lint: Lint::Never, message, hint: hint.to_owned() })
+    Some(LintWarning { lint: LintKind::Never, message, hint: hint.to_owned() })
 }
 
-fn six_fields(spec: &Spec, job: &str) -> Option<Warning> {
+fn six_fields(spec: &ScheduleSpec, job: &str) -> Option<LintWarning> {
     let Timing::Cron(expr) = &spec.timing else {
         return None;
     };
-    (expr.field_count() == 6 && expr.every_year()).then(|| Warning {
-        lint: Lint::SixFields,
+    (expr.field_count() == 6 && expr.every_year()).then(|| LintWarning {
+        lint: LintKind::SixFields,
         message: format!("six fields are read as minute hour day month weekday year: {}", spec.words(job)),
         hint: "for seconds write seven fields, with a year at the end, such as `0 30 12 * * * *`".to_owned(),
     })
 }
 
-fn too_fast(schedule: &Schedule, now: Instant, past: Past) -> Option<Warning> {
+fn too_fast(schedule: &Schedule, now: Instant, past: JobHistory) -> Option<LintWarning> {
     let median = past.median_run.filter(|_| !schedule.counts_from_previous())?;
     let coming: Vec<Instant> = schedule.coming(now).take(OCCURRENCES).collect();
     let distance = coming.windows(2).map(|pair| pair[1].since(pair[0])).min()?;
-    (median > distance).then(|| Warning {
-        lint: Lint::TooFast,
+    (median > distance).then(|| LintWarning {
+        lint: LintKind::TooFast,
         message: format!("occurrences are {distance} apart, but half of its runs take {median} or longer"),
         hint: "runs will overlap: choose `overlap`, or a schedule such as `with 10m interval`".to_owned(),
     })
 }
 
 /// Zones that people choose by mistake.
-fn odd_zone(zone: &str) -> Option<Warning> {
+fn odd_zone(zone: &str) -> Option<LintWarning> {
     let upper = zone.to_ascii_uppercase();
     let hours = match upper.as_str() {
         "EST" => Some(5),
@@ -173,14 +173,14 @@ fn odd_zone(zone: &str) -> Option<Warning> {
         }
         (None, None) => return None,
     };
-    Some(Warning { lint: Lint::OddZone, message, hint: hint.to_owned() })
+    Some(LintWarning { lint: LintKind::OddZone, message, hint: hint.to_owned() })
 }
 
-fn calendar_ends(schedule: &Schedule, now: Instant) -> Option<Warning> {
+fn calendar_ends(schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let last = schedule.calendar_known_until()?;
     let horizon = schedule.zone().local(now.plus(CALENDAR_AHEAD).secs()).day();
-    (last < horizon).then(|| Warning {
-        lint: Lint::CalendarEnds,
+    (last < horizon).then(|| LintWarning {
+        lint: LintKind::CalendarEnds,
         message: format!("the dates of its calendar end on {last}"),
         hint: "add the dates that come after it".to_owned(),
     })

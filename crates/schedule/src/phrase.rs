@@ -1,11 +1,11 @@
 //! A schedule written as one text: a cron expression, an @-word, `@every 90s`, or a phrase such as `with 10m interval`,
 //! each after an optional `CRON_TZ=Zone`. Also the texts of bounds and policies.
 
-use crate::civil::{Day, Local, TimeOfDay};
+use crate::civil::{Day, TimeOfDay, WallTime};
 use crate::cron::CronExpr;
 use crate::instant::Instant;
 use crate::span::Span;
-use crate::spec::{Bound, Fold, Gap, Spec, Timing};
+use crate::spec::{FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
 use crate::text::{TextError, did_you_mean, not_a, shortened};
 
 /// The @-words that stand for cron expressions.
@@ -25,7 +25,7 @@ const WORDS_MAX: usize = 16;
 /// No zone has a longer name.
 const ZONE_MAX: usize = 64;
 
-impl Spec {
+impl ScheduleSpec {
     /// Reads a schedule that is written as one text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         let start = text.len() - text.trim_start().len();
@@ -129,7 +129,7 @@ fn unknown_word(word: &str) -> TextError {
     }
 }
 
-impl Bound {
+impl TimeBound {
     /// Reads a date, a local date and time, or an instant with an offset.
     pub fn parse(whole: &str) -> Result<Self, TextError> {
         let text = whole.trim();
@@ -141,7 +141,7 @@ impl Bound {
         }
         let local = text.split_once(['T', ' ']).and_then(|(day, time)| {
             let time = TimeOfDay::parse(time.trim()).ok()?;
-            Some(Local(Day::parse(day).ok()?.midnight().0 + i64::from(time.0)))
+            Some(WallTime(Day::parse(day).ok()?.midnight().0 + i64::from(time.0)))
         });
         local.map(Self::Local).ok_or_else(|| {
             not_a(text, "a point in time")
@@ -151,7 +151,7 @@ impl Bound {
     }
 }
 
-impl std::fmt::Display for Bound {
+impl std::fmt::Display for TimeBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Instant(instant) => instant.fmt(f),
@@ -161,7 +161,7 @@ impl std::fmt::Display for Bound {
     }
 }
 
-impl Gap {
+impl GapPolicy {
     /// The texts of all policies.
     pub const NAMES: [&str; 2] = ["next", "skip"];
 
@@ -183,7 +183,7 @@ impl Gap {
     }
 }
 
-impl Fold {
+impl FoldPolicy {
     /// The texts of all policies.
     pub const NAMES: [&str; 3] = ["first", "second", "both"];
 
@@ -236,9 +236,9 @@ mod tests {
             ("CRON_TZ=Europe/Berlin 0 18 * * *", "CRON_TZ=Europe/Berlin 0 18 * * *"),
             ("TZ=UTC @daily", "CRON_TZ=UTC 0 0 * * *"),
         ] {
-            let spec = Spec::parse(text).expect(text);
+            let spec = ScheduleSpec::parse(text).expect(text);
             assert_eq!(spec.to_string(), canonical, "{text}");
-            assert_eq!(Spec::parse(canonical).as_ref(), Ok(&spec), "{text}");
+            assert_eq!(ScheduleSpec::parse(canonical).as_ref(), Ok(&spec), "{text}");
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
             ("CRON_TZ=Europe/Berlin", 0..21, "and then a schedule"),
             ("CRON_TZ=Europe/Berlin 0 25 * * *", 24..26, "hour must be 0–23, not 25"),
         ] {
-            let error = Spec::parse(text).expect_err(text);
+            let error = ScheduleSpec::parse(text).expect_err(text);
             assert!(error.to_string().contains(message), "{text}: {error}");
             assert_eq!(error.at, at, "{text}");
         }
@@ -271,10 +271,10 @@ mod tests {
             ("2026-03-29 18:00:30", "2026-03-29T18:00:30"),
             ("2026-03-29T18:00:00+02:00", "2026-03-29T16:00:00Z"),
         ] {
-            let bound = Bound::parse(text).expect(text);
+            let bound = TimeBound::parse(text).expect(text);
             assert_eq!(bound.to_string(), printed);
-            assert_eq!(Bound::parse(printed), Ok(bound));
+            assert_eq!(TimeBound::parse(printed), Ok(bound));
         }
-        assert!(Bound::parse("soon").is_err());
+        assert!(TimeBound::parse("soon").is_err());
     }
 }

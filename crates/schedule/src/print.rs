@@ -8,19 +8,19 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::hash::StableHash;
 use crate::span::Span;
-use crate::spec::{Daily, DailyInterval, Edge, Shift, Spec, Timing};
+use crate::spec::{DailyInterval, DailyTiming, DayShift, ScheduleSpec, Timing, WindowEdge};
 
 /// A value in the map form of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Entry {
+enum PrintedValue {
     Text(String),
     Number(i32),
     Flag,
     List(Vec<String>),
-    Map(Vec<(&'static str, Entry)>),
+    Map(Vec<(&'static str, PrintedValue)>),
 }
 
-impl Spec {
+impl ScheduleSpec {
     /// The id of a schedule that has no name: a digest of all that decides its occurrences and of its args. Its place,
     /// jitter and whether it is enabled do not count.
     pub fn digest(&self, args: &BTreeMap<String, String>) -> String {
@@ -53,24 +53,26 @@ impl Spec {
         }
     }
 
-    fn entries(&self) -> Vec<(&'static str, Entry)> {
+    fn entries(&self) -> Vec<(&'static str, PrintedValue)> {
         let mut entries = match &self.timing {
-            Timing::Cron(expr) => vec![("cron", Entry::Text(expr.to_string()))],
+            Timing::Cron(expr) => vec![("cron", PrintedValue::Text(expr.to_string()))],
             Timing::Fields(fields) => {
-                fields.entries().into_iter().map(|(name, text)| (name, Entry::Text(text))).collect()
+                fields.entries().into_iter().map(|(name, text)| (name, PrintedValue::Text(text))).collect()
             }
             Timing::Every { interval, phase } if phase.is_zero() => vec![("every", span(*interval))],
             Timing::Every { interval, phase } => vec![("every", span(*interval)), ("phase", span(*phase))],
             Timing::After { interval } => vec![("after", span(*interval))],
             Timing::Daily(daily) => vec![("daily", daily_entry(daily))],
             Timing::DailyInterval(window) => vec![("daily_interval", window_entry(window))],
-            Timing::At(instants) => vec![("at", Entry::List(instants.iter().map(ToString::to_string).collect()))],
-            Timing::Triggered => vec![("triggered", Entry::Flag)],
-            Timing::Never => vec![("never", Entry::Flag)],
-            Timing::Reboot => vec![("reboot", Entry::Flag)],
+            Timing::At(instants) => {
+                vec![("at", PrintedValue::List(instants.iter().map(ToString::to_string).collect()))]
+            }
+            Timing::Triggered => vec![("triggered", PrintedValue::Flag)],
+            Timing::Never => vec![("never", PrintedValue::Flag)],
+            Timing::Reboot => vec![("reboot", PrintedValue::Flag)],
         };
         let mut optional = |key, value: Option<String>| {
-            entries.extend(value.map(|value| (key, Entry::Text(value))));
+            entries.extend(value.map(|value| (key, PrintedValue::Text(value))));
         };
         optional("timezone", self.zone.clone());
         optional("start", self.start.map(|bound| bound.to_string()));
@@ -83,33 +85,37 @@ impl Spec {
     }
 }
 
-fn span(span: Span) -> Entry {
-    Entry::Text(span.to_string())
+fn span(span: Span) -> PrintedValue {
+    PrintedValue::Text(span.to_string())
 }
 
-fn daily_entry(daily: &Daily) -> Entry {
-    let mut entries = vec![("times", Entry::List(daily.times.iter().map(ToString::to_string).collect()))];
+fn daily_entry(daily: &DailyTiming) -> PrintedValue {
+    let mut entries = vec![("times", PrintedValue::List(daily.times.iter().map(ToString::to_string).collect()))];
     entries.extend(shift_entries(daily.shift));
-    Entry::Map(entries)
+    PrintedValue::Map(entries)
 }
 
-fn window_entry(window: &DailyInterval) -> Entry {
-    let edge = |edge: &Edge| {
-        let mut entries = vec![("time", Entry::Text(edge.time.to_string()))];
+fn window_entry(window: &DailyInterval) -> PrintedValue {
+    let edge = |edge: &WindowEdge| {
+        let mut entries = vec![("time", PrintedValue::Text(edge.time.to_string()))];
         entries.extend(shift_entries(edge.shift));
-        Entry::Map(entries)
+        PrintedValue::Map(entries)
     };
-    Entry::Map(vec![("from", edge(&window.from)), ("until", edge(&window.until)), ("every", span(window.interval))])
+    PrintedValue::Map(vec![
+        ("from", edge(&window.from)),
+        ("until", edge(&window.until)),
+        ("every", span(window.interval)),
+    ])
 }
 
-fn shift_entries(shift: Shift) -> impl Iterator<Item = (&'static str, Entry)> {
+fn shift_entries(shift: DayShift) -> impl Iterator<Item = (&'static str, PrintedValue)> {
     [("date_shift", shift.days), ("calendar_shift", shift.calendar_days)]
         .into_iter()
         .filter(|(_, days)| *days != 0)
-        .map(|(key, days)| (key, Entry::Number(days)))
+        .map(|(key, days)| (key, PrintedValue::Number(days)))
 }
 
-impl fmt::Display for Spec {
+impl fmt::Display for ScheduleSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.phrase() {
             Some(phrase) => f.write_str(&phrase),
@@ -118,30 +124,30 @@ impl fmt::Display for Spec {
     }
 }
 
-fn write_map(f: &mut fmt::Formatter<'_>, entries: &[(&str, Entry)]) -> fmt::Result {
+fn write_map(f: &mut fmt::Formatter<'_>, entries: &[(&str, PrintedValue)]) -> fmt::Result {
     f.write_str("{")?;
     for (index, (key, value)) in entries.iter().enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         write!(f, "{separator}{key}: ")?;
         match value {
             // Texts of schedules hold no control characters, so that Rust's quotes are YAML's.
-            Entry::Text(text) => write!(f, "{text:?}")?,
-            Entry::Number(number) => write!(f, "{number}")?,
-            Entry::Flag => f.write_str("true")?,
-            Entry::List(texts) => write!(f, "{texts:?}")?,
-            Entry::Map(entries) => write_map(f, entries)?,
+            PrintedValue::Text(text) => write!(f, "{text:?}")?,
+            PrintedValue::Number(number) => write!(f, "{number}")?,
+            PrintedValue::Flag => f.write_str("true")?,
+            PrintedValue::List(texts) => write!(f, "{texts:?}")?,
+            PrintedValue::Map(entries) => write_map(f, entries)?,
         }
     }
     f.write_str("}")
 }
 
-impl Serialize for Spec {
+impl Serialize for ScheduleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Entry::Map(self.entries()).serialize(serializer)
+        PrintedValue::Map(self.entries()).serialize(serializer)
     }
 }
 
-impl Serialize for Entry {
+impl Serialize for PrintedValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),

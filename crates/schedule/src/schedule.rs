@@ -1,34 +1,34 @@
 //! A schedule that can be asked: what was written, brought together with its zone, its calendar and the job's id.
 
-use crate::calendar::{Calendar, Calendars};
-use crate::civil::{Day, Local, TimeOfDay};
-use crate::cron::{Cron, CronTimes};
+use crate::calendar::{Calendar, CalendarSet};
+use crate::civil::{Day, TimeOfDay, WallTime};
+use crate::cron::{CronBits, CronTimes};
 use crate::daily::DailyTimes;
 use crate::hash::StableHash;
 use crate::instant::Instant;
 use crate::span::Span;
-use crate::spec::{Bound, Fold, Gap, Spec, Timing};
+use crate::spec::{FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
 use crate::text::TextError;
-use crate::walk::{self, LocalTimes, Seams};
-use crate::window::Windows;
-use crate::zone::{FOREVER, Zone, Zones};
+use crate::walk::{self, LocalTimes, SeamPolicy};
+use crate::window::DailyWindows;
+use crate::zone::{FOREVER, Zone, ZoneRegistry};
 
 /// Fixed times of day, edges of windows among them: one run at the end of a gap, one for a time that comes twice.
-const FIXED: Seams = Seams { gap: Gap::Next, fold: Fold::First };
+const FIXED: SeamPolicy = SeamPolicy { gap: GapPolicy::Next, fold: FoldPolicy::First };
 /// Rules for every hour follow elapsed time: what a gap leaves out is left out, what comes twice runs twice.
-const ELAPSED: Seams = Seams { gap: Gap::Skip, fold: Fold::Both };
+const ELAPSED: SeamPolicy = SeamPolicy { gap: GapPolicy::Skip, fold: FoldPolicy::Both };
 /// Runs of a schedule that counts from the previous run are at least this far apart.
 const AFTER_MIN: Span = Span::from_secs(1);
 
 /// What a schedule needs from outside.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct CompileContext<'a> {
     /// Zones that can be named.
-    pub zones: &'a Zones,
+    pub zones: &'a ZoneRegistry,
     /// The zone of schedules that name none.
     pub zone: &'a Zone,
     /// Calendars that can be named.
-    pub calendars: &'a Calendars,
+    pub calendars: &'a CalendarSet,
     /// The job's id, for `H` and jitter.
     pub job: &'a str,
 }
@@ -36,25 +36,25 @@ pub struct Surroundings<'a> {
 /// A schedule that can be asked for its occurrences.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    rule: Rule,
+    rule: CompiledRule,
     zone: Zone,
     /// What most schedules do not have.
-    limits: Option<Box<Limits>>,
+    limits: Option<Box<ScheduleBounds>>,
 }
 
 #[derive(Debug, Clone)]
-enum Rule {
-    Cron { bits: Cron, seams: Seams },
+enum CompiledRule {
+    Cron { bits: CronBits, seams: SeamPolicy },
     Every { interval: i64, phase: i64 },
     After { interval: Span },
-    Daily(Box<(DailyTimes, Seams)>),
-    Windows(Box<Windows>),
-    At { instants: Box<[i64]>, seams: Seams },
+    Daily(Box<(DailyTimes, SeamPolicy)>),
+    Windows(Box<DailyWindows>),
+    At { instants: Box<[i64]>, seams: SeamPolicy },
     Never,
 }
 
 #[derive(Debug, Clone)]
-struct Limits {
+struct ScheduleBounds {
     /// Nothing before this second.
     start: i64,
     /// Nothing after this second.
@@ -79,7 +79,7 @@ pub struct CompileError {
 
 impl Schedule {
     /// Brings together what was written and what it needs.
-    pub fn compile(spec: &Spec, around: Surroundings<'_>) -> Result<Self, CompileError> {
+    pub fn compile(spec: &ScheduleSpec, around: CompileContext<'_>) -> Result<Self, CompileError> {
         spec.check().map_err(|wrong| CompileError { key: wrong.key, error: TextError::new(0..0, wrong.message) })?;
         let in_key = |key| move |error| CompileError { key, error };
         let zone = match &spec.zone {
@@ -90,22 +90,30 @@ impl Schedule {
             Some(expr) => Some(around.calendars.compile(expr).map_err(in_key("calendar"))?),
             None => None,
         };
-        let seams = |usual: Seams| Seams { gap: spec.gap.unwrap_or(usual.gap), fold: spec.fold.unwrap_or(usual.fold) };
+        let seams = |usual: SeamPolicy| SeamPolicy {
+            gap: spec.gap.unwrap_or(usual.gap),
+            fold: spec.fold.unwrap_or(usual.fold),
+        };
         let every_day = || calendar.clone().unwrap_or_else(Calendar::all);
-        let cron = |bits: Cron| Rule::Cron { bits, seams: seams(if bits.every_hour() { ELAPSED } else { FIXED }) };
+        let cron =
+            |bits: CronBits| CompiledRule::Cron { bits, seams: seams(if bits.every_hour() { ELAPSED } else { FIXED }) };
         let secs = |span: Span| i64::try_from(span.secs()).unwrap_or(i64::MAX);
         let rule = match &spec.timing {
             Timing::Cron(expr) => cron(expr.resolve(around.job)),
             Timing::Fields(fields) => cron(fields.resolve()),
-            Timing::Every { interval, phase } => Rule::Every { interval: secs(*interval), phase: secs(*phase) },
-            Timing::After { interval } => Rule::After { interval: *interval },
-            Timing::Daily(daily) => Rule::Daily(Box::new((DailyTimes::new(daily, every_day()), seams(FIXED)))),
-            Timing::DailyInterval(window) => Rule::Windows(Box::new(Windows::new(window, every_day(), seams(FIXED)))),
-            Timing::At(bounds) => Rule::At { instants: instants(bounds, &zone, seams(FIXED)), seams: seams(FIXED) },
-            Timing::Triggered | Timing::Never | Timing::Reboot => Rule::Never,
+            Timing::Every { interval, phase } => CompiledRule::Every { interval: secs(*interval), phase: secs(*phase) },
+            Timing::After { interval } => CompiledRule::After { interval: *interval },
+            Timing::Daily(daily) => CompiledRule::Daily(Box::new((DailyTimes::new(daily, every_day()), seams(FIXED)))),
+            Timing::DailyInterval(window) => {
+                CompiledRule::Windows(Box::new(DailyWindows::new(window, every_day(), seams(FIXED))))
+            }
+            Timing::At(bounds) => {
+                CompiledRule::At { instants: instants(bounds, &zone, seams(FIXED)), seams: seams(FIXED) }
+            }
+            Timing::Triggered | Timing::Never | Timing::Reboot => CompiledRule::Never,
         };
-        let knows_days = matches!(rule, Rule::Daily(_) | Rule::Windows(_));
-        let limits = Limits {
+        let knows_days = matches!(rule, CompiledRule::Daily(_) | CompiledRule::Windows(_));
+        let limits = ScheduleBounds {
             start: spec.start.map_or(-FOREVER, |bound| first_second(bound, &zone)),
             end: spec.end.map_or(FOREVER, |bound| last_second(bound, &zone)),
             jitter: spec.jitter,
@@ -125,12 +133,12 @@ impl Schedule {
 
     /// Whether it counts from the end of the previous run. Then it has no occurrences of its own: `after_run` answers.
     pub fn counts_from_previous(&self) -> bool {
-        matches!(self.rule, Rule::After { .. })
+        matches!(self.rule, CompiledRule::After { .. })
     }
 
     /// When the run after one that ended at `end` is due, for a schedule that counts from the previous run.
     pub fn after_run(&self, end: Instant) -> Option<Instant> {
-        let Rule::After { interval } = self.rule else {
+        let CompiledRule::After { interval } = self.rule else {
             return None;
         };
         let mut due = end.plus(interval.max(AFTER_MIN)).secs_up();
@@ -139,7 +147,7 @@ impl Schedule {
             if let Some(calendar) = &limits.calendar
                 && !calendar.contains(self.zone.local(due).day())
             {
-                due = first_second(Bound::Day(calendar.next(self.zone.local(due).day())?), &self.zone);
+                due = first_second(TimeBound::Day(calendar.next(self.zone.local(due).day())?), &self.zone);
             }
             if due > limits.end {
                 return None;
@@ -217,38 +225,38 @@ impl Schedule {
     /// The last day that the files behind its calendar speak of.
     pub fn calendar_known_until(&self) -> Option<Day> {
         let calendar = match &self.rule {
-            Rule::Daily(daily) => Some(daily.0.calendar()),
-            Rule::Windows(windows) => Some(windows.calendar()),
+            CompiledRule::Daily(daily) => Some(daily.0.calendar()),
+            CompiledRule::Windows(windows) => Some(windows.calendar()),
             _ => self.kept_to(),
         };
         calendar.and_then(Calendar::known_until)
     }
 
     /// How it treats clock changes, when it speaks of local times.
-    pub fn policy(&self) -> Option<(Gap, Fold)> {
+    pub fn policy(&self) -> Option<(GapPolicy, FoldPolicy)> {
         match &self.rule {
-            Rule::Cron { seams, .. } => Some((seams.gap, seams.fold)),
-            Rule::Daily(daily) => Some((daily.1.gap, daily.1.fold)),
-            Rule::Windows(windows) => Some((windows.seams().gap, windows.seams().fold)),
-            Rule::At { seams, .. } => Some((seams.gap, seams.fold)),
+            CompiledRule::Cron { seams, .. } => Some((seams.gap, seams.fold)),
+            CompiledRule::Daily(daily) => Some((daily.1.gap, daily.1.fold)),
+            CompiledRule::Windows(windows) => Some((windows.seams().gap, windows.seams().fold)),
+            CompiledRule::At { seams, .. } => Some((seams.gap, seams.fold)),
             _ => None,
         }
     }
 
     /// The first local time in a range that the rule speaks of, clock changes aside.
-    pub(crate) fn local_between(&self, from: Local, until: Local) -> Option<Local> {
+    pub(crate) fn local_between(&self, from: WallTime, until: WallTime) -> Option<WallTime> {
         let hit = match &self.rule {
-            Rule::Cron { bits, .. } => self.cron_times(bits).at_or_after(from),
-            Rule::Daily(daily) => daily.0.at_or_after(from),
+            CompiledRule::Cron { bits, .. } => self.cron_times(bits).at_or_after(from),
+            CompiledRule::Daily(daily) => daily.0.at_or_after(from),
             _ => None,
         };
         hit.filter(|hit| *hit < until)
     }
 
     /// Its rule in bits, when it is a cron rule.
-    pub(crate) fn cron(&self) -> Option<&Cron> {
+    pub(crate) fn cron(&self) -> Option<&CronBits> {
         match &self.rule {
-            Rule::Cron { bits, .. } => Some(bits),
+            CompiledRule::Cron { bits, .. } => Some(bits),
             _ => None,
         }
     }
@@ -256,7 +264,7 @@ impl Schedule {
     /// The calendar day that an occurrence belongs to, for rules that shift days.
     fn nominal_day(&self, secs: i64) -> Option<Day> {
         match &self.rule {
-            Rule::Daily(daily) => {
+            CompiledRule::Daily(daily) => {
                 let (times, seams) = daily.as_ref();
                 let today = self.zone.local(secs).day();
                 // A gap over midnight moves an occurrence to the day after its own.
@@ -266,13 +274,13 @@ impl Schedule {
                     }
                     let locals = times.times().iter().map(|second| day.midnight().0 + i64::from(*second));
                     locals
-                        .map(Local)
+                        .map(WallTime)
                         .any(|local| self.zone.instants(local, seams.gap, seams.fold).any(|instant| instant == secs))
                 };
                 let day = [today, today.plus(-1)].into_iter().find(own)?;
                 times.calendar_day(day)
             }
-            Rule::Windows(windows) => windows.calendar_day(&self.zone, secs),
+            CompiledRule::Windows(windows) => windows.calendar_day(&self.zone, secs),
             _ => None,
         }
     }
@@ -282,27 +290,27 @@ impl Schedule {
         self.limits.as_ref()?.calendar.as_ref()
     }
 
-    fn cron_times<'a>(&'a self, cron: &'a Cron) -> CronTimes<'a> {
+    fn cron_times<'a>(&'a self, cron: &'a CronBits) -> CronTimes<'a> {
         CronTimes { cron, calendar: self.kept_to() }
     }
 
     fn next_second(&self, after: i64) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => walk::next(&self.cron_times(bits), &self.zone, *seams, after),
-            Rule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
-            Rule::Windows(windows) => windows.next(&self.zone, after),
-            Rule::Never | Rule::After { .. } => None,
-            Rule::Every { .. } | Rule::At { .. } => self.next_on_days(after),
+            CompiledRule::Cron { bits, seams } => walk::next(&self.cron_times(bits), &self.zone, *seams, after),
+            CompiledRule::Daily(daily) => walk::next(&daily.0, &self.zone, daily.1, after),
+            CompiledRule::Windows(windows) => windows.next(&self.zone, after),
+            CompiledRule::Never | CompiledRule::After { .. } => None,
+            CompiledRule::Every { .. } | CompiledRule::At { .. } => self.next_on_days(after),
         }
     }
 
     fn prev_second(&self, before: i64) -> Option<i64> {
         match &self.rule {
-            Rule::Cron { bits, seams } => walk::prev(&self.cron_times(bits), &self.zone, *seams, before),
-            Rule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
-            Rule::Windows(windows) => windows.prev(&self.zone, before),
-            Rule::Never | Rule::After { .. } => None,
-            Rule::Every { .. } | Rule::At { .. } => self.prev_on_days(before),
+            CompiledRule::Cron { bits, seams } => walk::prev(&self.cron_times(bits), &self.zone, *seams, before),
+            CompiledRule::Daily(daily) => walk::prev(&daily.0, &self.zone, daily.1, before),
+            CompiledRule::Windows(windows) => windows.prev(&self.zone, before),
+            CompiledRule::Never | CompiledRule::After { .. } => None,
+            CompiledRule::Every { .. } | CompiledRule::At { .. } => self.prev_on_days(before),
         }
     }
 
@@ -311,14 +319,16 @@ impl Schedule {
     fn next_on_days(&self, mut after: i64) -> Option<i64> {
         loop {
             let next = match &self.rule {
-                Rule::Every { interval, phase } => phase + ((after - phase).div_euclid(*interval) + 1) * interval,
-                Rule::At { instants, .. } => *instants.get(instants.partition_point(|at| *at <= after))?,
+                CompiledRule::Every { interval, phase } => {
+                    phase + ((after - phase).div_euclid(*interval) + 1) * interval
+                }
+                CompiledRule::At { instants, .. } => *instants.get(instants.partition_point(|at| *at <= after))?,
                 _ => return None,
             };
             let day = self.zone.local(next).day();
             match self.kept_to() {
                 Some(calendar) if !calendar.contains(day) => {
-                    let from = first_second(Bound::Day(calendar.next(day.plus(1))?), &self.zone);
+                    let from = first_second(TimeBound::Day(calendar.next(day.plus(1))?), &self.zone);
                     // A clock that is set back can bring back a day; it does so at the end of a segment.
                     let seam = self.zone.segment(self.zone.segment_at(next)).end;
                     after = (from.min(seam) - 1).max(next);
@@ -331,14 +341,18 @@ impl Schedule {
     fn prev_on_days(&self, mut before: i64) -> Option<i64> {
         loop {
             let prev = match &self.rule {
-                Rule::Every { interval, phase } => phase + (before - 1 - phase).div_euclid(*interval) * interval,
-                Rule::At { instants, .. } => instants[..instants.partition_point(|at| *at < before)].last().copied()?,
+                CompiledRule::Every { interval, phase } => {
+                    phase + (before - 1 - phase).div_euclid(*interval) * interval
+                }
+                CompiledRule::At { instants, .. } => {
+                    instants[..instants.partition_point(|at| *at < before)].last().copied()?
+                }
                 _ => return None,
             };
             let day = self.zone.local(prev).day();
             match self.kept_to() {
                 Some(calendar) if !calendar.contains(day) => {
-                    let until = last_second(Bound::Day(calendar.prev(day.plus(-1))?), &self.zone);
+                    let until = last_second(TimeBound::Day(calendar.prev(day.plus(-1))?), &self.zone);
                     let seam = self.zone.segment(self.zone.segment_at(prev)).start;
                     before = (until + 1).max(seam).min(prev);
                 }
@@ -354,13 +368,13 @@ fn seed(job: &str) -> u64 {
     hash.finish()
 }
 
-fn instants(bounds: &[Bound], zone: &Zone, seams: Seams) -> Box<[i64]> {
+fn instants(bounds: &[TimeBound], zone: &Zone, seams: SeamPolicy) -> Box<[i64]> {
     let mut instants: Vec<i64> = Vec::with_capacity(bounds.len());
     for bound in bounds {
         match bound {
-            Bound::Instant(instant) => instants.push(instant.secs()),
-            Bound::Local(local) => instants.extend(zone.instants(*local, seams.gap, seams.fold)),
-            Bound::Day(day) => instants.extend(zone.instants(day.midnight(), seams.gap, seams.fold)),
+            TimeBound::Instant(instant) => instants.push(instant.secs()),
+            TimeBound::Local(local) => instants.extend(zone.instants(*local, seams.gap, seams.fold)),
+            TimeBound::Day(day) => instants.extend(zone.instants(day.midnight(), seams.gap, seams.fold)),
         }
     }
     instants.sort_unstable();
@@ -369,24 +383,24 @@ fn instants(bounds: &[Bound], zone: &Zone, seams: Seams) -> Box<[i64]> {
 }
 
 /// The first second that a bound allows as a start.
-fn first_second(bound: Bound, zone: &Zone) -> i64 {
-    let first = |local| zone.instants(local, Gap::Next, Fold::First).next().unwrap_or(-FOREVER);
+fn first_second(bound: TimeBound, zone: &Zone) -> i64 {
+    let first = |local| zone.instants(local, GapPolicy::Next, FoldPolicy::First).next().unwrap_or(-FOREVER);
     match bound {
-        Bound::Instant(instant) => instant.secs(),
-        Bound::Local(local) => first(local),
-        Bound::Day(day) => first(day.midnight()),
+        TimeBound::Instant(instant) => instant.secs(),
+        TimeBound::Local(local) => first(local),
+        TimeBound::Day(day) => first(day.midnight()),
     }
 }
 
 /// The last second that a bound allows as an end.
-fn last_second(bound: Bound, zone: &Zone) -> i64 {
+fn last_second(bound: TimeBound, zone: &Zone) -> i64 {
     match bound {
-        Bound::Instant(instant) => instant.secs(),
+        TimeBound::Instant(instant) => instant.secs(),
         // A local time that comes twice is the first, as everywhere.
-        Bound::Local(local) => zone.instants(local, Gap::Next, Fold::First).last().unwrap_or(FOREVER),
+        TimeBound::Local(local) => zone.instants(local, GapPolicy::Next, FoldPolicy::First).last().unwrap_or(FOREVER),
         // Where midnight comes twice, the day ends at the last one that it lies before.
-        Bound::Day(day) => {
-            let midnights = zone.instants(day.plus(1).midnight(), Gap::Next, Fold::Both);
+        TimeBound::Day(day) => {
+            let midnights = zone.instants(day.plus(1).midnight(), GapPolicy::Next, FoldPolicy::Both);
             let own = midnights.filter(|at| zone.local(at - 1).day() <= day);
             own.last().map_or(FOREVER, |at| at - 1)
         }

@@ -2,7 +2,7 @@
 //! resolved yet; `Schedule::compile` brings in the zone, the calendars and the job's id.
 
 use crate::calendar::CalendarExpr;
-use crate::civil::{DAY_SECS, Day, Local, TimeOfDay};
+use crate::civil::{DAY_SECS, Day, TimeOfDay, WallTime};
 use crate::cron::{CronExpr, FieldsExpr};
 use crate::instant::Instant;
 use crate::span::Span;
@@ -17,26 +17,26 @@ const INSTANTS_MAX: usize = 10_000;
 
 /// A schedule as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub struct ScheduleSpec {
     /// When, before zone, bounds and calendar.
     pub timing: Timing,
     /// IANA name; the node's zone when absent.
     pub zone: Option<String>,
     /// Nothing before it.
-    pub start: Option<Bound>,
+    pub start: Option<TimeBound>,
     /// Nothing after it.
-    pub end: Option<Bound>,
+    pub end: Option<TimeBound>,
     /// Runs start up to this much later, spread by job and occurrence.
     pub jitter: Span,
     /// Only on these days, as the zone's date says.
     pub calendar: Option<CalendarExpr>,
     /// What happens to times that a clock change leaves out; the kind of schedule decides when absent.
-    pub gap: Option<Gap>,
+    pub gap: Option<GapPolicy>,
     /// What happens to times that a clock change repeats; the kind of schedule decides when absent.
-    pub fold: Option<Fold>,
+    pub fold: Option<FoldPolicy>,
 }
 
-impl Spec {
+impl ScheduleSpec {
     /// A schedule with that rule and nothing else.
     pub fn new(timing: Timing) -> Self {
         Self { timing, zone: None, start: None, end: None, jitter: Span::ZERO, calendar: None, gap: None, fold: None }
@@ -100,11 +100,11 @@ pub enum Timing {
         interval: Span,
     },
     /// At times of day, on the days of a calendar.
-    Daily(Daily),
+    Daily(DailyTiming),
     /// At steps inside a window on each day of a calendar.
     DailyInterval(DailyInterval),
     /// At these instants.
-    At(Vec<Bound>),
+    At(Vec<TimeBound>),
     /// Never by time: by hand, by an action or by a message.
     Triggered,
     /// Never at all by itself; what `@never` says.
@@ -113,38 +113,38 @@ pub enum Timing {
     Reboot,
 }
 
-/// Times of day on the days of a calendar. The calendar stands in `Spec::calendar`.
+/// Times of day on the days of a calendar. The calendar stands in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Daily {
+pub struct DailyTiming {
     /// In order, without repeats; at least one.
     pub times: Vec<TimeOfDay>,
     /// From a calendar day to the day of the run.
-    pub shift: Shift,
+    pub shift: DayShift,
 }
 
-/// A window on each day of a calendar, and a step inside it. The calendar stands in `Spec::calendar`.
+/// A window on each day of a calendar, and a step inside it. The calendar stands in `ScheduleSpec::calendar`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyInterval {
     /// Where the window begins; the first occurrence.
-    pub from: Edge,
+    pub from: WindowEdge,
     /// Where it ends; not part of it.
-    pub until: Edge,
+    pub until: WindowEdge,
     /// Elapsed time between occurrences.
     pub interval: Span,
 }
 
 /// One end of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
+pub struct WindowEdge {
     /// Time of day.
     pub time: TimeOfDay,
     /// From the calendar day to the day it stands on.
-    pub shift: Shift,
+    pub shift: DayShift,
 }
 
 /// From one day to another: first along the calendar, then by plain days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shift {
+pub struct DayShift {
     /// Calendar (business) days.
     pub calendar_days: i32,
     /// Plain days.
@@ -153,16 +153,16 @@ pub struct Shift {
 
 /// A point in time that may wait for its zone. The order of two is that of their normal form, not of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bound {
+pub enum TimeBound {
     /// Given with an offset.
     Instant(Instant),
     /// Given as the schedule's own wall shows it.
-    Local(Local),
+    Local(WallTime),
     /// A date: its first instant as a start, its last second as an end.
     Day(Day),
 }
 
-impl Bound {
+impl TimeBound {
     /// Whether it is after another one in every zone. A date is its first moment here, and as an end its last.
     fn is_surely_after(self, end: Self) -> bool {
         let (start_local, start) = self.seconds();
@@ -183,7 +183,7 @@ impl Bound {
     }
 }
 
-impl Shift {
+impl DayShift {
     fn is_bounded(self) -> bool {
         self.days.unsigned_abs() <= SHIFT_MAX && self.calendar_days.unsigned_abs() <= SHIFT_MAX
     }
@@ -191,14 +191,14 @@ impl Shift {
 
 impl Timing {
     /// Times of day in their normal form: in order, without repeats.
-    pub fn daily(mut times: Vec<TimeOfDay>, shift: Shift) -> Self {
+    pub fn daily(mut times: Vec<TimeOfDay>, shift: DayShift) -> Self {
         times.sort_unstable();
         times.dedup();
-        Self::Daily(Daily { times, shift })
+        Self::Daily(DailyTiming { times, shift })
     }
 
     /// Instants in their normal form: in order, without repeats.
-    pub fn at(mut instants: Vec<Bound>) -> Self {
+    pub fn at(mut instants: Vec<TimeBound>) -> Self {
         instants.sort_unstable();
         instants.dedup();
         Self::At(instants)
@@ -245,7 +245,7 @@ impl Timing {
 
 /// What happens to local times that a clock change leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gap {
+pub enum GapPolicy {
     /// They run together once, at the end of the gap.
     Next,
     /// They do not run.
@@ -254,7 +254,7 @@ pub enum Gap {
 
 /// What happens to local times that a clock change repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fold {
+pub enum FoldPolicy {
     /// They run the first time only.
     First,
     /// They run the second time only.

@@ -5,40 +5,40 @@
 //! which a wall shows it. One that is shown twice counts as the fold policy says. One that is never
 //! shown stands for the end of its gap, or for nothing. Several that fall on one instant are one.
 
-use crate::civil::Local;
-use crate::spec::{Fold, Gap};
-use crate::zone::{FOREVER, Segment, Zone};
+use crate::civil::WallTime;
+use crate::spec::{FoldPolicy, GapPolicy};
+use crate::zone::{FOREVER, OffsetSegment, Zone};
 
 /// A set of local times that can be searched both ways.
 pub(crate) trait LocalTimes {
     /// The first one at or after `from`.
-    fn at_or_after(&self, from: Local) -> Option<Local>;
+    fn at_or_after(&self, from: WallTime) -> Option<WallTime>;
     /// The last one at or before `until`.
-    fn at_or_before(&self, until: Local) -> Option<Local>;
+    fn at_or_before(&self, until: WallTime) -> Option<WallTime>;
 }
 
 /// How seams are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seams {
-    pub(crate) gap: Gap,
-    pub(crate) fold: Fold,
+pub(crate) struct SeamPolicy {
+    pub(crate) gap: GapPolicy,
+    pub(crate) fold: FoldPolicy,
 }
 
 /// The first occurrence strictly after a second of Unix time.
-pub(crate) fn next(times: &impl LocalTimes, zone: &Zone, seams: Seams, after: i64) -> Option<i64> {
+pub(crate) fn next(times: &impl LocalTimes, zone: &Zone, seams: SeamPolicy, after: i64) -> Option<i64> {
     let mut from = after.clamp(-FOREVER / 2, FOREVER / 2) + 1;
     let mut index = zone.segment_at(from);
-    let mut search = Forward { times, origin: i64::MAX, hit: i64::MAX };
+    let mut search = ForwardSearch { times, origin: i64::MAX, hit: i64::MAX };
     loop {
         let segment = zone.segment(index);
-        if from == segment.start && seams.gap == Gap::Next && search.from(gap_start(segment)) < gap_end(segment) {
+        if from == segment.start && seams.gap == GapPolicy::Next && search.from(gap_start(segment)) < gap_end(segment) {
             return Some(from);
         }
         let mut hit = search.from(from + segment.offset);
-        if seams.fold == Fold::First && hit < repeated_until(segment) {
+        if seams.fold == FoldPolicy::First && hit < repeated_until(segment) {
             hit = search.from(repeated_until(segment));
         }
-        let repeats = seams.fold == Fold::Second && hit >= repeats_from(segment);
+        let repeats = seams.fold == FoldPolicy::Second && hit >= repeats_from(segment);
         if hit < segment.end + segment.offset && !repeats {
             return Some(hit - segment.offset);
         }
@@ -51,21 +51,21 @@ pub(crate) fn next(times: &impl LocalTimes, zone: &Zone, seams: Seams, after: i6
 }
 
 /// The last occurrence strictly before a second of Unix time.
-pub(crate) fn prev(times: &impl LocalTimes, zone: &Zone, seams: Seams, before: i64) -> Option<i64> {
+pub(crate) fn prev(times: &impl LocalTimes, zone: &Zone, seams: SeamPolicy, before: i64) -> Option<i64> {
     let mut until = before.clamp(-FOREVER / 2, FOREVER / 2) - 1;
     let mut index = zone.segment_at(until);
-    let mut search = Backward { times, origin: i64::MIN, hit: i64::MIN };
+    let mut search = BackwardSearch { times, origin: i64::MIN, hit: i64::MIN };
     loop {
         let segment = zone.segment(index);
         let mut hit = search.until(until + segment.offset);
-        if seams.fold == Fold::Second && hit >= repeats_from(segment) {
+        if seams.fold == FoldPolicy::Second && hit >= repeats_from(segment) {
             hit = search.until(repeats_from(segment) - 1);
         }
-        let repeated = seams.fold == Fold::First && hit < repeated_until(segment);
+        let repeated = seams.fold == FoldPolicy::First && hit < repeated_until(segment);
         if hit >= segment.start + segment.offset && !repeated {
             return Some(hit - segment.offset);
         }
-        if seams.gap == Gap::Next
+        if seams.gap == GapPolicy::Next
             && gap_start(segment) < gap_end(segment)
             && search.until(gap_end(segment) - 1) >= gap_start(segment)
         {
@@ -80,54 +80,54 @@ pub(crate) fn prev(times: &impl LocalTimes, zone: &Zone, seams: Seams, before: i
 }
 
 /// First local time of the gap that a segment begins with; its end when there is none.
-fn gap_start(segment: Segment) -> i64 {
+fn gap_start(segment: OffsetSegment) -> i64 {
     gap_end(segment).min(segment.start + segment.offset_before)
 }
 
-fn gap_end(segment: Segment) -> i64 {
+fn gap_end(segment: OffsetSegment) -> i64 {
     segment.start + segment.offset
 }
 
 /// Local times of the segment below this were shown before.
-fn repeated_until(segment: Segment) -> i64 {
+fn repeated_until(segment: OffsetSegment) -> i64 {
     segment.start + segment.offset_before
 }
 
 /// Local times of the segment from this on will be shown again.
-fn repeats_from(segment: Segment) -> i64 {
+fn repeats_from(segment: OffsetSegment) -> i64 {
     segment.end + segment.offset_after
 }
 
 /// Remembers the last answer, so that a walk over many segments asks the rule once.
-struct Forward<'a, T> {
+struct ForwardSearch<'a, T> {
     times: &'a T,
     /// Invariant: no match lies in `origin..hit`.
     origin: i64,
     hit: i64,
 }
 
-impl<T: LocalTimes> Forward<'_, T> {
+impl<T: LocalTimes> ForwardSearch<'_, T> {
     fn from(&mut self, from: i64) -> i64 {
         if from < self.origin || from > self.hit {
             self.origin = from;
-            self.hit = self.times.at_or_after(Local(from)).map_or(i64::MAX, |hit| hit.0);
+            self.hit = self.times.at_or_after(WallTime(from)).map_or(i64::MAX, |hit| hit.0);
         }
         self.hit
     }
 }
 
-struct Backward<'a, T> {
+struct BackwardSearch<'a, T> {
     times: &'a T,
     /// Invariant: no match lies in `hit+1..=origin`.
     origin: i64,
     hit: i64,
 }
 
-impl<T: LocalTimes> Backward<'_, T> {
+impl<T: LocalTimes> BackwardSearch<'_, T> {
     fn until(&mut self, until: i64) -> i64 {
         if until > self.origin || until < self.hit {
             self.origin = until;
-            self.hit = self.times.at_or_before(Local(until)).map_or(i64::MIN, |hit| hit.0);
+            self.hit = self.times.at_or_before(WallTime(until)).map_or(i64::MIN, |hit| hit.0);
         }
         self.hit
     }
@@ -138,22 +138,22 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::cron::{Cron, CronExpr, CronTimes};
-    use crate::zone::Zones;
+    use crate::cron::{CronBits, CronExpr, CronTimes};
+    use crate::zone::ZoneRegistry;
 
     /// Counts how often the rule is asked.
     struct Counted {
-        cron: Cron,
+        cron: CronBits,
         asked: Cell<u32>,
     }
 
     impl LocalTimes for Counted {
-        fn at_or_after(&self, from: Local) -> Option<Local> {
+        fn at_or_after(&self, from: WallTime) -> Option<WallTime> {
             self.asked.set(self.asked.get() + 1);
             CronTimes { cron: &self.cron, calendar: None }.at_or_after(from)
         }
 
-        fn at_or_before(&self, until: Local) -> Option<Local> {
+        fn at_or_before(&self, until: WallTime) -> Option<WallTime> {
             self.asked.set(self.asked.get() + 1);
             CronTimes { cron: &self.cron, calendar: None }.at_or_before(until)
         }
@@ -162,20 +162,20 @@ mod tests {
     /// A walk over all changes of a zone asks the rule a few times, not once for each change.
     #[test]
     fn asks_the_rule_a_bounded_number_of_times() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         for zone in ["UTC", "Europe/Berlin", "Africa/Casablanca", "Australia/Lord_Howe"] {
             let zone = zones.get(zone).expect("known");
             for text in ["0 0 31 2 *", "30 2 29 2 *", "* * * * *", "0 0 1 1 * 2099", "0 */2 * * *"] {
                 let cron = CronExpr::parse(text).expect(text).resolve("");
-                for fold in [Fold::First, Fold::Second, Fold::Both] {
-                    for gap in [Gap::Next, Gap::Skip] {
+                for fold in [FoldPolicy::First, FoldPolicy::Second, FoldPolicy::Both] {
+                    for gap in [GapPolicy::Next, GapPolicy::Skip] {
                         let times = Counted { cron, asked: Cell::new(0) };
                         for at in [0, 1_774_746_000, 1_792_890_000, 4_000_000_000] {
                             times.asked.set(0);
-                            let _ = next(&times, &zone, Seams { gap, fold }, at);
+                            let _ = next(&times, &zone, SeamPolicy { gap, fold }, at);
                             assert!(times.asked.get() <= 6, "{} next for {text}", times.asked.get());
                             times.asked.set(0);
-                            let _ = prev(&times, &zone, Seams { gap, fold }, at);
+                            let _ = prev(&times, &zone, SeamPolicy { gap, fold }, at);
                             assert!(times.asked.get() <= 6, "{} prev for {text}", times.asked.get());
                         }
                     }

@@ -2,10 +2,10 @@
 //! this works on instants and not on local times.
 
 use crate::calendar::Calendar;
-use crate::civil::{Day, Local};
+use crate::civil::{Day, WallTime};
 use crate::daily::shifted;
-use crate::spec::{DailyInterval, Edge, Fold};
-use crate::walk::Seams;
+use crate::spec::{DailyInterval, FoldPolicy, WindowEdge};
+use crate::walk::SeamPolicy;
 use crate::zone::Zone;
 
 /// So many days in a row whose windows end before they begin, and none will have room.
@@ -13,30 +13,30 @@ const ROOMLESS_MAX: u32 = 400;
 
 /// A window on each calendar day, in a zone.
 #[derive(Debug, Clone)]
-pub(crate) struct Windows {
-    from: Edge,
-    until: Edge,
+pub(crate) struct DailyWindows {
+    from: WindowEdge,
+    until: WindowEdge,
     interval: i64,
     calendar: Calendar,
-    seams: Seams,
+    seams: SeamPolicy,
 }
 
 /// One day's window: its first second, and the first second after it.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct DayWindow {
     day: Day,
     start: i64,
     end: i64,
 }
 
-impl Windows {
-    pub(crate) fn new(spec: &DailyInterval, calendar: Calendar, seams: Seams) -> Self {
+impl DailyWindows {
+    pub(crate) fn new(spec: &DailyInterval, calendar: Calendar, seams: SeamPolicy) -> Self {
         let interval = i64::try_from(spec.interval.secs()).unwrap_or(i64::MAX).max(1);
         Self { from: spec.from, until: spec.until, interval, calendar, seams }
     }
 
     /// How its edges pass clock changes.
-    pub(crate) fn seams(&self) -> Seams {
+    pub(crate) fn seams(&self) -> SeamPolicy {
         self.seams
     }
 
@@ -90,7 +90,7 @@ impl Windows {
         zone: &'a Zone,
         first: Option<Day>,
         step: fn(&Calendar, Day) -> Option<Day>,
-    ) -> impl Iterator<Item = Window> + 'a {
+    ) -> impl Iterator<Item = DayWindow> + 'a {
         let mut roomless = 0;
         std::iter::successors(first, move |day| step(&self.calendar, *day))
             .map(|day| self.window(zone, day))
@@ -102,30 +102,32 @@ impl Windows {
     }
 
     /// A calendar day whose edge stands near a day, or before.
-    fn calendar_day_near(&self, edge: Edge, near: Day) -> Option<Day> {
+    fn calendar_day_near(&self, edge: WindowEdge, near: Day) -> Option<Day> {
         let on_calendar = self.calendar.prev(near.plus(-edge.shift.days));
         let day = on_calendar.and_then(|day| self.calendar.shift(day, -edge.shift.calendar_days));
         day.or_else(|| self.calendar.next(Day(i32::MIN)))
     }
 
     /// The window of a calendar day; none where its edges do not exist or leave no room.
-    fn window(&self, zone: &Zone, day: Day) -> Option<Window> {
+    fn window(&self, zone: &Zone, day: Day) -> Option<DayWindow> {
         let from = self.edge(self.from, day)?;
         let until = self.edge(self.until, day)?;
         let instant = |local, fold| zone.instants(local, self.seams.gap, fold).next();
-        let start = instant(from, if self.seams.fold == Fold::Second { Fold::Second } else { Fold::First })?;
-        let end = instant(until, if self.seams.fold == Fold::First { Fold::First } else { Fold::Second })?;
+        let start =
+            instant(from, if self.seams.fold == FoldPolicy::Second { FoldPolicy::Second } else { FoldPolicy::First })?;
+        let end =
+            instant(until, if self.seams.fold == FoldPolicy::First { FoldPolicy::First } else { FoldPolicy::Second })?;
         // A window that a gap swallows whole runs once at its end, as a time of day would.
         let swallowed = start == end && from < until;
-        (start < end || swallowed).then_some(Window { day, start, end: end.max(start + 1) })
+        (start < end || swallowed).then_some(DayWindow { day, start, end: end.max(start + 1) })
     }
 
-    fn edge(&self, edge: Edge, day: Day) -> Option<Local> {
+    fn edge(&self, edge: WindowEdge, day: Day) -> Option<WallTime> {
         let day = shifted(&self.calendar, edge.shift, day)?;
-        Some(Local(day.midnight().0 + i64::from(edge.time.0)))
+        Some(WallTime(day.midnight().0 + i64::from(edge.time.0)))
     }
 
-    fn first_after(&self, window: Window, after: i64) -> Option<i64> {
+    fn first_after(&self, window: DayWindow, after: i64) -> Option<i64> {
         let at = if after < window.start {
             window.start
         } else {
@@ -134,7 +136,7 @@ impl Windows {
         (at < window.end).then_some(at)
     }
 
-    fn last_before(&self, window: Window, before: i64) -> Option<i64> {
+    fn last_before(&self, window: DayWindow, before: i64) -> Option<i64> {
         let last = (before - 1).min(window.end - 1);
         (last >= window.start).then(|| window.start + (last - window.start) / self.interval * self.interval)
     }

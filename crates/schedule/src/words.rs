@@ -6,14 +6,14 @@ pub(crate) mod english;
 mod tests;
 
 use crate::civil::TimeOfDay;
-use crate::spec::{Bound, Daily, DailyInterval, Edge, Shift, Spec, Timing};
+use crate::spec::{DailyInterval, DailyTiming, DayShift, ScheduleSpec, TimeBound, Timing, WindowEdge};
 use cron::cron_words;
 use english::{every_span, joined, long_span, ordinal};
 
 /// More instants than this are told by their number.
 const INSTANTS_TOLD: usize = 3;
 
-impl Spec {
+impl ScheduleSpec {
     /// The schedule as a sentence. The job's id decides what `H` stands for.
     pub fn words(&self, job: &str) -> String {
         let rule = self.rule_words(job);
@@ -25,7 +25,7 @@ impl Spec {
             parts.extend(self.zone.as_ref().filter(|_| self.zone_matters()).map(|zone| format!("{zone} time")));
             parts.extend(self.start.map(|start| format!("from {start}")));
             parts.extend(self.end.map(|end| match end {
-                Bound::Day(day) => format!("through {day}"),
+                TimeBound::Day(day) => format!("through {day}"),
                 other => format!("until {other}"),
             }));
             if !self.jitter.is_zero() {
@@ -77,7 +77,7 @@ impl Spec {
 
     /// Whether another zone would make another schedule.
     fn zone_matters(&self) -> bool {
-        let local = |bound: &Bound| !matches!(bound, Bound::Instant(_));
+        let local = |bound: &TimeBound| !matches!(bound, TimeBound::Instant(_));
         let bounded = self.calendar.is_some() || self.start.iter().chain(&self.end).any(local);
         match &self.timing {
             Timing::Cron(_) | Timing::Fields(_) | Timing::Daily(_) | Timing::DailyInterval(_) => true,
@@ -88,10 +88,10 @@ impl Spec {
     }
 }
 
-fn daily_words(daily: &Daily, calendar: Option<&str>) -> String {
+fn daily_words(daily: &DailyTiming, calendar: Option<&str>) -> String {
     let times: Vec<String> = daily.times.iter().map(ToString::to_string).collect();
     let at = format!("at {}", joined(&times, "and"));
-    let Shift { calendar_days, days } = daily.shift;
+    let DayShift { calendar_days, days } = daily.shift;
     let Some(calendar) = calendar else {
         // All days are days of the calendar then, so that both shifts are of one kind.
         return match i64::from(calendar_days) + i64::from(days) {
@@ -119,7 +119,7 @@ fn daily_words(daily: &Daily, calendar: Option<&str>) -> String {
 fn window_words(window: &DailyInterval, calendar: Option<&str>) -> String {
     let every = every_span(window.interval);
     let window_text = format!("{every} from {} until before {}", edge_words(window.from), edge_words(window.until));
-    let shifted = [window.from, window.until].iter().any(|edge| edge.shift != Shift::default());
+    let shifted = [window.from, window.until].iter().any(|edge| edge.shift != DayShift::default());
     match calendar {
         Some(calendar) if shifted => format!("{window_text}, for each day of {calendar}"),
         Some(calendar) => format!("{window_text} on days of {calendar}"),
@@ -128,8 +128,8 @@ fn window_words(window: &DailyInterval, calendar: Option<&str>) -> String {
     }
 }
 
-fn edge_words(edge: Edge) -> String {
-    let Shift { calendar_days, days } = edge.shift;
+fn edge_words(edge: WindowEdge) -> String {
+    let DayShift { calendar_days, days } = edge.shift;
     let plain = match days {
         0 => String::new(),
         1 => " the next day".to_owned(),
@@ -154,17 +154,17 @@ fn days_long(days: u64) -> String {
     if days == 1 { "1 day".to_owned() } else { format!("{days} days") }
 }
 
-fn at_words(instants: &[Bound]) -> String {
-    let told = |bound: &Bound| match bound {
-        Bound::Instant(instant) => format!("at {instant}"),
-        Bound::Local(local) => format!("on {} at {}", local.day(), TimeOfDay(local.second_of_day())),
-        Bound::Day(day) => format!("on {day} at 00:00"),
+fn at_words(instants: &[TimeBound]) -> String {
+    let told = |bound: &TimeBound| match bound {
+        TimeBound::Instant(instant) => format!("at {instant}"),
+        TimeBound::Local(local) => format!("on {} at {}", local.day(), TimeOfDay(local.second_of_day())),
+        TimeBound::Day(day) => format!("on {day} at 00:00"),
     };
     // Those of different kinds are told in the order they would have in UTC.
-    let seconds = |bound: &Bound| match bound {
-        Bound::Instant(instant) => instant.secs(),
-        Bound::Local(local) => local.0,
-        Bound::Day(day) => day.midnight().0,
+    let seconds = |bound: &TimeBound| match bound {
+        TimeBound::Instant(instant) => instant.secs(),
+        TimeBound::Local(local) => local.0,
+        TimeBound::Day(day) => day.midnight().0,
     };
     let mut ordered = instants.to_vec();
     ordered.sort_by_key(seconds);

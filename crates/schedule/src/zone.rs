@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use crate::civil::{Day, Local};
+use crate::civil::{Day, WallTime};
 use crate::hash::StableHash;
-use crate::spec::{Fold, Gap};
+use crate::spec::{FoldPolicy, GapPolicy};
 use crate::text::{TextError, did_you_mean, shortened};
 
 /// Offset changes are known from this second (1969-12-01) on.
@@ -26,9 +26,9 @@ pub(crate) const FOREVER: i64 = i64::MAX / 4;
 
 /// A time zone: cheap to clone, the same data for all who hold it.
 #[derive(Clone)]
-pub struct Zone(Arc<Table>);
+pub struct Zone(Arc<OffsetTable>);
 
-struct Table {
+struct OffsetTable {
     name: String,
     /// Seconds at which the offset changes, in order.
     changes: Box<[i64]>,
@@ -39,7 +39,7 @@ struct Table {
 
 /// A stretch of time with one offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub(crate) struct OffsetSegment {
     /// First second.
     pub(crate) start: i64,
     /// First second after it.
@@ -85,7 +85,7 @@ impl Zone {
             hash.number(u64::from(offset.cast_unsigned()));
         }
         hash.number(u64::from(offsets[0].cast_unsigned()));
-        Self(Arc::new(Table { name, changes: changes.into(), offsets: offsets.into(), digest: hash.finish() }))
+        Self(Arc::new(OffsetTable { name, changes: changes.into(), offsets: offsets.into(), digest: hash.finish() }))
     }
 
     /// Its IANA name.
@@ -104,22 +104,20 @@ impl Zone {
     }
 
     /// What the wall shows at a second of Unix time.
-    pub fn local(&self, secs: i64) -> Local {
-        Local(secs.clamp(-FOREVER, FOREVER) + i64::from(self.offset_at(secs)))
+    pub fn local(&self, secs: i64) -> WallTime {
+        WallTime(secs.clamp(-FOREVER, FOREVER) + i64::from(self.offset_at(secs)))
     }
 
     /// Seconds of Unix time at which the offset changes, between two others.
-    pub fn changes(&self, from: i64, until: i64) -> impl Iterator<Item = Change> + '_ {
+    pub fn changes(&self, from: i64, until: i64) -> impl Iterator<Item = OffsetChange> + '_ {
         let first = self.0.changes.partition_point(|at| *at < from);
-        self.0.changes[first..].iter().enumerate().take_while(move |(_, at)| **at < until).map(move |(n, at)| Change {
-            at: *at,
-            before: self.0.offsets[first + n],
-            after: self.0.offsets[first + n + 1],
+        self.0.changes[first..].iter().enumerate().take_while(move |(_, at)| **at < until).map(move |(n, at)| {
+            OffsetChange { at: *at, before: self.0.offsets[first + n], after: self.0.offsets[first + n + 1] }
         })
     }
 
     /// The seconds of Unix time that a local time stands for under a policy: none, one or two, in order.
-    pub fn instants(&self, local: Local, gap: Gap, fold: Fold) -> impl Iterator<Item = i64> + use<> {
+    pub fn instants(&self, local: WallTime, gap: GapPolicy, fold: FoldPolicy) -> impl Iterator<Item = i64> + use<> {
         // No offset is a whole day away from UTC, so two days around the time hold all segments that matter.
         let mut index = self.segment_at(local.0 - 2 * crate::civil::DAY_SECS);
         let mut found: [Option<i64>; 2] = [None; 2];
@@ -130,7 +128,7 @@ impl Zone {
                 local.0 >= segment.start + segment.offset_before && local.0 < segment.start + segment.offset;
             if at >= segment.start && at < segment.end {
                 if found[0].is_none() { found[0] = Some(at) } else { found[1] = Some(at) }
-            } else if in_gap_before && gap == Gap::Next {
+            } else if in_gap_before && gap == GapPolicy::Next {
                 found[0] = found[0].or(Some(segment.start));
             }
             index += 1;
@@ -139,9 +137,9 @@ impl Zone {
             }
         }
         match fold {
-            Fold::First => found[1] = None,
-            Fold::Second if found[1].is_some() => found[0] = None,
-            Fold::Second | Fold::Both => {}
+            FoldPolicy::First => found[1] = None,
+            FoldPolicy::Second if found[1].is_some() => found[0] = None,
+            FoldPolicy::Second | FoldPolicy::Both => {}
         }
         found.into_iter().flatten()
     }
@@ -156,11 +154,11 @@ impl Zone {
         self.0.changes.len()
     }
 
-    pub(crate) fn segment(&self, index: usize) -> Segment {
+    pub(crate) fn segment(&self, index: usize) -> OffsetSegment {
         let changes = &self.0.changes;
         let offsets = &self.0.offsets;
         let offset = i64::from(offsets[index]);
-        Segment {
+        OffsetSegment {
             start: if index == 0 { -FOREVER } else { changes[index - 1] },
             end: if index == changes.len() { FOREVER } else { changes[index] },
             offset,
@@ -172,7 +170,7 @@ impl Zone {
 
 /// A change of a zone's offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct OffsetChange {
     /// The first second with the new offset.
     pub at: i64,
     /// Offset before it.
@@ -189,12 +187,12 @@ impl fmt::Debug for Zone {
 
 /// The zones that can be named. Tables are made once and shared.
 #[derive(Debug)]
-pub struct Zones {
+pub struct ZoneRegistry {
     database: TimeZoneDatabase,
     made: Mutex<BTreeMap<String, Zone>>,
 }
 
-impl Zones {
+impl ZoneRegistry {
     /// Zones of a database of the time library, such as the machine's own. What it lacks is taken from those that are
     /// compiled into the program: some machines leave out old names.
     pub fn new(database: TimeZoneDatabase) -> Self {
@@ -262,7 +260,7 @@ mod tests {
 
     #[test]
     fn knows_berlin() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         let berlin = zones.get("europe/berlin").expect("known");
         assert_eq!(berlin.name(), "Europe/Berlin");
         assert_eq!(berlin.offset_at(secs("2026-03-29T00:59:59Z")), 3600);
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn says_what_was_meant() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         for (text, hint) in [
             ("Berlin", "did you mean `Europe/Berlin`?"),
             ("Europe/Berln", "did you mean `Europe/Berlin`?"),
@@ -287,18 +285,21 @@ mod tests {
 
     #[test]
     fn local_times_become_instants() {
-        let berlin = Zones::bundled().get("Europe/Berlin").expect("known");
+        let berlin = ZoneRegistry::bundled().get("Europe/Berlin").expect("known");
         let at = |text: &str, gap, fold| -> Vec<String> {
             let (day, time) = text.split_once('T').expect("a T");
             let day = Day::parse(day).expect("a date");
-            let local = Local(day.midnight().0 + i64::from(crate::TimeOfDay::parse(time).expect("a time").0));
+            let local = WallTime(day.midnight().0 + i64::from(crate::TimeOfDay::parse(time).expect("a time").0));
             berlin.instants(local, gap, fold).map(|secs| crate::Instant::from_secs(secs).to_string()).collect()
         };
-        assert_eq!(at("2026-03-29T02:30", Gap::Next, Fold::First), ["2026-03-29T01:00:00Z"]);
-        assert_eq!(at("2026-03-29T02:30", Gap::Skip, Fold::First), [] as [&str; 0]);
-        assert_eq!(at("2026-10-25T02:30", Gap::Next, Fold::First), ["2026-10-25T00:30:00Z"]);
-        assert_eq!(at("2026-10-25T02:30", Gap::Next, Fold::Second), ["2026-10-25T01:30:00Z"]);
-        assert_eq!(at("2026-10-25T02:30", Gap::Next, Fold::Both), ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]);
-        assert_eq!(at("2026-07-01T12:00", Gap::Next, Fold::Second), ["2026-07-01T10:00:00Z"]);
+        assert_eq!(at("2026-03-29T02:30", GapPolicy::Next, FoldPolicy::First), ["2026-03-29T01:00:00Z"]);
+        assert_eq!(at("2026-03-29T02:30", GapPolicy::Skip, FoldPolicy::First), [] as [&str; 0]);
+        assert_eq!(at("2026-10-25T02:30", GapPolicy::Next, FoldPolicy::First), ["2026-10-25T00:30:00Z"]);
+        assert_eq!(at("2026-10-25T02:30", GapPolicy::Next, FoldPolicy::Second), ["2026-10-25T01:30:00Z"]);
+        assert_eq!(
+            at("2026-10-25T02:30", GapPolicy::Next, FoldPolicy::Both),
+            ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
+        );
+        assert_eq!(at("2026-07-01T12:00", GapPolicy::Next, FoldPolicy::Second), ["2026-07-01T10:00:00Z"]);
     }
 }

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Bound, CalendarExpr, Day, Fold, Gap, Instant, Span, Spec, TextError, TimeOfDay};
+use cronhold_schedule::{
+    CalendarExpr, Day, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span, TextError, TimeBound, TimeOfDay,
+};
 
 /// No message is longer, whatever was pasted.
 const MESSAGE_MAX: usize = 300;
@@ -316,7 +318,7 @@ fn check(text: &str, error: &TextError, at: &Range<usize>, message: &str, hint: 
 #[test]
 fn schedules() {
     for (text, at, message, hint) in VALUES.iter().chain(MARKS).chain(PHRASES) {
-        check(text, &Spec::parse(text).expect_err(text), at, message, hint);
+        check(text, &ScheduleSpec::parse(text).expect_err(text), at, message, hint);
     }
 }
 
@@ -352,10 +354,10 @@ fn times() {
         let error = match *kind {
             "time" => TimeOfDay::parse(text).err(),
             "day" => Day::parse(text).err(),
-            "bound" => Bound::parse(text).err(),
+            "bound" => TimeBound::parse(text).err(),
             "instant" => Instant::parse(text).err(),
-            "gap" => Gap::parse(text).err(),
-            "fold" => Fold::parse(text).err(),
+            "gap" => GapPolicy::parse(text).err(),
+            "fold" => FoldPolicy::parse(text).err(),
             _ => panic!("{kind} is no kind of text"),
         };
         check(text, &error.expect(text), at, message, hint);
@@ -408,7 +410,7 @@ fn long_schedules_get_short_messages() {
         texts.push(format!("{long} 0 * * *"));
         texts.push(format!("CRON_TZ={long} 0 * * * *"));
         for text in texts {
-            match Spec::parse(&text) {
+            match ScheduleSpec::parse(&text) {
                 Err(error) => check_short(&text, &error),
                 // Blanks around a good schedule are no mistake.
                 Ok(spec) => assert!(spec.to_string().len() <= MESSAGE_MAX, "{spec} is taken"),
@@ -427,7 +429,7 @@ fn other_long_texts_get_short_messages() {
         for error in [
             TimeOfDay::parse(&text).err(),
             Day::parse(&text).err(),
-            Bound::parse(&text).err(),
+            TimeBound::parse(&text).err(),
             Instant::parse(&text).err(),
             CalendarExpr::parse(&text).err(),
             FieldsExpr::parse(&[("day", &text)]).err().map(|(_, error)| error),
@@ -453,7 +455,7 @@ fn damaged_texts_never_panic() {
             for piece in ["", " ", ",", "-", "/", "*", "#", "L", "W", "H", "(", ")", "9", "@", "=", "ß", "\0"] {
                 for rest in [at, text.len().min(at + 1)] {
                     let damaged = format!("{}{piece}{}", &text[..at], &text[rest..]);
-                    if let Err(error) = Spec::parse(&damaged) {
+                    if let Err(error) = ScheduleSpec::parse(&damaged) {
                         assert!(damaged.get(error.at.clone()).is_some(), "{damaged:?}: {error:?}");
                     }
                 }

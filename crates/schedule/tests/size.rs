@@ -4,8 +4,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Zones};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, ZoneRegistry};
 
 struct Counting;
 
@@ -33,12 +33,12 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn a_plain_cron_schedule_is_one_small_value() {
     assert!(size_of::<Schedule>() <= 128, "{} bytes", size_of::<Schedule>());
-    let zones = Zones::bundled();
-    let calendars = Calendars::new();
+    let zones = ZoneRegistry::bundled();
+    let calendars = CalendarSet::new();
     let berlin = zones.get("Europe/Berlin").expect("known");
-    let around = Surroundings { zones: &zones, zone: &berlin, calendars: &calendars, job: "reports/prices" };
+    let around = CompileContext { zones: &zones, zone: &berlin, calendars: &calendars, job: "reports/prices" };
     for text in ["* * * * *", "0 18 * * Mon-Fri", "30 0 0 31W,LW,L-3 1-12/2 5L,7#2 2026-2030/2", "H H(0-7) * * *"] {
-        let spec = Spec::parse(text).expect(text);
+        let spec = ScheduleSpec::parse(text).expect(text);
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         let schedule = Schedule::compile(&spec, around).expect(text);
         let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
@@ -53,6 +53,6 @@ fn a_plain_cron_schedule_is_one_small_value() {
     }
     // What the count would miss if it were broken.
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let spec = Spec::parse("CRON_TZ=UTC @daily").expect("a good schedule");
+    let spec = ScheduleSpec::parse("CRON_TZ=UTC @daily").expect("a good schedule");
     assert!(ALLOCATIONS.load(Ordering::Relaxed) > before, "{spec} is counted");
 }

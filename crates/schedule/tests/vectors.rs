@@ -1,9 +1,9 @@
 //! Answers that two well-known implementations give, tried against ours: `vectors/cronexpr.jsonl` holds cron expressions
 //! in UTC, `vectors/fields.jsonl` named fields in several zones.
 
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Timing, Zone, Zones};
+use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, Timing, Zone, ZoneRegistry};
 use serde_json::Value;
 
 /// Where the other implementation runs a local time that comes twice a second time. Our stated policy runs it once.
@@ -15,24 +15,24 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-fn compile(spec: &Spec, zones: &Zones, zone: &Zone) -> Schedule {
-    let calendars = Calendars::new();
-    Schedule::compile(spec, Surroundings { zones, zone, calendars: &calendars, job: "vectors" }).expect("compiles")
+fn compile(spec: &ScheduleSpec, zones: &ZoneRegistry, zone: &Zone) -> Schedule {
+    let calendars = CalendarSet::new();
+    Schedule::compile(spec, CompileContext { zones, zone, calendars: &calendars, job: "vectors" }).expect("compiles")
 }
 
 #[test]
 fn cron_expressions() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let utc = Zone::utc();
     let instant = |text: &str| Instant::parse(&format!("{}Z", text.replace(' ', "T"))).expect("an instant");
     let mut wrong = Vec::new();
     for line in lines(include_str!("vectors/cronexpr.jsonl")) {
         let expr = line["expr"].as_str().expect("a text");
         if line["next"] == "ERR" {
-            assert!(Spec::parse(expr).is_err(), "{expr} is taken");
+            assert!(ScheduleSpec::parse(expr).is_err(), "{expr} is taken");
             continue;
         }
-        let spec = match Spec::parse(expr) {
+        let spec = match ScheduleSpec::parse(expr) {
             Ok(spec) => spec,
             Err(error) => {
                 wrong.push(format!("{expr}: {error}"));
@@ -49,7 +49,7 @@ fn cron_expressions() {
         if found != expected {
             wrong.push(format!("{expr} after {start}: {found:?}, expected {expected:?}"));
         }
-        let again = Spec::parse(&spec.to_string()).expect("canonical text parses");
+        let again = ScheduleSpec::parse(&spec.to_string()).expect("canonical text parses");
         assert_eq!(again, spec, "{expr} prints as {spec}");
         assert_eq!(again.to_string(), spec.to_string());
     }
@@ -58,7 +58,7 @@ fn cron_expressions() {
 
 #[test]
 fn named_fields() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let mut wrong = Vec::new();
     let mut quirks = Vec::new();
     for line in lines(include_str!("vectors/fields.jsonl")) {
@@ -73,7 +73,7 @@ fn named_fields() {
             assert!(parsed.is_err(), "{line}");
             continue;
         }
-        let mut spec = Spec::new(Timing::Fields(parsed.unwrap_or_else(|(_, error)| panic!("{line}: {error}"))));
+        let mut spec = ScheduleSpec::new(Timing::Fields(parsed.unwrap_or_else(|(_, error)| panic!("{line}: {error}"))));
         spec.zone = line["tz"].as_str().map(str::to_owned);
         let start = line["start"].as_str().expect("a text");
         // Theirs is at or after, ours strictly after.

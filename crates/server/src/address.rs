@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cronhold_api::Address;
+use cronhold_api::DaemonLocation;
 
 use crate::private_file;
 
@@ -18,10 +18,10 @@ pub struct AddressFile {
 
 impl AddressFile {
     /// Writes it into a data directory.
-    pub fn write(folder: &Path, address: &Address) -> io::Result<Self> {
+    pub fn write(folder: &Path, address: &DaemonLocation) -> io::Result<Self> {
         let mut text = serde_json::to_vec(address)?;
         text.push(b'\n');
-        let path = folder.join(Address::FILE);
+        let path = folder.join(DaemonLocation::FILE);
         private_file::write(&path, &text)?;
         Ok(Self { path, text })
     }
@@ -43,18 +43,18 @@ mod tests {
     use cronhold_schedule::Instant;
 
     use super::*;
-    use crate::testing::Scratch;
+    use crate::testing::ServerScratchDir;
 
-    fn address(pid: u32) -> Address {
-        Address { url: "http://127.0.0.1:2766".to_owned(), pid, since: Instant::from_secs(1_800_000_000) }
+    fn address(pid: u32) -> DaemonLocation {
+        DaemonLocation { url: "http://127.0.0.1:2766".to_owned(), pid, since: Instant::from_secs(1_800_000_000) }
     }
 
     #[test]
     fn is_there_while_someone_listens() {
-        let scratch = Scratch::new("address");
+        let scratch = ServerScratchDir::new("address");
         let file = AddressFile::write(scratch.path(), &address(7)).expect("written");
-        let path = scratch.path().join(Address::FILE);
-        let read: Address = serde_json::from_slice(&fs::read(&path).expect("there")).expect("readable");
+        let path = scratch.path().join(DaemonLocation::FILE);
+        let read: DaemonLocation = serde_json::from_slice(&fs::read(&path).expect("there")).expect("readable");
         assert_eq!(read, address(7));
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, private_file::MODE);
         assert_eq!(fs::read_dir(scratch.path()).expect("there").count(), 1, "nothing is left beside it");
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn that_of_another_daemon_stays() {
-        let scratch = Scratch::new("address-of-another");
+        let scratch = ServerScratchDir::new("address-of-another");
         let first = AddressFile::write(scratch.path(), &address(7)).expect("written");
         let second = AddressFile::write(scratch.path(), &address(8)).expect("written over it");
         drop(first);
-        assert!(scratch.path().join(Address::FILE).exists());
+        assert!(scratch.path().join(DaemonLocation::FILE).exists());
         drop(second);
-        assert!(!scratch.path().join(Address::FILE).exists());
+        assert!(!scratch.path().join(DaemonLocation::FILE).exists());
     }
 }

@@ -4,37 +4,37 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_api::{FileMistake, Reloaded};
+use cronhold_api::{FileMistake, ReloadReport};
 use cronhold_core::command::Command;
-use cronhold_core::decision::Answer;
+use cronhold_core::decision::CommandReply;
 use cronhold_core::record::Actor;
-use cronhold_core::{JobId, NodeId, World};
-use cronhold_engine::{Clock, Handle, Refused};
+use cronhold_core::{DecisionContext, JobId, NodeId};
+use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_schedule::Span;
 use cronhold_store::{Pending, Store};
 
-use crate::Feed;
-use crate::door::Door;
+use crate::FeedBuffer;
+use crate::door::Authenticator;
 
 /// Returns the current zones and calendars, which can change while the node runs.
-pub type WorldNow = Arc<dyn Fn() -> World + Send + Sync>;
+pub type WorldNow = Arc<dyn Fn() -> DecisionContext + Send + Sync>;
 
 /// The state that all routes share.
-pub struct App {
+pub struct AppState {
     /// Accepts commands.
-    pub node: Handle,
+    pub node: NodeHandle,
     /// Answers queries.
     pub store: Arc<dyn Store>,
     /// The clock.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn MachineClock>,
     /// Zones and calendars.
     pub world: WorldNow,
     /// The directory of job files.
-    pub files: Arc<dyn JobFiles>,
+    pub files: Arc<dyn JobFilesPort>,
     /// The event feed.
-    pub feed: Arc<Feed>,
+    pub feed: Arc<FeedBuffer>,
     /// Checks tokens and sessions.
-    pub door: Door,
+    pub door: Authenticator,
     /// The id of this node.
     pub this: NodeId,
     /// Whether the node has recovered and starts what is due.
@@ -44,7 +44,7 @@ pub struct App {
 }
 
 /// The directory of job files, as far as routes ask for it.
-pub trait JobFiles: Send + Sync + fmt::Debug {
+pub trait JobFilesPort: Send + Sync + fmt::Debug {
     /// Everything that is wrong with the files now.
     fn mistakes(&self) -> Vec<MistakeAt>;
 
@@ -52,7 +52,7 @@ pub trait JobFiles: Send + Sync + fmt::Debug {
     fn may_have_file(&self, job: &JobId) -> bool;
 
     /// Reads all files anew and asks for what they say.
-    fn reload(&self) -> Pending<'_, Reloaded>;
+    fn reload(&self) -> Pending<'_, ReloadReport>;
 }
 
 /// A mistake in a file.
@@ -67,10 +67,10 @@ pub struct MistakeAt {
 /// What the node cannot begin with in this time is not done at all: whoever asked has given up soon after that.
 const ASK_WITHIN: Span = Span::from_secs(20);
 
-impl App {
+impl AppState {
     /// Asks the node for something.
-    pub(crate) async fn ask(&self, actor: Actor, command: Command) -> Result<Answer, Refused> {
-        self.node.ask_within(actor, command, ASK_WITHIN).await
+    pub(crate) async fn ask(&self, actor: Actor, command: Command) -> Result<CommandReply, RequestError> {
+        self.node.request_within(actor, command, ASK_WITHIN).await
     }
 
     /// Whether the node has taken up everything.
@@ -79,7 +79,7 @@ impl App {
     }
 }
 
-impl fmt::Debug for App {
+impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("App").field("this", &self.this).field("is_ready", &self.is_ready()).finish_non_exhaustive()
     }

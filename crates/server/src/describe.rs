@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_api::{FileMistake, Job, JobDetail, Pause, Run, Schedule};
+use cronhold_api::{FileMistake, JobDetail, JobSummary, PauseSummary, RunSummary, ScheduleSummary};
 use cronhold_core::JobId;
-use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, Key, Pauses, Record};
+use cronhold_core::record::{Actor, Cursor, JobRecord, JobState, PauseState, Record, RecordKey};
 use cronhold_jobfile::{line_column, to_yaml, unsupported_in, write_job};
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
 
-use crate::App;
+use crate::AppState;
 use crate::find_run::latest_run;
 use crate::load_readable::load_readable;
 use crate::node_names::NodeNames;
 
 /// What is wrong with job files now.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes {
+pub(crate) struct JobFileMistakes {
     /// By job.
     pub(crate) of_jobs: BTreeMap<JobId, Vec<FileMistake>>,
     /// Of no job.
@@ -26,9 +26,9 @@ pub(crate) struct Mistakes {
 
 /// Everything that is known of some jobs beside their definitions, at one moment.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct JobSurroundings {
     /// The pause of everything.
-    pub(crate) pause: Option<Pause>,
+    pub(crate) pause: Option<PauseSummary>,
     states: BTreeMap<JobId, Arc<JobState>>,
     cursors: BTreeMap<JobId, Vec<Arc<Cursor>>>,
     /// Why records that belong to them cannot be read.
@@ -36,9 +36,9 @@ pub(crate) struct Around {
     now: Instant,
 }
 
-impl Mistakes {
+impl JobFileMistakes {
     /// All of them.
-    pub(crate) fn now(app: &App) -> Self {
+    pub(crate) fn now(app: &AppState) -> Self {
         let mut all = Self::default();
         for found in app.files.mistakes() {
             match found.job {
@@ -75,13 +75,13 @@ impl Mistakes {
     }
 }
 
-impl Around {
+impl JobSurroundings {
     /// Looks at what belongs to some jobs.
-    pub(crate) async fn load(app: &App, jobs: &[Arc<JobRecord>]) -> Result<Self, Fault> {
-        let mut keys = vec![Key::Pause];
+    pub(crate) async fn load(app: &AppState, jobs: &[Arc<JobRecord>]) -> Result<Self, Fault> {
+        let mut keys = vec![RecordKey::Pause];
         for job in jobs {
-            keys.push(Key::JobState(job.id.clone()));
-            keys.extend(job.schedules().map(|(schedule, _)| Key::Cursor(job.id.clone(), schedule.clone())));
+            keys.push(RecordKey::JobState(job.id.clone()));
+            keys.extend(job.schedules().map(|(schedule, _)| RecordKey::Cursor(job.id.clone(), schedule.clone())));
         }
         let (found, unreadable) = load_readable(&*app.store, &keys).await?;
         let (states, cursors) = (BTreeMap::new(), BTreeMap::new());
@@ -97,7 +97,7 @@ impl Around {
         Ok(around)
     }
 
-    fn pause_of(&self, job: &JobId) -> Option<Pause> {
+    fn pause_of(&self, job: &JobId) -> Option<PauseSummary> {
         let own = self.states.get(job).and_then(|state| told_pause(&state.pauses, false));
         own.or_else(|| self.pause.clone())
     }
@@ -121,12 +121,17 @@ impl Around {
 }
 
 /// A job as a list has it.
-pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes: &Mistakes) -> Result<Job, Fault> {
+pub(crate) async fn job(
+    app: &AppState,
+    record: &JobRecord,
+    around: &JobSurroundings,
+    mistakes: &JobFileMistakes,
+) -> Result<JobSummary, Fault> {
     let pause = around.pause_of(&record.id);
     let next = around.cursors(&record.id).iter().filter_map(|cursor| around.next(cursor, pause.is_some())).min();
     let schedules: Vec<String> =
         record.job.schedules.iter().filter(|schedule| schedule.enabled).map(|it| it.spec.to_string()).collect();
-    Ok(Job {
+    Ok(JobSummary {
         id: record.id.to_string(),
         description: record.job.description.lines().next().unwrap_or_default().to_owned(),
         schedule: schedules.join("; "),
@@ -143,8 +148,8 @@ pub(crate) async fn job(app: &App, record: &JobRecord, around: &Around, mistakes
 }
 
 /// A job of which there is only a file with mistakes.
-pub(crate) fn job_of_file(id: &JobId, around: &Around, mistakes: &Mistakes) -> Job {
-    Job {
+pub(crate) fn job_of_file(id: &JobId, around: &JobSurroundings, mistakes: &JobFileMistakes) -> JobSummary {
+    JobSummary {
         id: id.to_string(),
         description: String::new(),
         schedule: String::new(),
@@ -161,13 +166,13 @@ pub(crate) fn job_of_file(id: &JobId, around: &Around, mistakes: &Mistakes) -> J
 }
 
 /// A job with everything that is known of it.
-pub(crate) async fn detail(app: &App, record: &Arc<JobRecord>) -> Result<JobDetail, Fault> {
-    let around = Around::load(app, std::slice::from_ref(record)).await?;
-    let job = job(app, record, &around, &Mistakes::now(app)).await?;
+pub(crate) async fn detail(app: &AppState, record: &Arc<JobRecord>) -> Result<JobDetail, Fault> {
+    let around = JobSurroundings::load(app, std::slice::from_ref(record)).await?;
+    let job = job(app, record, &around, &JobFileMistakes::now(app)).await?;
     let (definition, world) = (write_job(&record.job), (app.world)());
     let schedules = record.schedules().map(|(id, schedule)| {
         let cursor = around.cursors(&record.id).iter().find(|cursor| cursor.schedule == *id);
-        Schedule {
+        ScheduleSummary {
             id: id.to_string(),
             text: schedule.spec.to_string(),
             words: schedule.spec.words(record.id.as_str()),
@@ -189,26 +194,26 @@ pub(crate) fn etag(record: &JobRecord) -> String {
     format!("\"{}-{}\"", record.uid, record.revision)
 }
 
-async fn latest(app: &App, job: &JobId) -> Result<Option<Run>, Fault> {
+async fn latest(app: &AppState, job: &JobId) -> Result<Option<RunSummary>, Fault> {
     let Some(run) = latest_run(&*app.store, job).await? else { return Ok(None) };
     let names = NodeNames::of(&*app.store, std::iter::once(&*run)).await?;
     Ok(Some(names.tell(&run)))
 }
 
-fn told_pause(pauses: &Pauses, everything: bool) -> Option<Pause> {
+fn told_pause(pauses: &PauseState, everything: bool) -> Option<PauseSummary> {
     let pause = pauses.current.as_ref()?;
     let by = match &pause.by {
         Actor::Operator(name) => name.clone(),
         other => other.to_string(),
     };
-    Some(Pause { since: pause.since, by, why: pause.why.clone(), everything })
+    Some(PauseSummary { since: pause.since, by, why: pause.why.clone(), everything })
 }
 
 #[cfg(test)]
 mod tests {
     use cronhold_core::JobUid;
-    use cronhold_core::command::{Command, Provided};
-    use cronhold_core::record::Source;
+    use cronhold_core::command::{Command, Precondition};
+    use cronhold_core::record::JobSource;
     use cronhold_jobfile::{Options, read_stored_job};
 
     use super::*;
@@ -221,8 +226,8 @@ mod tests {
             let text = "{program: {noop: 0s}, schedule: '@hourly', on: {failure: [{email: {to: ops@example.org}}]}}";
             let job = read_stored_job("backup", text, &Options::default()).job.expect("a stored job");
             let (id, uid) = (JobId::parse("backup").expect("an id"), JobUid::from_bits(1));
-            let (job, source) = (Arc::new(job), Source::Api);
-            let command = Command::PutJob { id, job, source, uid, provided: Provided::Any };
+            let (job, source) = (Arc::new(job), JobSource::Api);
+            let command = Command::PutJob { id, job, source, uid, provided: Precondition::Any };
             rig.app.ask(Actor::Operator("test".to_owned()), command).await.expect("stored");
             let shown = rig.ask("GET /api/v1/jobs/backup", "").await.json();
             assert!(shown["next"].is_string(), "{shown}");

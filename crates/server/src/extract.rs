@@ -8,100 +8,100 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use cronhold_api::{Code, LIMIT, LIMIT_MAX};
+use cronhold_api::{LIMIT, LIMIT_MAX, ProblemCode};
 use cronhold_core::JobId;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::guard::BODY_MAX;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// How long a body may take to arrive.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 
 /// The parameters behind the `?`.
 #[derive(Debug)]
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
 /// A JSON body. An empty one stands for `{}`.
 #[derive(Debug)]
-pub(crate) struct Body<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
 /// The job that a path names in one segment.
 #[derive(Debug)]
-pub(crate) struct OfJob(pub(crate) JobId);
+pub(crate) struct JobIdPath(pub(crate) JobId);
 
 /// The one segment of a path that names something, such as a run.
 #[derive(Debug)]
-pub(crate) struct Segment(pub(crate) String);
+pub(crate) struct PathSegment(pub(crate) String);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
-    type Rejection = Denied;
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read: Result<Query<T>, QueryRejection> = Query::from_request_parts(parts, state).await;
         read.map(|Query(asked)| Self(asked))
-            .map_err(|error| Denied::new(Code::BadRequest, format!("the parameters: {}", cause(&error))))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the parameters: {}", cause(&error))))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Segment {
-    type Rejection = Denied;
+impl<S: Send + Sync> FromRequestParts<S> for PathSegment {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
         read.map(|Path(segment)| Self(segment))
-            .map_err(|error| Denied::new(Code::BadRequest, format!("the path: {}", cause(&error))))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the path: {}", cause(&error))))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for OfJob {
-    type Rejection = Denied;
+impl<S: Send + Sync> FromRequestParts<S> for JobIdPath {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Denied> {
-        let Segment(text) = Segment::from_request_parts(parts, state).await?;
-        JobId::parse(&text).map(Self).map_err(|error| Denied::unreadable(Code::BadRequest, error))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let PathSegment(text) = PathSegment::from_request_parts(parts, state).await?;
+        JobId::parse(&text).map(Self).map_err(|error| ApiError::unreadable(ProblemCode::BadRequest, error))
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
-    type Rejection = Denied;
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Denied> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
         let bytes = whole(request, state).await?;
         if bytes.is_empty() {
             return serde_json::from_slice(b"{}")
                 .map(Self)
-                .map_err(|error| Denied::new(Code::BadRequest, format!("there is no body: {error}")));
+                .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("there is no body: {error}")));
         }
         if !is_json {
-            return Err(Denied::new(Code::UnsupportedMediaType, "the body must be JSON")
+            return Err(ApiError::new(ProblemCode::UnsupportedMediaType, "the body must be JSON")
                 .hint("send it with `Content-Type: application/json`"));
         }
         // A list would be taken for the values of a map in their order.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return Err(Denied::new(Code::BadRequest, "the body must be a map of keys, and is a list"));
+            return Err(ApiError::new(ProblemCode::BadRequest, "the body must be a map of keys, and is a list"));
         }
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| Denied::new(Code::BadRequest, format!("the body: {error}")))
+            .map_err(|error| ApiError::new(ProblemCode::BadRequest, format!("the body: {error}")))
     }
 }
 
 /// A body that is too long.
-pub(crate) fn too_long() -> Denied {
-    Denied::new(Code::TooLarge, format!("a body can have at most {BODY_MAX} bytes"))
+pub(crate) fn too_long() -> ApiError {
+    ApiError::new(ProblemCode::TooLarge, format!("a body can have at most {BODY_MAX} bytes"))
 }
 
 /// The whole body. The guard has limited its length.
-pub(crate) async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Denied> {
+pub(crate) async fn whole<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
     let Ok(read) = timeout(BODY_WAIT, Bytes::from_request(request, state)).await else {
-        return Err(Denied::new(Code::BadRequest, "the body did not arrive in time"));
+        return Err(ApiError::new(ProblemCode::BadRequest, "the body did not arrive in time"));
     };
     read.map_err(|error| match error.status().as_u16() {
         413 => too_long(),
-        _ => Denied::new(Code::BadRequest, format!("the body did not arrive: {}", cause(&error))),
+        _ => ApiError::new(ProblemCode::BadRequest, format!("the body did not arrive: {}", cause(&error))),
     })
 }
 
@@ -125,10 +125,10 @@ fn cause(error: &dyn std::error::Error) -> String {
 }
 
 /// How many items a page may have.
-pub(crate) fn limit(asked: Option<usize>) -> Result<usize, Denied> {
+pub(crate) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     match asked {
         None => Ok(LIMIT),
         Some(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
-        Some(_) => Err(Denied::new(Code::BadRequest, format!("`limit` must be from 1 to {LIMIT_MAX}"))),
+        Some(_) => Err(ApiError::new(ProblemCode::BadRequest, format!("`limit` must be from 1 to {LIMIT_MAX}"))),
     }
 }

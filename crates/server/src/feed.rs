@@ -6,11 +6,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_core::command::Stamp;
-use cronhold_core::decision::{Change, Done};
-use cronhold_core::record::{Key, Pause, Pauses, Record, Run};
+use cronhold_core::command::CommandStamp;
+use cronhold_core::decision::{DecidedUnit, RecordChange};
+use cronhold_core::record::{ActivePause, PauseState, Record, RecordKey, Run};
 use cronhold_core::{JobId, RunId};
-use cronhold_engine::News;
+use cronhold_engine::EngineEvent;
 use tokio::sync::watch;
 use tracing::info;
 
@@ -24,8 +24,8 @@ const UNREADABLE_MAX: usize = 1_000;
 
 /// The event feed.
 #[derive(Debug)]
-pub struct Feed {
-    ring: Mutex<Ring>,
+pub struct FeedBuffer {
+    ring: Mutex<FeedRing>,
     /// The number of the latest event; readers wait for it to change.
     bell: watch::Sender<u64>,
     /// Records that the node could not read since its start, each once.
@@ -34,23 +34,23 @@ pub struct Feed {
 
 /// The ring buffer of the latest events.
 #[derive(Debug, Default)]
-struct Ring {
+struct FeedRing {
     /// Identifies one start of the node. The numbers of events begin anew with each start.
     epoch: u64,
     /// The number of the next event.
     next: u64,
-    events: VecDeque<Event>,
+    events: VecDeque<FeedEntry>,
 }
 
 /// An event. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
+pub(crate) enum FeedEntry {
     /// A run was created or changed.
     Run(Arc<Run>),
     /// A job has a new revision; `None` if it was removed.
     Job(JobId, Option<u32>),
     /// A job, or everything for `None`, was paused or resumed.
-    Pause(Option<JobId>, Option<Pause>),
+    Pause(Option<JobId>, Option<ActivePause>),
     /// A message about a node.
     Node(String),
     /// The store is unavailable, with the reason, or available again.
@@ -66,72 +66,72 @@ pub(crate) struct EventId {
 
 /// What a reader gets next.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Read {
+pub(crate) enum FeedRead {
     /// Events in order.
-    Events(Vec<(EventId, Event)>),
+    Events(Vec<(EventId, FeedEntry)>),
     /// Events were overwritten before they were read. The reader continues after this one.
     Gap(EventId),
 }
 
 /// A reader of the feed.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    feed: Arc<Feed>,
+pub(crate) struct FeedReader {
+    feed: Arc<FeedBuffer>,
     bell: watch::Receiver<u64>,
     /// The event to read next.
     at: EventId,
 }
 
-impl Default for Feed {
+impl Default for FeedBuffer {
     fn default() -> Self {
         Self { ring: Mutex::default(), bell: watch::Sender::new(0), unreadable: Mutex::default() }
     }
 }
 
-impl cronhold_engine::Feed for Feed {
-    fn tell(&self, news: &News<'_>) {
+impl cronhold_engine::EngineObserver for FeedBuffer {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         match news {
-            News::Committed { stamp, done } => self.push_all(Some(stamp), events(stamp, done)),
-            News::StoreAway(fault) => self.push_all(None, [Event::Store(Some(fault.to_string()))]),
-            News::StoreBack => self.push_all(None, [Event::Store(None)]),
-            News::Ready { .. } => self.push_all(None, [Event::Node("it is ready".to_owned())]),
-            News::ClockStep { forward, by } => {
+            EngineEvent::Committed { stamp, done } => self.push_all(Some(stamp), events(stamp, done)),
+            EngineEvent::StoreUnavailable(fault) => self.push_all(None, [FeedEntry::Store(Some(fault.to_string()))]),
+            EngineEvent::StoreAvailable => self.push_all(None, [FeedEntry::Store(None)]),
+            EngineEvent::Ready { .. } => self.push_all(None, [FeedEntry::Node("it is ready".to_owned())]),
+            EngineEvent::ClockStep { forward, by } => {
                 let direction = if *forward { "forward" } else { "back" };
-                self.push_all(None, [Event::Node(format!("its clock was set {direction} by {by}"))]);
+                self.push_all(None, [FeedEntry::Node(format!("its clock was set {direction} by {by}"))]);
             }
-            News::Skew { is_off, is_ahead, by } => {
+            EngineEvent::Skew { is_off, is_ahead, by } => {
                 let what = match (is_off, is_ahead) {
                     (true, true) => format!("its clock is {by} ahead of the store's time"),
                     (true, false) => format!("its clock is {by} behind the store's time"),
                     (false, _) => "its clock agrees with the store's time".to_owned(),
                 };
-                self.push_all(None, [Event::Node(what)]);
+                self.push_all(None, [FeedEntry::Node(what)]);
             }
-            News::NodeCame(name) => self.push_all(None, [Event::Node(format!("node {name} is there"))]),
-            News::NodeGone(name) => self.push_all(None, [Event::Node(format!("node {name} is gone"))]),
-            News::Draining(on) => {
+            EngineEvent::NodeJoined(name) => self.push_all(None, [FeedEntry::Node(format!("node {name} is there"))]),
+            EngineEvent::NodeGone(name) => self.push_all(None, [FeedEntry::Node(format!("node {name} is gone"))]),
+            EngineEvent::Draining(on) => {
                 let what = if *on { "it drains" } else { "it drains no more" };
-                self.push_all(None, [Event::Node(what.to_owned())]);
+                self.push_all(None, [FeedEntry::Node(what.to_owned())]);
             }
-            News::RecordUnreadable { key, reason } => {
+            EngineEvent::RecordUnreadable { key, reason } => {
                 self.note_unreadable(&key.map_or_else(|| (*reason).to_owned(), ToString::to_string));
             }
-            News::Repaired { .. }
-            | News::OlderZones { .. }
-            | News::CommandDropped { .. }
-            | News::Replaced
-            | News::Known(_) => {}
+            EngineEvent::Repaired { .. }
+            | EngineEvent::OlderZones { .. }
+            | EngineEvent::CommandDropped { .. }
+            | EngineEvent::Replaced
+            | EngineEvent::ReportIgnored(_) => {}
         }
     }
 }
 
-impl Feed {
+impl FeedBuffer {
     /// Reads what comes after an event; after the latest, when none is named.
-    pub(crate) fn reader(self: &Arc<Self>, after: Option<EventId>) -> Reader {
+    pub(crate) fn reader(self: &Arc<Self>, after: Option<EventId>) -> FeedReader {
         let bell = self.bell.subscribe();
         let latest = self.lock().latest();
         let EventId { epoch, number } = after.unwrap_or(latest);
-        Reader { feed: Arc::clone(self), bell, at: EventId { epoch, number: number.saturating_add(1) } }
+        FeedReader { feed: Arc::clone(self), bell, at: EventId { epoch, number: number.saturating_add(1) } }
     }
 
     /// How many records the node could not read since its start, at most [`UNREADABLE_MAX`].
@@ -146,7 +146,7 @@ impl Feed {
         }
     }
 
-    fn push_all(&self, stamp: Option<&Stamp>, events: impl IntoIterator<Item = Event>) {
+    fn push_all(&self, stamp: Option<&CommandStamp>, events: impl IntoIterator<Item = FeedEntry>) {
         let mut ring = self.lock();
         let before = ring.next;
         if let Some(stamp) = stamp.filter(|_| ring.epoch == 0) {
@@ -169,45 +169,45 @@ impl Feed {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
+    fn lock(&self) -> MutexGuard<'_, FeedRing> {
         // Nothing in here can panic half way.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ring {
+impl FeedRing {
     /// The event that was told last. The first has the number 1, so that there is one before it.
     fn latest(&self) -> EventId {
         EventId { epoch: self.epoch, number: self.next }
     }
 
-    fn read(&self, at: EventId) -> Read {
+    fn read(&self, at: EventId) -> FeedRead {
         let first = self.next - self.events.len() as u64 + 1;
         // What was told before the first commit belongs to the same life.
         if !(at.epoch == self.epoch || at.epoch == 0) || at.number < first || at.number > self.next + 1 {
-            return Read::Gap(self.latest());
+            return FeedRead::Gap(self.latest());
         }
         let skipped = usize::try_from(at.number - first).unwrap_or(usize::MAX);
         let events = self.events.iter().skip(skipped).take(BATCH_MAX).cloned();
-        Read::Events(
+        FeedRead::Events(
             events.zip(at.number..).map(|(event, number)| (EventId { epoch: self.epoch, number }, event)).collect(),
         )
     }
 }
 
-impl Reader {
+impl FeedReader {
     /// The event before the next one: what someone names who comes back.
     pub(crate) fn position(&self) -> EventId {
         EventId { epoch: self.at.epoch, number: self.at.number - 1 }
     }
 
     /// Waits for what comes next; never empty. May be dropped at any time.
-    pub(crate) async fn next(&mut self) -> Read {
+    pub(crate) async fn next(&mut self) -> FeedRead {
         loop {
             self.bell.borrow_and_update();
             let read = self.feed.lock().read(self.at);
             let last = match &read {
-                Read::Gap(latest) => {
+                FeedRead::Gap(latest) => {
                     info!(
                         event = "feed_reader_lagged",
                         wanted = self.at.number,
@@ -216,7 +216,7 @@ impl Reader {
                     );
                     Some(*latest)
                 }
-                Read::Events(events) => events.last().map(|(id, _)| *id),
+                FeedRead::Events(events) => events.last().map(|(id, _)| *id),
             };
             if let Some(EventId { epoch, number }) = last {
                 self.at = EventId { epoch, number: number + 1 };
@@ -231,9 +231,9 @@ impl Reader {
     pub(crate) async fn hears_of(&mut self, wanted: RunId) {
         loop {
             match self.next().await {
-                Read::Gap(_) => return,
-                Read::Events(events) => {
-                    if events.iter().any(|(_, event)| matches!(event, Event::Run(run) if run.id == wanted)) {
+                FeedRead::Gap(_) => return,
+                FeedRead::Events(events) => {
+                    if events.iter().any(|(_, event)| matches!(event, FeedEntry::Run(run) if run.id == wanted)) {
                         return;
                     }
                 }
@@ -243,25 +243,25 @@ impl Reader {
 }
 
 /// What a commit tells, in the order of its changes.
-fn events(stamp: &Stamp, done: &Done) -> Vec<Event> {
-    let paused = |job: Option<&JobId>, pauses: &Pauses| {
+fn events(stamp: &CommandStamp, done: &DecidedUnit) -> Vec<FeedEntry> {
+    let paused = |job: Option<&JobId>, pauses: &PauseState| {
         // The record changes for many reasons. That its pause began or ended is told by the time of this commit.
         let began = pauses.current.as_ref().is_some_and(|pause| pause.since == stamp.at);
         let ended = pauses.last.is_some_and(|(_, to)| to == stamp.at);
-        (began || ended).then(|| Event::Pause(job.cloned(), pauses.current.clone()))
+        (began || ended).then(|| FeedEntry::Pause(job.cloned(), pauses.current.clone()))
     };
-    let event = |change: &Change| match change {
-        Change::Put(Record::Run(run)) => Some(Event::Run(Arc::clone(run))),
-        Change::Put(Record::Job(job)) => Some(Event::Job(job.id.clone(), Some(job.revision))),
-        Change::Delete(Key::Job(job)) => Some(Event::Job(job.clone(), None)),
-        Change::Put(Record::JobState(state)) => paused(Some(&state.job), &state.pauses),
-        Change::Put(Record::Pause(pauses)) => paused(None, pauses),
+    let event = |change: &RecordChange| match change {
+        RecordChange::Put(Record::Run(run)) => Some(FeedEntry::Run(Arc::clone(run))),
+        RecordChange::Put(Record::Job(job)) => Some(FeedEntry::Job(job.id.clone(), Some(job.revision))),
+        RecordChange::Delete(RecordKey::Job(job)) => Some(FeedEntry::Job(job.clone(), None)),
+        RecordChange::Put(Record::JobState(state)) => paused(Some(&state.job), &state.pauses),
+        RecordChange::Put(Record::Pause(pauses)) => paused(None, pauses),
         _ => None,
     };
     done.changes.iter().filter_map(event).collect()
 }
 
-impl Event {
+impl FeedEntry {
     /// The job that it is about; none, when it is about everything.
     pub(crate) fn job(&self) -> Option<&JobId> {
         match self {

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use cronhold_api::Code;
+use cronhold_api::ProblemCode;
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Key, Record, Run, Stored};
+use cronhold_core::record::{Record, RecordKey, Run, StoredRecord};
 use cronhold_core::{JobId, RunId, RunNumber, RunRef, State};
 use cronhold_store::{Fault, Query, RunQuery, Store};
 
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// Runs that are looked at in one page for the latest one.
 const PAGE: usize = 20;
@@ -18,8 +18,8 @@ const PAGE: usize = 20;
 const PAGES_MAX: usize = 50;
 
 /// The run that someone names.
-pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, Denied> {
-    match RunRef::parse(name).map_err(|error| Denied::unreadable(Code::BadRequest, error))? {
+pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, ApiError> {
+    match RunRef::parse(name).map_err(|error| ApiError::unreadable(ProblemCode::BadRequest, error))? {
         RunRef::Id(id) => load_run(store, id).await?.ok_or_else(|| Rejection::NoRun(id).into()),
         RunRef::Numbered(job, number) => numbered(store, &job, number).await,
         RunRef::Latest(job) => match latest_run(store, &job).await? {
@@ -31,7 +31,7 @@ pub(crate) async fn find_run(store: &dyn Store, name: &str) -> Result<Arc<Run>, 
 
 /// A run by its id.
 pub(crate) async fn load_run(store: &dyn Store, id: RunId) -> Result<Option<Arc<Run>>, Fault> {
-    Ok(store.load(&[Key::Run(id)]).await?.into_iter().flatten().find_map(run_of))
+    Ok(store.load(&[RecordKey::Run(id)]).await?.into_iter().flatten().find_map(run_of))
 }
 
 /// The latest run of a job, if it ever had one.
@@ -50,7 +50,7 @@ pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<
             planned.get_or_insert(run);
         }
         match next {
-            Some(Key::Run(last)) => query.before = Some(last),
+            Some(RecordKey::Run(last)) => query.before = Some(last),
             _ => break,
         }
     }
@@ -58,20 +58,20 @@ pub(crate) async fn latest_run(store: &dyn Store, job: &JobId) -> Result<Option<
 }
 
 /// The run of a list's record.
-pub(crate) fn run_of(stored: Stored) -> Option<Arc<Run>> {
+pub(crate) fn run_of(stored: StoredRecord) -> Option<Arc<Run>> {
     match stored.record {
         Record::Run(run) => Some(run),
         _ => None,
     }
 }
 
-async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<Arc<Run>, Denied> {
+async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<Arc<Run>, ApiError> {
     let query = RunQuery { job: Some(job.clone()), number: Some(number), ..RunQuery::default() };
     let found = store.page(&Query::Runs(query), 1).await?;
     match found.records.into_iter().find_map(run_of) {
         Some(run) => Ok(run),
         None if is_job(store, job).await? => {
-            Err(Denied::new(Code::NotFound, format!("there is no run `{job}#{number}`"))
+            Err(ApiError::new(ProblemCode::NotFound, format!("there is no run `{job}#{number}`"))
                 .hint("`cronhold runs` shows the runs; old ones are not kept"))
         }
         None => Err(no_run(store, job.clone()).await?),
@@ -79,9 +79,9 @@ async fn numbered(store: &dyn Store, job: &JobId, number: RunNumber) -> Result<A
 }
 
 /// Why a job has no run.
-async fn no_run(store: &dyn Store, job: JobId) -> Result<Denied, Fault> {
+async fn no_run(store: &dyn Store, job: JobId) -> Result<ApiError, Fault> {
     Ok(match is_job(store, &job).await? {
-        true => Denied::new(Code::NotFound, format!("the job `{job}` has no run yet"))
+        true => ApiError::new(ProblemCode::NotFound, format!("the job `{job}` has no run yet"))
             .hint(format!("`cronhold run {job}` starts one, `cronhold why {job}` says when the next comes")),
         false => Rejection::NoJob(job).into(),
     })
@@ -89,5 +89,5 @@ async fn no_run(store: &dyn Store, job: JobId) -> Result<Denied, Fault> {
 
 /// Whether there is such a job.
 pub(crate) async fn is_job(store: &dyn Store, job: &JobId) -> Result<bool, Fault> {
-    Ok(store.load(&[Key::Job(job.clone())]).await?.iter().any(Option::is_some))
+    Ok(store.load(&[RecordKey::Job(job.clone())]).await?.iter().any(Option::is_some))
 }

@@ -9,14 +9,14 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use cronhold_api::Code;
+use cronhold_api::ProblemCode;
 use cronhold_core::record::Actor;
 use tracing::{debug, warn};
 
-use crate::App;
-use crate::caller::Caller;
+use crate::AppState;
+use crate::caller::RequestIdentity;
 use crate::extract;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// Longest body in bytes.
 pub(crate) const BODY_MAX: usize = 1024 * 1024;
@@ -34,19 +34,19 @@ const KINDS: [&str; 5] = ["application/json", "application/yaml", "application/x
 
 /// Host names that requests may use.
 #[derive(Debug, Clone)]
-pub struct Hosts {
+pub struct AllowedHosts {
     address: SocketAddr,
     names: Vec<String>,
 }
 
 /// The state of the middleware.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    pub(crate) app: Arc<App>,
-    pub(crate) hosts: Hosts,
+pub(crate) struct RequestGuard {
+    pub(crate) app: Arc<AppState>,
+    pub(crate) hosts: AllowedHosts,
 }
 
-impl Hosts {
+impl AllowedHosts {
     /// The listening address, and other accepted names.
     pub fn new(address: SocketAddr, names: &[String]) -> Self {
         Self { address, names: names.iter().map(|name| name.to_ascii_lowercase()).collect() }
@@ -83,7 +83,7 @@ fn split_port(host: &str) -> (&str, Option<u16>) {
 }
 
 /// Checks a request, passes it to its route or rejects it, and logs it.
-pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(guard): State<Arc<RequestGuard>>, mut request: Request, next: Next) -> Response {
     let received = guard.app.clock.uptime();
     // Without its parameters, because a link to the page has its code there.
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -115,9 +115,9 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
     response
 }
 
-impl Guard {
+impl RequestGuard {
     /// The identity of the caller; `None` for paths that need no authentication.
-    fn check(&self, request: &Request) -> Result<Option<Caller>, Denied> {
+    fn check(&self, request: &Request) -> Result<Option<RequestIdentity>, ApiError> {
         let (headers, uri) = (request.headers(), request.uri());
         check_uri(uri)?;
         let host = self.check_host(headers, uri)?;
@@ -131,27 +131,27 @@ impl Guard {
         }
         let caller = self.check_caller(headers, changes)?;
         if !self.app.is_ready() && uri.path().starts_with(cronhold_api::BASE) {
-            return Err(Denied::new(Code::Unavailable, "the daemon is starting").hint("ask again in a moment"));
+            return Err(ApiError::new(ProblemCode::Unavailable, "the daemon is starting").hint("ask again in a moment"));
         }
         Ok(Some(caller))
     }
 
-    fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &'a Uri) -> Result<&'a str, Denied> {
+    fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &'a Uri) -> Result<&'a str, ApiError> {
         let mut hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
         let (host, another) = (hosts.next(), hosts.next());
         let named = uri.authority().map(|authority| authority.as_str());
         let (Some(host), None) = (host.or(named), another) else {
-            return Err(Denied::new(Code::BadRequest, "a request must have one `Host` header"));
+            return Err(ApiError::new(ProblemCode::BadRequest, "a request must have one `Host` header"));
         };
         if !self.hosts.is_ours(host) || named.is_some_and(|named| !self.hosts.is_ours(named)) {
             let shown: String = host.chars().take(NAME_MAX).collect();
-            return Err(Denied::new(Code::Forbidden, format!("`{shown}` is not a name of this daemon"))
+            return Err(ApiError::new(ProblemCode::Forbidden, format!("`{shown}` is not a name of this daemon"))
                 .hint("use the address that it listens on, or start it with `--host NAME`"));
         }
         Ok(host)
     }
 
-    fn check_caller(&self, headers: &HeaderMap, changes: bool) -> Result<Caller, Denied> {
+    fn check_caller(&self, headers: &HeaderMap, changes: bool) -> Result<RequestIdentity, ApiError> {
         if let Some(given) = headers.get(header::AUTHORIZATION) {
             let token = given.to_str().ok().and_then(|given| {
                 let (scheme, token) = given.split_once(' ')?;
@@ -159,15 +159,18 @@ impl Guard {
             });
             if !token.is_some_and(|token| self.app.door.is_token(token)) {
                 warn!(event = "sign_in_refused", "a request with a wrong token was refused");
-                return Err(Denied::new(Code::Unauthorized, "the token is not the right one")
+                return Err(ApiError::new(ProblemCode::Unauthorized, "the token is not the right one")
                     .hint("it stands in the file `token` in the daemon's data directory"));
             }
-            return Ok(Caller(Actor::Operator(name(headers)?)));
+            return Ok(RequestIdentity(Actor::Operator(name(headers)?)));
         }
         let session = cookies(headers).any(|cookie| self.app.door.is_session(cookie, self.app.clock.now()));
         if !session {
-            return Err(Denied::new(Code::Unauthorized, "this needs the admin token or a session of the page")
-                .hint("send `Authorization: Bearer TOKEN`, or open the page with a link of `cronhold token link`"));
+            return Err(ApiError::new(
+                ProblemCode::Unauthorized,
+                "this needs the admin token or a session of the page",
+            )
+            .hint("send `Authorization: Bearer TOKEN`, or open the page with a link of `cronhold token link`"));
         }
         // Cookies know no ports: a page of another server on this machine is sent ours as well. An origin that is not
         // ours was looked at before; that one is there, or what the browser says instead, tells our page from others.
@@ -175,9 +178,12 @@ impl Guard {
         let is_foreign = site.is_some_and(|site| site != b"same-origin" && site != b"none");
         let from_page = headers.contains_key(header::ORIGIN) || site == Some(b"same-origin");
         if is_foreign || changes && !from_page {
-            return Err(Denied::new(Code::Forbidden, "a browser must say that the request comes from the page"));
+            return Err(ApiError::new(
+                ProblemCode::Forbidden,
+                "a browser must say that the request comes from the page",
+            ));
         }
-        Ok(Caller(Actor::Operator("page".to_owned())))
+        Ok(RequestIdentity(Actor::Operator("page".to_owned())))
     }
 }
 
@@ -187,10 +193,10 @@ fn is_open(path: &str) -> bool {
 }
 
 /// Rejects paths that a proxy or a route could interpret differently.
-fn check_uri(uri: &Uri) -> Result<(), Denied> {
-    let bad = |detail: &str| Err(Denied::new(Code::BadRequest, format!("the path {detail}")));
+fn check_uri(uri: &Uri) -> Result<(), ApiError> {
+    let bad = |detail: &str| Err(ApiError::new(ProblemCode::BadRequest, format!("the path {detail}")));
     if uri.path().len() + uri.query().map_or(0, str::len) > URI_MAX {
-        return Err(Denied::new(Code::TooLarge, format!("the path has more than {URI_MAX} bytes")));
+        return Err(ApiError::new(ProblemCode::TooLarge, format!("the path has more than {URI_MAX} bytes")));
     }
     if !uri.path().starts_with('/') {
         return bad("must begin with `/`");
@@ -224,7 +230,7 @@ fn decode(segment: &str) -> Option<String> {
 }
 
 /// Rejects requests that a page of another origin has sent.
-fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Denied> {
+fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
     let is_ours = |origin: &HeaderValue| {
         let origin = origin.to_str().unwrap_or_default();
         let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
@@ -233,10 +239,10 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Denied> {
     if headers.get_all(header::ORIGIN).iter().all(is_ours) {
         return Ok(());
     }
-    Err(Denied::new(Code::Forbidden, "the request comes from a page that is not of this daemon"))
+    Err(ApiError::new(ProblemCode::Forbidden, "the request comes from a page that is not of this daemon"))
 }
 
-fn check_body(headers: &HeaderMap) -> Result<(), Denied> {
+fn check_body(headers: &HeaderMap) -> Result<(), ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > BODY_MAX as u64) {
         return Err(extract::too_long());
@@ -244,8 +250,11 @@ fn check_body(headers: &HeaderMap) -> Result<(), Denied> {
     let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
     let kind = extract::kind(headers);
     if (has_body || kind.is_some()) && !kind.is_some_and(|kind| KINDS.contains(&kind.as_str())) {
-        return Err(Denied::new(Code::UnsupportedMediaType, "a body must be JSON, or YAML where a job is put")
-            .hint("send it with `Content-Type: application/json` or `application/yaml`"));
+        return Err(ApiError::new(
+            ProblemCode::UnsupportedMediaType,
+            "a body must be JSON, or YAML where a job is put",
+        )
+        .hint("send it with `Content-Type: application/json` or `application/yaml`"));
     }
     Ok(())
 }
@@ -258,12 +267,12 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// The name that a caller with the token gives itself, `api` by default.
-fn name(headers: &HeaderMap) -> Result<String, Denied> {
+fn name(headers: &HeaderMap) -> Result<String, ApiError> {
     let Some(name) = headers.get(USER) else { return Ok("api".to_owned()) };
     let name = std::str::from_utf8(name.as_bytes()).unwrap_or_default().trim();
     if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
         let message = format!("`X-Cronhold-User` must be a name of at most {NAME_MAX} bytes");
-        return Err(Denied::new(Code::BadRequest, message));
+        return Err(ApiError::new(ProblemCode::BadRequest, message));
     }
     Ok(name.to_owned())
 }

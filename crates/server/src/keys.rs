@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Query, RunQuery, Store};
@@ -23,20 +23,20 @@ const OWN_BITS: u128 = (1 << 80) - 1;
 
 /// Keys and the runs that they stand for, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Keys(Mutex<VecDeque<RunId>>);
+pub(crate) struct IdempotencyKeys(Mutex<VecDeque<RunId>>);
 
 /// What is asked for under a key.
 #[derive(Debug)]
-pub(crate) struct Keyed<'a> {
+pub(crate) struct KeyedRequest<'a> {
     pub(crate) job: &'a JobId,
     /// What else tells it apart, such as the run that is to be done again.
     pub(crate) what: &'a str,
     pub(crate) key: &'a str,
 }
 
-impl Keys {
+impl IdempotencyKeys {
     /// The id of the run that is to start now.
-    pub(crate) async fn id(&self, keyed: &Keyed<'_>, now: Instant, store: &dyn Store) -> Result<RunId, Fault> {
+    pub(crate) async fn id(&self, keyed: &KeyedRequest<'_>, now: Instant, store: &dyn Store) -> Result<RunId, Fault> {
         let id = keyed.id(now);
         if let Some(known) = self.known(id) {
             return Ok(known);
@@ -61,7 +61,7 @@ impl Keys {
     }
 }
 
-impl Keyed<'_> {
+impl KeyedRequest<'_> {
     /// The id of a run for a time. The same key and the same time are the same run.
     pub(crate) fn id(&self, at: Instant) -> RunId {
         let mut hash = Sha256::new();
@@ -90,7 +90,7 @@ async fn stored(job: &JobId, id: RunId, now: Instant, store: &dyn Store) -> Resu
     };
     let page = store.page(&Query::Runs(query), LOOKED_AT_MAX).await?;
     let ids = page.records.iter().filter_map(|stored| match stored.record.key() {
-        Key::Run(run) => Some(run),
+        RecordKey::Run(run) => Some(run),
         _ => None,
     });
     Ok(ids.into_iter().find(|run| is_same(*run, id)))

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{JobRecord, Key, LockName, Record, Run};
-use cronhold_core::why::Known;
+use cronhold_core::record::{JobRecord, LockName, Record, RecordKey, Run};
+use cronhold_core::why::KnownRecords;
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Query, RunQuery, Store};
 
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// Runs of a job that are loaded at most. Retention keeps them to a few thousand, unless the job says otherwise.
 pub(crate) const RUNS_MAX: usize = 20_000;
@@ -24,7 +24,7 @@ const NODES_MAX: usize = 1_000;
 
 /// Which runs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runs {
+pub(crate) enum RunSelection {
     /// Those that say how it is now.
     Present,
     /// All, as far as there are not too many.
@@ -33,13 +33,13 @@ pub(crate) enum Runs {
 
 /// What is known of a job.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) known: Known,
+pub(crate) struct JobHistoryRecords {
+    pub(crate) known: KnownRecords,
     /// Where the runs begin that were loaded, when there are more before them.
     pub(crate) cut: Option<Instant>,
 }
 
-impl Loaded {
+impl JobHistoryRecords {
     /// How many runs were looked at.
     pub(crate) fn runs(&self) -> usize {
         self.known.runs.len()
@@ -47,8 +47,8 @@ impl Loaded {
 }
 
 /// Loads what is known of a job.
-pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: Runs) -> Result<Loaded, Fault> {
-    let keys = [Key::Job(job.clone()), Key::JobState(job.clone()), Key::Pause];
+pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: RunSelection) -> Result<JobHistoryRecords, Fault> {
+    let keys = [RecordKey::Job(job.clone()), RecordKey::JobState(job.clone()), RecordKey::Pause];
     let mut records = found(store, &keys).await?;
     let schedules = records.iter().find_map(|record| match record {
         Record::Job(job) => Some(of_schedules(job)),
@@ -57,16 +57,20 @@ pub(crate) async fn load(store: &dyn Store, job: &JobId, runs: Runs) -> Result<L
     records.extend(found(store, &schedules.unwrap_or_default()).await?);
     records.extend(page(store, Query::Nodes { after: None }, NODES_MAX).await?);
     let (mut of_job, cut) = match runs {
-        Runs::Present => (present(store, job).await?, None),
-        Runs::All => all(store, job).await?,
+        RunSelection::Present => (present(store, job).await?, None),
+        RunSelection::All => all(store, job).await?,
     };
     records.extend(locks(store, job, &mut of_job).await?);
     records.extend(of_job);
-    Ok(Loaded { known: Known::from_iter(records), cut })
+    Ok(JobHistoryRecords { known: KnownRecords::from_iter(records), cut })
 }
 
 /// The same for a job that there must be.
-pub(crate) async fn load_there(store: &dyn Store, job: &JobId, runs: Runs) -> Result<Loaded, Denied> {
+pub(crate) async fn load_there(
+    store: &dyn Store,
+    job: &JobId,
+    runs: RunSelection,
+) -> Result<JobHistoryRecords, ApiError> {
     let loaded = load(store, job, runs).await?;
     match loaded.known.job {
         Some(_) => Ok(loaded),
@@ -74,9 +78,10 @@ pub(crate) async fn load_there(store: &dyn Store, job: &JobId, runs: Runs) -> Re
     }
 }
 
-fn of_schedules(job: &JobRecord) -> Vec<Key> {
+fn of_schedules(job: &JobRecord) -> Vec<RecordKey> {
     let ids = job.schedules().map(|(id, _)| id);
-    ids.flat_map(|id| [Key::Cursor(job.id.clone(), id.clone()), Key::Backlog(job.id.clone(), id.clone())]).collect()
+    ids.flat_map(|id| [RecordKey::Cursor(job.id.clone(), id.clone()), RecordKey::Backlog(job.id.clone(), id.clone())])
+        .collect()
 }
 
 /// Runs that have not ended, and the latest ones that have.
@@ -98,7 +103,7 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
         let page = store.page(&Query::Runs(query.clone()), PAGE).await?;
         let next = page.next(PAGE);
         runs.extend(page.records.into_iter().map(|stored| stored.record));
-        let Some(Key::Run(last)) = next else { return Ok((runs, None)) };
+        let Some(RecordKey::Run(last)) = next else { return Ok((runs, None)) };
         if runs.len() >= RUNS_MAX {
             // Ids are in the order of nominal times, but for those of runs that someone wanted again.
             return Ok((runs, Some(last.time())));
@@ -112,17 +117,17 @@ async fn all(store: &dyn Store, job: &JobId) -> Result<(Vec<Record>, Option<Inst
 async fn locks(store: &dyn Store, job: &JobId, runs: &mut Vec<Record>) -> Result<Vec<Record>, Fault> {
     let waiting = runs.iter().filter_map(run).filter(|run| !run.state.is_finished());
     let names: BTreeSet<LockName> = waiting.filter_map(|run| run.lock.clone()).collect();
-    let keys: Vec<Key> = names.into_iter().map(Key::Lock).collect();
+    let keys: Vec<RecordKey> = names.into_iter().map(RecordKey::Lock).collect();
     let mut locks = found(store, &keys).await?;
     let known: BTreeSet<RunId> = runs.iter().filter_map(run).map(|run| run.id).collect();
     let holders = locks.iter().filter_map(|record| match record {
         Record::Lock(lock) => Some(lock.holder),
         _ => None,
     });
-    let holders: Vec<Key> = holders.filter(|holder| !known.contains(holder)).map(Key::Run).collect();
+    let holders: Vec<RecordKey> = holders.filter(|holder| !known.contains(holder)).map(RecordKey::Run).collect();
     let found_holders = found(store, &holders).await?;
     if found_holders.len() < holders.len() {
-        locks.extend(found(store, &[Key::Foreign(job.clone())]).await?);
+        locks.extend(found(store, &[RecordKey::Foreign(job.clone())]).await?);
     }
     runs.extend(found_holders);
     Ok(locks)
@@ -135,7 +140,7 @@ fn run(record: &Record) -> Option<&Run> {
     }
 }
 
-async fn found(store: &dyn Store, keys: &[Key]) -> Result<Vec<Record>, Fault> {
+async fn found(store: &dyn Store, keys: &[RecordKey]) -> Result<Vec<Record>, Fault> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }

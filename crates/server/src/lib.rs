@@ -1,7 +1,7 @@
 //! The face of a node for programs and browsers: HTTP on a thread of its own, so that nobody who asks can hold up the
 //! node. Reads go straight to the store; everything that changes something goes through the node's handle.
 //!
-//! In reading order: [`App`] is what every route knows; `guard` and `door` decide who may ask; `routes` has one file
+//! In reading order: [`AppState`] is what every route knows; `guard` and `door` decide who may ask; `routes` has one file
 //! per noun; `problem` is every answer that is not what was asked for; `serve` listens.
 
 mod address;
@@ -37,17 +37,17 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 
 pub use address::AddressFile;
-pub use app::{App, JobFiles, MistakeAt, WorldNow};
-pub use door::Door;
-pub use feed::Feed;
-pub use guard::Hosts;
-pub use listen::{Listen, ListenError, Listening};
+pub use app::{AppState, JobFilesPort, MistakeAt, WorldNow};
+pub use door::Authenticator;
+pub use feed::FeedBuffer;
+pub use guard::AllowedHosts;
+pub use listen::{BoundListener, ListenError, ListenOptions};
 pub use openapi::document;
-pub use serve::Server;
+pub use serve::HttpServer;
 
 /// Everything that can be asked, behind the guard.
-pub(crate) fn router(app: Arc<App>, hosts: Hosts) -> Router {
-    let guard = Arc::new(guard::Guard { app: Arc::clone(&app), hosts });
+pub(crate) fn router(app: Arc<AppState>, hosts: AllowedHosts) -> Router {
+    let guard = Arc::new(guard::RequestGuard { app: Arc::clone(&app), hosts });
     routes::router()
         .layer(DefaultBodyLimit::max(guard::BODY_MAX))
         .layer(from_fn_with_state(guard, guard::guard))

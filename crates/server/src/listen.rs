@@ -11,7 +11,7 @@ use cronhold_schedule::text::shortened;
 
 /// The address to listen on, and who may use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listen {
+pub struct ListenOptions {
     /// The address. Port 0 selects a free port.
     pub address: SocketAddr,
     /// Whether other machines may reach it.
@@ -22,7 +22,7 @@ pub struct Listen {
 
 /// A bound socket that is not served yet.
 #[derive(Debug)]
-pub struct Listening {
+pub struct BoundListener {
     pub(crate) socket: TcpListener,
     pub(crate) address: SocketAddr,
     pub(crate) hosts: Vec<String>,
@@ -52,14 +52,14 @@ impl ListenError {
     }
 }
 
-impl Default for Listen {
+impl Default for ListenOptions {
     /// The own machine, on the usual port.
     fn default() -> Self {
         Self { address: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT), is_open: false, hosts: Vec::new() }
     }
 }
 
-impl Listen {
+impl ListenOptions {
     /// Reads an address such as `127.0.0.1:2766`, `[::1]:2766`, `localhost:2766`, or one of them without a port.
     pub fn parse(text: &str) -> Result<SocketAddr, TextError> {
         let numbers = text.replacen("localhost", "127.0.0.1", usize::from(text.starts_with("localhost")));
@@ -72,7 +72,7 @@ impl Listen {
     }
 
     /// Begins to listen. Whoever connects waits until it is served.
-    pub fn bind(&self) -> Result<Listening, ListenError> {
+    pub fn bind(&self) -> Result<BoundListener, ListenError> {
         if !self.address.ip().is_loopback() && !self.is_open {
             return Err(ListenError::Open(self.address));
         }
@@ -81,11 +81,11 @@ impl Listen {
             Ok((socket.local_addr()?, socket))
         });
         let (address, socket) = bound.map_err(|error| ListenError::Refused(self.address, error))?;
-        Ok(Listening { socket, address, hosts: self.hosts.clone() })
+        Ok(BoundListener { socket, address, hosts: self.hosts.clone() })
     }
 }
 
-impl Listening {
+impl BoundListener {
     /// What is listened on, with the port that was found.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -101,7 +101,7 @@ impl Listening {
     }
 }
 
-impl fmt::Display for Listening {
+impl fmt::Display for BoundListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url())
     }
@@ -122,10 +122,10 @@ mod tests {
             ("::1", "[::1]:2766"),
             ("0.0.0.0:2766", "0.0.0.0:2766"),
         ] {
-            assert_eq!(Listen::parse(text).map(|address| address.to_string()), Ok(expected.to_owned()));
+            assert_eq!(ListenOptions::parse(text).map(|address| address.to_string()), Ok(expected.to_owned()));
         }
         for bad in ["", ":2766", "2766", "localhosts", "127.0.0.1:66000", "example.org:80", "127.0.0.1:2766/"] {
-            let error = Listen::parse(bad).expect_err(bad);
+            let error = ListenOptions::parse(bad).expect_err(bad);
             assert!(error.message.contains("is not an address"), "{}", error.message);
         }
     }
@@ -133,16 +133,17 @@ mod tests {
     #[test]
     fn only_the_own_machine_unless_asked_for() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-            let listen = Listen { address: address.parse().expect("an address"), ..Listen::default() };
+            let listen = ListenOptions { address: address.parse().expect("an address"), ..ListenOptions::default() };
             let error = listen.bind().expect_err(address);
             assert!(matches!(error, ListenError::Open(_)), "{error}");
             assert!(error.hint().contains("--insecure-listen"));
         }
-        let open = Listen { address: "0.0.0.0:0".parse().expect("an address"), is_open: true, hosts: Vec::new() };
+        let open =
+            ListenOptions { address: "0.0.0.0:0".parse().expect("an address"), is_open: true, hosts: Vec::new() };
         let bound = open.bind().expect("bound");
         assert_ne!(bound.address().port(), 0);
         assert_eq!(bound.url(), format!("http://127.0.0.1:{}", bound.address().port()));
-        let same = Listen { address: bound.address(), is_open: true, hosts: Vec::new() };
+        let same = ListenOptions { address: bound.address(), is_open: true, hosts: Vec::new() };
         assert!(same.bind().expect_err("taken").hint().contains("another port"));
     }
 }

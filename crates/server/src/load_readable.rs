@@ -1,13 +1,16 @@
 //! Loading many records for an answer that should not fail because one of them is corrupt.
 
-use cronhold_core::record::{Key, Stored};
+use cronhold_core::record::{RecordKey, StoredRecord};
 use cronhold_store::{Fault, Store};
 
 /// The records that exist and can be read, and the reasons why others cannot be read. Fails only if the store does.
-pub(crate) async fn load_readable(store: &dyn Store, keys: &[Key]) -> Result<(Vec<Stored>, Vec<String>), Fault> {
+pub(crate) async fn load_readable(
+    store: &dyn Store,
+    keys: &[RecordKey],
+) -> Result<(Vec<StoredRecord>, Vec<String>), Fault> {
     match store.load(keys).await {
         Ok(found) => return Ok((found.into_iter().flatten().collect(), Vec::new())),
-        Err(Fault::Broken(_)) => {}
+        Err(Fault::Corrupt(_)) => {}
         Err(fault) => return Err(fault),
     }
     // One of them cannot be read; which one shows when each is loaded by itself.
@@ -15,7 +18,7 @@ pub(crate) async fn load_readable(store: &dyn Store, keys: &[Key]) -> Result<(Ve
     for key in keys {
         match store.load(std::slice::from_ref(key)).await {
             Ok(found) => readable.extend(found.into_iter().flatten()),
-            Err(Fault::Broken(reason)) => unreadable.push(reason),
+            Err(Fault::Corrupt(reason)) => unreadable.push(reason),
             Err(fault) => return Err(fault),
         }
     }

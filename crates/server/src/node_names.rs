@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_api::Run;
+use cronhold_api::RunSummary;
 use cronhold_core::NodeId;
-use cronhold_core::record::{self, Key, Record};
+use cronhold_core::record::{self, Record, RecordKey};
 use cronhold_store::{Fault, Store};
 
 /// Names of nodes, as far as someone has asked for them.
@@ -28,7 +28,7 @@ impl NodeNames {
     ) -> Result<(), Fault> {
         let nodes = runs.filter_map(|run| Some(run.owner?.node)).filter(|node| !self.0.contains_key(node));
         let nodes: BTreeSet<NodeId> = nodes.collect();
-        let keys: Vec<Key> = nodes.iter().copied().map(Key::Node).collect();
+        let keys: Vec<RecordKey> = nodes.iter().copied().map(RecordKey::Node).collect();
         if keys.is_empty() {
             return Ok(());
         }
@@ -41,15 +41,15 @@ impl NodeNames {
     }
 
     /// A run as it is told.
-    pub(crate) fn tell(&self, run: &record::Run) -> Run {
+    pub(crate) fn tell(&self, run: &record::Run) -> RunSummary {
         let name = run.owner.and_then(|owner| self.0.get(&owner.node)?.clone());
-        let mut told = Run::from(run);
+        let mut told = RunSummary::from(run);
         told.node = name.or(told.node);
         told
     }
 }
 
 /// One run as it is told.
-pub(crate) async fn tell(store: &dyn Store, run: &record::Run) -> Result<Run, Fault> {
+pub(crate) async fn tell(store: &dyn Store, run: &record::Run) -> Result<RunSummary, Fault> {
     Ok(NodeNames::of(store, [run].into_iter()).await?.tell(run))
 }

@@ -17,7 +17,7 @@ use crate::routes::{
 #[openapi(
     info(title = "Cronhold", description = "Jobs, their runs, and why they did or did not happen", version = "1"),
     security(("token" = [])),
-    modifiers(&Token, &Names, &Problems, &Bodies),
+    modifiers(&TokenSecurity, &UniqueOperationIds, &ProblemResponses, &OptionalBodies),
     paths(
         jobs::list, jobs::show, job_put::put, job_remove::remove,
         pauses::pause, pauses::resume, pauses::pause_all, pauses::resume_all,
@@ -31,12 +31,12 @@ use crate::routes::{
         health::health, health::ready, metrics::metrics,
     )
 )]
-struct Document;
+struct OpenApiDocument;
 
 /// Who may ask.
-struct Token;
+struct TokenSecurity;
 
-impl Modify for Token {
+impl Modify for TokenSecurity {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let bearer = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
         document.components.get_or_insert_default().add_security_scheme("token", bearer);
@@ -44,9 +44,9 @@ impl Modify for Token {
 }
 
 /// Names of operations that are unique: functions of different nouns may be called the same.
-struct Names;
+struct UniqueOperationIds;
 
-impl Modify for Names {
+impl Modify for UniqueOperationIds {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         for (path, way, operation) in operations(document) {
             let words = path.trim_start_matches(cronhold_api::BASE).split(['/', '{', '}']);
@@ -57,9 +57,9 @@ impl Modify for Names {
 }
 
 /// Problems have a media type of their own, and every answer has a description.
-struct Problems;
+struct ProblemResponses;
 
-impl Modify for Problems {
+impl Modify for ProblemResponses {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         for (_, _, operation) in operations(document) {
             for (status, response) in &mut operation.responses.responses {
@@ -80,9 +80,9 @@ impl Modify for Problems {
 }
 
 /// An empty body stands for one without keys, and is good where no key is needed.
-struct Bodies;
+struct OptionalBodies;
 
-impl Modify for Bodies {
+impl Modify for OptionalBodies {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let schemas = document.components.iter().flat_map(|components| &components.schemas);
         let all_optional = schemas.filter_map(|(name, schema)| match schema {
@@ -113,7 +113,7 @@ fn operations(document: &mut utoipa::openapi::OpenApi) -> impl Iterator<Item = (
 
 /// The description of the API.
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+    OpenApiDocument::openapi()
 }
 
 #[cfg(test)]

@@ -3,19 +3,19 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cronhold_api::{Code, Problem};
+use cronhold_api::{Problem, ProblemCode};
 use cronhold_core::decision::Rejection;
-use cronhold_engine::Refused;
+use cronhold_engine::RequestError;
 use cronhold_schedule::TextError;
 use cronhold_store::Fault;
 
 /// The error of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Denied(pub(crate) Box<Problem>);
+pub(crate) struct ApiError(pub(crate) Box<Problem>);
 
-impl Denied {
+impl ApiError {
     /// An error without a hint.
-    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Problem::new(code, detail).into()
     }
 
@@ -27,7 +27,7 @@ impl Denied {
     }
 
     /// An error for an invalid text, such as a job's id in a path.
-    pub(crate) fn unreadable(code: Code, error: TextError) -> Self {
+    pub(crate) fn unreadable(code: ProblemCode, error: TextError) -> Self {
         let denied = Self::new(code, error.message);
         match error.hint {
             Some(hint) => denied.hint(hint),
@@ -36,23 +36,23 @@ impl Denied {
     }
 }
 
-impl From<Problem> for Denied {
+impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
         Self(Box::new(problem))
     }
 }
 
-impl From<Rejection> for Denied {
+impl From<Rejection> for ApiError {
     fn from(rejection: Rejection) -> Self {
         let code = match &rejection {
-            Rejection::NoJob(_) | Rejection::NoRun(_) | Rejection::NoNode(_) => Code::NotFound,
+            Rejection::NoJob(_) | Rejection::NoRun(_) | Rejection::NoNode(_) => ProblemCode::NotFound,
             Rejection::Args(_)
             | Rejection::Schedule { .. }
             | Rejection::Lock { .. }
             | Rejection::ReservedLock { .. }
-            | Rejection::SameSchedule { .. } => Code::Invalid,
-            Rejection::JobChanged { .. } => Code::Changed,
-            _ => Code::Conflict,
+            | Rejection::SameSchedule { .. } => ProblemCode::Invalid,
+            Rejection::JobChanged { .. } => ProblemCode::Changed,
+            _ => ProblemCode::Conflict,
         };
         let denied = Self::new(code, rejection.to_string());
         match rejection.hint() {
@@ -62,33 +62,35 @@ impl From<Rejection> for Denied {
     }
 }
 
-impl From<Fault> for Denied {
+impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         let hint = match &fault {
-            Fault::Away(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
+            Fault::Unavailable(_) | Fault::Recovering(_) | Fault::ReadOnly(_) => {
                 "try again when the store works again; nothing was changed"
             }
-            Fault::Unknown(_) => "look whether it was done before you ask again",
-            Fault::Broken(_) => "the daemon's log says more",
+            Fault::OutcomeUnknown(_) => "look whether it was done before you ask again",
+            Fault::Corrupt(_) => "the daemon's log says more",
         };
-        Self::new(Code::Unavailable, fault.to_string()).hint(hint)
+        Self::new(ProblemCode::Unavailable, fault.to_string()).hint(hint)
     }
 }
 
-impl From<Refused> for Denied {
-    fn from(refused: Refused) -> Self {
+impl From<RequestError> for ApiError {
+    fn from(refused: RequestError) -> Self {
         match refused {
-            Refused::Rejected(rejection) => rejection.into(),
-            Refused::Failed(fault) => fault.into(),
-            Refused::Busy | Refused::Late => {
-                Self::new(Code::Busy, refused.to_string()).hint("ask again a little later")
+            RequestError::Rejected(rejection) => rejection.into(),
+            RequestError::Failed(fault) => fault.into(),
+            RequestError::Busy | RequestError::Late => {
+                Self::new(ProblemCode::Busy, refused.to_string()).hint("ask again a little later")
             }
-            Refused::Stopping => Self::new(Code::Unavailable, refused.to_string()).hint("ask again after its start"),
+            RequestError::Stopping => {
+                Self::new(ProblemCode::Unavailable, refused.to_string()).hint("ask again after its start")
+            }
         }
     }
 }
 
-impl IntoResponse for Denied {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&*self.0).expect("a problem is made of texts");

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-use crate::guard::Hosts;
-use crate::listen::Listening;
-use crate::{App, router};
+use crate::guard::AllowedHosts;
+use crate::listen::BoundListener;
+use crate::{AppState, router};
 
 /// Connections that are served at once; others wait to be accepted.
 const CONNECTIONS_MAX: usize = 512;
@@ -35,19 +35,19 @@ const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// A running server. It stops when this is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct HttpServer {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl HttpServer {
     /// Starts to serve requests.
-    pub fn start(listening: Listening, app: Arc<App>) -> io::Result<Self> {
-        let Listening { socket, address, hosts } = listening;
+    pub fn start(listening: BoundListener, app: Arc<AppState>) -> io::Result<Self> {
+        let BoundListener { socket, address, hosts } = listening;
         let (stop, stopping) = watch::channel(false);
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-        let routes = router(app, Hosts::new(address, &hosts));
+        let routes = router(app, AllowedHosts::new(address, &hosts));
         let socket = {
             let _inside = executor.enter();
             TcpListener::from_std(socket)?
@@ -79,7 +79,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.end();
     }
@@ -149,7 +149,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::Listen;
+    use crate::ListenOptions;
     use crate::testing::with_rig;
 
     /// Long enough for every machine; nothing is measured by it.
@@ -195,9 +195,10 @@ mod tests {
     #[test]
     fn server_serves_requests_until_it_stops() {
         with_rig("serve", async |rig| {
-            let listen = Listen { address: "127.0.0.1:0".parse().expect("an address"), ..Listen::default() };
+            let listen =
+                ListenOptions { address: "127.0.0.1:0".parse().expect("an address"), ..ListenOptions::default() };
             let listening = listen.bind().expect("bound");
-            let server = Server::start(listening, Arc::clone(&rig.app)).expect("a thread");
+            let server = HttpServer::start(listening, Arc::clone(&rig.app)).expect("a thread");
             let address = server.address();
             let asked = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
             let answer = converse(address, &asked);

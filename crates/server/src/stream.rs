@@ -13,30 +13,32 @@ const WAITING_MAX: usize = 4;
 
 /// The writing end of a reply.
 #[derive(Debug)]
-pub(crate) struct Writer(mpsc::Sender<Bytes>);
+pub(crate) struct StreamWriter(mpsc::Sender<Bytes>);
 
 /// The client is gone.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Gone;
+pub(crate) struct ReaderGone;
 
 /// The reading end of a reply.
-struct Reader(mpsc::Receiver<Bytes>);
+struct StreamReader(mpsc::Receiver<Bytes>);
 
 /// A reply body that a task writes.
-pub(crate) fn body<F: Future<Output = Result<(), Gone>> + Send + 'static>(write: impl FnOnce(Writer) -> F) -> Body {
+pub(crate) fn body<F: Future<Output = Result<(), ReaderGone>> + Send + 'static>(
+    write: impl FnOnce(StreamWriter) -> F,
+) -> Body {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    let work = write(Writer(sender));
+    let work = write(StreamWriter(sender));
     tokio::spawn(async move {
         // If the client is gone, there is nothing to report.
         let _ = work.await;
     });
-    Body::from_stream(Reader(receiver))
+    Body::from_stream(StreamReader(receiver))
 }
 
-impl Writer {
+impl StreamWriter {
     /// Writes a part, and waits while the buffer is full.
-    pub(crate) async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
-        self.0.send(bytes.into()).await.map_err(|_| Gone)
+    pub(crate) async fn write(&self, bytes: impl Into<Bytes>) -> Result<(), ReaderGone> {
+        self.0.send(bytes.into()).await.map_err(|_| ReaderGone)
     }
 
     /// Waits until the client is gone.
@@ -45,7 +47,7 @@ impl Writer {
     }
 }
 
-impl Stream for Reader {
+impl Stream for StreamReader {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -8,19 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use cronhold_api::{FileMistake, Reloaded};
+use cronhold_api::{FileMistake, ReloadReport};
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
-use cronhold_core::{JobId, NodeId, RunId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Feed as NewsFeed, LaunchRequest, News, Options, Ports, ProgramRunner};
-use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_core::{DecisionContext, JobId, NodeId, RunId};
+use cronhold_engine::{
+    Engine, EngineEvent, EngineObserver, EntropySource, LaunchRequest, MachineClock, NodePorts, Options, ProgramRunner,
+};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{MemoryStore, Pending, Store};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::door::Door;
-use crate::guard::Hosts;
-use crate::{App, Feed, JobFiles, MistakeAt};
+use crate::door::Authenticator;
+use crate::guard::AllowedHosts;
+use crate::{AppState, FeedBuffer, JobFilesPort, MistakeAt};
 
 /// The longest answer that a test reads.
 const ANSWER_MAX: usize = 16 * 1024 * 1024;
@@ -31,9 +33,9 @@ pub(crate) const HOST: &str = "127.0.0.1:2766";
 
 /// A directory that goes with this.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ServerScratchDir(PathBuf);
 
-impl Scratch {
+impl ServerScratchDir {
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("cronhold-server-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -46,7 +48,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ServerScratchDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -54,9 +56,9 @@ impl Drop for Scratch {
 
 /// Chance that everybody can guess.
 #[derive(Debug, Default)]
-pub(crate) struct Dice(AtomicU64);
+pub(crate) struct FixedEntropy(AtomicU64);
 
-impl Entropy for Dice {
+impl EntropySource for FixedEntropy {
     fn bits(&self) -> u128 {
         let count = u128::from(self.0.fetch_add(1, Ordering::Relaxed)) + 1;
         count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
@@ -67,7 +69,7 @@ impl Entropy for Dice {
 #[derive(Debug)]
 pub(crate) struct TestClock(tokio::time::Instant);
 
-impl Clock for TestClock {
+impl MachineClock for TestClock {
     fn now(&self) -> Instant {
         START.plus(self.uptime())
     }
@@ -83,9 +85,9 @@ impl Clock for TestClock {
 
 /// Runs no programs, and records what it is asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Hands(Mutex<Vec<String>>);
+pub(crate) struct RecordingRunner(Mutex<Vec<String>>);
 
-impl Hands {
+impl RecordingRunner {
     /// What was asked for so far: `launch`, `adopt`, `stop`, or the name of a signal.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -96,7 +98,7 @@ impl Hands {
     }
 }
 
-impl ProgramRunner for Hands {
+impl ProgramRunner for RecordingRunner {
     fn launch(&self, _: LaunchRequest) {
         self.record("launch");
     }
@@ -118,17 +120,17 @@ impl ProgramRunner for Hands {
 
 /// Notes that the node is ready, and tells the feed of the routes.
 #[derive(Debug)]
-struct Ear {
+struct ReadyObserver {
     is_ready: Arc<AtomicBool>,
-    feed: Arc<Feed>,
+    feed: Arc<FeedBuffer>,
 }
 
-impl NewsFeed for Ear {
-    fn tell(&self, news: &News<'_>) {
-        if matches!(news, News::Ready { .. }) {
+impl EngineObserver for ReadyObserver {
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        if matches!(news, EngineEvent::Ready { .. }) {
             self.is_ready.store(true, Ordering::Release);
         }
-        self.feed.tell(news);
+        self.feed.on_event(news);
     }
 }
 
@@ -136,7 +138,7 @@ impl NewsFeed for Ear {
 #[derive(Debug)]
 pub(crate) struct BrokenFiles;
 
-impl JobFiles for BrokenFiles {
+impl JobFilesPort for BrokenFiles {
     fn mistakes(&self) -> Vec<MistakeAt> {
         let mistake = |file: &str| FileMistake {
             file: file.to_owned(),
@@ -156,29 +158,29 @@ impl JobFiles for BrokenFiles {
         job.as_str() == "broken"
     }
 
-    fn reload(&self) -> Pending<'_, Reloaded> {
-        Box::pin(async { Reloaded { summary: "no job, 1 mistake".to_owned(), mistakes: 1 } })
+    fn reload(&self) -> Pending<'_, ReloadReport> {
+        Box::pin(async { ReloadReport { summary: "no job, 1 mistake".to_owned(), mistakes: 1 } })
     }
 }
 
 /// A node, its routes, and what is behind them.
-pub(crate) struct Rig {
-    pub(crate) app: Arc<App>,
-    pub(crate) hands: Arc<Hands>,
+pub(crate) struct ServerFixture {
+    pub(crate) app: Arc<AppState>,
+    pub(crate) hands: Arc<RecordingRunner>,
     pub(crate) token: String,
     router: Router,
-    _scratch: Scratch,
+    _scratch: ServerScratchDir,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Got {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Got {
+impl TestResponse {
     /// The body as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
@@ -197,29 +199,30 @@ impl Got {
 }
 
 /// Runs a test on a node of its own.
-pub(crate) fn with_rig(name: &str, test: impl AsyncFnOnce(&Rig)) {
+pub(crate) fn with_rig(name: &str, test: impl AsyncFnOnce(&ServerFixture)) {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an executor");
     executor.block_on(async {
-        let rig = Rig::start(name).await;
+        let rig = ServerFixture::start(name).await;
         test(&rig).await;
         rig.app.node.stop().await;
     });
 }
 
-impl Rig {
+impl ServerFixture {
     async fn start(name: &str) -> Self {
-        let scratch = Scratch::new(name);
-        let clock: Arc<dyn Clock> = Arc::new(TestClock(tokio::time::Instant::now()));
+        let scratch = ServerScratchDir::new(name);
+        let clock: Arc<dyn MachineClock> = Arc::new(TestClock(tokio::time::Instant::now()));
         let store_clock = Arc::clone(&clock);
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(move || store_clock.now())));
-        let (hands, feed, is_ready) = (Arc::new(Hands::default()), Arc::new(Feed::default()), Arc::default());
-        let ear = Ear { is_ready: Arc::clone(&is_ready), feed: Arc::clone(&feed) };
-        let entropy = Arc::new(Dice::default());
-        let ports = Ports {
+        let (hands, feed, is_ready) =
+            (Arc::new(RecordingRunner::default()), Arc::new(FeedBuffer::default()), Arc::default());
+        let ear = ReadyObserver { is_ready: Arc::clone(&is_ready), feed: Arc::clone(&feed) };
+        let entropy = Arc::new(FixedEntropy::default());
+        let ports = NodePorts {
             clock: Arc::clone(&clock),
             entropy: Arc::clone(&entropy) as _,
             store: Arc::clone(&store),
-            outside: Arc::clone(&hands) as _,
+            programs: Arc::clone(&hands) as _,
             feed: Arc::new(ear),
         };
         let this = NodeId::from_bits(7);
@@ -229,28 +232,28 @@ impl Rig {
         while !is_ready.load(Ordering::Acquire) {
             tokio::task::yield_now().await;
         }
-        let door = Door::open(scratch.path(), entropy).expect("a door");
+        let door = Authenticator::open(scratch.path(), entropy).expect("a door");
         let token = fs::read_to_string(scratch.path().join("token")).expect("a token").trim().to_owned();
         let files = Arc::new(BrokenFiles);
         let world = Arc::new(world);
-        let app = Arc::new(App { node, store, clock, world, files, feed, door, this, is_ready, version: "1.2.3" });
-        let hosts = Hosts::new(HOST.parse().expect("an address"), &["cron.example".to_owned()]);
+        let app = Arc::new(AppState { node, store, clock, world, files, feed, door, this, is_ready, version: "1.2.3" });
+        let hosts = AllowedHosts::new(HOST.parse().expect("an address"), &["cron.example".to_owned()]);
         let router = crate::router(Arc::clone(&app), hosts);
         Self { app, hands, token, router, _scratch: scratch }
     }
 
     /// Asks with the token. Headers stand in lines of `more`, and a body after an empty line.
-    pub(crate) async fn ask(&self, line: &str, more: &str) -> Got {
+    pub(crate) async fn ask(&self, line: &str, more: &str) -> TestResponse {
         self.raw(line, &format!("Authorization: Bearer {}\n{more}", self.token)).await
     }
 
     /// Asks with a JSON body and the token.
-    pub(crate) async fn send(&self, line: &str, body: &str) -> Got {
+    pub(crate) async fn send(&self, line: &str, body: &str) -> TestResponse {
         self.ask(line, &format!("Content-Type: application/json\n\n{body}")).await
     }
 
     /// Asks without the token.
-    pub(crate) async fn raw(&self, line: &str, more: &str) -> Got {
+    pub(crate) async fn raw(&self, line: &str, more: &str) -> TestResponse {
         let (method, uri) = line.split_once(' ').expect("a method and a path");
         let (headers, body) = more.split_once("\n\n").unwrap_or((more, ""));
         let mut request = Request::builder().method(method).uri(uri);
@@ -267,10 +270,10 @@ impl Rig {
         let (status, headers) = (answer.status(), answer.headers().clone());
         let body = to_bytes(answer.into_body(), ANSWER_MAX).await.expect("a body");
         assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body:?}");
-        Got { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
+        TestResponse { status: status.as_u16(), headers, text: String::from_utf8_lossy(&body).into_owned() }
     }
 }
 
-fn world() -> World {
-    World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc())
+fn world() -> DecisionContext {
+    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "test".into(), Zone::utc())
 }

@@ -5,11 +5,11 @@ use cronhold_core::command::Command;
 use cronhold_core::record::Actor;
 use cronhold_schedule::Span;
 
-use crate::chance::Chance;
-use crate::check::Turn;
-use crate::machine::Machine;
-use crate::play::Play;
-use crate::plot::What;
+use crate::chance::SimRandom;
+use crate::check::DaemonChange;
+use crate::machine::SimMachine;
+use crate::play::Simulation;
+use crate::plot::ScenarioAction;
 
 /// A pause is lifted this often until it is, and a node is asked to drain no more.
 const RESUME_EVERY: Span = Span::from_secs(5);
@@ -20,7 +20,7 @@ const KEEPER_LOOK: Span = Span::from_millis(700);
 
 /// Something that happens at a moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Then {
+pub(crate) enum TimedEvent {
     /// An act of the plot.
     Act(usize),
     /// The daemon of a machine starts again.
@@ -39,74 +39,76 @@ pub(crate) enum Then {
 
 /// What happens to a daemon after some steps.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Doom {
+pub(crate) enum DaemonFate {
     /// It crashes, and is down for so long.
     Crash(Span),
     /// It stands still for so long, by an act of this number.
     Pause(Span, usize),
 }
 
-impl Play {
+impl Simulation {
     /// Lets something happen.
-    pub(crate) fn act(&mut self, then: Then) {
+    pub(crate) fn act(&mut self, then: TimedEvent) {
         match then {
-            Then::Act(number) => self.act_of_plot(number),
-            Then::Start(machine) => {
+            TimedEvent::Act(number) => self.act_of_plot(number),
+            TimedEvent::Start(machine) => {
                 if self.machines[machine].handle().is_none() {
                     self.machines[machine].start();
                 }
             }
-            Then::Gone(machine, down) => self.crash(machine, down),
-            Then::GoOn(machine, number) => self.machines[machine].resume(number),
-            Then::LoseKeeper(machine, patience) => self.lose_keeper(machine, patience),
-            Then::Lull(number) => self.weather.end(number).into_iter().for_each(|storm| self.stage.lull(storm)),
-            Then::Undo => self.undo(),
+            TimedEvent::Gone(machine, down) => self.crash(machine, down),
+            TimedEvent::GoOn(machine, number) => self.machines[machine].resume(number),
+            TimedEvent::LoseKeeper(machine, patience) => self.lose_keeper(machine, patience),
+            TimedEvent::Lull(number) => self.weather.end(number).into_iter().for_each(|storm| self.stage.lull(storm)),
+            TimedEvent::Undo => self.undo(),
         }
     }
 
     fn act_of_plot(&mut self, number: usize) {
         let now = self.stage.time.now();
         match self.plot.acts[number].what {
-            What::Machine(machine) => {
+            ScenarioAction::Machine(machine) => {
                 self.machines[machine].is_there = true;
                 self.machines[machine].start();
             }
-            What::Job(job) => {
+            ScenarioAction::Job(job) => {
                 let command = self.workload.opening(job);
                 self.ask(number, command);
             }
-            What::Calls { away, unknown } => self.weather.fail(away, unknown),
-            What::Hints(loss) => self.weather.lose_hints(loss),
-            What::Reports(loss) => self.weather.lose_reports(loss),
-            What::Crash { machine, steps, down } => self.doom(machine, steps, Doom::Crash(down)),
-            What::Pause { machine, steps, lasts } => self.doom(machine, steps, Doom::Pause(lasts, number)),
-            What::Stop { machine, gone, down } => {
+            ScenarioAction::Calls { away, unknown } => self.weather.fail(away, unknown),
+            ScenarioAction::Hints(loss) => self.weather.lose_hints(loss),
+            ScenarioAction::Reports(loss) => self.weather.lose_reports(loss),
+            ScenarioAction::Crash { machine, steps, down } => self.doom(machine, steps, DaemonFate::Crash(down)),
+            ScenarioAction::Pause { machine, steps, lasts } => {
+                self.doom(machine, steps, DaemonFate::Pause(lasts, number))
+            }
+            ScenarioAction::Stop { machine, gone, down } => {
                 if self.machines[machine].stop() {
-                    self.put(now.plus(gone), Then::Gone(machine, down));
+                    self.put(now.plus(gone), TimedEvent::Gone(machine, down));
                 }
             }
-            What::SetClock { machine, ahead } => {
+            ScenarioAction::SetClock { machine, ahead } => {
                 self.stage.say(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.machines[machine].clock.set(ahead);
-                self.stage.turned(machine, Turn::Disturbed);
+                self.stage.turned(machine, DaemonChange::Disturbed);
             }
-            What::SetStoreClock { ahead } => {
+            ScenarioAction::SetStoreClock { ahead } => {
                 self.stage.say("store", || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.store_clock.set(ahead);
-                (0..self.machines.len()).for_each(|machine| self.stage.turned(machine, Turn::Disturbed));
+                (0..self.machines.len()).for_each(|machine| self.stage.turned(machine, DaemonChange::Disturbed));
             }
-            What::Storm { storm, lasts } => {
+            ScenarioAction::Storm { storm, lasts } => {
                 self.stage.storm(storm);
                 self.weather.begin(number, storm);
-                self.put(now.plus(lasts), Then::Lull(number));
+                self.put(now.plus(lasts), TimedEvent::Lull(number));
             }
-            What::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
-            What::Meddle => {
+            ScenarioAction::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
+            ScenarioAction::Meddle => {
                 if let Some(command) = self.workload.meddle(number) {
                     self.ask(number, command);
                 }
             }
-            What::Drain { machine, on } => {
+            ScenarioAction::Drain { machine, on } => {
                 let command = Command::Drain { node: self.machines[machine].node(), on };
                 self.ask(number, command);
             }
@@ -114,7 +116,7 @@ impl Play {
     }
 
     /// Something happens to a daemon after so many more of its steps. What was to happen before does at once.
-    fn doom(&mut self, machine: usize, steps: u64, doom: Doom) {
+    fn doom(&mut self, machine: usize, steps: u64, doom: DaemonFate) {
         if let Some((_, before)) = self.doomed.remove(&machine) {
             self.meet(machine, before);
         }
@@ -126,13 +128,13 @@ impl Play {
     }
 
     /// What was to happen to a daemon does.
-    pub(crate) fn meet(&mut self, machine: usize, doom: Doom) {
+    pub(crate) fn meet(&mut self, machine: usize, doom: DaemonFate) {
         match doom {
-            Doom::Crash(down) => self.crash(machine, down),
-            Doom::Pause(lasts, number) => {
+            DaemonFate::Crash(down) => self.crash(machine, down),
+            DaemonFate::Pause(lasts, number) => {
                 self.doomed.remove(&machine);
                 if self.machines[machine].pause(number) {
-                    self.put(self.stage.time.now().plus(lasts), Then::GoOn(machine, number));
+                    self.put(self.stage.time.now().plus(lasts), TimedEvent::GoOn(machine, number));
                 }
             }
         }
@@ -143,7 +145,7 @@ impl Play {
         if self.machines[machine].is_busy() || patience.is_zero() {
             return self.machines[machine].lose_keeper();
         }
-        let next = Then::LoseKeeper(machine, patience.minus(KEEPER_LOOK));
+        let next = TimedEvent::LoseKeeper(machine, patience.minus(KEEPER_LOOK));
         self.put(self.stage.time.now().plus(KEEPER_LOOK), next);
     }
 
@@ -152,8 +154,8 @@ impl Play {
         self.stage.say("end", || "of all trouble".to_owned());
         self.doomed.clear();
         self.weather.clear_up().into_iter().for_each(|storm| self.stage.lull(storm));
-        self.machines.iter_mut().for_each(Machine::recover);
-        self.put(self.stage.time.now(), Then::Undo);
+        self.machines.iter_mut().for_each(SimMachine::recover);
+        self.put(self.stage.time.now(), TimedEvent::Undo);
     }
 
     /// The daemon of a machine crashes, and starts again later.
@@ -163,7 +165,7 @@ impl Play {
             return;
         }
         self.machines[machine].crash();
-        self.put(self.stage.time.now().plus(down), Then::Start(machine));
+        self.put(self.stage.time.now().plus(down), TimedEvent::Start(machine));
     }
 
     /// Pauses are lifted, nodes drain no more, and what no node may start is skipped.
@@ -179,7 +181,7 @@ impl Play {
         for node in drained {
             self.ask_later(now, Command::Drain { node, on: false });
         }
-        self.put(now.plus(RESUME_EVERY), Then::Undo);
+        self.put(now.plus(RESUME_EVERY), TimedEvent::Undo);
     }
 
     /// Somebody asks one of the daemons that are up, by an act.
@@ -187,16 +189,16 @@ impl Play {
         if self.stage.is_filmed() {
             self.asked.insert(number, in_words(&command));
         }
-        self.ask_one(&Chance::of(self.plot.seed, "who is asked", number as u64), command);
+        self.ask_one(&SimRandom::of(self.plot.seed, "who is asked", number as u64), command);
     }
 
     /// Somebody asks at a moment after all trouble, to undo what was done to a machine.
     fn ask_later(&self, now: Span, command: Command) {
-        self.ask_one(&Chance::of(self.plot.seed, "who is asked later", now.micros()), command);
+        self.ask_one(&SimRandom::of(self.plot.seed, "who is asked later", now.micros()), command);
     }
 
-    fn ask_one(&self, chance: &Chance, command: Command) {
-        let up: Vec<&Machine> = self.machines.iter().filter(|machine| machine.handle().is_some()).collect();
+    fn ask_one(&self, chance: &SimRandom, command: Command) {
+        let up: Vec<&SimMachine> = self.machines.iter().filter(|machine| machine.handle().is_some()).collect();
         if up.is_empty() {
             return;
         }
@@ -205,7 +207,7 @@ impl Play {
         let (stage, who) = (self.stage.clone(), machine.name.clone());
         stage.say(&who, || format!("anna asks: {}", in_words(&command)));
         self.stage.executor.spawn(machine.whose(), async move {
-            let answer = handle.ask(Actor::Operator("anna".to_owned()), command).await;
+            let answer = handle.request(Actor::Operator("anna".to_owned()), command).await;
             stage.say(&who, || match answer {
                 Ok(answer) => format!("anna hears: {answer:?}"),
                 Err(refused) => format!("anna hears: {refused}"),

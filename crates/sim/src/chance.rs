@@ -6,9 +6,9 @@ use cronhold_schedule::Span;
 
 /// A stream of numbers that follows from its seed alone (xoshiro256**, seeded by splitmix64). Clones share the stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(Arc<Mutex<[u64; 4]>>);
+pub(crate) struct SimRandom(Arc<Mutex<[u64; 4]>>);
 
-impl Chance {
+impl SimRandom {
     /// The stream of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         let mut state = seed;
@@ -108,14 +108,14 @@ mod tests {
     /// A seed in a note of a failure must mean the same film for ever.
     #[test]
     fn a_seed_means_the_same_numbers_for_ever() {
-        let chance = Chance::new(1);
+        let chance = SimRandom::new(1);
         let drawn: Vec<u64> = (0..3).map(|_| chance.bits()).collect();
         assert_eq!(drawn, [0xb3f2_af6d_0fc7_10c5, 0x853b_5596_4736_4cea, 0x92f8_9756_082a_4514]);
     }
 
     #[test]
     fn draws_stay_within_their_bounds() {
-        let chance = Chance::new(7);
+        let chance = SimRandom::new(7);
         let mut seen = [0; 4];
         for _ in 0..1_000 {
             let drawn = chance.between(10, 13);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn spans_are_short_and_long() {
-        let (chance, least, most) = (Chance::new(9), Span::from_millis(10), Span::from_secs(600));
+        let (chance, least, most) = (SimRandom::new(9), Span::from_millis(10), Span::from_secs(600));
         let drawn: Vec<Span> = (0..1_000).map(|_| chance.span(least, most)).collect();
         assert!(drawn.iter().all(|span| least <= *span && *span <= most));
         let below = |secs| drawn.iter().filter(|span| span.secs() < secs).count();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn concerns_are_apart() {
-        let bits = |seed, concern, number| Chance::of(seed, concern, number).bits();
+        let bits = |seed, concern, number| SimRandom::of(seed, concern, number).bits();
         assert_eq!(bits(1, "crashes", 2), bits(1, "crashes", 2));
         assert_ne!(bits(1, "crashes", 2), bits(1, "crashes", 3));
         assert_ne!(bits(1, "crashes", 2), bits(1, "pauses", 2));
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn forks_are_apart() {
-        let (first, second) = (Chance::new(3), Chance::new(3));
+        let (first, second) = (SimRandom::new(3), SimRandom::new(3));
         let fork = first.fork();
         let _ = second.bits();
         let _ = fork.bits();

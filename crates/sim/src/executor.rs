@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::chance::Chance;
+use crate::chance::SimRandom;
 
 /// What can be run.
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type ExecutorTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Whose a task is, and so what ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum TaskOwner {
     /// One life of the daemon of a machine.
     Daemon {
         /// Which machine.
@@ -32,58 +32,58 @@ pub(crate) enum Whose {
 
 /// The tasks of a simulation. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Executor(Arc<Inner>);
+pub(crate) struct SimExecutor(Arc<ExecutorState>);
 
 #[derive(Default)]
-struct Inner {
-    tasks: Mutex<Tasks>,
+struct ExecutorState {
+    tasks: Mutex<TaskSlots>,
     /// Tasks that can go on, each once, in no order that matters.
-    ready: Arc<Mutex<Vec<Id>>>,
+    ready: Arc<Mutex<Vec<TaskId>>>,
 }
 
 /// Where a task is, and which of those that have been there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Id {
+struct TaskId {
     place: usize,
     count: u64,
 }
 
 /// Tasks in places, which are used again when tasks have ended.
 #[derive(Default)]
-struct Tasks {
-    places: Vec<Option<Task>>,
+struct TaskSlots {
+    places: Vec<Option<TaskSlot>>,
     free: Vec<usize>,
     count: u64,
     /// Machines whose daemons are paused, each with what of it could go on.
-    held: BTreeMap<usize, Vec<Id>>,
+    held: BTreeMap<usize, Vec<TaskId>>,
 }
 
-struct Task {
-    whose: Whose,
-    work: Work,
-    bell: Arc<Bell>,
+struct TaskSlot {
+    whose: TaskOwner,
+    work: ExecutorTask,
+    bell: Arc<TaskWaker>,
 }
 
 /// Notes that a task can go on.
-struct Bell {
-    id: Id,
+struct TaskWaker {
+    id: TaskId,
     has_rung: AtomicBool,
-    ready: Arc<Mutex<Vec<Id>>>,
+    ready: Arc<Mutex<Vec<TaskId>>>,
 }
 
-impl Executor {
+impl SimExecutor {
     /// Adds a task.
-    pub(crate) fn spawn(&self, whose: Whose, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, whose: TaskOwner, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.0.tasks);
         let id = tasks.room();
-        let bell = Arc::new(Bell { id, has_rung: AtomicBool::new(false), ready: Arc::clone(&self.0.ready) });
-        tasks.places[id.place] = Some(Task { whose, work: Box::pin(work), bell: Arc::clone(&bell) });
+        let bell = Arc::new(TaskWaker { id, has_rung: AtomicBool::new(false), ready: Arc::clone(&self.0.ready) });
+        tasks.places[id.place] = Some(TaskSlot { whose, work: Box::pin(work), bell: Arc::clone(&bell) });
         drop(tasks);
         bell.wake();
     }
 
     /// Lets one task that can go on do so, and says whose it was; nothing, when none can.
-    pub(crate) fn step(&self, chance: &Chance) -> Option<Whose> {
+    pub(crate) fn step(&self, chance: &SimRandom) -> Option<TaskOwner> {
         loop {
             let id = {
                 let mut ready = lock(&self.0.ready);
@@ -117,7 +117,7 @@ impl Executor {
     }
 
     /// Ends all tasks of somebody at once, wherever they are.
-    pub(crate) fn end(&self, whose: Whose) {
+    pub(crate) fn end(&self, whose: TaskOwner) {
         self.end_all(|task| task.whose == whose);
     }
 
@@ -127,12 +127,12 @@ impl Executor {
     }
 
     /// Takes out a task that can go on; nothing, if it was ended meanwhile or is held.
-    fn take(&self, id: Id) -> Option<Task> {
+    fn take(&self, id: TaskId) -> Option<TaskSlot> {
         let mut tasks = lock(&self.0.tasks);
-        let Tasks { places, held, .. } = &mut *tasks;
+        let TaskSlots { places, held, .. } = &mut *tasks;
         let place = &mut places[id.place];
         let task = place.as_ref().filter(|task| task.bell.id == id)?;
-        if let Whose::Daemon { machine } = task.whose
+        if let TaskOwner::Daemon { machine } = task.whose
             && let Some(held) = held.get_mut(&machine)
         {
             held.push(id);
@@ -141,9 +141,9 @@ impl Executor {
         place.take()
     }
 
-    fn end_all(&self, is_meant: impl Fn(&Task) -> bool) {
+    fn end_all(&self, is_meant: impl Fn(&TaskSlot) -> bool) {
         let mut tasks = lock(&self.0.tasks);
-        let Tasks { places, free, .. } = &mut *tasks;
+        let TaskSlots { places, free, .. } = &mut *tasks;
         let mut ended = Vec::new();
         for (place, task) in places.iter_mut().enumerate() {
             if let Some(task) = task.take_if(|task| is_meant(task)) {
@@ -157,19 +157,19 @@ impl Executor {
     }
 }
 
-impl Tasks {
+impl TaskSlots {
     /// A place for a new task.
-    fn room(&mut self) -> Id {
+    fn room(&mut self) -> TaskId {
         self.count += 1;
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
         });
-        Id { place, count: self.count }
+        TaskId { place, count: self.count }
     }
 }
 
-impl Wake for Bell {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         if !self.has_rung.swap(true, Ordering::Relaxed) {
             lock(&self.ready).push(self.id);
@@ -177,7 +177,7 @@ impl Wake for Bell {
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for ExecutorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks = lock(&self.tasks);
         write!(f, "{} tasks", tasks.places.len() - tasks.free.len())
@@ -193,15 +193,15 @@ mod tests {
     use cronhold_schedule::{Instant, Span};
 
     use super::*;
-    use crate::time::Time;
+    use crate::time::SimTime;
 
     /// Lets everything happen and tells in which order it did.
     fn order(seed: u64) -> Vec<u64> {
-        let (executor, time, chance) = (Executor::default(), Time::new(Instant::EPOCH), Chance::new(seed));
+        let (executor, time, chance) = (SimExecutor::default(), SimTime::new(Instant::EPOCH), SimRandom::new(seed));
         let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
         for number in 0..5 {
             let (seen, time) = (Arc::clone(&seen), time.clone());
-            let whose = if number == 4 { Whose::Program { machine: 0 } } else { Whose::Nobody };
+            let whose = if number == 4 { TaskOwner::Program { machine: 0 } } else { TaskOwner::Nobody };
             executor.spawn(whose, async move {
                 // Two wait for one moment, two for a later one, and one does not live to see its own.
                 time.sleep(Span::from_secs(1 + number / 2)).await;
@@ -210,7 +210,7 @@ mod tests {
         }
         loop {
             while executor.step(&chance).is_some() {}
-            executor.end(Whose::Program { machine: 0 });
+            executor.end(TaskOwner::Program { machine: 0 });
             match time.next() {
                 Some(next) => time.advance(next),
                 None => break,
@@ -232,13 +232,13 @@ mod tests {
 
     #[test]
     fn a_daemon_that_is_paused_goes_on_later_and_others_at_once() {
-        let (executor, chance) = (Executor::default(), Chance::new(1));
+        let (executor, chance) = (SimExecutor::default(), SimRandom::new(1));
         let seen: Arc<Mutex<Vec<&str>>> = Arc::default();
         executor.pause(0);
         for (whose, name) in [
-            (Whose::Daemon { machine: 0 }, "paused"),
-            (Whose::Daemon { machine: 1 }, "other"),
-            (Whose::Program { machine: 0 }, "program"),
+            (TaskOwner::Daemon { machine: 0 }, "paused"),
+            (TaskOwner::Daemon { machine: 1 }, "other"),
+            (TaskOwner::Program { machine: 0 }, "program"),
         ] {
             let seen = Arc::clone(&seen);
             executor.spawn(whose, async move { lock(&seen).push(name) });

@@ -1,22 +1,22 @@
 //! The film: one line for each event, the same byte for byte whenever the seed is the same. Lines are only made when
 //! somebody wants to see them, because most seeds are run without.
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Cursor, Key, Record, Run};
-use cronhold_engine::News;
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{Cursor, Record, RecordKey, Run};
+use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use crate::mirror::{Mirror, name};
+use crate::mirror::{StoreModel, name};
 
 /// The lines of one simulation.
 #[derive(Debug, Default)]
-pub(crate) struct Film {
+pub(crate) struct EventTrace {
     is_wanted: bool,
     lines: Vec<String>,
 }
 
-impl Film {
+impl EventTrace {
     /// A film, which stays empty unless it is wanted.
     pub(crate) fn new(is_wanted: bool) -> Self {
         Self { is_wanted, lines: Vec::new() }
@@ -41,7 +41,7 @@ impl Film {
 }
 
 /// A unit in short words: what became of runs, jobs, schedules and pauses. `before` is what was there.
-pub(crate) fn of_unit(unit: &Unit, before: &Mirror) -> String {
+pub(crate) fn of_unit(unit: &Unit, before: &StoreModel) -> String {
     let mut parts: Vec<String> = unit.changes.iter().filter_map(|change| of_change(change, before)).collect();
     parts.extend(unit.take.iter().map(|take| format!("lock {} taken", take.lock)));
     parts.extend(unit.free.iter().map(|free| format!("lock {} freed", free.lock)));
@@ -49,43 +49,45 @@ pub(crate) fn of_unit(unit: &Unit, before: &Mirror) -> String {
 }
 
 /// News of a node; nothing, where the store has told the same already.
-pub(crate) fn of_news(news: &News<'_>) -> Option<String> {
+pub(crate) fn of_news(news: &EngineEvent<'_>) -> Option<String> {
     match news {
-        News::Committed { .. } | News::Known(_) => None,
-        News::Ready { planned, unfinished, .. } => Some(format!("ready: {planned} planned, {unfinished} unfinished")),
-        News::StoreAway(fault) => Some(fault.to_string()),
-        News::StoreBack => Some("the store is back".to_owned()),
-        News::ClockStep { forward, by } => {
+        EngineEvent::Committed { .. } | EngineEvent::ReportIgnored(_) => None,
+        EngineEvent::Ready { planned, unfinished, .. } => {
+            Some(format!("ready: {planned} planned, {unfinished} unfinished"))
+        }
+        EngineEvent::StoreUnavailable(fault) => Some(fault.to_string()),
+        EngineEvent::StoreAvailable => Some("the store is back".to_owned()),
+        EngineEvent::ClockStep { forward, by } => {
             Some(format!("saw its clock being set {} by {by}", if *forward { "forward" } else { "back" }))
         }
-        News::Skew { is_off: true, is_ahead, by } => {
+        EngineEvent::Skew { is_off: true, is_ahead, by } => {
             Some(format!("its clock is {} by {by}", if *is_ahead { "ahead" } else { "behind" }))
         }
-        News::Skew { is_off: false, .. } => Some("its clock is right".to_owned()),
-        News::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
-        News::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
-        News::NodeCame(name) => Some(format!("sees {name}")),
-        News::NodeGone(name) => Some(format!("does not hear of {name} any more")),
-        News::Draining(on) => Some(if *on { "drains" } else { "drains no more" }.to_owned()),
-        News::Replaced => Some("was replaced".to_owned()),
-        News::RecordUnreadable { key, reason } => Some(format!("cannot read {key:?}: {reason}")),
-        News::CommandDropped { command, reason } => Some(format!("dropped {command:?}: {reason}")),
+        EngineEvent::Skew { is_off: false, .. } => Some("its clock is right".to_owned()),
+        EngineEvent::Repaired { key, late } => Some(format!("repairs {} ({late} late)", of_key(key))),
+        EngineEvent::OlderZones { ours, theirs, .. } => Some(format!("zone data {ours} is older than {theirs}")),
+        EngineEvent::NodeJoined(name) => Some(format!("sees {name}")),
+        EngineEvent::NodeGone(name) => Some(format!("does not hear of {name} any more")),
+        EngineEvent::Draining(on) => Some(if *on { "drains" } else { "drains no more" }.to_owned()),
+        EngineEvent::Replaced => Some("was replaced".to_owned()),
+        EngineEvent::RecordUnreadable { key, reason } => Some(format!("cannot read {key:?}: {reason}")),
+        EngineEvent::CommandDropped { command, reason } => Some(format!("dropped {command:?}: {reason}")),
     }
 }
 
-fn of_change(change: &Change, before: &Mirror) -> Option<String> {
+fn of_change(change: &RecordChange, before: &StoreModel) -> Option<String> {
     match change {
-        Change::Put(Record::Run(run)) => Some(of_run(run, before)),
-        Change::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
-        Change::Put(Record::Cursor(cursor)) => Some(of_cursor(cursor)),
-        Change::Put(Record::Backlog(backlog)) => {
+        RecordChange::Put(Record::Run(run)) => Some(of_run(run, before)),
+        RecordChange::Put(Record::Job(job)) => Some(format!("job {} revision {}", job.id, job.revision)),
+        RecordChange::Put(Record::Cursor(cursor)) => Some(of_cursor(cursor)),
+        RecordChange::Put(Record::Backlog(backlog)) => {
             let later = backlog.later.len();
             Some(format!("backlog {} {}..{} +{later}", backlog.job, clock(backlog.position), clock(backlog.to)))
         }
-        Change::Put(Record::Pause(pauses)) => {
+        RecordChange::Put(Record::Pause(pauses)) => {
             Some(if pauses.is_paused() { "all paused" } else { "all resumed" }.to_owned())
         }
-        Change::Put(Record::JobState(state)) => {
+        RecordChange::Put(Record::JobState(state)) => {
             let was = before.states.get(&state.job).is_some_and(|state| state.pauses.is_paused());
             match (was, state.pauses.is_paused()) {
                 (false, true) => Some(format!("{} paused", state.job)),
@@ -93,13 +95,13 @@ fn of_change(change: &Change, before: &Mirror) -> Option<String> {
                 _ => None,
             }
         }
-        Change::Put(_) => None,
-        Change::Delete(Key::Run(run)) => before.runs.get(run).map(|run| format!("{} forgotten", name(run))),
-        Change::Delete(key) => Some(format!("no {} any more", of_key(key))),
+        RecordChange::Put(_) => None,
+        RecordChange::Delete(RecordKey::Run(run)) => before.runs.get(run).map(|run| format!("{} forgotten", name(run))),
+        RecordChange::Delete(key) => Some(format!("no {} any more", of_key(key))),
     }
 }
 
-fn of_run(run: &Run, before: &Mirror) -> String {
+fn of_run(run: &Run, before: &StoreModel) -> String {
     let old = before.runs.get(&run.id);
     let known = old.map_or(0, |old| old.log.len());
     let mut text = name(run);
@@ -131,10 +133,10 @@ fn of_cursor(cursor: &Cursor) -> String {
     format!("{} {} next {next}", cursor.job, short(cursor.schedule.as_str()))
 }
 
-fn of_key(key: &Key) -> String {
+fn of_key(key: &RecordKey) -> String {
     match key {
-        Key::Cursor(job, schedule) => format!("cursor of {job} {}", short(schedule.as_str())),
-        Key::Backlog(job, schedule) => format!("backlog of {job} {}", short(schedule.as_str())),
+        RecordKey::Cursor(job, schedule) => format!("cursor of {job} {}", short(schedule.as_str())),
+        RecordKey::Backlog(job, schedule) => format!("backlog of {job} {}", short(schedule.as_str())),
         other => other.to_string(),
     }
 }

@@ -5,23 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::Job;
 use cronhold_core::job::{
-    CatchUp, CatchUpPolicy, Lock, Nodes, OnLost, Overlap, Program, Retain, Retry, RetryOn, Schedule, StopPolicy,
-    StopSchedule,
+    CatchUpPolicy, CatchUpRule, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Program, Retain, Retry,
+    RetryOn, StopPolicy, StopSchedule,
 };
 use cronhold_core::signal::Signal;
-use cronhold_schedule::{Bound, DailyInterval, Edge, Instant, Shift, Span, Spec, TimeOfDay, Timing, Zones};
+use cronhold_schedule::{
+    DailyInterval, DayShift, Instant, ScheduleSpec, Span, TimeBound, TimeOfDay, Timing, WindowEdge, ZoneRegistry,
+};
 use std::sync::Arc;
 
-use crate::chance::Chance;
+use crate::chance::SimRandom;
 use crate::draw::LABELS;
 
 /// What jobs are drawn from.
 #[derive(Debug, Clone)]
-pub(crate) struct Recipe {
+pub(crate) struct JobRecipe {
     /// Its own chance.
-    pub(crate) chance: Chance,
+    pub(crate) chance: SimRandom,
     /// Zones that schedules name.
-    pub(crate) zones: Arc<Zones>,
+    pub(crate) zones: Arc<ZoneRegistry>,
     /// When the simulation begins.
     pub(crate) start: Instant,
     /// When all schedules end.
@@ -40,9 +42,9 @@ const PLACES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Asia/Kolkata"];
 /// Cron expressions that are due a few times in a simulation.
 const TEXTS: [&str; 5] = ["*/2 * * * *", "* * * * *", "*/5 * * * *", "30 */1 * * * * *", "15,45 */3 * * * * *"];
 
-impl Recipe {
+impl JobRecipe {
     /// The same with another chance.
-    pub(crate) fn with(&self, chance: Chance) -> Self {
+    pub(crate) fn with(&self, chance: SimRandom) -> Self {
         Self { chance, ..self.clone() }
     }
 
@@ -87,41 +89,43 @@ impl Recipe {
         job
     }
 
-    fn schedule(&self, number: u64) -> Schedule {
+    fn schedule(&self, number: u64) -> JobSchedule {
         let chance = &self.chance;
         let zone = chance.one_in(4).then(|| (*chance.pick(&PLACES)).to_owned());
         let mut spec = self.spec(zone.as_deref());
         spec.zone = zone;
-        spec.end = Some(Bound::Instant(self.end));
+        spec.end = Some(TimeBound::Instant(self.end));
         if chance.one_in(5) {
             spec.jitter = chance.secs(1, self.shortest / 2 + 1);
         }
         let stop = chance.one_in(6).then(|| StopSchedule::After(chance.secs(1, self.shortest * 2)));
         // Named, because two that are drawn alike would have one id.
         let name = Some(format!("s{number}"));
-        Schedule { name, spec, args: BTreeMap::new(), enabled: !chance.one_in(10), stop }
+        JobSchedule { name, spec, args: BTreeMap::new(), enabled: !chance.one_in(10), stop }
     }
 
-    fn spec(&self, zone: Option<&str>) -> Spec {
+    fn spec(&self, zone: Option<&str>) -> ScheduleSpec {
         let chance = &self.chance;
         let interval = chance.secs(self.shortest, self.shortest * 6);
         let timing = match chance.between(0, 11) {
             0..=4 => Timing::Every { interval, phase: Span::from_secs(chance.between(0, interval.secs() - 1)) },
             5 | 6 => {
-                return Spec::parse(TEXTS[chance.index(TEXTS.len())]).expect("one of a fixed list");
+                return ScheduleSpec::parse(TEXTS[chance.index(TEXTS.len())]).expect("one of a fixed list");
             }
             7 | 8 => Timing::After { interval: chance.secs(0, self.shortest * 3) },
-            9 => Timing::daily((0..chance.between(1, 5)).map(|_| self.time_of_day(zone)).collect(), Shift::default()),
+            9 => {
+                Timing::daily((0..chance.between(1, 5)).map(|_| self.time_of_day(zone)).collect(), DayShift::default())
+            }
             10 => self.window(zone, interval),
             _ if chance.one_in(4) => chance.pick(&[Timing::Reboot, Timing::Triggered]).clone(),
-            _ => Timing::at((0..chance.between(1, 6)).map(|_| Bound::Instant(self.instant())).collect()),
+            _ => Timing::at((0..chance.between(1, 6)).map(|_| TimeBound::Instant(self.instant())).collect()),
         };
-        Spec::new(timing)
+        ScheduleSpec::new(timing)
     }
 
     fn window(&self, zone: Option<&str>, interval: Span) -> Timing {
         let (one, other) = (self.time_of_day(zone), self.time_of_day(zone));
-        let edge = |time| Edge { time, shift: Shift::default() };
+        let edge = |time| WindowEdge { time, shift: DayShift::default() };
         let (from, until) = (one.min(other), one.max(other));
         if from == until {
             return Timing::Every { interval, phase: Span::ZERO };
@@ -152,38 +156,38 @@ impl Recipe {
     }
 
     /// Some jobs have one for themselves; two are shared by many.
-    fn lock(&self) -> Lock {
+    fn lock(&self) -> LockPolicy {
         match self.chance.between(0, 5) {
-            0 if self.has_locks => Lock::Job,
-            1 if self.has_locks => Lock::Named("red".to_owned()),
-            2 if self.has_locks => Lock::Named("blue".to_owned()),
-            _ => Lock::None,
+            0 if self.has_locks => LockPolicy::Job,
+            1 if self.has_locks => LockPolicy::Named("red".to_owned()),
+            2 if self.has_locks => LockPolicy::Named("blue".to_owned()),
+            _ => LockPolicy::None,
         }
     }
 
     /// Mostly any; sometimes labels that no node may have.
-    fn nodes(&self) -> Nodes {
+    fn nodes(&self) -> NodeSelector {
         let labels = || BTreeSet::from([(*self.chance.pick(&LABELS)).to_owned()]);
         match self.chance.between(0, 11) {
-            0 | 1 => Nodes::Labels(labels()),
-            2 => Nodes::Each(labels()),
-            3 => Nodes::Each(BTreeSet::new()),
-            _ => Nodes::Any,
+            0 | 1 => NodeSelector::Labels(labels()),
+            2 => NodeSelector::Each(labels()),
+            3 => NodeSelector::Each(BTreeSet::new()),
+            _ => NodeSelector::Any,
         }
     }
 
-    fn overlap(&self) -> Overlap {
+    fn overlap(&self) -> OverlapPolicy {
         match self.chance.between(0, 4) {
-            0 => Overlap::Allow,
-            1 | 2 => Overlap::Skip,
-            3 => Overlap::Queue { limit: u32::try_from(self.chance.between(0, 4)).expect("small") },
-            _ => Overlap::Replace,
+            0 => OverlapPolicy::Allow,
+            1 | 2 => OverlapPolicy::Skip,
+            3 => OverlapPolicy::Queue { limit: u32::try_from(self.chance.between(0, 4)).expect("small") },
+            _ => OverlapPolicy::Replace,
         }
     }
 
-    fn catch_up(&self) -> CatchUp {
+    fn catch_up(&self) -> CatchUpRule {
         let policy = *self.chance.pick(&[CatchUpPolicy::None, CatchUpPolicy::Last, CatchUpPolicy::All]);
-        CatchUp { policy, within: self.chance.secs(30, 1_200) }
+        CatchUpRule { policy, within: self.chance.secs(30, 1_200) }
     }
 
     fn retry(&self) -> Retry {

@@ -6,21 +6,21 @@ use std::task::{Poll, Waker};
 
 /// A place for one answer.
 #[derive(Debug)]
-pub(crate) struct Letterbox<T>(Mutex<Inner<T>>);
+pub(crate) struct ReplyBox<T>(Mutex<ReplyBoxState<T>>);
 
 #[derive(Debug)]
-struct Inner<T> {
+struct ReplyBoxState<T> {
     answer: Option<T>,
     waker: Option<Waker>,
 }
 
-impl<T> Default for Letterbox<T> {
+impl<T> Default for ReplyBox<T> {
     fn default() -> Self {
-        Self(Mutex::new(Inner { answer: None, waker: None }))
+        Self(Mutex::new(ReplyBoxState { answer: None, waker: None }))
     }
 }
 
-impl<T> Letterbox<T> {
+impl<T> ReplyBox<T> {
     /// The answer arrives.
     pub(crate) fn put(&self, answer: T) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);

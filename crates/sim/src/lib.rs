@@ -32,16 +32,16 @@ mod workload;
 
 use std::sync::Arc;
 
-use cronhold_core::World;
-use cronhold_schedule::{Zone, Zones};
+use cronhold_core::DecisionContext;
+use cronhold_schedule::{Zone, ZoneRegistry};
 
-pub use check::Finding;
-pub use play::{Settings, Showing, play, play_cut};
-pub use plot::Cut;
-pub use shrink::{Shrunk, shrink};
-pub use variant::Variant;
+pub use check::Violation;
+pub use play::{SimResult, SimSettings, play, play_cut};
+pub use plot::ScenarioCut;
+pub use shrink::{ShrunkFailure, shrink};
+pub use variant::DeliberateBug;
 
 /// What all simulations have in common: zones that are compiled in, and no calendars.
-pub fn world() -> World {
-    World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc())
+pub fn world() -> DecisionContext {
+    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc())
 }

@@ -7,31 +7,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Writer,
+    Chunk, Committed, Fault, Hint, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitRefusal,
+    WriterId,
 };
 
-use crate::chance::Chance;
-use crate::check::Turn;
-use crate::executor::Whose;
-use crate::letterbox::Letterbox;
-use crate::mail::{Mail, Parcel};
-use crate::stage::Stage;
-use crate::weather::{Fate, Weather};
+use crate::chance::SimRandom;
+use crate::check::DaemonChange;
+use crate::executor::TaskOwner;
+use crate::letterbox::ReplyBox;
+use crate::mail::{HintBatch, HintDelivery};
+use crate::stage::SimContext;
+use crate::weather::{CallFate, FaultPlan};
 
 /// The line of one life of a machine's daemon.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct StoreConnection {
     /// What is at its other end.
     pub(crate) store: Arc<dyn Store>,
     /// What the simulation shares.
-    pub(crate) stage: Stage,
+    pub(crate) stage: SimContext,
     /// What the way is like.
-    pub(crate) weather: Weather,
+    pub(crate) weather: FaultPlan,
     /// Its own chance.
-    pub(crate) chance: Chance,
+    pub(crate) chance: SimRandom,
     /// Which machine.
     pub(crate) machine: usize,
     /// The name of the machine.
@@ -39,68 +40,68 @@ pub(crate) struct Line {
     /// Whether the daemon still lives.
     pub(crate) is_alive: Arc<AtomicBool>,
     /// Hints on their way.
-    pub(crate) mail: Mail,
+    pub(crate) mail: HintDelivery,
 }
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CallKind {
     /// It only reads.
     Read,
     /// It writes, and this is what it is called.
     Write(&'static str),
 }
 
-impl Line {
+impl StoreConnection {
     /// Sends a call and waits for its answer, for as long as the weather lets it.
-    async fn call<T, F>(&self, kind: Kind, work: F) -> Result<T, Fault>
+    async fn call<T, F>(&self, kind: CallKind, work: F) -> Result<T, Fault>
     where
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
     {
         let answer = match self.weather.fate(&self.chance) {
-            Fate::Fine => self.send(kind, work, false).take().await,
-            Fate::Stays => {
+            CallFate::Fine => self.send(kind, work, false).take().await,
+            CallFate::Stays => {
                 self.stage.time.sleep(self.weather.delay(&self.chance, self.machine)).await;
-                Err(Fault::Away("no connection".to_owned()))
+                Err(Fault::Unavailable("no connection".to_owned()))
             }
-            Fate::Silent { patience, is_lost } => {
+            CallFate::Silent { patience, is_lost } => {
                 self.send(kind, work, is_lost);
                 self.stage.time.sleep(patience).await;
                 match kind {
-                    Kind::Read => Err(Fault::Away("no answer in time".to_owned())),
-                    Kind::Write(_) => Err(Fault::Unknown("no answer in time".to_owned())),
+                    CallKind::Read => Err(Fault::Unavailable("no answer in time".to_owned())),
+                    CallKind::Write(_) => Err(Fault::OutcomeUnknown("no answer in time".to_owned())),
                 }
             }
         };
         if answer.is_err() {
-            self.stage.turned(self.machine, Turn::Disturbed);
+            self.stage.turned(self.machine, DaemonChange::Disturbed);
         }
-        if let (Kind::Write(name), Err(fault)) = (kind, &answer) {
+        if let (CallKind::Write(name), Err(fault)) = (kind, &answer) {
             self.stage.say(&self.who, || format!("{name} fails: {fault}"));
         }
         answer
     }
 
     /// Sends a call on its way. From here on nothing that befalls the sender holds it up for sure.
-    fn send<T, F>(&self, kind: Kind, work: F, is_lost: bool) -> Arc<Letterbox<Result<T, Fault>>>
+    fn send<T, F>(&self, kind: CallKind, work: F, is_lost: bool) -> Arc<ReplyBox<Result<T, Fault>>>
     where
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
     {
-        let letterbox = Arc::new(Letterbox::default());
+        let letterbox = Arc::new(ReplyBox::default());
         let answer = Arc::clone(&letterbox);
         let (store, time, is_alive) = (Arc::clone(&self.store), self.stage.time.clone(), Arc::clone(&self.is_alive));
         let (weather, machine) = (self.weather.clone(), self.machine);
         let (there, back) = (weather.delay(&self.chance, machine), weather.delay(&self.chance, machine));
         // What was sent to a store of its own dies with the sender; on a network it may still arrive.
         let outlives_sender = store.is_shared() && self.chance.one_in(2);
-        self.stage.executor.spawn(Whose::Nobody, async move {
+        self.stage.executor.spawn(TaskOwner::Nobody, async move {
             time.sleep(there).await;
             if is_lost || !(is_alive.load(Ordering::Relaxed) || outlives_sender) {
                 return;
             }
-            let result = match weather.refuses(machine, kind != Kind::Read) {
+            let result = match weather.refuses(machine, kind != CallKind::Read) {
                 Some(fault) => Err(fault),
                 None => work(&*store).await,
             };
@@ -111,27 +112,27 @@ impl Line {
     }
 }
 
-impl Store for Line {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
-        Box::pin(self.call(Kind::Write("enrolling"), |store| store.enroll()))
+impl Store for StoreConnection {
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
+        Box::pin(self.call(CallKind::Write("enrolling"), |store| store.enroll()))
     }
 
     fn is_shared(&self) -> bool {
         self.store.is_shared()
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         let keys = keys.to_vec();
-        Box::pin(self.call(Kind::Read, move |store| Box::pin(async move { store.load(&keys).await })))
+        Box::pin(self.call(CallKind::Read, move |store| Box::pin(async move { store.load(&keys).await })))
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move {
             let count = units.len();
-            let answer =
-                self.call(Kind::Write("commit"), move |store| Box::pin(async move { Ok(store.commit(units).await) }));
+            let answer = self
+                .call(CallKind::Write("commit"), move |store| Box::pin(async move { Ok(store.commit(units).await) }));
             let answer = answer.await;
-            answer.unwrap_or_else(|fault| (0..count).map(|_| Err(Refusal::Fault(fault.clone()))).collect())
+            answer.unwrap_or_else(|fault| (0..count).map(|_| Err(UnitRefusal::Fault(fault.clone()))).collect())
         })
     }
 
@@ -143,14 +144,17 @@ impl Store for Line {
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
         let after = after.cloned();
         Box::pin(
-            self.call(Kind::Read, move |store| Box::pin(async move { store.due(after.as_ref(), until, limit).await })),
+            self.call(CallKind::Read, move |store| {
+                Box::pin(async move { store.due(after.as_ref(), until, limit).await })
+            }),
         )
     }
 
     fn page<'a>(&'a self, query: &'a Query, limit: usize) -> Pending<'a, Result<Page, Fault>> {
         let (asked, is_of_nodes) = (query.clone(), matches!(query, Query::Nodes { .. }));
         Box::pin(async move {
-            let answer = self.call(Kind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
+            let answer =
+                self.call(CallKind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
             let page = answer.await?;
             if is_of_nodes {
                 self.stage.saw_nodes(self.machine);
@@ -161,31 +165,35 @@ impl Store for Line {
 
     fn append<'a>(&'a self, run: RunId, from: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, Fault>> {
         let bytes = bytes.to_vec();
-        Box::pin(
-            self.call(Kind::Write("append"), move |store| {
-                Box::pin(async move { store.append(run, from, &bytes).await })
-            }),
-        )
+        Box::pin(self.call(CallKind::Write("append"), move |store| {
+            Box::pin(async move { store.append(run, from, &bytes).await })
+        }))
     }
 
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>> {
-        Box::pin(self.call(Kind::Read, move |store| store.read(run, from, most)))
+        Box::pin(self.call(CallKind::Read, move |store| store.read(run, from, most)))
     }
 
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>> {
-        Box::pin(self.call(Kind::Read, move |store| store.outputs(after, limit)))
+        Box::pin(self.call(CallKind::Read, move |store| store.outputs(after, limit)))
     }
 
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>> {
         let runs = runs.to_vec();
-        Box::pin(self.call(Kind::Write("dropping outputs"), move |store| {
+        Box::pin(self.call(CallKind::Write("dropping outputs"), move |store| {
             Box::pin(async move { store.drop_outputs(&runs).await })
         }))
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         let (node, locks) = (node.clone(), locks.to_vec());
-        Box::pin(self.call(Kind::Write("beat"), move |store| Box::pin(async move { store.beat(&node, &locks).await })))
+        Box::pin(
+            self.call(CallKind::Write("beat"), move |store| Box::pin(async move { store.beat(&node, &locks).await })),
+        )
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
@@ -193,15 +201,15 @@ impl Store for Line {
         Box::pin(self.mail.hints(&*self.store, &self.stage.time, move |count| {
             let lost = (0..count).filter(|_| weather.loses_hint(chance)).collect();
             let usual = weather.delay(chance, machine);
-            Parcel { lost, delays: weather.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
+            HintBatch { lost, delays: weather.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
         }))
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        Box::pin(self.call(Kind::Read, |store| store.time()))
+        Box::pin(self.call(CallKind::Read, |store| store.time()))
     }
 
-    fn health(&self) -> Pending<'_, Health> {
+    fn health(&self) -> Pending<'_, StoreHealthReport> {
         self.store.health()
     }
 }

@@ -3,29 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::Record;
-use cronhold_core::{NodeId, World};
-use cronhold_engine::{Engine, Entropy, Feed, Handle, News, Options, Ports};
+use cronhold_core::{DecisionContext, NodeId};
+use cronhold_engine::{Engine, EngineEvent, EngineObserver, EntropySource, NodeHandle, NodePorts, Options};
 use cronhold_store::{MemoryStore, Store};
 
-use crate::chance::Chance;
-use crate::check::Turn;
-use crate::executor::Whose;
+use crate::chance::SimRandom;
+use crate::check::DaemonChange;
+use crate::executor::TaskOwner;
 use crate::film;
-use crate::line::Line;
-use crate::mail::Mail;
-use crate::plot::{Build, machine_name};
-use crate::programs::{Place, Programs};
-use crate::stage::{Stage, node_id};
-use crate::tap::Tap;
+use crate::line::StoreConnection;
+use crate::mail::HintDelivery;
+use crate::plot::{MachineSpec, machine_name};
+use crate::programs::{ProgramHost, SimPrograms};
+use crate::stage::{SimContext, node_id};
+use crate::tap::ObservedStore;
 use crate::time::WallClock;
-use crate::variant::Variant;
-use crate::weather::Weather;
+use crate::variant::DeliberateBug;
+use crate::weather::FaultPlan;
 
 /// A machine.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct SimMachine {
     /// Its name in the film.
     pub(crate) name: String,
     /// Its clock.
@@ -33,54 +33,54 @@ pub(crate) struct Machine {
     /// Whether there is one in this simulation.
     pub(crate) is_there: bool,
     number: usize,
-    world: World,
-    stage: Stage,
-    chance: Chance,
-    weather: Weather,
-    variant: Variant,
+    world: DecisionContext,
+    stage: SimContext,
+    chance: SimRandom,
+    weather: FaultPlan,
+    variant: DeliberateBug,
     store: Arc<dyn Store>,
-    programs: Programs,
-    life: Option<Life>,
+    programs: SimPrograms,
+    life: Option<DaemonLife>,
     /// Which act has paused its daemon.
     paused: Option<usize>,
 }
 
 /// One life of the daemon.
 #[derive(Debug)]
-struct Life {
-    handle: Handle,
+struct DaemonLife {
+    handle: NodeHandle,
     is_alive: Arc<AtomicBool>,
     is_stopping: bool,
 }
 
 /// What a machine is made of.
 #[derive(Debug)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct MachineParts<'a> {
     /// What the simulation shares.
-    pub(crate) stage: &'a Stage,
+    pub(crate) stage: &'a SimContext,
     /// The store that all share.
     pub(crate) store: &'a MemoryStore,
     /// What it is like.
-    pub(crate) build: &'a Build,
+    pub(crate) build: &'a MachineSpec,
     /// Its clock.
     pub(crate) clock: Arc<WallClock>,
     /// Its own chance.
-    pub(crate) chance: Chance,
+    pub(crate) chance: SimRandom,
     /// What the way to the store is like.
-    pub(crate) weather: &'a Weather,
+    pub(crate) weather: &'a FaultPlan,
     /// What is wrong with it on purpose.
-    pub(crate) variant: Variant,
+    pub(crate) variant: DeliberateBug,
     /// Whether others use the store too.
     pub(crate) is_shared: bool,
 }
 
-impl Machine {
+impl SimMachine {
     /// A machine that is off.
-    pub(crate) fn new(number: usize, parts: Parts<'_>) -> Self {
-        let Parts { stage, store, build, clock, chance, weather, variant, is_shared } = parts;
+    pub(crate) fn new(number: usize, parts: MachineParts<'_>) -> Self {
+        let MachineParts { stage, store, build, clock, chance, weather, variant, is_shared } = parts;
         let name = machine_name(number);
-        let tap = Tap::new(store.clone(), stage.clone(), number, is_shared);
-        let programs = Programs::new(Place {
+        let tap = ObservedStore::new(store.clone(), stage.clone(), number, is_shared);
+        let programs = SimPrograms::new(ProgramHost {
             stage: stage.clone(),
             chance: chance.fork(),
             weather: weather.clone(),
@@ -92,7 +92,7 @@ impl Machine {
             clock,
             is_there: false,
             number,
-            world: World { labels: Arc::new(build.labels.clone()), ..stage.world.clone() },
+            world: DecisionContext { labels: Arc::new(build.labels.clone()), ..stage.world.clone() },
             stage: stage.clone(),
             weather: weather.clone(),
             variant,
@@ -111,20 +111,20 @@ impl Machine {
     }
 
     /// The way to talk to its daemon, while that is up.
-    pub(crate) fn handle(&self) -> Option<&Handle> {
+    pub(crate) fn handle(&self) -> Option<&NodeHandle> {
         self.life.as_ref().map(|life| &life.handle)
     }
 
     /// Whose the tasks of its daemon are.
-    pub(crate) fn whose(&self) -> Whose {
-        Whose::Daemon { machine: self.number }
+    pub(crate) fn whose(&self) -> TaskOwner {
+        TaskOwner::Daemon { machine: self.number }
     }
 
     /// Its daemon starts.
     pub(crate) fn start(&mut self) {
         assert!(self.life.is_none(), "one daemon at a time");
         let is_alive = Arc::new(AtomicBool::new(true));
-        let line = Line {
+        let line = StoreConnection {
             store: Arc::clone(&self.store),
             stage: self.stage.clone(),
             weather: self.weather.clone(),
@@ -132,15 +132,19 @@ impl Machine {
             machine: self.number,
             who: self.name.clone(),
             is_alive: Arc::clone(&is_alive),
-            mail: Mail::default(),
+            mail: HintDelivery::default(),
         };
         let store = self.variant.before_the_line(Arc::new(line), &self.stage, self.whose(), &self.chance);
-        let ports = Ports {
+        let ports = NodePorts {
             clock: self.clock.clone(),
-            entropy: Arc::new(Bits(self.chance.fork())),
+            entropy: Arc::new(MachineEntropy(self.chance.fork())),
             store,
-            outside: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.stage, self.whose()),
-            feed: Arc::new(Reel { stage: self.stage.clone(), who: self.name.clone(), programs: self.programs.clone() }),
+            programs: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.stage, self.whose()),
+            feed: Arc::new(TraceObserver {
+                stage: self.stage.clone(),
+                who: self.name.clone(),
+                programs: self.programs.clone(),
+            }),
         };
         // Each claim is decided ahead, so that whatever can happen between decision and commit happens here.
         let options = Options { prepare_ahead_min: 1, ..Options::new(self.node(), &self.name) };
@@ -148,9 +152,9 @@ impl Machine {
         self.programs.connect(handle.clone());
         let begins = handle.clone();
         self.stage.executor.spawn(self.whose(), async move { begins.begin().await });
-        self.life = Some(Life { handle, is_alive, is_stopping: false });
+        self.life = Some(DaemonLife { handle, is_alive, is_stopping: false });
         self.stage.say(&self.name, || "starts".to_owned());
-        self.stage.turned(self.number, Turn::Up);
+        self.stage.turned(self.number, DaemonChange::Up);
         let (stage, who) = (self.stage.clone(), self.name.clone());
         self.stage.executor.spawn(self.whose(), async move {
             let end = engine.run().await;
@@ -163,9 +167,9 @@ impl Machine {
         let Some(life) = &mut self.life else { return false };
         life.is_stopping = true;
         self.stage.say(&self.name, || "is asked to stop".to_owned());
-        self.stage.turned(self.number, Turn::Down);
+        self.stage.turned(self.number, DaemonChange::Down);
         let handle = life.handle.clone();
-        self.stage.executor.spawn(Whose::Nobody, async move { handle.stop().await });
+        self.stage.executor.spawn(TaskOwner::Nobody, async move { handle.stop().await });
         true
     }
 
@@ -176,7 +180,7 @@ impl Machine {
             self.stage.resumed(self.number, &self.name);
         }
         self.stage.say(&self.name, || if life.is_stopping { "is gone" } else { "crashes" }.to_owned());
-        self.stage.turned(self.number, Turn::Down);
+        self.stage.turned(self.number, DaemonChange::Down);
         life.is_alive.store(false, Ordering::Relaxed);
         self.stage.executor.end(self.whose());
         self.programs.disconnect();
@@ -233,9 +237,9 @@ impl Machine {
 
 /// Chance as a node sees it.
 #[derive(Debug)]
-struct Bits(Chance);
+struct MachineEntropy(SimRandom);
 
-impl Entropy for Bits {
+impl EntropySource for MachineEntropy {
     fn bits(&self) -> u128 {
         u128::from(self.0.bits()) << 64 | u128::from(self.0.bits())
     }
@@ -243,19 +247,19 @@ impl Entropy for Bits {
 
 /// News of a node, for the film and for whoever has its programs.
 #[derive(Debug)]
-struct Reel {
-    stage: Stage,
+struct TraceObserver {
+    stage: SimContext,
     who: String,
-    programs: Programs,
+    programs: SimPrograms,
 }
 
-impl Feed for Reel {
-    fn tell(&self, news: &News<'_>) {
+impl EngineObserver for TraceObserver {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         match news {
-            News::Ready { .. } => self.programs.ready(),
-            News::Committed { done, .. } => {
+            EngineEvent::Ready { .. } => self.programs.ready(),
+            EngineEvent::Committed { done, .. } => {
                 for change in &done.changes {
-                    if let Change::Put(Record::Run(run)) = change
+                    if let RecordChange::Put(Record::Run(run)) = change
                         && run.state.is_finished()
                     {
                         self.programs.settled(run.id);

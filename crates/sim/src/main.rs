@@ -8,9 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use clap::Parser;
-use cronhold_core::World;
+use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
-use sim::{Finding, Settings, Showing, Shrunk, play, shrink, world};
+use sim::{ShrunkFailure, SimResult, SimSettings, Violation, play, shrink, world};
 
 /// A simulation makes and drops small things all the time.
 #[global_allocator]
@@ -71,8 +71,8 @@ fn main() -> ExitCode {
 fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
     let (world, settings) = (world(), arguments.settings());
     let wants_film = !(arguments.scale || arguments.shrink);
-    let Showing { finding, film, lasted, steps, tally, .. } =
-        play(seed, Settings { film: wants_film, ..settings }, &world);
+    let SimResult { finding, film, lasted, steps, tally, .. } =
+        play(seed, SimSettings { film: wants_film, ..settings }, &world);
     for line in &film {
         writeln!(out, "{line}")?;
     }
@@ -93,14 +93,14 @@ fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<boo
 /// Prints the smallest workload that still fails like the one of a seed.
 fn tell_shrunken(
     seed: u64,
-    finding: &Finding,
+    finding: &Violation,
     arguments: &Arguments,
-    world: &World,
+    world: &DecisionContext,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "seed {seed}: {finding}")?;
     out.flush()?;
-    let Shrunk { showing, acts, plays, .. } = shrink(seed, arguments.settings(), finding, world);
+    let ShrunkFailure { showing, acts, plays, .. } = shrink(seed, arguments.settings(), finding, world);
     let left = showing.acts.len();
     writeln!(out, "  {left} of {acts} acts are enough (played {plays} times):")?;
     for act in &showing.acts {
@@ -122,7 +122,7 @@ fn search((from, to): (u64, u64), arguments: &Arguments, out: &mut dyn Write) ->
     let world = world();
     let (mut failed, mut launches) = (0, 0);
     let mut said = Ok(());
-    play_all(from..to, arguments, &world, |seed, Showing { finding, tally, .. }| {
+    play_all(from..to, arguments, &world, |seed, SimResult { finding, tally, .. }| {
         launches += tally.launches;
         let Some(finding) = finding else { return };
         failed += 1;
@@ -141,7 +141,12 @@ fn search((from, to): (u64, u64), arguments: &Arguments, out: &mut dyn Write) ->
 }
 
 /// Plays seeds at once and tells what came of them, in their order.
-fn play_all(seeds: std::ops::Range<u64>, arguments: &Arguments, world: &World, mut tell: impl FnMut(u64, Showing)) {
+fn play_all(
+    seeds: std::ops::Range<u64>,
+    arguments: &Arguments,
+    world: &DecisionContext,
+    mut tell: impl FnMut(u64, SimResult),
+) {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.map_or(processors, usize::from);
     let next = AtomicU64::new(seeds.start);
@@ -172,13 +177,13 @@ fn play_all(seeds: std::ops::Range<u64>, arguments: &Arguments, world: &World, m
 }
 
 impl Arguments {
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> SimSettings {
+        SimSettings {
             nodes: self.nodes.map_or(0, usize::from),
             length: self.length,
             jobs: self.jobs.map(usize::from),
             scale: self.scale,
-            ..Settings::default()
+            ..SimSettings::default()
         }
     }
 }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{
-    Backlog, Cursor, JobRecord, JobState, Key, LockName, Node, Pauses, Record, Run, ScheduleId,
+    Backlog, Cursor, JobRecord, JobState, LockName, NodeRecord, PauseState, Record, RecordKey, Run, ScheduleId,
 };
 use cronhold_core::{JobId, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
@@ -14,7 +14,7 @@ use cronhold_store::Unit;
 
 /// What the store holds.
 #[derive(Debug, Default)]
-pub(crate) struct Mirror {
+pub(crate) struct StoreModel {
     /// All jobs.
     pub(crate) jobs: BTreeMap<JobId, Arc<JobRecord>>,
     /// The sets of runs of all jobs.
@@ -24,7 +24,7 @@ pub(crate) struct Mirror {
     /// The backlogs of all schedules.
     pub(crate) backlogs: BTreeMap<(JobId, ScheduleId), Arc<Backlog>>,
     /// Whether everything is paused.
-    pub(crate) pauses: Arc<Pauses>,
+    pub(crate) pauses: Arc<PauseState>,
     /// All runs that ever were, each as it was last.
     pub(crate) runs: BTreeMap<RunId, Arc<Run>>,
     /// Which of them are of which job.
@@ -34,16 +34,16 @@ pub(crate) struct Mirror {
     /// Runs that retention has let go.
     pub(crate) gone: BTreeSet<RunId>,
     /// Who took which lock and has not freed it.
-    pub(crate) locks: BTreeMap<LockName, Held>,
+    pub(crate) locks: BTreeMap<LockName, ModelLock>,
     /// All nodes that were ever heard of.
-    pub(crate) nodes: BTreeMap<NodeId, Arc<Node>>,
+    pub(crate) nodes: BTreeMap<NodeId, Arc<NodeRecord>>,
     /// Cursors that have an occurrence to come.
     ahead: BTreeSet<(JobId, ScheduleId)>,
 }
 
 /// A lock that somebody took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct ModelLock {
     /// For which run.
     pub(crate) by: RunId,
     /// How long it is held without being renewed.
@@ -52,13 +52,13 @@ pub(crate) struct Held {
     pub(crate) until: Option<Instant>,
 }
 
-impl Mirror {
+impl StoreModel {
     /// Takes in a unit that was done when the store's clock said so.
     pub(crate) fn apply(&mut self, unit: &Unit, now: Instant) {
         for change in &unit.changes {
             match change {
-                Change::Put(record) => self.put(record),
-                Change::Delete(key) => self.delete(key),
+                RecordChange::Put(record) => self.put(record),
+                RecordChange::Delete(key) => self.delete(key),
             }
         }
         for free in &unit.free {
@@ -67,13 +67,13 @@ impl Mirror {
             }
         }
         for take in &unit.take {
-            let held = Held { by: take.holder, ttl: take.ttl, until: take.ttl.map(|ttl| now.plus(ttl)) };
+            let held = ModelLock { by: take.holder, ttl: take.ttl, until: take.ttl.map(|ttl| now.plus(ttl)) };
             self.locks.insert(take.lock.clone(), held);
         }
     }
 
     /// Takes in that a node said it is alive, and which locks it has renewed.
-    pub(crate) fn beat(&mut self, node: &Arc<Node>, renewed: &[(LockName, RunId)], now: Instant) {
+    pub(crate) fn beat(&mut self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)], now: Instant) {
         self.nodes.insert(node.id, Arc::clone(node));
         for (lock, run) in renewed {
             if let Some(held) = self.locks.get_mut(lock).filter(|held| held.by == *run) {
@@ -84,7 +84,7 @@ impl Mirror {
 
     /// Who holds a lock.
     pub(crate) fn holder(&self, lock: &LockName, now: Instant) -> Option<RunId> {
-        let lasts = |held: &&Held| held.until.is_none_or(|until| now < until);
+        let lasts = |held: &&ModelLock| held.until.is_none_or(|until| now < until);
         self.locks.get(lock).filter(lasts).map(|held| held.by)
     }
 
@@ -114,7 +114,7 @@ impl Mirror {
     fn is_stuck(&self, run: RunId) -> bool {
         let Some(run) = self.runs.get(&run).filter(|run| !run.state.has_program()) else { return false };
         let job = self.jobs.get(&run.job).filter(|job| job.uid == run.uid);
-        let may = |node: &Node| run.target.is_none_or(|target| target == node.id);
+        let may = |node: &NodeRecord| run.target.is_none_or(|target| target == node.id);
         job.is_some_and(|job| !self.nodes.values().any(|node| may(node) && job.job.nodes.allow(&node.labels)))
     }
 
@@ -162,20 +162,20 @@ impl Mirror {
         }
     }
 
-    fn delete(&mut self, key: &Key) {
+    fn delete(&mut self, key: &RecordKey) {
         match key {
-            Key::Job(job) => drop(self.jobs.remove(job)),
-            Key::JobState(job) => drop(self.states.remove(job)),
-            Key::Cursor(job, schedule) => {
+            RecordKey::Job(job) => drop(self.jobs.remove(job)),
+            RecordKey::JobState(job) => drop(self.states.remove(job)),
+            RecordKey::Cursor(job, schedule) => {
                 let key = (job.clone(), schedule.clone());
                 self.cursors.remove(&key);
                 self.ahead.remove(&key);
             }
-            Key::Backlog(job, schedule) => drop(self.backlogs.remove(&(job.clone(), schedule.clone()))),
-            Key::Run(run) => drop(self.gone.insert(*run)),
-            Key::Pause => self.pauses = Arc::default(),
-            Key::Node(node) => drop(self.nodes.remove(node)),
-            Key::Identity(..) | Key::Lock(_) | Key::Foreign(_) => {}
+            RecordKey::Backlog(job, schedule) => drop(self.backlogs.remove(&(job.clone(), schedule.clone()))),
+            RecordKey::Run(run) => drop(self.gone.insert(*run)),
+            RecordKey::Pause => self.pauses = Arc::default(),
+            RecordKey::Node(node) => drop(self.nodes.remove(node)),
+            RecordKey::Identity(..) | RecordKey::Lock(_) | RecordKey::Foreign(_) => {}
         }
     }
 
@@ -195,6 +195,6 @@ pub(crate) fn name(run: &Run) -> String {
 }
 
 /// What people call a run of which maybe no more is known than its id.
-pub(crate) fn name_of(mirror: &Mirror, run: RunId) -> String {
+pub(crate) fn name_of(mirror: &StoreModel, run: RunId) -> String {
     mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run))
 }

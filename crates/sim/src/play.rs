@@ -4,23 +4,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cronhold_core::World;
+use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 
-use crate::acts::{Doom, Then};
+use crate::acts::{DaemonFate, TimedEvent};
 use crate::cast::cast;
-use crate::chance::Chance;
-use crate::check::Finding;
-use crate::executor::Whose;
-use crate::film::Film;
-use crate::machine::Machine;
-use crate::mirror::Mirror;
-use crate::plot::{Cut, Plot};
-use crate::stage::{Stage, Tally};
+use crate::chance::SimRandom;
+use crate::check::Violation;
+use crate::executor::TaskOwner;
+use crate::film::EventTrace;
+use crate::machine::SimMachine;
+use crate::mirror::StoreModel;
+use crate::plot::{Scenario, ScenarioCut};
+use crate::stage::{SimContext, SimTally};
 use crate::time::WallClock;
-use crate::variant::Variant;
-use crate::weather::Weather;
-use crate::workload::Workload;
+use crate::variant::DeliberateBug;
+use crate::weather::FaultPlan;
+use crate::workload::OperatorWorkload;
 
 /// How long it may take until everything has come to rest.
 const REST_MAX: Span = Span::from_secs(48 * 3_600);
@@ -35,7 +35,7 @@ const STEPS_AT_ONCE_MAX: u64 = 100_000;
 
 /// What can be chosen beside the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Settings {
+pub struct SimSettings {
     /// Machines, each with a node; as many as the seed says, when zero.
     pub nodes: usize,
     /// How long there is trouble; drawn when absent.
@@ -45,16 +45,16 @@ pub struct Settings {
     /// Whether it is a large one: a thousand jobs on five machines.
     pub scale: bool,
     /// What is wrong on purpose.
-    pub variant: Variant,
+    pub variant: DeliberateBug,
     /// Whether a film is made.
     pub film: bool,
 }
 
 /// What came of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Showing {
+pub struct SimResult {
     /// The first thing that a checker found.
-    pub finding: Option<Finding>,
+    pub finding: Option<Violation>,
     /// One line for each event, if wanted.
     pub film: Vec<String>,
     /// What was going to happen, in words, if a film was wanted.
@@ -64,48 +64,48 @@ pub struct Showing {
     /// How often a task was let go on.
     pub steps: u64,
     /// How much happened.
-    pub tally: Tally,
+    pub tally: SimTally,
 }
 
 /// Plays the simulation of a seed.
-pub fn play(seed: u64, settings: Settings, world: &World) -> Showing {
-    play_cut(seed, settings, &Cut::default(), world)
+pub fn play(seed: u64, settings: SimSettings, world: &DecisionContext) -> SimResult {
+    play_cut(seed, settings, &ScenarioCut::default(), world)
 }
 
 /// Plays the simulation of a seed without some of its acts.
-pub fn play_cut(seed: u64, settings: Settings, cut: &Cut, world: &World) -> Showing {
-    let mut play = Play::new(Plot::draw(seed, settings, cut), settings, cut, world);
+pub fn play_cut(seed: u64, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> SimResult {
+    let mut play = Simulation::new(Scenario::draw(seed, settings, cut), settings, cut, world);
     let finding = play.perform().err();
     let acts = if settings.film { play.acts_in_words(cut) } else { Vec::new() };
-    play.machines.iter_mut().for_each(Machine::dismiss);
-    let Play { stage, steps, .. } = play;
+    play.machines.iter_mut().for_each(SimMachine::dismiss);
+    let Simulation { stage, steps, .. } = play;
     let finding = stage.finding().or(finding);
     if let Some(finding) = &finding {
         stage.say("check", || finding.to_string());
     }
     let (lasted, tally) = (stage.time.now(), stage.tally());
-    let Tally { units, runs, launches } = tally;
+    let SimTally { units, runs, launches } = tally;
     stage.say("end", || format!("{units} units, {runs} runs, {launches} programs"));
     stage.executor.clear();
-    Showing { finding, film: stage.take_film(), acts, lasted, steps, tally }
+    SimResult { finding, film: stage.take_film(), acts, lasted, steps, tally }
 }
 
 /// A simulation under way.
-pub(crate) struct Play {
-    pub(crate) plot: Plot,
-    pub(crate) stage: Stage,
-    pub(crate) weather: Weather,
-    pub(crate) machines: Vec<Machine>,
+pub(crate) struct Simulation {
+    pub(crate) plot: Scenario,
+    pub(crate) stage: SimContext,
+    pub(crate) weather: FaultPlan,
+    pub(crate) machines: Vec<SimMachine>,
     /// The clock of a shared store.
     pub(crate) store_clock: Arc<WallClock>,
-    pub(crate) workload: Workload,
+    pub(crate) workload: OperatorWorkload,
     /// Who goes on next.
-    order: Chance,
+    order: SimRandom,
     /// What is going to happen; the number tells those apart that happen at one moment.
-    agenda: BTreeMap<(Span, u64), Then>,
+    agenda: BTreeMap<(Span, u64), TimedEvent>,
     count: u64,
     /// Daemons to which something happens after so many more of their steps.
-    pub(crate) doomed: BTreeMap<usize, (u64, Doom)>,
+    pub(crate) doomed: BTreeMap<usize, (u64, DaemonFate)>,
     /// What people asked for, by the numbers of acts.
     pub(crate) asked: BTreeMap<usize, String>,
     steps: u64,
@@ -113,20 +113,20 @@ pub(crate) struct Play {
     steps_max: u64,
 }
 
-impl Play {
-    fn new(plot: Plot, settings: Settings, cut: &Cut, world: &World) -> Self {
-        let stage = Stage::new(world.clone(), plot.start, Film::new(settings.film));
-        let weather = Weather::new(plot.usual);
+impl Simulation {
+    fn new(plot: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
+        let stage = SimContext::new(world.clone(), plot.start, EventTrace::new(settings.film));
+        let weather = FaultPlan::new(plot.usual);
         let (machines, store_clock) = cast(&plot, &stage, &weather, settings.variant);
         stage.say("seed", || {
-            let Plot { seed, jobs, until, start, is_shared, usual, .. } = &plot;
+            let Scenario { seed, jobs, until, start, is_shared, usual, .. } = &plot;
             let store = if *is_shared { "a shared store" } else { "a store of its own" };
             let (nodes, usual) = (machines.len(), Span::from_micros(*usual));
             format!("{seed}: {nodes} nodes, {jobs} jobs, {until} from {start}, {store}, calls take up to {usual}")
         });
         let mut play = Self {
-            workload: Workload::new(stage.clone(), &plot),
-            order: Chance::of(plot.seed, "order", 0),
+            workload: OperatorWorkload::new(stage.clone(), &plot),
+            order: SimRandom::of(plot.seed, "order", 0),
             stage,
             weather,
             machines,
@@ -141,18 +141,18 @@ impl Play {
             plot,
         };
         for number in (0..play.plot.acts.len()).filter(|number| !cut.without.contains(number)) {
-            play.put(play.plot.acts[number].at, Then::Act(number));
+            play.put(play.plot.acts[number].at, TimedEvent::Act(number));
         }
         play
     }
 
     /// Plays to the end.
-    fn perform(&mut self) -> Result<(), Finding> {
+    fn perform(&mut self) -> Result<(), Violation> {
         self.run_until(self.plot.until, |_| false)?;
         self.agenda.clear();
         self.end_trouble();
         let limit = self.plot.until.plus(REST_MAX);
-        let is_quiet = |play: &Self| play.stage.ask(Mirror::is_quiet) && play.workload.resume().is_none();
+        let is_quiet = |play: &Self| play.stage.ask(StoreModel::is_quiet) && play.workload.resume().is_none();
         loop {
             self.run_until(limit, is_quiet)?;
             self.run_until(self.stage.time.now().plus(QUIET), |_| false)?;
@@ -166,7 +166,7 @@ impl Play {
     }
 
     /// Lets time pass until a moment, or until something holds.
-    fn run_until(&mut self, until: Span, is_over: fn(&Self) -> bool) -> Result<(), Finding> {
+    fn run_until(&mut self, until: Span, is_over: fn(&Self) -> bool) -> Result<(), Violation> {
         let mut look_at = self.stage.time.now();
         loop {
             while let Some(whose) = self.stage.executor.step(&self.order) {
@@ -194,16 +194,16 @@ impl Play {
     }
 
     /// Looks at what a step has done, and may let something happen to the daemon that did it.
-    fn note_step(&mut self, whose: Whose) -> Result<(), Finding> {
+    fn note_step(&mut self, whose: TaskOwner) -> Result<(), Violation> {
         self.steps += 1;
         self.steps_at_once += 1;
         if let Some(finding) = self.stage.finding() {
             return Err(finding);
         }
         if self.steps > self.steps_max || self.steps_at_once > STEPS_AT_ONCE_MAX {
-            return Err(Finding { checker: "progress", what: "it goes round in circles".to_owned() });
+            return Err(Violation { checker: "progress", what: "it goes round in circles".to_owned() });
         }
-        if let Whose::Daemon { machine } = whose
+        if let TaskOwner::Daemon { machine } = whose
             && let Some((steps, doom)) = self.doomed.get_mut(&machine)
         {
             *steps = steps.saturating_sub(1);
@@ -216,20 +216,20 @@ impl Play {
     }
 
     /// Something will happen then.
-    pub(crate) fn put(&mut self, at: Span, then: Then) {
+    pub(crate) fn put(&mut self, at: Span, then: TimedEvent) {
         self.count += 1;
         self.agenda.insert((at, self.count), then);
     }
 
     /// All acts that were not cut and whose time came, in words.
-    fn acts_in_words(&self, cut: &Cut) -> Vec<String> {
+    fn acts_in_words(&self, cut: &ScenarioCut) -> Vec<String> {
         let acts = self.plot.acts.iter().enumerate();
         let mut played: Vec<_> = acts
             .filter(|(number, act)| !cut.without.contains(number) && act.at <= self.plot.until)
             .map(|(number, act)| (act.at, number, act))
             .collect();
         played.sort_by_key(|(at, number, _)| (*at, *number));
-        let in_words = |(_, number, act): &(Span, usize, &crate::plot::Act)| match self.asked.get(number) {
+        let in_words = |(_, number, act): &(Span, usize, &crate::plot::ScenarioEvent)| match self.asked.get(number) {
             Some(asked) => format!("{act}: {asked}"),
             None => act.to_string(),
         };

@@ -10,7 +10,7 @@ use crate::film::since_start;
 
 /// Everything about a simulation that is known before it begins.
 #[derive(Debug)]
-pub(crate) struct Plot {
+pub(crate) struct Scenario {
     /// The seed that it comes from.
     pub(crate) seed: u64,
     /// How long there is trouble.
@@ -34,14 +34,14 @@ pub(crate) struct Plot {
     /// helps against that.
     pub(crate) has_locks: bool,
     /// The machines that there can be.
-    pub(crate) machines: Vec<Build>,
+    pub(crate) machines: Vec<MachineSpec>,
     /// What happens, by number.
-    pub(crate) acts: Vec<Act>,
+    pub(crate) acts: Vec<ScenarioEvent>,
 }
 
 /// What a machine is like.
 #[derive(Debug, Clone)]
-pub(crate) struct Build {
+pub(crate) struct MachineSpec {
     /// What jobs can ask for.
     pub(crate) labels: BTreeSet<String>,
     /// Whether its programs outlive its daemon.
@@ -52,16 +52,16 @@ pub(crate) struct Build {
 
 /// Something that happens by itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Act {
+pub(crate) struct ScenarioEvent {
     /// When.
     pub(crate) at: Span,
     /// What.
-    pub(crate) what: What,
+    pub(crate) what: ScenarioAction,
 }
 
 /// What can happen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum ScenarioAction {
     /// There is this machine.
     Machine(usize),
     /// There is this job.
@@ -69,9 +69,9 @@ pub(crate) enum What {
     /// So many calls in a thousand fail all along, and of so many the answers are lost.
     Calls { away: u64, unknown: u64 },
     /// Hints get lost all along.
-    Hints(Loss),
+    Hints(HintLoss),
     /// Reports of programs get lost all along.
-    Reports(Loss),
+    Reports(HintLoss),
     /// A daemon dies after so many more of its steps, and comes back.
     Crash { machine: usize, steps: u64, down: Span },
     /// A daemon is asked to stop, is gone after a while, and comes back.
@@ -83,7 +83,7 @@ pub(crate) enum What {
     /// The clock of a shared store is set so many microseconds ahead.
     SetStoreClock { ahead: i64 },
     /// The store does not work as it should for a while.
-    Storm { storm: Storm, lasts: Span },
+    Storm { storm: FaultPeriod, lasts: Span },
     /// The keeper of a machine dies, and all programs with it.
     KeeperLoss { machine: usize },
     /// Somebody wants something.
@@ -94,7 +94,7 @@ pub(crate) enum What {
 
 /// How many of a thousand get lost, come late, or come twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Loss {
+pub(crate) struct HintLoss {
     pub(crate) lost: u64,
     pub(crate) late: u64,
     pub(crate) double: u64,
@@ -102,14 +102,14 @@ pub(crate) struct Loss {
 
 /// A time in which the store does not work as it should, for one machine or for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Storm {
+pub(crate) struct FaultPeriod {
     pub(crate) machine: Option<usize>,
-    pub(crate) kind: StormKind,
+    pub(crate) kind: FaultKind,
 }
 
 /// What is wrong with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StormKind {
+pub(crate) enum FaultKind {
     Away,
     ReadOnly,
     Slow,
@@ -117,28 +117,28 @@ pub(crate) enum StormKind {
 
 /// What of a plot does not happen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cut {
+pub struct ScenarioCut {
     /// The numbers of acts that are left out.
     pub without: BTreeSet<usize>,
     /// When the trouble ends, if that is sooner.
     pub until: Option<Span>,
 }
 
-impl Storm {
+impl FaultPeriod {
     pub(crate) fn is_away(&self) -> bool {
-        self.kind == StormKind::Away
+        self.kind == FaultKind::Away
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.kind == StormKind::ReadOnly
+        self.kind == FaultKind::ReadOnly
     }
 
     pub(crate) fn is_slow(&self) -> bool {
-        self.kind == StormKind::Slow
+        self.kind == FaultKind::Slow
     }
 }
 
-impl What {
+impl ScenarioAction {
     /// Acts of one kind are left out together before they are left out one by one.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -164,45 +164,47 @@ pub(crate) fn machine_name(number: usize) -> String {
     format!("n{}", number + 1)
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for ScenarioEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |machine: &usize| machine_name(*machine);
         write!(f, "{} ", since_start(self.at))?;
         match &self.what {
-            What::Machine(machine) => write!(f, "{} is there", name(machine)),
-            What::Job(job) => write!(f, "job{} is put", job + 1),
-            What::Calls { away, unknown } => write!(f, "{away}‰ of calls fail, {unknown}‰ are not answered"),
-            What::Hints(loss) => write!(f, "hints: {loss}"),
-            What::Reports(loss) => write!(f, "reports: {loss}"),
-            What::Crash { machine, steps, down } => {
+            ScenarioAction::Machine(machine) => write!(f, "{} is there", name(machine)),
+            ScenarioAction::Job(job) => write!(f, "job{} is put", job + 1),
+            ScenarioAction::Calls { away, unknown } => write!(f, "{away}‰ of calls fail, {unknown}‰ are not answered"),
+            ScenarioAction::Hints(loss) => write!(f, "hints: {loss}"),
+            ScenarioAction::Reports(loss) => write!(f, "reports: {loss}"),
+            ScenarioAction::Crash { machine, steps, down } => {
                 write!(f, "{} crashes {steps} steps later and is down for {down}", name(machine))
             }
-            What::Stop { machine, gone, down } => {
+            ScenarioAction::Stop { machine, gone, down } => {
                 write!(f, "{} is asked to stop, is gone after {gone} and down for {down}", name(machine))
             }
-            What::Pause { machine, steps, lasts } => {
+            ScenarioAction::Pause { machine, steps, lasts } => {
                 write!(f, "{} is paused {steps} steps later for {lasts}", name(machine))
             }
-            What::SetClock { machine, ahead } => {
+            ScenarioAction::SetClock { machine, ahead } => {
                 write!(f, "the clock of {} is set {} ms ahead", name(machine), ahead / 1_000)
             }
-            What::SetStoreClock { ahead } => write!(f, "the clock of the store is set {} ms ahead", ahead / 1_000),
-            What::Storm { storm, lasts } => write!(f, "the store is {storm} for {lasts}"),
-            What::KeeperLoss { machine } => write!(f, "{} loses its keeper", name(machine)),
-            What::Meddle => write!(f, "somebody meddles"),
-            What::Drain { machine, on } => {
+            ScenarioAction::SetStoreClock { ahead } => {
+                write!(f, "the clock of the store is set {} ms ahead", ahead / 1_000)
+            }
+            ScenarioAction::Storm { storm, lasts } => write!(f, "the store is {storm} for {lasts}"),
+            ScenarioAction::KeeperLoss { machine } => write!(f, "{} loses its keeper", name(machine)),
+            ScenarioAction::Meddle => write!(f, "somebody meddles"),
+            ScenarioAction::Drain { machine, on } => {
                 write!(f, "{} is to {}", name(machine), if *on { "drain" } else { "drain no more" })
             }
         }
     }
 }
 
-impl fmt::Display for Storm {
+impl fmt::Display for FaultPeriod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            StormKind::Away => "away",
-            StormKind::ReadOnly => "read-only",
-            StormKind::Slow => "slow",
+            FaultKind::Away => "away",
+            FaultKind::ReadOnly => "read-only",
+            FaultKind::Slow => "slow",
         };
         match self.machine {
             Some(machine) => write!(f, "{what} for {}", machine_name(machine)),
@@ -211,7 +213,7 @@ impl fmt::Display for Storm {
     }
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for HintLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}‰ get lost, {}‰ come late, {}‰ come twice", self.lost, self.late, self.double)
     }

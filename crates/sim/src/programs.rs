@@ -8,35 +8,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Report, Verdict};
-use cronhold_core::record::{Exit, Run, Work};
+use cronhold_core::command::{ExitOutcome, ProgramReport};
+use cronhold_core::record::{ProgramExit, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
-use cronhold_engine::{Handle, LaunchRequest, ProgramRunner};
+use cronhold_engine::{LaunchRequest, NodeHandle, ProgramRunner};
 use cronhold_schedule::Span;
 
-use crate::chance::Chance;
-use crate::check::Launch;
-use crate::executor::Whose;
-use crate::stage::{Stage, node_id};
-use crate::weather::Weather;
+use crate::chance::SimRandom;
+use crate::check::ObservedLaunch;
+use crate::executor::TaskOwner;
+use crate::stage::{SimContext, node_id};
+use crate::weather::FaultPlan;
 
 /// The programs of one machine. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Programs {
-    place: Arc<Place>,
-    inner: Arc<Mutex<Inner>>,
+pub(crate) struct SimPrograms {
+    place: Arc<ProgramHost>,
+    inner: Arc<Mutex<SimProgramTable>>,
 }
 
 /// Where programs are.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ProgramHost {
     /// What the simulation shares.
-    pub(crate) stage: Stage,
+    pub(crate) stage: SimContext,
     /// Their own chance.
-    pub(crate) chance: Chance,
+    pub(crate) chance: SimRandom,
     /// What the way of their reports is like.
-    pub(crate) weather: Weather,
+    pub(crate) weather: FaultPlan,
     /// Which machine, and its name.
     pub(crate) machine: usize,
     pub(crate) who: String,
@@ -45,36 +45,36 @@ pub(crate) struct Place {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SimProgramTable {
     /// Where reports go, while the daemon is up.
-    handle: Option<Handle>,
+    handle: Option<NodeHandle>,
     /// What this life of the daemon has asked for.
     asked: BTreeSet<RunId>,
-    live: BTreeMap<RunId, Program>,
+    live: BTreeMap<RunId, SimProgram>,
     /// What is remembered of programs that are no more until the store has it: how they ended, or nothing when they
     /// died with their keeper.
-    ended: BTreeMap<RunId, Option<Verdict>>,
+    ended: BTreeMap<RunId, Option<ExitOutcome>>,
 }
 
 #[derive(Debug)]
-struct Program {
+struct SimProgram {
     ends_at: Span,
     /// When its lease is over.
     kill_at: Option<Span>,
-    verdict: Verdict,
+    verdict: ExitOutcome,
     /// Whether it ends when it is asked to, or only when it is killed.
     listens: bool,
     waker: Option<Waker>,
 }
 
-impl Programs {
+impl SimPrograms {
     /// No programs yet.
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: ProgramHost) -> Self {
         Self { place: Arc::new(place), inner: Arc::default() }
     }
 
     /// The daemon is up, and can be told.
-    pub(crate) fn connect(&self, handle: Handle) {
+    pub(crate) fn connect(&self, handle: NodeHandle) {
         self.lock().handle = Some(handle);
     }
 
@@ -109,7 +109,7 @@ impl Programs {
     pub(crate) fn lose_keeper(&self) {
         let died = self.end_all("dies with its keeper");
         self.lock().ended.extend(died.iter().map(|run| (*run, None)));
-        died.into_iter().for_each(|run| self.report_later(run, vec![Report::KeeperLost]));
+        died.into_iter().for_each(|run| self.report_later(run, vec![ProgramReport::KeeperLost]));
     }
 
     /// Whether there are any.
@@ -124,7 +124,7 @@ impl Programs {
 
     fn end_all(&self, how: &str) -> Vec<RunId> {
         let died = std::mem::take(&mut self.lock().live);
-        self.place.stage.executor.end(Whose::Program { machine: self.place.machine });
+        self.place.stage.executor.end(TaskOwner::Program { machine: self.place.machine });
         for run in died.keys() {
             self.place.stage.ended(&self.place.who, *run, how);
         }
@@ -132,7 +132,7 @@ impl Programs {
     }
 
     fn begin(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
-        let Place { stage, chance, who, .. } = &*self.place;
+        let ProgramHost { stage, chance, who, .. } = &*self.place;
         let mut inner = self.lock();
         inner.asked.insert(run.id);
         // Whoever starts programs knows what it was asked before.
@@ -144,35 +144,35 @@ impl Programs {
         let is_late = launch_by < now || kill_at.is_some_and(|kill_at| kill_at <= now);
         if is_late || chance.one_in(60) {
             let why = if is_late { "it came too late to be started" } else { "no such file" };
-            return self.report_later(run.id, vec![Report::NotLaunched(why.to_owned())]);
+            return self.report_later(run.id, vec![ProgramReport::NotLaunched(why.to_owned())]);
         }
         let node = node_id(self.place.machine);
-        stage.launched(who, &Launch { run, node, fence, kill_at });
+        stage.launched(who, &ObservedLaunch { run, node, fence, kill_at });
         let duration = match &run.work {
-            Some(Work::Noop(duration)) => *duration,
+            Some(ResolvedProgram::Noop(duration)) => *duration,
             _ => Span::ZERO,
         };
         let verdict = match chance.between(0, 9) {
-            0 | 1 => failed(Reason::ExitCode(1), Exit::Code(1)),
-            2 => failed(Reason::Signal(Signal::TERM), Exit::Signal(Signal::TERM)),
-            _ => Verdict::SUCCESS,
+            0 | 1 => failed(Reason::ExitCode(1), ProgramExit::Code(1)),
+            2 => failed(Reason::Signal(Signal::TERM), ProgramExit::Signal(Signal::TERM)),
+            _ => ExitOutcome::SUCCESS,
         };
         let ends_at = now.plus(duration).plus(chance.micros(10, 5_000));
-        let program = Program { ends_at, kill_at, verdict, listens: !chance.one_in(5), waker: None };
+        let program = SimProgram { ends_at, kill_at, verdict, listens: !chance.one_in(5), waker: None };
         self.lock().live.insert(run.id, program);
         let (programs, id, told_after) = (self.clone(), run.id, chance.micros(10, 30_000));
-        let whose = Whose::Program { machine: self.place.machine };
+        let whose = TaskOwner::Program { machine: self.place.machine };
         stage.executor.spawn(whose, async move { programs.play(id, now.plus(told_after)).await });
         let programs = self.clone();
         stage.executor.spawn(whose, async move {
             programs.place.stage.time.sleep(told_after).await;
-            programs.report(id, Report::Launched).await;
+            programs.report(id, ProgramReport::Launched).await;
         });
     }
 
     /// One program to its end. That it has started is told at some moment, and its end not before that.
     async fn play(&self, run: RunId, told_at: Span) {
-        let Place { stage, chance, who, .. } = &*self.place;
+        let ProgramHost { stage, chance, who, .. } = &*self.place;
         let is_killed = poll_fn(|context| {
             let mut inner = self.lock();
             let Some(program) = inner.live.get_mut(&run) else { return Poll::Ready(false) };
@@ -187,16 +187,16 @@ impl Programs {
         });
         let is_killed = is_killed.await;
         let ended = self.lock().live.remove(&run);
-        let Some(Program { mut verdict, .. }) = ended else { return };
+        let Some(SimProgram { mut verdict, .. }) = ended else { return };
         if is_killed {
-            verdict = failed(Reason::LockLost, Exit::Signal(Signal::KILL));
+            verdict = failed(Reason::LockLost, ProgramExit::Signal(Signal::KILL));
         }
         let how = if is_killed { "is killed: its lease is over" } else { verdict_in_words(&verdict) };
         stage.ended(who, run, how);
         self.lock().ended.insert(run, Some(verdict.clone()));
         let wait = told_at.minus(stage.time.now()).plus(chance.micros(10, 30_000));
         stage.time.sleep(wait).await;
-        self.report(run, Report::Ended(verdict)).await;
+        self.report(run, ProgramReport::Ended(verdict)).await;
     }
 
     /// Tells a program to end, by a signal that it may not listen to.
@@ -206,7 +206,7 @@ impl Programs {
         let Some(program) = inner.live.get_mut(&run) else {
             drop(inner);
             if !is_known {
-                self.report_later(run, vec![Report::Lost]);
+                self.report_later(run, vec![ProgramReport::Lost]);
             }
             return;
         };
@@ -218,7 +218,7 @@ impl Programs {
         let ends_at = self.place.stage.time.now().plus(wait);
         if ends_at < program.ends_at {
             program.ends_at = ends_at;
-            program.verdict = failed(Reason::Signal(signal), Exit::Signal(signal));
+            program.verdict = failed(Reason::Signal(signal), ProgramExit::Signal(signal));
         }
         let waker = program.waker.take();
         drop(inner);
@@ -229,16 +229,16 @@ impl Programs {
     fn answer(&self, run: RunId) {
         let inner = self.lock();
         let reports = match (inner.live.contains_key(&run), inner.ended.get(&run)) {
-            (true, _) => vec![Report::Launched],
-            (false, Some(Some(verdict))) => vec![Report::Launched, Report::Ended(verdict.clone())],
-            (false, Some(None)) => vec![Report::KeeperLost],
-            (false, None) => vec![Report::Lost],
+            (true, _) => vec![ProgramReport::Launched],
+            (false, Some(Some(verdict))) => vec![ProgramReport::Launched, ProgramReport::Ended(verdict.clone())],
+            (false, Some(None)) => vec![ProgramReport::KeeperLost],
+            (false, None) => vec![ProgramReport::Lost],
         };
         drop(inner);
         self.report_later(run, reports);
     }
 
-    fn report_later(&self, run: RunId, reports: Vec<Report>) {
+    fn report_later(&self, run: RunId, reports: Vec<ProgramReport>) {
         let (programs, wait) = (self.clone(), self.place.chance.micros(10, 10_000));
         self.place.stage.executor.spawn(self.courier(), async move {
             programs.place.stage.time.sleep(wait).await;
@@ -249,8 +249,8 @@ impl Programs {
     }
 
     /// Sends a report on its way, on which it may get lost, come late or come twice.
-    async fn report(&self, run: RunId, report: Report) {
-        let Place { stage, weather, chance, who, .. } = &*self.place;
+    async fn report(&self, run: RunId, report: ProgramReport) {
+        let ProgramHost { stage, weather, chance, who, .. } = &*self.place;
         let copies = weather.reports(chance);
         if copies.is_empty() {
             stage.say_of(who, run, || format!("is not reported: {report:?} gets lost"));
@@ -268,7 +268,7 @@ impl Programs {
         }
     }
 
-    async fn deliver(&self, run: RunId, report: Report) {
+    async fn deliver(&self, run: RunId, report: ProgramReport) {
         let handle = self.lock().handle.clone();
         if let Some(handle) = handle {
             handle.report(run, report).await;
@@ -276,16 +276,16 @@ impl Programs {
     }
 
     /// Reports of a keeper are on their way whatever the daemon does; without one they are in the daemon itself.
-    fn courier(&self) -> Whose {
-        if self.place.has_keeper { Whose::Nobody } else { Whose::Daemon { machine: self.place.machine } }
+    fn courier(&self) -> TaskOwner {
+        if self.place.has_keeper { TaskOwner::Nobody } else { TaskOwner::Daemon { machine: self.place.machine } }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SimProgramTable> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ProgramRunner for Programs {
+impl ProgramRunner for SimPrograms {
     fn launch(&self, request: LaunchRequest) {
         let LaunchRequest { run, fence, launch_by, kill_at } = request;
         self.begin(&run, fence, launch_by, kill_at);
@@ -317,10 +317,10 @@ impl ProgramRunner for Programs {
     }
 }
 
-fn failed(reason: Reason, exit: Exit) -> Verdict {
-    Verdict { success: false, reason: Some(reason), exit: Some(exit), written: None }
+fn failed(reason: Reason, exit: ProgramExit) -> ExitOutcome {
+    ExitOutcome { success: false, reason: Some(reason), exit: Some(exit), written: None }
 }
 
-fn verdict_in_words(verdict: &Verdict) -> &'static str {
+fn verdict_in_words(verdict: &ExitOutcome) -> &'static str {
     if verdict.success { "succeeds" } else { "fails" }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use cronhold_core::World;
+use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 
-use crate::check::Finding;
-use crate::play::{Settings, Showing, play_cut};
-use crate::plot::{Cut, Plot};
+use crate::check::Violation;
+use crate::play::{SimResult, SimSettings, play_cut};
+use crate::plot::{Scenario, ScenarioCut};
 
 /// So often a simulation is played at most to make it smaller.
 const PLAYS_MAX: usize = 400;
@@ -17,11 +17,11 @@ const LENGTH_MIN: Span = Span::from_secs(10);
 
 /// A simulation that fails with as little in it as could be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shrunk {
+pub struct ShrunkFailure {
     /// What does not happen in it.
-    pub cut: Cut,
+    pub cut: ScenarioCut,
     /// What comes of it, with its film and the acts that are left.
-    pub showing: Showing,
+    pub showing: SimResult,
     /// How many acts there were.
     pub acts: usize,
     /// How often it was played.
@@ -29,10 +29,10 @@ pub struct Shrunk {
 }
 
 /// Makes the simulation of a seed smaller, in which something was found.
-pub fn shrink(seed: u64, settings: Settings, found: &Finding, world: &World) -> Shrunk {
-    let settings = Settings { film: false, ..settings };
-    let plot = Plot::draw(seed, settings, &Cut::default());
-    let mut search = Search { seed, settings, found, world, plot, cut: Cut::default(), plays: 0 };
+pub fn shrink(seed: u64, settings: SimSettings, found: &Violation, world: &DecisionContext) -> ShrunkFailure {
+    let settings = SimSettings { film: false, ..settings };
+    let plot = Scenario::draw(seed, settings, &ScenarioCut::default());
+    let mut search = ShrinkSearch { seed, settings, found, world, plot, cut: ScenarioCut::default(), plays: 0 };
     search.shorten();
     search.drop_kinds();
     loop {
@@ -43,24 +43,24 @@ pub fn shrink(seed: u64, settings: Settings, found: &Finding, world: &World) -> 
             break;
         }
     }
-    let Search { cut, plays, plot, .. } = search;
-    let showing = play_cut(seed, Settings { film: true, ..settings }, &cut, world);
-    Shrunk { cut, showing, acts: plot.acts.len(), plays }
+    let ShrinkSearch { cut, plays, plot, .. } = search;
+    let showing = play_cut(seed, SimSettings { film: true, ..settings }, &cut, world);
+    ShrunkFailure { cut, showing, acts: plot.acts.len(), plays }
 }
 
-struct Search<'a> {
+struct ShrinkSearch<'a> {
     seed: u64,
-    settings: Settings,
-    found: &'a Finding,
-    world: &'a World,
-    plot: Plot,
-    cut: Cut,
+    settings: SimSettings,
+    found: &'a Violation,
+    world: &'a DecisionContext,
+    plot: Scenario,
+    cut: ScenarioCut,
     plays: usize,
 }
 
-impl Search<'_> {
+impl ShrinkSearch<'_> {
     /// Takes a smaller cut if it still fails. Answers with when it did.
-    fn try_cut(&mut self, cut: Cut) -> Option<Span> {
+    fn try_cut(&mut self, cut: ScenarioCut) -> Option<Span> {
         if self.is_tired() || cut == self.cut {
             return None;
         }
@@ -86,7 +86,7 @@ impl Search<'_> {
         let mut next = showing.lasted.plus(Span::from_secs(1)).min(until);
         while next >= LENGTH_MIN {
             if next < until {
-                let Some(lasted) = self.try_cut(Cut { until: Some(next), ..self.cut.clone() }) else { break };
+                let Some(lasted) = self.try_cut(ScenarioCut { until: Some(next), ..self.cut.clone() }) else { break };
                 until = next.min(lasted.plus(Span::from_secs(1)));
             }
             next = Span::from_micros(until.micros() / 2);

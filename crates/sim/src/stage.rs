@@ -3,35 +3,35 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_core::record::{LockName, Node};
-use cronhold_core::{NodeId, RunId, World};
+use cronhold_core::record::{LockName, NodeRecord};
+use cronhold_core::{DecisionContext, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Committed, Unit};
 
-use crate::check::{Court, Finding, Launch, Scene, Turn};
-use crate::executor::Executor;
-use crate::film::{self, Film};
-use crate::mirror::{Mirror, name};
-use crate::plot::Storm;
-use crate::time::Time;
+use crate::check::{CheckerContext, CheckerSet, DaemonChange, ObservedLaunch, Violation};
+use crate::executor::SimExecutor;
+use crate::film::{self, EventTrace};
+use crate::mirror::{StoreModel, name};
+use crate::plot::FaultPeriod;
+use crate::time::SimTime;
 
 /// What all parts of a simulation share. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Stage {
+pub(crate) struct SimContext {
     /// Time.
-    pub(crate) time: Time,
+    pub(crate) time: SimTime,
     /// What can go on.
-    pub(crate) executor: Executor,
+    pub(crate) executor: SimExecutor,
     /// Zones and calendars.
-    pub(crate) world: World,
-    told: Arc<Mutex<Told>>,
+    pub(crate) world: DecisionContext,
+    told: Arc<Mutex<SimRecord>>,
 }
 
 #[derive(Debug)]
-struct Told {
-    film: Film,
-    mirror: Mirror,
-    court: Court,
+struct SimRecord {
+    film: EventTrace,
+    mirror: StoreModel,
+    court: CheckerSet,
     launches: u64,
     units: u64,
     /// What the store's clock is ahead of the true time, in microseconds, and whether nodes share it.
@@ -41,7 +41,7 @@ struct Told {
 
 /// How much happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct SimTally {
     /// Units that were done.
     pub units: u64,
     /// Runs that were made, spans included.
@@ -50,12 +50,12 @@ pub struct Tally {
     pub launches: u64,
 }
 
-impl Stage {
+impl SimContext {
     /// A stage on which nothing has happened yet.
-    pub(crate) fn new(world: World, start: Instant, film: Film) -> Self {
-        let (mirror, court) = (Mirror::default(), Court::default());
-        let told = Told { film, mirror, court, launches: 0, units: 0, ahead: 0, is_shared: false };
-        Self { time: Time::new(start), executor: Executor::default(), world, told: Arc::new(Mutex::new(told)) }
+    pub(crate) fn new(world: DecisionContext, start: Instant, film: EventTrace) -> Self {
+        let (mirror, court) = (StoreModel::default(), CheckerSet::default());
+        let told = SimRecord { film, mirror, court, launches: 0, units: 0, ahead: 0, is_shared: false };
+        Self { time: SimTime::new(start), executor: SimExecutor::default(), world, told: Arc::new(Mutex::new(told)) }
     }
 
     /// Adds a line to the film.
@@ -67,7 +67,7 @@ impl Stage {
     pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &Committed) {
         let mut told = self.told();
         told.units += 1;
-        let Told { film, mirror, .. } = &mut *told;
+        let SimRecord { film, mirror, .. } = &mut *told;
         film.say(self.time.now(), who, || film::of_unit(unit, mirror));
         self.tell(&mut told, |court, scene| court.before(scene, unit));
         let now = self.store_time(&told);
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     /// A node said that it is alive and has renewed these locks.
-    pub(crate) fn beaten(&self, node: &Arc<Node>, renewed: &[(LockName, RunId)]) {
+    pub(crate) fn beaten(&self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)]) {
         let mut told = self.told();
         let now = self.store_time(&told);
         told.mirror.beat(node, renewed, now);
@@ -96,12 +96,12 @@ impl Stage {
     }
 
     /// The daemon of a machine came, went, or could not do what it wanted.
-    pub(crate) fn turned(&self, machine: usize, turn: Turn) {
+    pub(crate) fn turned(&self, machine: usize, turn: DaemonChange) {
         self.tell(&mut self.told(), |court, scene| court.turned(scene, Some(node_id(machine)), turn));
     }
 
     /// A program was started.
-    pub(crate) fn launched(&self, who: &str, launch: &Launch<'_>) {
+    pub(crate) fn launched(&self, who: &str, launch: &ObservedLaunch<'_>) {
         let mut told = self.told();
         told.launches += 1;
         told.film.say(self.time.now(), who, || format!("program of {} starts", name(launch.run)));
@@ -123,7 +123,7 @@ impl Stage {
     /// Adds a line about the program of a run.
     pub(crate) fn say_of(&self, who: &str, run: RunId, what: impl FnOnce() -> String) {
         let mut told = self.told();
-        let Told { film, mirror, .. } = &mut *told;
+        let SimRecord { film, mirror, .. } = &mut *told;
         film.say(self.time.now(), who, || {
             let known = mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run));
             format!("program of {known} {}", what())
@@ -133,29 +133,29 @@ impl Stage {
     /// The daemon of a machine stands still from now on.
     pub(crate) fn paused(&self, machine: usize, who: &str) {
         self.say(who, || "is paused".to_owned());
-        self.turned(machine, Turn::Down);
+        self.turned(machine, DaemonChange::Down);
         self.executor.pause(machine);
     }
 
     /// It goes on.
     pub(crate) fn resumed(&self, machine: usize, who: &str) {
         self.say(who, || "goes on".to_owned());
-        self.turned(machine, Turn::Up);
+        self.turned(machine, DaemonChange::Up);
         self.executor.resume(machine);
     }
 
     /// The store takes no writes from now on, from one machine or from any.
-    pub(crate) fn storm(&self, storm: Storm) {
+    pub(crate) fn storm(&self, storm: FaultPeriod) {
         self.say("store", || format!("is {storm}"));
         let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, Turn::Storm));
+        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, DaemonChange::Storm));
     }
 
     /// That is over.
-    pub(crate) fn lull(&self, storm: Storm) {
+    pub(crate) fn lull(&self, storm: FaultPeriod) {
         self.say("store", || format!("is not {storm} any more"));
         let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, Turn::Lull));
+        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, DaemonChange::Lull));
     }
 
     /// Everything has come to rest, or should have.
@@ -164,19 +164,19 @@ impl Stage {
     }
 
     /// Asks what the store holds.
-    pub(crate) fn ask<T>(&self, question: impl FnOnce(&Mirror) -> T) -> T {
+    pub(crate) fn ask<T>(&self, question: impl FnOnce(&StoreModel) -> T) -> T {
         question(&self.told().mirror)
     }
 
     /// What a checker has found, if any has.
-    pub(crate) fn finding(&self) -> Option<Finding> {
+    pub(crate) fn finding(&self) -> Option<Violation> {
         self.told().court.finding()
     }
 
     /// How much has happened.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> SimTally {
         let told = self.told();
-        Tally { units: told.units, runs: told.mirror.runs.len() as u64, launches: told.launches }
+        SimTally { units: told.units, runs: told.mirror.runs.len() as u64, launches: told.launches }
     }
 
     /// Whether a film is made.
@@ -190,17 +190,17 @@ impl Stage {
     }
 
     /// Shows the checkers what there is.
-    fn tell(&self, told: &mut Told, tell: impl FnOnce(&mut Court, Scene<'_>)) {
+    fn tell(&self, told: &mut SimRecord, tell: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = self.store_time(told);
-        let Told { mirror, court, is_shared, .. } = told;
-        tell(court, Scene { mirror, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
+        let SimRecord { mirror, court, is_shared, .. } = told;
+        tell(court, CheckerContext { mirror, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
     }
 
-    fn store_time(&self, told: &Told) -> Instant {
+    fn store_time(&self, told: &SimRecord) -> Instant {
         Instant::from_micros(self.time.day().micros() + told.ahead)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, SimRecord> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,24 +4,24 @@
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Record};
-use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
+use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
 
 use crate::plot::machine_name;
-use crate::stage::Stage;
+use crate::stage::SimContext;
 
 /// A handle of one machine on the store that all share.
 #[derive(Debug)]
-pub(crate) struct Tap {
+pub(crate) struct ObservedStore {
     store: MemoryStore,
-    stage: Stage,
+    stage: SimContext,
     who: String,
     is_shared: bool,
 }
 
-impl Tap {
+impl ObservedStore {
     /// A handle for a machine.
-    pub(crate) fn new(store: MemoryStore, stage: Stage, machine: usize, is_shared: bool) -> Self {
+    pub(crate) fn new(store: MemoryStore, stage: SimContext, machine: usize, is_shared: bool) -> Self {
         Self { store, stage, who: machine_name(machine), is_shared }
     }
 
@@ -32,9 +32,9 @@ impl Tap {
     }
 
     /// Tells of a beat what the store made of it: whether a node drains is not said by its beats.
-    async fn tell_beat(&self, node: &Node, locks: &[(LockName, RunId)], lost: &[LockName]) {
+    async fn tell_beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)], lost: &[LockName]) {
         self.tell_time().await;
-        let stored = self.store.load(&[Key::Node(node.id)]).await.unwrap_or_default();
+        let stored = self.store.load(&[RecordKey::Node(node.id)]).await.unwrap_or_default();
         let stored = stored.into_iter().flatten().find_map(|stored| match stored.record {
             Record::Node(node) => Some(node),
             _ => None,
@@ -44,7 +44,7 @@ impl Tap {
     }
 }
 
-impl Wrapper for Tap {
+impl Wrapper for ObservedStore {
     fn inside(&self) -> &dyn Store {
         &self.store
     }
@@ -53,7 +53,7 @@ impl Wrapper for Tap {
         self.is_shared
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::with_capacity(units.len());
             // One by one, so that each is told before the next is compared; the store does the same.
@@ -69,7 +69,11 @@ impl Wrapper for Tap {
         })
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(async move {
             let lost = self.store.beat(node, locks).await?;
             self.tell_beat(node, locks, &lost).await;

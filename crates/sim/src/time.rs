@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Pending;
 
 /// The time of a simulation. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Time {
+pub(crate) struct SimTime {
     /// The true time of day at which the simulation begins.
     start: Instant,
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<SimTimeState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SimTimeState {
     now: Span,
     /// Who waits for what; the number tells those apart that wait for the same moment.
     alarms: BTreeMap<(Span, u64), Waker>,
@@ -29,12 +29,12 @@ struct Inner {
 
 /// An alarm that goes with its sleeper.
 #[derive(Debug)]
-pub(crate) struct Alarm<'a> {
-    time: &'a Time,
+pub(crate) struct SimAlarm<'a> {
+    time: &'a SimTime,
     key: (Span, u64),
 }
 
-impl Time {
+impl SimTime {
     /// A simulation begins at that time of day.
     pub(crate) fn new(start: Instant) -> Self {
         Self { start, inner: Arc::default() }
@@ -58,7 +58,7 @@ impl Time {
             if self.now() >= until {
                 return Poll::Ready(());
             }
-            alarm = Some(Alarm::new(self, until, context.waker()));
+            alarm = Some(SimAlarm::new(self, until, context.waker()));
             Poll::Pending
         })
         .await;
@@ -90,19 +90,19 @@ impl Time {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SimTimeState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<'a> Alarm<'a> {
+impl<'a> SimAlarm<'a> {
     /// Wakes somebody then, unless the alarm is gone by then.
-    pub(crate) fn new(time: &'a Time, at: Span, waker: &Waker) -> Self {
+    pub(crate) fn new(time: &'a SimTime, at: Span, waker: &Waker) -> Self {
         Self { time, key: (at, time.wake_at(at, waker)) }
     }
 }
 
-impl Drop for Alarm<'_> {
+impl Drop for SimAlarm<'_> {
     fn drop(&mut self) {
         let waker = self.time.lock().alarms.remove(&self.key);
         drop(waker);
@@ -112,14 +112,14 @@ impl Drop for Alarm<'_> {
 /// The clock of a machine or of a store. It may be a little wrong all the time, and somebody may set it.
 #[derive(Debug)]
 pub(crate) struct WallClock {
-    time: Time,
+    time: SimTime,
     /// How far it is ahead, in microseconds.
     ahead: AtomicI64,
 }
 
 impl WallClock {
     /// A clock that is so many microseconds ahead.
-    pub(crate) fn new(time: Time, ahead: i64) -> Self {
+    pub(crate) fn new(time: SimTime, ahead: i64) -> Self {
         Self { time, ahead: AtomicI64::new(ahead) }
     }
 
@@ -129,7 +129,7 @@ impl WallClock {
     }
 }
 
-impl Clock for WallClock {
+impl MachineClock for WallClock {
     fn now(&self) -> Instant {
         Instant::from_micros(self.time.day().micros() + self.ahead.load(Ordering::Relaxed))
     }

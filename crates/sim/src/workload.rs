@@ -4,34 +4,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::record::{Run, Source};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::record::{JobSource, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
-use crate::chance::Chance;
-use crate::jobs::Recipe;
-use crate::mirror::Mirror;
-use crate::plot::Plot;
-use crate::stage::Stage;
+use crate::chance::SimRandom;
+use crate::jobs::JobRecipe;
+use crate::mirror::StoreModel;
+use crate::plot::Scenario;
+use crate::stage::SimContext;
 
 /// Jobs and the people who meddle with them.
 #[derive(Debug)]
-pub(crate) struct Workload {
-    stage: Stage,
+pub(crate) struct OperatorWorkload {
+    stage: SimContext,
     seed: u64,
-    recipe: Recipe,
+    recipe: JobRecipe,
     names: Vec<JobId>,
     /// The jobs as somebody wanted them last, so that a change can change one thing.
     wanted: BTreeMap<JobId, Job>,
 }
 
-impl Workload {
+impl OperatorWorkload {
     /// The workload of a plot.
-    pub(crate) fn new(stage: Stage, plot: &Plot) -> Self {
+    pub(crate) fn new(stage: SimContext, plot: &Scenario) -> Self {
         let name = |number| JobId::parse(&format!("job{number}")).expect("a word and a number");
-        let recipe = Recipe {
-            chance: Chance::of(plot.seed, "jobs", 0),
+        let recipe = JobRecipe {
+            chance: SimRandom::of(plot.seed, "jobs", 0),
             zones: Arc::clone(&stage.world.zones),
             start: plot.start,
             end: plot.start.plus(plot.until),
@@ -44,14 +44,14 @@ impl Workload {
 
     /// Puts a job for the first time.
     pub(crate) fn opening(&mut self, job: usize) -> Command {
-        let chance = Chance::of(self.seed, "job", job as u64);
+        let chance = SimRandom::of(self.seed, "job", job as u64);
         self.put(self.names[job].clone(), &chance)
     }
 
     /// Something that somebody wants now, by an act of this number; nothing, when there is nothing that it could be done
     /// to.
     pub(crate) fn meddle(&mut self, act: usize) -> Option<Command> {
-        let chance = &Chance::of(self.seed, "meddler", act as u64);
+        let chance = &SimRandom::of(self.seed, "meddler", act as u64);
         let job = chance.pick(&self.names).clone();
         let why = "drawn".to_owned();
         let command = match chance.between(0, 19) {
@@ -76,7 +76,7 @@ impl Workload {
             13 | 14 => Command::Resume { job: Some(job) },
             15 => Command::Pause { job: None, why },
             16 => Command::Resume { job: None },
-            17 => Command::RemoveJob { id: job, source: Source::Api, provided: Provided::Any },
+            17 => Command::RemoveJob { id: job, source: JobSource::Api, provided: Precondition::Any },
             _ => self.put(job, chance),
         };
         Some(command)
@@ -111,7 +111,7 @@ impl Workload {
     }
 
     /// Makes a job or changes it.
-    fn put(&mut self, id: JobId, chance: &Chance) -> Command {
+    fn put(&mut self, id: JobId, chance: &SimRandom) -> Command {
         let recipe = self.recipe.with(chance.fork());
         let job = match self.wanted.get(&id) {
             Some(job) if !chance.one_in(3) => recipe.change(job),
@@ -119,19 +119,19 @@ impl Workload {
         };
         self.wanted.insert(id.clone(), job.clone());
         let uid = JobUid::from_bits(u128::from(chance.bits()));
-        Command::PutJob { id, job: Arc::new(job), source: Source::Api, uid, provided: Provided::Any }
+        Command::PutJob { id, job: Arc::new(job), source: JobSource::Api, uid, provided: Precondition::Any }
     }
 
-    fn run_id(&self, chance: &Chance) -> RunId {
+    fn run_id(&self, chance: &SimRandom) -> RunId {
         let mut random = [0; 10];
         random[..8].copy_from_slice(&chance.bits().to_be_bytes());
         RunId::from_random(self.stage.time.day(), random)
     }
 
     /// A run of some kind that is still stored, not always of the kind that is asked for: people make mistakes.
-    fn a_run(&self, chance: &Chance, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
+    fn a_run(&self, chance: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
         let is_any = chance.one_in(12);
-        self.stage.ask(|mirror: &Mirror| {
+        self.stage.ask(|mirror: &StoreModel| {
             let stored = mirror.runs.values().filter(|run| !mirror.gone.contains(&run.id));
             let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
             (!fitting.is_empty()).then(|| *chance.pick(&fitting))

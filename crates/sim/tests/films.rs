@@ -1,9 +1,9 @@
 //! A film follows from its seed alone: byte for byte the same each time, whatever was played before.
 
-use sim::{Settings, play, world};
+use sim::{SimSettings, play, world};
 
 fn film(seed: u64, nodes: usize) -> String {
-    play(seed, Settings { nodes, film: true, ..Settings::default() }, &world()).film.join("\n")
+    play(seed, SimSettings { nodes, film: true, ..SimSettings::default() }, &world()).film.join("\n")
 }
 
 #[test]
@@ -30,9 +30,9 @@ fn seeds_and_settings_make_a_difference() {
 fn looking_changes_nothing() {
     let world = world();
     for seed in 1..20 {
-        let settings = Settings { nodes: 3, ..Settings::default() };
+        let settings = SimSettings { nodes: 3, ..SimSettings::default() };
         let unseen = play(seed, settings, &world);
-        let seen = play(seed, Settings { film: true, ..settings }, &world);
+        let seen = play(seed, SimSettings { film: true, ..settings }, &world);
         assert!(unseen.film.is_empty());
         assert_eq!((unseen.lasted, unseen.steps, unseen.tally), (seen.lasted, seen.steps, seen.tally), "seed {seed}");
     }

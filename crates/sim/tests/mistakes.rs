@@ -2,11 +2,11 @@
 //! that schedulers have been wrong in before, and each has to be noticed within a stated number of seeds. Bad luck that
 //! never ends has to go unnoticed.
 
-use sim::{Settings, Variant, play, world};
+use sim::{DeliberateBug, SimSettings, play, world};
 
 /// A mistake, on how many nodes it is made, and within how many seeds it is noticed.
 struct Mistake {
-    variant: Variant,
+    variant: DeliberateBug,
     nodes: usize,
     seeds: u64,
 }
@@ -14,7 +14,7 @@ struct Mistake {
 impl Mistake {
     /// Plays seeds until a checker finds something, and tells which and when.
     fn caught(&self) -> Option<(u64, String)> {
-        let settings = Settings { nodes: self.nodes, variant: self.variant, ..Settings::default() };
+        let settings = SimSettings { nodes: self.nodes, variant: self.variant, ..SimSettings::default() };
         let world = world();
         let finding = |seed| Some((seed, play(seed, settings, &world).finding?.to_string()));
         (1..=self.seeds).find_map(finding)
@@ -27,7 +27,7 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $name() {
-                let mistake = Mistake { variant: Variant::$variant, nodes: $nodes, seeds: $seeds };
+                let mistake = Mistake { variant: DeliberateBug::$variant, nodes: $nodes, seeds: $seeds };
                 let caught = mistake.caught();
                 let (seed, finding) = caught.expect("no checker notices it");
                 println!("{:?} on {} nodes: seed {seed}: {finding}", mistake.variant, mistake.nodes);
@@ -36,8 +36,8 @@ macro_rules! mistakes {
 
         #[test]
         fn every_mistake_is_in_the_table() {
-            let table = [$(Variant::$variant),*];
-            for variant in Variant::WRONG {
+            let table = [$(DeliberateBug::$variant),*];
+            for variant in DeliberateBug::WRONG {
                 assert!(table.contains(&variant), "{variant:?}");
             }
         }
@@ -72,9 +72,9 @@ mistakes! {
 #[test]
 fn bad_luck_is_not_a_mistake() {
     let world = world();
-    for variant in Variant::UNLUCKY {
+    for variant in DeliberateBug::UNLUCKY {
         for seed in 1..=30 {
-            let finding = play(seed, Settings { nodes: 3, variant, ..Settings::default() }, &world).finding;
+            let finding = play(seed, SimSettings { nodes: 3, variant, ..SimSettings::default() }, &world).finding;
             assert_eq!(finding, None, "{variant:?}, seed {seed}");
         }
     }

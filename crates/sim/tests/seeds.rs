@@ -1,7 +1,7 @@
 //! Fixed seeds, none of which may break a promise. `cargo run -p sim -- SEED` replays one that fails; `./dev fresh` tries
 //! seeds that no test has tried.
 
-use sim::{Settings, play, shrink, world};
+use sim::{SimSettings, play, shrink, world};
 
 /// Failed seeds whose workload is reduced to the smallest one that still fails.
 const SHRUNKEN_MAX: usize = 1;
@@ -12,13 +12,13 @@ fn pass(seeds: impl Iterator<Item = u64>) {
     let (mut launches, mut played) = (0, 0);
     let mut failed = Vec::new();
     for seed in seeds {
-        let showing = play(seed, Settings::default(), &world);
+        let showing = play(seed, SimSettings::default(), &world);
         launches += showing.tally.launches;
         played += 1;
         let Some(finding) = showing.finding else { continue };
         failed.push(format!("seed {seed}: {finding}"));
         if failed.len() <= SHRUNKEN_MAX {
-            let shrunk = shrink(seed, Settings::default(), &finding, &world);
+            let shrunk = shrink(seed, SimSettings::default(), &finding, &world);
             failed.extend(shrunk.showing.acts.into_iter().map(|act| format!("    {act}")));
         }
     }

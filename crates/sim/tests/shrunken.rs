@@ -1,11 +1,11 @@
 //! What fails is made smaller, and what is left fails in the same way.
 
-use sim::{Settings, Variant, play, play_cut, shrink, world};
+use sim::{DeliberateBug, SimSettings, play, play_cut, shrink, world};
 
 #[test]
 fn a_workload_that_fails_is_made_smaller() {
     let world = world();
-    let settings = Settings { nodes: 3, variant: Variant::Blind, ..Settings::default() };
+    let settings = SimSettings { nodes: 3, variant: DeliberateBug::Blind, ..SimSettings::default() };
     let fails = |seed| play(seed, settings, &world).finding.map(|finding| (seed, finding));
     let (seed, found) = (1..50).find_map(fails).expect("claims that are not compared are noticed");
     let shrunk = shrink(seed, settings, &found, &world);

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant as Moment};
 
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Pending, Refusal, Store};
-use cronhold_store_redis::testing::Server;
+use cronhold_store::{Committed, Pending, Store, UnitRefusal};
+use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 use load::{JOBS, Load};
 
@@ -28,9 +28,9 @@ const TIMES: u32 = 2_000;
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
     let (batches, depth) = (numbers.next().unwrap_or(BATCHES), numbers.next().unwrap_or(DEPTH));
-    let server = Server::start();
+    let server = RedisServer::start();
     let url = RedisUrl::parse(&server.url()).expect("a URL");
-    let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+    let options = Options { zones: Arc::new(ZoneRegistry::bundled()), memory: None, accept_loss: false };
     let store = RedisStore::open(&url, options).expect("a store");
     let writer = block_on(store.enroll()).expect("a writer").0;
 
@@ -47,7 +47,7 @@ fn main() {
 
     let (before, begun) = (Used::of(&server), now());
     let (mut building, mut encoding) = (Duration::ZERO, Duration::ZERO);
-    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, Refusal>>>> = VecDeque::new();
+    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, UnitRefusal>>>> = VecDeque::new();
     for _ in 0..batches {
         let asked = now();
         let units = (0..UNITS_A_BATCH).map(|index| if index % 2 == 0 { load.start() } else { load.end() }).collect();
@@ -98,7 +98,7 @@ struct Used {
 }
 
 impl Used {
-    fn of(server: &Server) -> Self {
+    fn of(server: &RedisServer) -> Self {
         let lines = server.cli(&["INFO", "commandstats"]);
         let commands = lines.lines().filter_map(|line| {
             let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
@@ -143,7 +143,7 @@ fn line_time() -> Duration {
     nanos.map(Duration::from_nanos).sum()
 }
 
-fn check(results: &[Result<Committed, Refusal>]) {
+fn check(results: &[Result<Committed, UnitRefusal>]) {
     assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
 }
 

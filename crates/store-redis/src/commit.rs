@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::Kind;
-use cronhold_store::{Committed, Fault, HandleId, Refusal, Unit};
+use cronhold_core::record::RecordKind;
+use cronhold_store::{Committed, Fault, HandleId, Unit, UnitRefusal};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -95,7 +95,7 @@ impl Committer {
     }
 
     /// Commits units in their order, and returns a result for each.
-    pub(crate) async fn commit(&self, by: HandleId, mut units: Vec<PackedUnit>) -> Vec<Result<Committed, Refusal>> {
+    pub(crate) async fn commit(&self, by: HandleId, mut units: Vec<PackedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
         if let Some(malformed) = units.iter_mut().position(|unit| unit.refusal.is_some()) {
             // A malformed unit is a bug of the caller. It must not affect the others.
             let rest = units.split_off(malformed + 1);
@@ -121,7 +121,7 @@ impl Committer {
             };
             match of_part {
                 Ok(of_part) => results.extend(of_part),
-                Err(fault) => results.extend(part.iter().map(|_| Err(Refusal::Fault(fault.clone())))),
+                Err(fault) => results.extend(part.iter().map(|_| Err(UnitRefusal::Fault(fault.clone())))),
             }
         }
         results
@@ -159,7 +159,7 @@ impl Committer {
         part: &mut [PackedUnit],
         predicted: u64,
         reply: Vec<Value>,
-    ) -> Result<Vec<Result<Committed, Refusal>>, Fault> {
+    ) -> Result<Vec<Result<Committed, UnitRefusal>>, Fault> {
         let mut reply = self.recovery.check_reply(reply).await?.into_iter();
         let (seq, skipped) = (reply.next().unwrap_or(Value::Nil), reply.next().unwrap_or(Value::Nil));
         let seq = reply::number(&seq)?.cast_unsigned();
@@ -167,7 +167,7 @@ impl Committer {
         self.prediction.compare(predicted, seq);
         self.counters.count_commit(part.len(), reply::number(&skipped)?.cast_unsigned());
         if reply.len() != part.len() {
-            return Err(Fault::Unknown(format!("Redis replied to {} of {} units", reply.len(), part.len())));
+            return Err(Fault::OutcomeUnknown(format!("Redis replied to {} of {} units", reply.len(), part.len())));
         }
         let mut results = Vec::with_capacity(part.len());
         for (unit, reply) in part.iter_mut().zip(reply) {
@@ -198,7 +198,7 @@ impl Committer {
 /// pause, which is a single record, occurs once.
 fn compared_fields(part: &mut [PackedUnit]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut by_kind: [Vec<Vec<u8>>; keys::KINDS.len()] = Default::default();
-    let pause = keys::digit(Kind::Pause);
+    let pause = keys::digit(RecordKind::Pause);
     for (kind, field) in part.iter_mut().flat_map(|unit| unit.fields.drain(..)) {
         let fields = &mut by_kind[usize::from(kind)];
         if kind != pause || fields.is_empty() {

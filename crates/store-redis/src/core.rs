@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cronhold_schedule::{Instant, Zones};
-use cronhold_store::{Fault, Health};
+use cronhold_schedule::{Instant, ZoneRegistry};
+use cronhold_store::{Fault, StoreHealthReport};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -43,7 +43,7 @@ pub(crate) struct StoreCore {
 impl StoreCore {
     pub(crate) fn new(
         url: RedisUrl,
-        zones: Arc<Zones>,
+        zones: Arc<ZoneRegistry>,
         accept_loss: bool,
         connections: ConnectionManager,
         seq_file: Option<SeqFile>,
@@ -115,17 +115,17 @@ impl StoreCore {
         }
         let parts = reply.into_iter().map(|part| {
             let part = reply::text(part)?;
-            part.parse::<i64>().map_err(|_| Fault::Broken(format!("invalid reply to TIME: `{part}`")))
+            part.parse::<i64>().map_err(|_| Fault::Corrupt(format!("invalid reply to TIME: `{part}`")))
         });
         match parts.collect::<Result<Vec<_>, Fault>>()?[..] {
             [seconds, micros] => Ok(Instant::from_micros(seconds.saturating_mul(1_000_000).saturating_add(micros))),
-            _ => Err(Fault::Broken("invalid reply to TIME".to_owned())),
+            _ => Err(Fault::Corrupt("invalid reply to TIME".to_owned())),
         }
     }
 
     /// The state of the store, for people and for metrics.
-    pub(crate) fn health(&self) -> Health {
-        Health {
+    pub(crate) fn health(&self) -> StoreHealthReport {
+        StoreHealthReport {
             trouble: self.client.connections().failure().or_else(|| self.counters.last_fault()),
             description: format!("Redis at {}", self.url),
             commits: self.counters.commits(),

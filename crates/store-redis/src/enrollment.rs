@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use cronhold_store::{Fault, Writer};
+use cronhold_store::{Fault, WriterId};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -48,11 +48,11 @@ impl Enrollment {
     }
 
     /// Assigns a number to a new writer. Fails if the server is not suited.
-    pub(crate) async fn enroll(&self) -> Result<Writer, Fault> {
+    pub(crate) async fn enroll(&self) -> Result<WriterId, Fault> {
         let connections = self.client.connections();
         let check = server_check::check(connections, self.accept_loss).await?;
         if let Some(refusal) = check.refusal {
-            return Err(Fault::Broken(refusal));
+            return Err(Fault::Corrupt(refusal));
         }
         self.replication.set_count(check.replicas);
         *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = check.warnings;
@@ -76,7 +76,7 @@ impl Enrollment {
         let writer = u32::try_from(writer).map_err(|_| reply::unexpected("a writer number", &Value::Int(writer)))?;
         self.recovery.record_writer(writer);
         connections.mark_enrolled();
-        Ok(Writer(writer))
+        Ok(WriterId(writer))
     }
 
     /// What an operator should change in the configuration of the server.

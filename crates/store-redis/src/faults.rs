@@ -28,11 +28,11 @@ const NON_LOCAL_KEY: &str = "access a non local key";
 pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
     let text = text(error);
     if text.contains(NON_LOCAL_KEY) {
-        return Fault::Away(format!("{server}: {SLOT_MOVING} ({text})"));
+        return Fault::Unavailable(format!("{server}: {SLOT_MOVING} ({text})"));
     }
     if let Some((_, words)) = text.split_once(SCRIPT_ERROR) {
         let words = words.split(SCRIPT_POSITION).next().unwrap_or(words);
-        return Fault::Broken(format!("{server}: {words}"));
+        return Fault::Corrupt(format!("{server}: {words}"));
     }
     let message = |what: &str| format!("{server}: {what} ({text})");
     match code(error) {
@@ -42,33 +42,33 @@ pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
         }
         "MISCONF" => Fault::ReadOnly(message("Redis cannot write to its disk; free space there")),
         "NOREPLICAS" => Fault::ReadOnly(message("Redis has too few replicas; check min-replicas-to-write")),
-        "LOADING" => Fault::Away(message(LOADING)),
-        "MASTERDOWN" => Fault::Away(message("this server is a replica without a connection to its master")),
-        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Away(message(SLOT_MOVING)),
-        "MOVED" | "ASK" => Fault::Away(message("the keys have moved to another node of the Cluster")),
-        "BUSY" => Fault::Away(message("Redis is running a long script")),
-        "NOAUTH" | "WRONGPASS" => Fault::Broken(message(WRONG_PASSWORD)),
-        "NOPERM" => Fault::Broken(message(NO_PERMISSION)),
-        "WRONGTYPE" => Fault::Broken(message("a key has the wrong type")),
-        "CROSSSLOT" => Fault::Broken(message("the keys of the namespace are not in one slot")),
-        _ => Fault::Broken(message("Redis rejects the command")),
+        "LOADING" => Fault::Unavailable(message(LOADING)),
+        "MASTERDOWN" => Fault::Unavailable(message("this server is a replica without a connection to its master")),
+        "CLUSTERDOWN" | "TRYAGAIN" => Fault::Unavailable(message(SLOT_MOVING)),
+        "MOVED" | "ASK" => Fault::Unavailable(message("the keys have moved to another node of the Cluster")),
+        "BUSY" => Fault::Unavailable(message("Redis is running a long script")),
+        "NOAUTH" | "WRONGPASS" => Fault::Corrupt(message(WRONG_PASSWORD)),
+        "NOPERM" => Fault::Corrupt(message(NO_PERMISSION)),
+        "WRONGTYPE" => Fault::Corrupt(message("a key has the wrong type")),
+        "CROSSSLOT" => Fault::Corrupt(message("the keys of the namespace are not in one slot")),
+        _ => Fault::Corrupt(message("Redis rejects the command")),
     }
 }
 
 /// The server is unreachable, and nothing was sent.
 pub(crate) fn unreachable(server: &str, why: &str) -> Fault {
-    Fault::Away(format!("{server}: {why}"))
+    Fault::Unavailable(format!("{server}: {why}"))
 }
 
 /// The request was sent, and no reply arrived.
 pub(crate) fn unconfirmed(server: &str, why: &str) -> Fault {
-    Fault::Unknown(format!("{server}: {why}"))
+    Fault::OutcomeUnknown(format!("{server}: {why}"))
 }
 
 /// The fault of a request that changes nothing: without a reply it had no effect.
 pub(crate) fn as_unsent(fault: Fault) -> Fault {
     match fault {
-        Fault::Unknown(why) => Fault::Away(why),
+        Fault::OutcomeUnknown(why) => Fault::Unavailable(why),
         other => other,
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn is_about_permissions(error: &ServerError) -> bool {
 /// The fault of a server that has accepted our login before: an operator can correct it while this process waits.
 pub(crate) fn as_transient(fault: Fault) -> Fault {
     match fault {
-        Fault::Broken(why) => Fault::Away(why),
+        Fault::Corrupt(why) => Fault::Unavailable(why),
         other => other,
     }
 }
@@ -168,7 +168,7 @@ mod tests {
         let reply =
             "ERR CRONHOLD-BROKEN the key a:due cannot be used: it is a list and not a zset script: 1f, on @x:9.";
         let expected = "h:1: the key a:due cannot be used: it is a list and not a zset";
-        assert_eq!(of_reply("h:1", &error(reply)), Fault::Broken(expected.to_owned()));
+        assert_eq!(of_reply("h:1", &error(reply)), Fault::Corrupt(expected.to_owned()));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         ] {
             assert_eq!(is_about_permissions(&error(text)), expected, "{text}");
         }
-        assert!(as_transient(Fault::Broken("no permission".to_owned())).is_passing());
+        assert!(as_transient(Fault::Corrupt("no permission".to_owned())).is_transient());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cronhold_core::record::{Key, LockName, Node, Record};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
 use cronhold_core::{NodeId, RunId};
 use cronhold_store::{Fault, HandleId, Hint};
 use redis::Value;
@@ -67,7 +67,7 @@ impl HeartbeatWriter {
     pub(crate) async fn write(
         &self,
         by: HandleId,
-        node: Node,
+        node: NodeRecord,
         locks: Vec<(LockName, RunId)>,
     ) -> Result<Vec<LockName>, Fault> {
         self.projector.learn_node_name(&node);
@@ -93,10 +93,10 @@ impl HeartbeatWriter {
         Ok(lost)
     }
 
-    fn call_args(&self, by: HandleId, node: &Node, locks: &[(LockName, RunId)]) -> Vec<Vec<u8>> {
+    fn call_args(&self, by: HandleId, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<Vec<u8>> {
         let (position, seq) = self.recovery.position();
         let mut hints = Vec::new();
-        notifications::write_hint(&Hint::new(Key::Node(node.id)), &mut hints);
+        notifications::write_hint(&Hint::new(RecordKey::Node(node.id)), &mut hints);
         let mut args = vec![
             self.client.namespace_arg(),
             position.into_bytes(),
@@ -123,7 +123,7 @@ impl HeartbeatWriter {
         is_due
     }
 
-    async fn maintain(&self, node: &Node) {
+    async fn maintain(&self, node: &NodeRecord) {
         match self.presence.refresh(node).await {
             Ok(refreshed) => self.counters.count_skipped(refreshed.skipped_writes),
             // The next heartbeat tries again.

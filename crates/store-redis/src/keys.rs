@@ -1,7 +1,7 @@
 //! Names of records in Redis: a hash for each kind, and a field for each record. The scripts have the same names; this
 //! file has only those that the client needs.
 
-use cronhold_core::record::{Key, Kind, LockName, ScheduleId};
+use cronhold_core::record::{LockName, RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{Args, JobId, NodeId, RunId};
 
 /// Separates the parts of a field. Job ids do not contain it, so that fields sort by their parts.
@@ -21,83 +21,83 @@ pub(crate) fn hints(namespace: &str) -> String {
 }
 
 /// The last part of the name of the hash for a kind.
-pub(crate) fn table(kind: Kind) -> &'static str {
+pub(crate) fn table(kind: RecordKind) -> &'static str {
     match kind {
-        Kind::Pause => "pause",
-        Kind::Job => "jobs",
-        Kind::JobState => "job_states",
-        Kind::Cursor => "cursors",
-        Kind::Backlog => "backlogs",
-        Kind::Identity => "identities",
-        Kind::Run => "runs",
-        Kind::Lock => "locks",
-        Kind::Node => "nodes",
+        RecordKind::Pause => "pause",
+        RecordKind::Job => "jobs",
+        RecordKind::JobState => "job_states",
+        RecordKind::Cursor => "cursors",
+        RecordKind::Backlog => "backlogs",
+        RecordKind::Identity => "identities",
+        RecordKind::Run => "runs",
+        RecordKind::Lock => "locks",
+        RecordKind::Node => "nodes",
         // Not a hash of ours: it is read from Cronken's keys.
-        Kind::Foreign => "foreign",
+        RecordKind::Foreign => "foreign",
     }
 }
 
 /// The field of a record in the hash of its kind; the name of a lock.
-pub(crate) fn field(key: &Key) -> String {
+pub(crate) fn field(key: &RecordKey) -> String {
     let pair = |job: &JobId, other: &str| format!("{job}{BETWEEN}{other}");
     match key {
-        Key::Pause => ALL.to_owned(),
-        Key::Job(job) | Key::JobState(job) => job.as_str().to_owned(),
-        Key::Cursor(job, schedule) | Key::Backlog(job, schedule) => pair(job, schedule.as_str()),
-        Key::Identity(job, args) => pair(job, &args.canonical()),
-        Key::Run(run) => run.to_string(),
-        Key::Lock(lock) => lock.as_str().to_owned(),
-        Key::Node(node) => node.to_string(),
-        Key::Foreign(job) => job.as_str().to_owned(),
+        RecordKey::Pause => ALL.to_owned(),
+        RecordKey::Job(job) | RecordKey::JobState(job) => job.as_str().to_owned(),
+        RecordKey::Cursor(job, schedule) | RecordKey::Backlog(job, schedule) => pair(job, schedule.as_str()),
+        RecordKey::Identity(job, args) => pair(job, &args.canonical()),
+        RecordKey::Run(run) => run.to_string(),
+        RecordKey::Lock(lock) => lock.as_str().to_owned(),
+        RecordKey::Node(node) => node.to_string(),
+        RecordKey::Foreign(job) => job.as_str().to_owned(),
     }
 }
 
 /// The key of a record from its field; `None` if the field is invalid.
-pub(crate) fn key(kind: Kind, field: &str) -> Option<Key> {
+pub(crate) fn key(kind: RecordKind, field: &str) -> Option<RecordKey> {
     let schedule = || {
         let (job, schedule) = field.split_once(BETWEEN)?;
         Some((JobId::parse(job).ok()?, ScheduleId::parse(schedule).ok()?))
     };
     match kind {
-        Kind::Pause => (field == ALL).then_some(Key::Pause),
-        Kind::Job => JobId::parse(field).ok().map(Key::Job),
-        Kind::JobState => JobId::parse(field).ok().map(Key::JobState),
-        Kind::Cursor => schedule().map(|(job, schedule)| Key::Cursor(job, schedule)),
-        Kind::Backlog => schedule().map(|(job, schedule)| Key::Backlog(job, schedule)),
-        Kind::Identity => {
+        RecordKind::Pause => (field == ALL).then_some(RecordKey::Pause),
+        RecordKind::Job => JobId::parse(field).ok().map(RecordKey::Job),
+        RecordKind::JobState => JobId::parse(field).ok().map(RecordKey::JobState),
+        RecordKind::Cursor => schedule().map(|(job, schedule)| RecordKey::Cursor(job, schedule)),
+        RecordKind::Backlog => schedule().map(|(job, schedule)| RecordKey::Backlog(job, schedule)),
+        RecordKind::Identity => {
             let (job, args) = field.split_once(BETWEEN)?;
             let args: Args = serde_json::from_str(args).ok()?;
-            Some(Key::Identity(JobId::parse(job).ok()?, args))
+            Some(RecordKey::Identity(JobId::parse(job).ok()?, args))
         }
-        Kind::Run => RunId::parse(field).ok().map(Key::Run),
-        Kind::Lock => LockName::parse(field).ok().map(Key::Lock),
-        Kind::Node => NodeId::parse(field).ok().map(Key::Node),
-        Kind::Foreign => JobId::parse(field).ok().map(Key::Foreign),
+        RecordKind::Run => RunId::parse(field).ok().map(RecordKey::Run),
+        RecordKind::Lock => LockName::parse(field).ok().map(RecordKey::Lock),
+        RecordKind::Node => NodeId::parse(field).ok().map(RecordKey::Node),
+        RecordKind::Foreign => JobId::parse(field).ok().map(RecordKey::Foreign),
     }
 }
 
 /// Kinds by number, as in `prelude.lua`.
-pub(crate) const KINDS: [Kind; 10] = [
-    Kind::Pause,
-    Kind::Job,
-    Kind::JobState,
-    Kind::Cursor,
-    Kind::Backlog,
-    Kind::Identity,
-    Kind::Run,
-    Kind::Lock,
-    Kind::Node,
-    Kind::Foreign,
+pub(crate) const KINDS: [RecordKind; 10] = [
+    RecordKind::Pause,
+    RecordKind::Job,
+    RecordKind::JobState,
+    RecordKind::Cursor,
+    RecordKind::Backlog,
+    RecordKind::Identity,
+    RecordKind::Run,
+    RecordKind::Lock,
+    RecordKind::Node,
+    RecordKind::Foreign,
 ];
 
 /// The digit of a kind. Digits are in the order of kinds, so that index members that begin with them sort like keys.
-pub(crate) fn digit(kind: Kind) -> u8 {
+pub(crate) fn digit(kind: RecordKind) -> u8 {
     let place = KINDS.iter().position(|known| *known == kind).expect("every kind is in the table");
     u8::try_from(place).expect("there are ten")
 }
 
 /// The kind of an ASCII digit.
-pub(crate) fn kind(digit: u8) -> Option<Kind> {
+pub(crate) fn kind(digit: u8) -> Option<RecordKind> {
     KINDS.get(usize::from(digit.checked_sub(b'0')?)).copied()
 }
 
@@ -111,20 +111,20 @@ mod tests {
         let schedule = |name: &str| ScheduleId::parse(name).expect("an id");
         let args: Args = [("n".to_owned(), "1\0".to_owned())].into_iter().collect();
         let mut keys = vec![
-            Key::Pause,
-            Key::Job(job("a")),
-            Key::JobState(job("größe")),
-            Key::Cursor(job("a"), schedule("z")),
-            Key::Cursor(job("a"), schedule("s\0t")),
-            Key::Cursor(job("a b"), schedule("s")),
-            Key::Cursor(job("a/b"), schedule("s")),
-            Key::Backlog(job("a"), schedule("s")),
-            Key::Identity(job("a"), Args::new()),
-            Key::Identity(job("a"), args),
-            Key::Run(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x")),
-            Key::Lock(LockName::parse("a lock").expect("a name")),
-            Key::Node(NodeId::from_bits(7)),
-            Key::Foreign(job("a")),
+            RecordKey::Pause,
+            RecordKey::Job(job("a")),
+            RecordKey::JobState(job("größe")),
+            RecordKey::Cursor(job("a"), schedule("z")),
+            RecordKey::Cursor(job("a"), schedule("s\0t")),
+            RecordKey::Cursor(job("a b"), schedule("s")),
+            RecordKey::Cursor(job("a/b"), schedule("s")),
+            RecordKey::Backlog(job("a"), schedule("s")),
+            RecordKey::Identity(job("a"), Args::new()),
+            RecordKey::Identity(job("a"), args),
+            RecordKey::Run(RunId::from_key(cronhold_schedule::Instant::EPOCH, "x")),
+            RecordKey::Lock(LockName::parse("a lock").expect("a name")),
+            RecordKey::Node(NodeId::from_bits(7)),
+            RecordKey::Foreign(job("a")),
         ];
         for wanted in &keys {
             assert_eq!(key(wanted.kind(), &field(wanted)).as_ref(), Some(wanted));
@@ -132,9 +132,9 @@ mod tests {
         }
         keys.sort();
         // Identities are never listed.
-        let listed = keys.iter().filter(|key| key.kind() != Kind::Identity);
+        let listed = keys.iter().filter(|key| key.kind() != RecordKind::Identity);
         let texts: Vec<_> = listed.map(|key| (digit(key.kind()), field(key))).collect();
         assert!(texts.is_sorted(), "{texts:?}");
-        assert_eq!((key(Kind::Cursor, "no schedule"), key(Kind::Run, "x"), kind(b':')), (None, None, None));
+        assert_eq!((key(RecordKind::Cursor, "no schedule"), key(RecordKind::Run, "x"), kind(b':')), (None, None, None));
     }
 }

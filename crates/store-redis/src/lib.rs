@@ -30,5 +30,5 @@ mod store;
 pub mod testing;
 mod url;
 
-pub use store::{OpenError, Options, RedisStore};
+pub use store::{Options, RedisOpenError, RedisStore};
 pub use url::RedisUrl;

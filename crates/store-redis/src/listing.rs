@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::{Key, Kind, Record, Run, Stored};
+use cronhold_core::record::{Record, RecordKey, RecordKind, Run, StoredRecord};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Obligation, Page, Query, RunQuery};
@@ -57,7 +57,7 @@ impl PageReader {
     fn obligation(&self, member: &str) -> Result<Obligation, Fault> {
         let invalid = || {
             let member = member.escape_debug();
-            Fault::Broken(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
+            Fault::Corrupt(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
         };
         let (at, rest) = member.split_at_checked(TIME_LEN).ok_or_else(invalid)?;
         let at = codec::read_moment(at).map_err(|_| invalid())?;
@@ -72,36 +72,38 @@ impl PageReader {
             return Ok(Page::default());
         }
         match query {
-            Query::Jobs { after } => self.by_field(Kind::Job, after.map(Key::Job), limit).await,
-            Query::JobStates { after } => self.by_field(Kind::JobState, after.map(Key::JobState), limit).await,
+            Query::Jobs { after } => self.by_field(RecordKind::Job, after.map(RecordKey::Job), limit).await,
+            Query::JobStates { after } => {
+                self.by_field(RecordKind::JobState, after.map(RecordKey::JobState), limit).await
+            }
             Query::Cursors { after } => {
-                let after = after.map(|(job, schedule)| Key::Cursor(job, schedule));
-                self.by_field(Kind::Cursor, after, limit).await
+                let after = after.map(|(job, schedule)| RecordKey::Cursor(job, schedule));
+                self.by_field(RecordKind::Cursor, after, limit).await
             }
             Query::Backlogs { after } => {
-                let after = after.map(|(job, schedule)| Key::Backlog(job, schedule));
-                self.by_field(Kind::Backlog, after, limit).await
+                let after = after.map(|(job, schedule)| RecordKey::Backlog(job, schedule));
+                self.by_field(RecordKind::Backlog, after, limit).await
             }
             Query::Nodes { after } => self.nodes(after.map(|after| after.to_string()), limit).await,
             Query::Unfinished { node: Some(node), after } => {
                 let args = vec![node.to_string().into_bytes(), id(after), count(limit)];
-                self.read_page(Kind::Run, self.request_page("owned", args).await?, limit)
+                self.read_page(RecordKind::Run, self.request_page("owned", args).await?, limit)
             }
             Query::Unfinished { node: None, after } => {
                 let args = vec![Vec::new(), class(State::Running), id(after), count(limit)];
-                self.read_page(Kind::Run, self.request_page("runs", args).await?, limit)
+                self.read_page(RecordKind::Run, self.request_page("runs", args).await?, limit)
             }
             Query::Oldest { state, .. } if !state.is_finished() => Ok(Page::default()),
             Query::Oldest { job, state, after } => {
                 let args = vec![name(Some(&job)), class(state), id(after), count(limit)];
-                self.read_page(Kind::Run, self.request_page("runs", args).await?, limit)
+                self.read_page(RecordKind::Run, self.request_page("runs", args).await?, limit)
             }
             Query::Runs(query) => self.latest_runs(query, limit).await,
         }
     }
 
     /// Records of a kind, ordered by field.
-    async fn by_field(&self, kind: Kind, after: Option<Key>, limit: usize) -> Result<Page, Fault> {
+    async fn by_field(&self, kind: RecordKind, after: Option<RecordKey>, limit: usize) -> Result<Page, Fault> {
         let min = after.map_or_else(|| "-".to_owned(), |key| format!("({}", keys::field(&key)));
         let args = vec![keys::digit(kind).to_string().into_bytes(), min.into_bytes(), b"+".to_vec(), count(limit)];
         let found = self.request_page("fields", args).await?;
@@ -114,7 +116,7 @@ impl PageReader {
         found.retain(|(field, _)| after.as_ref().is_none_or(|after| field > after));
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found.truncate(limit);
-        self.page_of(Kind::Node, found, limit)
+        self.page_of(RecordKind::Node, found, limit)
     }
 
     /// Runs, the latest id first. If the query matches few of many, several calls scan the index.
@@ -126,7 +128,7 @@ impl PageReader {
             let mut reply = self.request_page("latest", latest_args(&query, below, wanted)).await?.into_iter();
             let next = reply::text(reply.next().unwrap_or(Value::Nil))?;
             for (field, value) in field_values(reply.collect())? {
-                match self.decode_listed(Kind::Run, &field, value) {
+                match self.decode_listed(RecordKind::Run, &field, value) {
                     Ok(stored) => page.records.extend(Some(stored).filter(|stored| is_since(stored, query.since))),
                     Err(fault) => page.unreadable.push(fault.to_string()),
                 }
@@ -143,11 +145,11 @@ impl PageReader {
         reply::list(self.client.call(&PAGE, head.into_iter().chain(args).collect()).await?)
     }
 
-    fn read_page(&self, kind: Kind, reply: Vec<Value>, limit: usize) -> Result<Page, Fault> {
+    fn read_page(&self, kind: RecordKind, reply: Vec<Value>, limit: usize) -> Result<Page, Fault> {
         self.page_of(kind, field_values(reply)?, limit)
     }
 
-    fn page_of(&self, kind: Kind, found: Vec<FieldValue>, limit: usize) -> Result<Page, Fault> {
+    fn page_of(&self, kind: RecordKind, found: Vec<FieldValue>, limit: usize) -> Result<Page, Fault> {
         let mut page = Page::default();
         let mut last = None;
         for (field, value) in found {
@@ -167,7 +169,7 @@ impl PageReader {
         }
     }
 
-    fn decode_listed(&self, kind: Kind, field: &str, value: Option<Vec<u8>>) -> Result<Stored, Fault> {
+    fn decode_listed(&self, kind: RecordKind, field: &str, value: Option<Vec<u8>>) -> Result<StoredRecord, Fault> {
         let missing = || codec::UnreadableText("the index has it, and the record does not exist".to_owned());
         let value = value.ok_or_else(|| self.records.unreadable(kind, field, &missing()))?;
         self.records.decode_stored(kind, field, &value)
@@ -193,7 +195,7 @@ fn latest_args(query: &RunQuery, below: Option<RunId>, limit: usize) -> Vec<Vec<
 }
 
 /// Ids have milliseconds only, so the exact time is compared here.
-fn is_since(stored: &Stored, since: Option<Instant>) -> bool {
+fn is_since(stored: &StoredRecord, since: Option<Instant>) -> bool {
     let nominal = |run: &Run| since.is_none_or(|since| run.nominal >= since);
     matches!(&stored.record, Record::Run(run) if nominal(run))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::{Key, Kind, LockName, LockState, Record, Stored, Version};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_core::record::{LockName, LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::Fault;
 use redis::Value;
 
@@ -26,17 +26,17 @@ static LOAD: LazyLock<Script> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(crate) struct RecordReader {
     client: Arc<NamespaceClient>,
-    zones: Arc<Zones>,
+    zones: Arc<ZoneRegistry>,
     recovery: Arc<RollbackRecovery>,
 }
 
 impl RecordReader {
-    pub(crate) fn new(client: Arc<NamespaceClient>, zones: Arc<Zones>, recovery: Arc<RollbackRecovery>) -> Self {
+    pub(crate) fn new(client: Arc<NamespaceClient>, zones: Arc<ZoneRegistry>, recovery: Arc<RollbackRecovery>) -> Self {
         Self { client, zones, recovery }
     }
 
     /// Records in the order of the keys; `None` for those that do not exist.
-    pub(crate) async fn load(&self, wanted: Vec<Key>) -> Result<Vec<Option<Stored>>, Fault> {
+    pub(crate) async fn load(&self, wanted: Vec<RecordKey>) -> Result<Vec<Option<StoredRecord>>, Fault> {
         let mut found = Vec::with_capacity(wanted.len());
         for part in wanted.chunks(KEYS_PER_CALL) {
             let fields: Vec<String> = part.iter().map(keys::field).collect();
@@ -53,32 +53,32 @@ impl RecordReader {
         Ok(found)
     }
 
-    fn decode(&self, key: &Key, field: &str, value: Value) -> Result<Option<Stored>, Fault> {
+    fn decode(&self, key: &RecordKey, field: &str, value: Value) -> Result<Option<StoredRecord>, Fault> {
         match (key, value) {
             (_, Value::Nil) => Ok(None),
-            (Key::Lock(name), value) => decode_lock(name, value).map(Some),
-            (Key::Foreign(job), value) => cronken::decode_foreign_run(job, value),
+            (RecordKey::Lock(name), value) => decode_lock(name, value).map(Some),
+            (RecordKey::Foreign(job), value) => cronken::decode_foreign_run(job, value),
             (key, Value::BulkString(value)) => self.decode_stored(key.kind(), field, &value).map(Some),
             (_, other) => Err(reply::unexpected("a record", &other)),
         }
     }
 
     /// Decodes a stored record. The fault of an unreadable one names its key.
-    pub(crate) fn decode_stored(&self, kind: Kind, field: &str, value: &[u8]) -> Result<Stored, Fault> {
+    pub(crate) fn decode_stored(&self, kind: RecordKind, field: &str, value: &[u8]) -> Result<StoredRecord, Fault> {
         let stored = codec::stored(kind, field, value, &self.zones);
         let stored = stored.map_err(|error| self.unreadable(kind, field, &error))?;
         self.recovery.observe_record(&stored.record);
         Ok(stored)
     }
 
-    pub(crate) fn unreadable(&self, kind: Kind, field: &str, error: &UnreadableText) -> Fault {
+    pub(crate) fn unreadable(&self, kind: RecordKind, field: &str, error: &UnreadableText) -> Fault {
         let (namespace, table) = (self.client.namespace(), keys::table(kind));
-        Fault::Broken(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
+        Fault::Corrupt(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
     }
 }
 
 /// Decodes a held lock.
-fn decode_lock(name: &LockName, value: Value) -> Result<Stored, Fault> {
+fn decode_lock(name: &LockName, value: Value) -> Result<StoredRecord, Fault> {
     let mut parts = reply::list(value)?.into_iter();
     let (token, until) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
     let (token, until) = (reply::bytes(token)?.unwrap_or_default(), reply::number(&until)?);
@@ -89,5 +89,5 @@ fn decode_lock(name: &LockName, value: Value) -> Result<Stored, Fault> {
     let version = parts.next().and_then(|version| u64::from_str_radix(version, 16).ok()).unwrap_or(0);
     let until = u64::try_from(until).ok().map(|_| Instant::from_millis(until));
     let state = LockState { name: name.clone(), holder: holder(&token), fence, until };
-    Ok(Stored { version: Version::from_bits(version), record: Record::Lock(Arc::new(state)) })
+    Ok(StoredRecord { version: RecordVersion::from_bits(version), record: Record::Lock(Arc::new(state)) })
 }

@@ -4,7 +4,7 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::{HandleId, Hint, HintBoard};
 
 use crate::connections::{ChannelEvent, ConnectionManager};
@@ -83,7 +83,7 @@ pub(crate) fn write_hint(hint: &Hint, into: &mut Vec<u8>) {
 }
 
 /// The same for a caller that has the field already.
-pub(crate) fn write_field_hint(key: &Key, field: &str, is_quiet: bool, into: &mut Vec<u8>) {
+pub(crate) fn write_field_hint(key: &RecordKey, field: &str, is_quiet: bool, into: &mut Vec<u8>) {
     // Longer fields have arguments of many kilobytes. They are not reported.
     let Ok(length) = u16::try_from(field.len()) else { return };
     into.push(b'0' + keys::digit(key.kind()));
@@ -126,8 +126,8 @@ mod tests {
 
     const OTHER_PROCESS: HandleId = HandleId::from_bits(77);
 
-    fn key(number: usize) -> Key {
-        Key::Job(JobId::parse(&format!("größe/{number}")).expect("a valid id"))
+    fn key(number: usize) -> RecordKey {
+        RecordKey::Job(JobId::parse(&format!("größe/{number}")).expect("a valid id"))
     }
 
     fn message(by: HandleId, hints: &[Hint]) -> Vec<u8> {

@@ -57,7 +57,7 @@ impl OutputStore {
             return Ok(AppendResult { length, skipped_writes });
         }
         let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
-        Err(Fault::Broken(message))
+        Err(Fault::Corrupt(message))
     }
 
     /// At most `most` bytes from a position.
@@ -116,5 +116,5 @@ pub(crate) fn command(name: &str, args: &[&str]) -> Cmd {
 
 /// Converts a reply.
 pub(crate) fn read_reply<T: FromRedisValue>(value: Value) -> Result<T, Fault> {
-    redis::from_redis_value(value).map_err(|error| Fault::Broken(format!("unexpected reply from Redis: {error}")))
+    redis::from_redis_value(value).map_err(|error| Fault::Corrupt(format!("unexpected reply from Redis: {error}")))
 }

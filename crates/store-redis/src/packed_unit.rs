@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::record::{Key, Kind, LockName, Record, Version};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::record::{LockName, Record, RecordKey, RecordKind, RecordVersion};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Fault, Hint, Refusal, Unit};
+use cronhold_store::{Committed, Fault, Hint, Unit, UnitRefusal};
 use redis::Value;
 
 use crate::codec::pack::Pack;
@@ -37,7 +37,7 @@ pub(crate) struct PackedUnit {
     /// The notification for other handles.
     pub(crate) hints: Vec<u8>,
     /// Compared records, in the order of the script's indexes.
-    compared: Vec<Key>,
+    compared: Vec<RecordKey>,
     /// Locks that are taken, in the order of the script's indexes.
     taken: Vec<LockName>,
     pub(crate) version: String,
@@ -46,7 +46,7 @@ pub(crate) struct PackedUnit {
     /// Lock writes, kept for the same reason.
     pub(crate) lock_writes: Vec<LockWrite>,
     /// Set if the unit is malformed and must not be sent.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<UnitRefusal>,
 }
 
 impl PackedUnit {
@@ -60,7 +60,7 @@ impl PackedUnit {
         let first_lock = packer.texts.len();
         let lock_writes = packer.add_locks(&take, &free);
         for lock in free.iter().map(|free| &free.lock).chain(take.iter().map(|take| &take.lock)) {
-            notifications::write_hint(&Hint::new(Key::Lock(lock.clone())), &mut packer.hints);
+            notifications::write_hint(&Hint::new(RecordKey::Lock(lock.clone())), &mut packer.hints);
         }
         let counts = [compare.len(), changes.len(), take.len(), free.len(), first_lock];
         let UnitPacker { mut texts, bodies, layout, fields, hints, writes, .. } = packer;
@@ -82,11 +82,11 @@ impl PackedUnit {
     }
 
     /// Reads the script's reply for this unit.
-    pub(crate) fn read_result(&self, reply: Value) -> Result<Committed, Refusal> {
+    pub(crate) fn read_result(&self, reply: Value) -> Result<Committed, UnitRefusal> {
         match reply {
             Value::Int(0) => Ok(Committed::default()),
             Value::Int(index) => match usize::try_from(index - 1).ok().and_then(|index| self.compared.get(index)) {
-                Some(key) => Err(Refusal::Conflict(key.clone())),
+                Some(key) => Err(UnitRefusal::Conflict(key.clone())),
                 None => Err(reply::unexpected("an index into a unit", &Value::Int(index)).into()),
             },
             Value::Array(mut values) if values.len() == 2 => {
@@ -94,7 +94,7 @@ impl PackedUnit {
                 let index = usize::try_from(reply::number(&values[0])? - 1).ok();
                 let lock = index.and_then(|index| self.taken.get(index)).cloned();
                 let lock = lock.ok_or_else(|| reply::unexpected("an index into a unit", &values[0]))?;
-                Err(Refusal::Held { lock, holder })
+                Err(UnitRefusal::Held { lock, holder })
             }
             Value::Array(mut values) if values.len() == 1 => {
                 let fences = reply::list(values.swap_remove(0))?;
@@ -180,10 +180,10 @@ impl<'a> UnitPacker<'a> {
     }
 
     /// Adds the records that the unit compares. Locks are taken and never compared.
-    fn add_compares(&mut self, compare: &[(Key, Option<Version>)]) -> Option<Refusal> {
+    fn add_compares(&mut self, compare: &[(RecordKey, Option<RecordVersion>)]) -> Option<UnitRefusal> {
         let mut refusal = None;
         for (key, expected) in compare {
-            if key.kind() == Kind::Lock {
+            if key.kind() == RecordKind::Lock {
                 refusal = Some(invalid_unit(&format!("it compares {key}")));
             }
             let kind = keys::digit(key.kind());
@@ -195,7 +195,11 @@ impl<'a> UnitPacker<'a> {
     }
 
     /// Adds the records that the unit changes.
-    fn add_changes(&mut self, compare: &[(Key, Option<Version>)], changes: &[Change]) -> Option<Refusal> {
+    fn add_changes(
+        &mut self,
+        compare: &[(RecordKey, Option<RecordVersion>)],
+        changes: &[RecordChange],
+    ) -> Option<UnitRefusal> {
         let mut next = 0;
         for change in changes {
             let key = change.key();
@@ -208,11 +212,11 @@ impl<'a> UnitPacker<'a> {
             next = index + 1;
             let (digit, field) = self.fields[index].clone();
             let (body, projection) = match change {
-                Change::Put(record) => {
+                RecordChange::Put(record) => {
                     self.recovery.observe_record(record);
                     (codec::body(record), self.projector.project(record))
                 }
-                Change::Delete(_) => (Vec::new(), Projection::default()),
+                RecordChange::Delete(_) => (Vec::new(), Projection::default()),
             };
             let body_index = if body.is_empty() { 0 } else { self.add_body(&body) };
             let projection_text = projection.to_text();
@@ -232,17 +236,17 @@ impl<'a> UnitPacker<'a> {
     }
 
     /// Adds the locks that the unit takes and releases.
-    fn add_locks(&mut self, take: &[Take], free: &[Free]) -> Vec<LockWrite> {
+    fn add_locks(&mut self, take: &[LockTake], free: &[LockRelease]) -> Vec<LockWrite> {
         let locks = take.iter().map(|take| &take.lock).chain(free.iter().map(|free| &free.lock));
-        self.fields.extend(locks.map(|lock| (keys::digit(Kind::Lock), lock.as_str().to_owned())));
+        self.fields.extend(locks.map(|lock| (keys::digit(RecordKind::Lock), lock.as_str().to_owned())));
         let mut writes = Vec::with_capacity(take.len() + free.len());
-        for Take { lock, holder, ttl } in take {
+        for LockTake { lock, holder, ttl } in take {
             let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
             let ttl_millis = ttl.map_or(0, ttl_millis);
             self.texts.extend([lock.as_str(), &holder, &ttl_millis.to_string()].map(|text| text.as_bytes().to_vec()));
             writes.push(LockWrite { lock, holder, fence: 0, ttl_millis, is_taken: true });
         }
-        for Free { lock, holder } in free {
+        for LockRelease { lock, holder } in free {
             let (lock, holder) = (lock.as_str().to_owned(), holder.to_string());
             self.texts.extend([&lock, &holder].map(|text| text.as_bytes().to_vec()));
             writes.push(LockWrite { lock, holder, fence: 0, ttl_millis: 0, is_taken: false });
@@ -252,11 +256,11 @@ impl<'a> UnitPacker<'a> {
 }
 
 /// Whether a change must be restored after a rollback however long ago it was made.
-fn is_lasting(change: &Change) -> bool {
+fn is_lasting(change: &RecordChange) -> bool {
     match change {
-        Change::Put(Record::Run(run)) => !run.state.is_finished(),
-        Change::Put(Record::Identity(_)) | Change::Delete(_) => false,
-        Change::Put(_) => true,
+        RecordChange::Put(Record::Run(run)) => !run.state.is_finished(),
+        RecordChange::Put(Record::Identity(_)) | RecordChange::Delete(_) => false,
+        RecordChange::Put(_) => true,
     }
 }
 
@@ -265,8 +269,8 @@ fn ttl_millis(ttl: Span) -> u64 {
     ttl.micros().div_ceil(1_000) + 1
 }
 
-fn invalid_unit(why: &str) -> Refusal {
-    Refusal::Fault(Fault::Broken(format!("invalid unit: {why}")))
+fn invalid_unit(why: &str) -> UnitRefusal {
+    UnitRefusal::Fault(Fault::Corrupt(format!("invalid unit: {why}")))
 }
 
 /// The run that holds a lock, from the lock's token. For a token of another program, an id that no run of ours has.

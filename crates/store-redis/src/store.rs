@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Committed, Fault, HandleId, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit,
-    Writer,
+    Chunk, Committed, Fault, HandleId, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport,
+    Unit, UnitRefusal, WriterId,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -34,7 +34,7 @@ pub struct RedisStore {
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The time zones that jobs can use.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// A file that keeps the position of the store, so that a rollback is detected also after a restart.
     pub memory: Option<PathBuf>,
     /// Whether a server that evicts keys when its memory is full may be used.
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// Why a store cannot be opened. An unreachable server is not an error here: the first request reports it.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum RedisOpenError {
     /// The runtime cannot be started.
     #[error("cannot start a thread for the connection to Redis: {0}")]
     Thread(std::io::Error),
@@ -61,14 +61,15 @@ struct StoreWorker {
 
 impl RedisStore {
     /// Opens a store. Does not connect before the first request.
-    pub fn open(url: &RedisUrl, options: Options) -> Result<Self, OpenError> {
+    pub fn open(url: &RedisUrl, options: Options) -> Result<Self, RedisOpenError> {
         let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(OpenError::Thread)?;
+        let runtime =
+            builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(RedisOpenError::Thread)?;
         let connections = ConnectionManager::new(url, runtime.handle().clone());
         let Options { zones, memory, accept_loss } = options;
         let seq_file = memory.map(SeqFile::new);
         let core = StoreCore::new(url.clone(), zones, accept_loss, connections.clone(), seq_file);
-        let core = core.map_err(OpenError::Random)?;
+        let core = core.map_err(RedisOpenError::Random)?;
         let peers = Arc::clone(&core.peers);
         let shared = SharedKeys::new(connections, runtime.handle().clone(), &url.settings.namespace, peers);
         let worker = Arc::new(StoreWorker { runtime: Some(runtime), shared });
@@ -98,12 +99,12 @@ impl RedisStore {
         self.run(work).await.map_err(faults::as_unsent)
     }
 
-    async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<Committed, Refusal>> {
+    async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
         let (core, by, count) = (Arc::clone(&self.core), self.id, units.len());
         let done = self.worker.spawn(async move {
             let results = core.commits.commit(by, units).await;
             let fault = results.iter().find_map(|result| match result {
-                Err(Refusal::Fault(fault)) => Some(fault),
+                Err(UnitRefusal::Fault(fault)) => Some(fault),
                 _ => None,
             });
             core.counters.record_outcome(fault);
@@ -121,26 +122,26 @@ impl StoreWorker {
 }
 
 fn closed() -> Fault {
-    Fault::Unknown("the store was closed".to_owned())
+    Fault::OutcomeUnknown("the store was closed".to_owned())
 }
 
 impl Store for RedisStore {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
         let core = Arc::clone(&self.core);
         Box::pin(self.run(async move { core.enrollment.enroll().await }))
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         let (core, keys) = (Arc::clone(&self.core), keys.to_vec());
         Box::pin(self.run_read(async move { core.records.load(keys).await }))
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move { self.commit_packed(self.core.commits.pack(units)).await })
     }
 
     /// Packs the units immediately: that is most of the work outside the server.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>> {
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>> {
         let units = self.core.commits.pack(units);
         Box::pin(async move { self.commit_packed(units).await })
     }
@@ -184,7 +185,11 @@ impl Store for RedisStore {
         Box::pin(self.run(async move { core.outputs.drop_all(&runs).await }))
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         let (core, by, node, locks) = (Arc::clone(&self.core), self.id, node.clone(), locks.to_vec());
         Box::pin(self.run(async move {
             let lost = core.heartbeats.write(by, node, locks).await;
@@ -209,7 +214,7 @@ impl Store for RedisStore {
         Box::pin(self.run_read(async move { core.time().await }))
     }
 
-    fn health(&self) -> Pending<'_, Health> {
+    fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move {
             let mut health = self.core.health();
             health.warnings.extend(self.worker.shared.warning());
@@ -217,7 +222,7 @@ impl Store for RedisStore {
         })
     }
 
-    fn shared(&self) -> Option<&dyn Shared> {
+    fn shared(&self) -> Option<&dyn SharedStore> {
         Some(&self.worker.shared)
     }
 }

@@ -3,21 +3,21 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cronhold_schedule::{Span, Zones};
+use cronhold_schedule::{Span, ZoneRegistry};
 use cronhold_store::Store;
 use cronhold_store::conformance::Subject;
-use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
 struct OnRedis {
-    server: Server,
+    server: RedisServer,
     store: Mutex<Option<RedisStore>>,
 }
 
 impl OnRedis {
     fn open(&self) -> RedisStore {
         let url = RedisUrl::parse(&self.server.url()).expect("a URL");
-        let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+        let options = Options { zones: Arc::new(ZoneRegistry::bundled()), memory: None, accept_loss: false };
         RedisStore::open(&url, options).expect("it can be opened")
     }
 }
@@ -41,7 +41,7 @@ impl Subject for OnRedis {
 }
 
 fn on_redis() -> OnRedis {
-    OnRedis { server: Server::start(), store: Mutex::default() }
+    OnRedis { server: RedisServer::start(), store: Mutex::default() }
 }
 
 cronhold_store::conformance_tests!(on_redis);

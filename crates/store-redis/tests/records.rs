@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::decision::{Change, Take};
-use cronhold_core::record::{JobState, Key, LockName, Record, Version};
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::record::{JobState, LockName, Record, RecordKey, RecordVersion};
 use cronhold_core::{JobId, RunId};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Fault, Query, Refusal, Store, Unit};
-use cronhold_store_redis::testing::Server;
+use cronhold_store::{Committed, Fault, Query, Store, Unit, UnitRefusal};
+use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
 /// Many more units than one script call takes.
@@ -17,7 +17,7 @@ const MANY: u64 = 1_500;
 
 #[test]
 fn many_units_commit_in_order_also_after_a_script_flush() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
     let mut unit = 0;
@@ -27,7 +27,7 @@ fn many_units_commit_in_order_also_after_a_script_flush() {
         let units: Vec<Unit> = (0..MANY)
             .map(|number| {
                 unit += 1;
-                let put = put("one", round * MANY + number, Version::new(writer, unit), version);
+                let put = put("one", round * MANY + number, RecordVersion::new(writer, unit), version);
                 version = Some(put.version);
                 put
             })
@@ -46,34 +46,34 @@ fn many_units_commit_in_order_also_after_a_script_flush() {
         let failed = results.iter().position(Result::is_err);
         assert_eq!((results.len() as u64, failed), (MANY, None), "{:?}", failed.map(|place| &results[place]));
     }
-    let found = block_on(store.load(&[Key::JobState(job("one"))])).expect("it can be read");
+    let found = block_on(store.load(&[RecordKey::JobState(job("one"))])).expect("it can be read");
     let Some(Record::JobState(state)) = found[0].as_ref().map(|stored| &stored.record) else { panic!("{found:?}") };
     assert_eq!(state.next_number, 3 * MANY - 1);
 }
 
 #[test]
 fn script_flush_between_calls_is_recovered() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
     for number in 1..=20 {
         server.cli(&["SCRIPT", "FLUSH"]);
         let name = format!("job {number}");
-        let results = block_on(store.commit(vec![put(&name, number, Version::new(writer, number), None)]));
+        let results = block_on(store.commit(vec![put(&name, number, RecordVersion::new(writer, number), None)]));
         assert_eq!(results, [Ok(Committed::default())]);
         server.cli(&["SCRIPT", "FLUSH"]);
-        assert!(block_on(store.load(&[Key::JobState(job(&name))])).expect("it can be read")[0].is_some());
+        assert!(block_on(store.load(&[RecordKey::JobState(job(&name))])).expect("it can be read")[0].is_some());
     }
 }
 
 #[test]
 fn namespaces_do_not_share_records() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let names = ["", "namespace=plain", "namespace=%7Btag%7D:a%20b", "namespace=gr%C3%B6%C3%9Fe%25*%5B%5D%5C%22'"];
     let stores = names.map(|params| open(&server, params));
     for (number, store) in (1_u64..).zip(&stores) {
         let writer = block_on(store.enroll()).expect("a writer").0;
-        let unit = put("a", number, Version::new(writer, number), None);
+        let unit = put("a", number, RecordVersion::new(writer, number), None);
         assert_eq!(block_on(store.commit(vec![unit])), [Ok(Committed::default())]);
     }
     for (number, store) in (1_u64..).zip(&stores) {
@@ -96,15 +96,15 @@ fn namespaces_do_not_share_records() {
 
 #[test]
 fn key_of_wrong_type_is_named_and_nothing_is_written() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
     let mut unit = 0;
     let mut attempt = || {
         unit += 1;
-        let put = put("a", 1, Version::new(writer, unit), None);
+        let put = put("a", 1, RecordVersion::new(writer, unit), None);
         match block_on(store.commit(vec![put])).pop() {
-            Some(Err(Refusal::Fault(Fault::Broken(message)))) => message,
+            Some(Err(UnitRefusal::Fault(Fault::Corrupt(message)))) => message,
             other => panic!("{other:?}"),
         }
     };
@@ -117,45 +117,45 @@ fn key_of_wrong_type_is_named_and_nothing_is_written() {
         server.cli(&["DEL", key]);
     }
     server.cli(&["SET", "{cronken}:cronhold:jobs", "x"]);
-    let loaded = block_on(store.load(&[Key::Job(job("a"))]));
-    assert!(matches!(&loaded, Err(Fault::Broken(message)) if message.contains("cronhold:jobs")), "{loaded:?}");
+    let loaded = block_on(store.load(&[RecordKey::Job(job("a"))]));
+    assert!(matches!(&loaded, Err(Fault::Corrupt(message)) if message.contains("cronhold:jobs")), "{loaded:?}");
     server.cli(&["SET", "{cronken}:cronhold:index:jobs", "x"]);
     let page = block_on(store.page(&Query::Jobs { after: None }, 3));
-    assert!(matches!(&page, Err(Fault::Broken(message)) if message.contains("index:jobs")), "{page:?}");
+    assert!(matches!(&page, Err(Fault::Corrupt(message)) if message.contains("index:jobs")), "{page:?}");
     server.cli(&["SET", "{cronken}:cronhold:due", "x"]);
     let due = block_on(store.due(None, Instant::EPOCH, 3));
-    assert!(matches!(&due, Err(Fault::Broken(message)) if message.contains("cronhold:due")), "{due:?}");
+    assert!(matches!(&due, Err(Fault::Corrupt(message)) if message.contains("cronhold:due")), "{due:?}");
 }
 
 #[test]
 fn unreadable_record_is_named_and_does_not_hide_others() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
     let units = ["a", "b", "c"]
         .into_iter()
         .zip(1..)
-        .map(|(name, number)| put(name, number, Version::new(writer, number), None));
+        .map(|(name, number)| put(name, number, RecordVersion::new(writer, number), None));
     assert!(block_on(store.commit(units.collect())).iter().all(Result::is_ok));
     server.cli(&["HSET", "{cronken}:cronhold:job_states", "b", "nonsense"]);
     let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");
     assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
     assert!(page.unreadable[0].contains("cronhold:job_states, field `b`"), "{:?}", page.unreadable);
-    let loaded = block_on(store.load(&[Key::JobState(job("b"))]));
-    assert!(matches!(&loaded, Err(Fault::Broken(message)) if message.contains("field `b`")), "{loaded:?}");
+    let loaded = block_on(store.load(&[RecordKey::JobState(job("b"))]));
+    assert!(matches!(&loaded, Err(Fault::Corrupt(message)) if message.contains("field `b`")), "{loaded:?}");
 }
 
 #[test]
 fn lock_of_another_program_counts_as_held() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = open(&server, "");
     let writer = block_on(store.enroll()).expect("a writer").0;
     let (lock, run) = (LockName::parse("nightly").expect("a name"), RunId::from_key(Instant::EPOCH, "a run"));
     let mut unit = 0;
     let mut take = || {
         unit += 1;
-        let take = vec![Take { lock: lock.clone(), holder: run, ttl: None }];
-        let version = Version::new(writer, unit);
+        let take = vec![LockTake { lock: lock.clone(), holder: run, ttl: None }];
+        let version = RecordVersion::new(writer, unit);
         let unit = Unit { version, compare: Vec::new(), changes: Vec::new(), take, free: Vec::new() };
         block_on(store.commit(vec![unit])).pop().expect("one answer")
     };
@@ -167,20 +167,20 @@ fn lock_of_another_program_counts_as_held() {
         server.cli(&["SET", &key, token]);
         let held = take();
         assert!(
-            matches!(&held, Err(Refusal::Held { lock: named, holder }) if *named == lock && *holder != run),
+            matches!(&held, Err(UnitRefusal::Held { lock: named, holder }) if *named == lock && *holder != run),
             "{held:?}"
         );
     }
     server.cli(&["DEL", &key]);
     server.cli(&["RPUSH", &key, "a list"]);
-    assert!(matches!(take(), Err(Refusal::Held { .. })), "whatever it is, it is somebody's");
+    assert!(matches!(take(), Err(UnitRefusal::Held { .. })), "whatever it is, it is somebody's");
     server.cli(&["DEL", &key]);
     assert!(take().is_ok());
 }
 
-fn open(server: &Server, params: &str) -> RedisStore {
+fn open(server: &RedisServer, params: &str) -> RedisStore {
     let url = RedisUrl::parse(&server.url_with(params)).expect("a URL");
-    let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+    let options = Options { zones: Arc::new(ZoneRegistry::bundled()), memory: None, accept_loss: false };
     RedisStore::open(&url, options).expect("it can be opened")
 }
 
@@ -189,9 +189,9 @@ fn job(name: &str) -> JobId {
 }
 
 /// A unit that writes one small record.
-fn put(name: &str, number: u64, version: Version, expected: Option<Version>) -> Unit {
+fn put(name: &str, number: u64, version: RecordVersion, expected: Option<RecordVersion>) -> Unit {
     let state = JobState { next_number: number, ..JobState::new(job(name)) };
-    let compare = vec![(Key::JobState(job(name)), expected)];
-    let changes = vec![Change::Put(Record::JobState(Arc::new(state)))];
+    let compare = vec![(RecordKey::JobState(job(name)), expected)];
+    let changes = vec![RecordChange::Put(Record::JobState(Arc::new(state)))];
     Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
 }

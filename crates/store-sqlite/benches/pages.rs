@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Record, Run, Transition, Version, Work};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{Actor, Record, RecordVersion, ResolvedProgram, Run, Transition};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Query, RunQuery, Store, Unit};
 use cronhold_store_sqlite::{Options, SqliteStore};
@@ -77,7 +77,7 @@ fn questions(runs: usize, jobs: usize) -> Vec<(&'static str, RunQuery, usize)> {
 /// A store with runs, of which one in a hundred failed, one in ten thousand is in error, and the last hundred run.
 fn filled(path: &Path, runs: usize, jobs: usize) -> SqliteStore {
     let clock = Arc::new(|| START);
-    let options = Options { clock, zones: Arc::new(Zones::bundled()), size_max: None };
+    let options = Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
     let store = SqliteStore::open(path, options).expect("a store");
     let mut unit = 0;
     for first in (0..runs).step_by(UNITS_A_BATCH) {
@@ -85,8 +85,8 @@ fn filled(path: &Path, runs: usize, jobs: usize) -> SqliteStore {
             unit += 1;
             let record = Record::Run(Arc::new(run(index, runs, jobs)));
             let compare = vec![(record.key(), None)];
-            let version = Version::new(1, unit);
-            Unit { version, compare, changes: vec![Change::Put(record)], take: Vec::new(), free: Vec::new() }
+            let version = RecordVersion::new(1, unit);
+            Unit { version, compare, changes: vec![RecordChange::Put(record)], take: Vec::new(), free: Vec::new() }
         });
         let results = block_on(store.commit(units.collect()));
         assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
@@ -106,7 +106,7 @@ fn run(index: usize, runs: usize, jobs: usize) -> Run {
     let number = RunNumber((index / jobs + 1) as u64);
     Run {
         state,
-        work: Some(Work::Noop(Span::ZERO)),
+        work: Some(ResolvedProgram::Noop(Span::ZERO)),
         log: [State::Waiting, State::Starting, state].map(entered).to_vec(),
         ..Run::blank(RunId::from_key(at, &index.to_string()), number, job(index % jobs), uid, at)
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::open::{OpenError, check_reader, hint, make_private};
+use crate::open::{SqliteOpenError, check_reader, hint, make_private};
 
 /// Pages that are copied between two progress reports: 4 MB.
 const PAGES_PER_STEP: i32 = 1024;
@@ -31,7 +31,7 @@ pub struct BackupProgress {
 pub enum BackupError {
     /// The store cannot be read.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] SqliteOpenError),
     /// The target exists.
     #[error("{} is there already, and is left as it is (name a file that is not there)", .0.display())]
     Exists(PathBuf),

@@ -21,7 +21,7 @@ pub(crate) enum ErrorPhase {
 pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> Fault {
     let message = |what: &str| format!("{}: {what} ({error})", path.display());
     let Some(code) = error.sqlite_error() else {
-        return Fault::Broken(message("invalid statement"));
+        return Fault::Corrupt(message("invalid statement"));
     };
     match (code.code, phase) {
         (ErrorCode::DiskFull, _) => Fault::ReadOnly(message("the disk is full")),
@@ -29,7 +29,7 @@ pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> 
             Fault::ReadOnly(message("the file or its disk is read-only"))
         }
         (ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked, _) => {
-            Fault::Away(message("another process has locked the database"))
+            Fault::Unavailable(message("another process has locked the database"))
         }
         // The last page of a commit makes the others valid. If it could not be written, none of them counts.
         (ErrorCode::SystemIoFailure, ErrorPhase::Write) => Fault::ReadOnly(message("the disk rejects writes")),
@@ -37,16 +37,16 @@ pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> 
             Fault::ReadOnly(message("the disk rejects writes"))
         }
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => {
-            Fault::Broken(message("the file is corrupt; restore a backup"))
+            Fault::Corrupt(message("the file is corrupt; restore a backup"))
         }
-        (_, ErrorPhase::Commit) => Fault::Unknown(message("the disk did not confirm the write")),
-        (ErrorCode::CannotOpen, _) => Fault::Away(message("the file cannot be opened")),
-        (ErrorCode::SystemIoFailure, _) => Fault::Away(message("the disk cannot be read")),
-        (ErrorCode::OutOfMemory, _) => Fault::Away(message("out of memory")),
+        (_, ErrorPhase::Commit) => Fault::OutcomeUnknown(message("the disk did not confirm the write")),
+        (ErrorCode::CannotOpen, _) => Fault::Unavailable(message("the file cannot be opened")),
+        (ErrorCode::SystemIoFailure, _) => Fault::Unavailable(message("the disk cannot be read")),
+        (ErrorCode::OutOfMemory, _) => Fault::Unavailable(message("out of memory")),
         (ErrorCode::OperationInterrupted | ErrorCode::OperationAborted | ErrorCode::FileLockingProtocolFailed, _) => {
-            Fault::Away(message("interrupted"))
+            Fault::Unavailable(message("interrupted"))
         }
-        _ => Fault::Broken(message("SQLite rejects the request")),
+        _ => Fault::Corrupt(message("SQLite rejects the request")),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
 
 /// The fault for an unreadable row.
 pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &UnreadableRow) -> Fault {
-    Fault::Broken(format!("{}: table {table}, row {row}, {error}", path.display()))
+    Fault::Corrupt(format!("{}: table {table}, row {row}, {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -20,5 +20,5 @@ mod store;
 mod writer;
 
 pub use backup::{BackupError, BackupProgress, backup};
-pub use open::{OpenError, Options};
+pub use open::{Options, SqliteOpenError};
 pub use store::SqliteStore;

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use cronhold_core::record::{Key, Kind, ScheduleId};
+use cronhold_core::record::{RecordKey, RecordKind, ScheduleId};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::{Obligation, Page, Query};
@@ -186,7 +186,7 @@ impl SqlCondition {
 
 /// A table whose records can be due.
 struct DueRow {
-    kind: Kind,
+    kind: RecordKind,
     table: &'static str,
     column: &'static str,
     keys: &'static str,
@@ -195,18 +195,34 @@ struct DueRow {
 }
 
 const DUE: [DueRow; 3] = [
-    DueRow { kind: Kind::Cursor, table: "cursors", column: "wake", keys: "job, schedule", is_due: "wake IS NOT NULL" },
-    DueRow { kind: Kind::Backlog, table: "backlogs", column: "due", keys: "job, schedule", is_due: "due IS NOT NULL" },
-    DueRow { kind: Kind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
+    DueRow {
+        kind: RecordKind::Cursor,
+        table: "cursors",
+        column: "wake",
+        keys: "job, schedule",
+        is_due: "wake IS NOT NULL",
+    },
+    DueRow {
+        kind: RecordKind::Backlog,
+        table: "backlogs",
+        column: "due",
+        keys: "job, schedule",
+        is_due: "due IS NOT NULL",
+    },
+    DueRow { kind: RecordKind::Run, table: "runs", column: "due", keys: "id", is_due: "open" },
 ];
 
-fn obligation(kind: Kind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
+fn obligation(kind: RecordKind, row: &Row<'_>) -> Result<Obligation, UnreadableRow> {
     let reading = CellReader::new(row);
     let key = match kind {
-        Kind::Run => Key::Run(reading.parsed(RunId::parse)?),
+        RecordKind::Run => RecordKey::Run(reading.parsed(RunId::parse)?),
         _ => {
             let (job, schedule) = (reading.parsed(JobId::parse)?, reading.parsed(ScheduleId::parse)?);
-            if kind == Kind::Cursor { Key::Cursor(job, schedule) } else { Key::Backlog(job, schedule) }
+            if kind == RecordKind::Cursor {
+                RecordKey::Cursor(job, schedule)
+            } else {
+                RecordKey::Backlog(job, schedule)
+            }
         }
     };
     Ok(Obligation { at: reading.instant()?, key })

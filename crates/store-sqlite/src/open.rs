@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cronhold_schedule::Zones;
-use cronhold_store::Clock;
+use cronhold_schedule::ZoneRegistry;
+use cronhold_store::ClockFn;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::lock_file::{LockError, LockFile};
@@ -19,9 +19,9 @@ use crate::schema;
 #[derive(Clone)]
 pub struct Options {
     /// The clock by which locks expire.
-    pub clock: Clock,
+    pub clock: ClockFn,
     /// The time zones that jobs can use.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// The maximum size of the file in bytes; `None` for no limit. Deleting records frees space.
     pub size_max: Option<u64>,
 }
@@ -34,7 +34,7 @@ impl fmt::Debug for Options {
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum SqliteOpenError {
     /// Another process has the file open for writing.
     #[error(
         "{} is in use by another process{} (stop that daemon first, or use its API; reading and `cronhold store backup` \
@@ -117,7 +117,7 @@ pub enum OpenError {
     },
 }
 
-impl OpenError {
+impl SqliteOpenError {
     pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotSqlite { path: path.to_owned() },
@@ -151,23 +151,23 @@ const LOG_BYTES_MAX: i64 = 32 << 20;
 const CACHED_STATEMENTS_MAX: usize = 64;
 
 /// Opens a file for writing, and creates or migrates its tables.
-pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), OpenError> {
-    let io = |error| OpenError::Io { path: path.to_owned(), error };
+pub(crate) fn open_first(path: &Path, options: &Options) -> Result<(LockFile, Connection), SqliteOpenError> {
+    let io = |error| SqliteOpenError::Io { path: path.to_owned(), error };
     if path.metadata().is_ok_and(|file| file.nlink() > 1) {
-        return Err(OpenError::ManyNames { path: path.to_owned() });
+        return Err(SqliteOpenError::ManyNames { path: path.to_owned() });
     }
     let lock = LockFile::take(path).map_err(|error| match error {
-        LockError::Held(pid) => OpenError::Locked { path: path.to_owned(), pid },
+        LockError::Held(pid) => SqliteOpenError::Locked { path: path.to_owned(), pid },
         LockError::Io(error) => io(error),
     })?;
     if has_foreign_start(path).map_err(io)? {
-        return Err(OpenError::NotSqlite { path: path.to_owned() });
+        return Err(SqliteOpenError::NotSqlite { path: path.to_owned() });
     }
     make_private(path).map_err(io)?;
-    let mut connection = connect_writer(path, options).map_err(|error| OpenError::sqlite(path, error))?;
+    let mut connection = connect_writer(path, options).map_err(|error| SqliteOpenError::sqlite(path, error))?;
     schema::migrate(&mut connection, path, schema::STEPS)?;
     // Only now, because a file of another program must stay unchanged.
-    set_journal(&connection).map_err(|error| OpenError::sqlite(path, error))?;
+    set_journal(&connection).map_err(|error| SqliteOpenError::sqlite(path, error))?;
     Ok((lock, connection))
 }
 
@@ -196,15 +196,15 @@ pub(crate) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Checks that a file is a store of the current version, and opens it for reading.
-pub(crate) fn check_reader(path: &Path) -> Result<Connection, OpenError> {
+pub(crate) fn check_reader(path: &Path) -> Result<Connection, SqliteOpenError> {
     if !path.exists() {
-        return Err(OpenError::Missing { path: path.to_owned() });
+        return Err(SqliteOpenError::Missing { path: path.to_owned() });
     }
-    let io = |error| OpenError::Io { path: path.to_owned(), error };
+    let io = |error| SqliteOpenError::Io { path: path.to_owned(), error };
     if has_foreign_start(path).map_err(io)? {
-        return Err(OpenError::NotSqlite { path: path.to_owned() });
+        return Err(SqliteOpenError::NotSqlite { path: path.to_owned() });
     }
-    let connection = connect_reader(path).map_err(|error| OpenError::sqlite(path, error))?;
+    let connection = connect_reader(path).map_err(|error| SqliteOpenError::sqlite(path, error))?;
     schema::check(&connection, path, schema::STEPS)?;
     Ok(connection)
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, Kind, LockName, LockState, Record, Stored, Version};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_core::record::{LockName, LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::faults::unreadable;
@@ -17,14 +17,14 @@ use crate::rows::{self, CellReader, RecordTable, UnreadableRow};
 pub(crate) struct TableReader<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) path: &'a Path,
-    pub(crate) zones: &'a Zones,
+    pub(crate) zones: &'a ZoneRegistry,
 }
 
 impl TableReader<'_> {
     /// A record; `None` if it does not exist, or is an expired lock.
-    pub(crate) fn load(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
+    pub(crate) fn load(&self, key: &RecordKey, now: Instant) -> Result<Option<StoredRecord>, ReadError> {
         let Some(table) = RecordTable::of(key.kind()) else {
-            return if key.kind() == Kind::Lock { self.lock(key, now) } else { Ok(None) };
+            return if key.kind() == RecordKind::Lock { self.lock(key, now) } else { Ok(None) };
         };
         let mut statement = self.connection.prepare_cached(table.load())?;
         let mut rows = statement.query(params_from_iter(rows::key_cells(key)))?;
@@ -32,7 +32,7 @@ impl TableReader<'_> {
     }
 
     /// Decodes a row.
-    pub(crate) fn stored(&self, table: RecordTable, row: &Row<'_>) -> Result<Stored, ReadError> {
+    pub(crate) fn stored(&self, table: RecordTable, row: &Row<'_>) -> Result<StoredRecord, ReadError> {
         rows::read(table, row, self.zones).map_err(|error| self.broken(table.layout().name, row, &error))
     }
 
@@ -42,7 +42,7 @@ impl TableReader<'_> {
         ReadError::Fault(unreadable(self.path, table, first, error))
     }
 
-    fn lock(&self, key: &Key, now: Instant) -> Result<Option<Stored>, ReadError> {
+    fn lock(&self, key: &RecordKey, now: Instant) -> Result<Option<StoredRecord>, ReadError> {
         let sql = "SELECT name, fence, holder, version, until FROM locks \
                    WHERE name = ?1 AND holder IS NOT NULL AND (until IS NULL OR until > ?2)";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -53,10 +53,10 @@ impl TableReader<'_> {
     }
 }
 
-fn read_lock(row: &Row<'_>) -> Result<Stored, UnreadableRow> {
+fn read_lock(row: &Row<'_>) -> Result<StoredRecord, UnreadableRow> {
     let reading = CellReader::new(row);
     let (name, fence) = (reading.parsed(LockName::parse)?, reading.integer()?);
-    let (holder, version): (_, Version) = (reading.parsed(RunId::parse)?, reading.version()?);
+    let (holder, version): (_, RecordVersion) = (reading.parsed(RunId::parse)?, reading.version()?);
     let lock = LockState { name, holder, fence, until: reading.option_instant()? };
-    Ok(Stored { version, record: Record::Lock(Arc::new(lock)) })
+    Ok(StoredRecord { version, record: Record::Lock(Arc::new(lock)) })
 }

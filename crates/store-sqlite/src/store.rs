@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Committed, Fault, HandleId, Health, Hint, HintBoard, Obligation, Page, Pending, Query, Refusal, Store, Unit,
-    Writer,
+    Chunk, Committed, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport,
+    Unit, UnitRefusal, WriterId,
 };
 
-use crate::open::{OpenError, Options, check_reader, open_first};
+use crate::open::{Options, SqliteOpenError, check_reader, open_first};
 use crate::outputs;
 use crate::pool::{ReadError, ReaderPool};
 use crate::records::TableReader;
@@ -42,22 +42,22 @@ struct SqliteShared {
 impl SqliteStore {
     /// Opens a store for reading and writing. Creates the file if it does not exist, and migrates an older schema. Only
     /// one process at a time can open it for writing.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, SqliteOpenError> {
         let mut path = path.as_ref().to_owned();
         if path.is_symlink() {
             // Resolved, so that a process that uses the link and one that uses the file take the same lock.
-            path = path.canonicalize().map_err(|error| OpenError::Io { path, error })?;
+            path = path.canonicalize().map_err(|error| SqliteOpenError::Io { path, error })?;
         }
         let opened = open_first(&path, &options)?;
         tracing::debug!(event = "sqlite_opened", path = %path.display(), "opened {}", path.display());
         let hints = Arc::new(HintBoard::default());
         let writer = WriterThread::start(path.clone(), options.clone(), Arc::clone(&hints), opened);
-        let writer = writer.map_err(|error| OpenError::Io { path: path.clone(), error })?;
+        let writer = writer.map_err(|error| SqliteOpenError::Io { path: path.clone(), error })?;
         Ok(Self::new(path, options, hints, Some(writer)))
     }
 
     /// Opens a store for reading only. Takes no lock and writes nothing, so a daemon may be writing at the same time.
-    pub fn open_reader(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+    pub fn open_reader(path: impl AsRef<Path>, options: Options) -> Result<Self, SqliteOpenError> {
         let path = path.as_ref().to_owned();
         check_reader(&path)?;
         Ok(Self::new(path, options, Arc::new(HintBoard::default()), None))
@@ -78,7 +78,7 @@ impl SqliteStore {
         pool.read(|connection| work(TableReader { connection, path, zones: &options.zones }))
     }
 
-    async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<Committed, Refusal>> {
+    async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
         let (count, by) = (units.len(), self.id);
         match self.request(|reply| WriterRequest::Commit { units, by, reply }).await {
             // The units are freed here instead of by the writer thread.
@@ -93,13 +93,13 @@ impl SqliteStore {
     async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         match &self.shared.writer {
             Some(writer) => writer.request(request).await,
-            None => Err(Fault::Broken(format!("{} is open for reading only", self.shared.path.display()))),
+            None => Err(Fault::Corrupt(format!("{} is open for reading only", self.shared.path.display()))),
         }
     }
 }
 
 impl Store for SqliteStore {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
         Box::pin(async move {
             self.shared.enrolled.fetch_add(1, Ordering::Relaxed);
             self.request(|reply| WriterRequest::Enroll { reply }).await?
@@ -111,19 +111,19 @@ impl Store for SqliteStore {
         self.shared.enrolled.load(Ordering::Relaxed) > 1
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         Box::pin(async move {
             let now = self.now();
             self.read(|reader| keys.iter().map(|key| reader.load(key, now)).collect())
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(self.commit_encoded(units.into_iter().map(EncodedUnit::new).collect()))
     }
 
     /// Encodes the units immediately: that is most of the work outside the writer thread.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>> {
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>> {
         let units = units.into_iter().map(EncodedUnit::new).collect();
         Box::pin(async move { self.commit_encoded(units).await })
     }
@@ -167,7 +167,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(async move {
             let (node, locks, by) = (node.clone(), locks.to_vec(), self.id);
             self.request(|reply| WriterRequest::Heartbeat { node, locks, by, reply }).await?
@@ -182,13 +186,13 @@ impl Store for SqliteStore {
         Box::pin(async move { Ok(self.now()) })
     }
 
-    fn health(&self) -> Pending<'_, Health> {
+    fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move {
             let path = self.shared.path.display();
             match &self.shared.writer {
                 Some(writer) => {
                     let counters = writer.counters();
-                    Health {
+                    StoreHealthReport {
                         trouble: counters.failure(),
                         description: format!("SQLite at {path}"),
                         commits: counters.commits(),
@@ -198,7 +202,7 @@ impl Store for SqliteStore {
                 }
                 None => {
                     let description = format!("SQLite at {path}, read-only");
-                    Health { trouble: None, description, commits: 0, units: 0, warnings: Vec::new() }
+                    StoreHealthReport { trouble: None, description, commits: 0, units: 0, warnings: Vec::new() }
                 }
             }
         })

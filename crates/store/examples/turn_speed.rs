@@ -6,11 +6,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::command::{Command, Provided, Report, Stamp, Verdict};
-use cronhold_core::job::{Job, Overlap, Program};
-use cronhold_core::record::{Actor, Owner, Source};
-use cronhold_core::{JobId, JobUid, NodeId, RunId, World};
-use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_core::command::{Command, CommandStamp, ExitOutcome, Precondition, ProgramReport};
+use cronhold_core::job::{Job, OverlapPolicy, Program};
+use cronhold_core::record::{Actor, JobSource, RunOwner};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{CommandOutcome, MemoryStore, StampedCommand, WriterSession};
 
 const JOBS: u64 = 1_000;
@@ -27,22 +27,23 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn main() {
-    let world = World::new(Arc::new(Zones::bundled()), "2026e".into(), Zone::utc());
+    let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026e".into(), Zone::utc());
     let store = Arc::new(MemoryStore::new(Arc::new(|| Instant::from_secs(1_800_000_000))));
     let mut session = now(WriterSession::new(store, 50_000)).expect("a session");
-    let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
-    let asked = |at: Instant, command| StampedCommand { stamp: Stamp { at, actor: Actor::Schedule, owner }, command };
+    let owner = RunOwner { node: NodeId::from_bits(1), incarnation: 1 };
+    let asked =
+        |at: Instant, command| StampedCommand { stamp: CommandStamp { at, actor: Actor::Schedule, owner }, command };
     let start = Instant::from_secs(1_800_000_000);
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
-    job.overlap = Overlap::Allow;
+    job.overlap = OverlapPolicy::Allow;
     let job = Arc::new(job);
     let id = |number: u64| JobId::parse(&format!("job{}", number % JOBS)).expect("an id");
     let put = |number: u64| Command::PutJob {
         id: id(number),
         job: Arc::clone(&job),
-        source: Source::Api,
+        source: JobSource::Api,
         uid: JobUid::from_bits(u128::from(number)),
-        provided: Provided::Any,
+        provided: Precondition::Any,
     };
     let puts: Vec<StampedCommand> = (0..JOBS).map(|number| asked(start, put(number))).collect();
     assert!(now(session.turn(&world, &puts)).iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })));
@@ -63,7 +64,7 @@ fn main() {
         }
         let outcomes = now(session.turn(&world, &asks));
         assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })), "{:?}", outcomes[0]);
-        let ended = |run: &RunId| Command::Report { run: *run, report: Report::Ended(Verdict::SUCCESS) };
+        let ended = |run: &RunId| Command::Report { run: *run, report: ProgramReport::Ended(ExitOutcome::SUCCESS) };
         let reports: Vec<StampedCommand> = runs.iter().map(|run| asked(at, ended(run))).collect();
         let outcomes = now(session.turn(&world, &reports));
         assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Done { .. })), "{:?}", outcomes[0]);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::Retain;
 use cronhold_core::policy::retention::is_output_over;
-use cronhold_core::record::{Key, Record, Run};
+use cronhold_core::record::{Record, RecordKey, Run};
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::Instant;
 
@@ -18,10 +18,10 @@ pub const OUTPUTS_A_STEP: usize = 500;
 /// continues; `None` at the end.
 pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instant) -> Result<Option<RunId>, Fault> {
     let page = store.outputs(after, OUTPUTS_A_STEP).await?;
-    let keys: Vec<Key> = page.iter().map(|run| Key::Run(*run)).collect();
+    let keys: Vec<RecordKey> = page.iter().map(|run| RecordKey::Run(*run)).collect();
     let runs: Vec<Option<Record>> = records(store, &keys).await?;
     let jobs: BTreeSet<&JobId> = runs.iter().filter_map(|record| Some(&as_run(record.as_ref())?.job)).collect();
-    let keys: Vec<Key> = jobs.into_iter().cloned().map(Key::Job).collect();
+    let keys: Vec<RecordKey> = jobs.into_iter().cloned().map(RecordKey::Job).collect();
     let retains: BTreeMap<JobId, Retain> = records(store, &keys)
         .await?
         .into_iter()
@@ -45,7 +45,7 @@ pub async fn expire_outputs(store: &dyn Store, after: Option<RunId>, now: Instan
     Ok(page.last().copied().filter(|_| page.len() == OUTPUTS_A_STEP))
 }
 
-async fn records(store: &dyn Store, keys: &[Key]) -> Result<Vec<Option<Record>>, Fault> {
+async fn records(store: &dyn Store, keys: &[RecordKey]) -> Result<Vec<Option<Record>>, Fault> {
     let stored = store.load(keys).await?;
     Ok(stored.into_iter().map(|stored| stored.map(|stored| stored.record)).collect())
 }

@@ -5,7 +5,7 @@
 pub enum Fault {
     /// The store is unreachable or overloaded. Nothing was changed; a retry can succeed.
     #[error("the store is unavailable: {0}")]
-    Away(String),
+    Unavailable(String),
     /// The store was rolled back to an earlier state, and its nodes are restoring the records that it lost. It rejects
     /// commits until that is done, and can be read meanwhile. Nothing was changed; a retry can succeed.
     #[error("the store is recovering from a rollback: {0}")]
@@ -16,15 +16,15 @@ pub enum Fault {
     ReadOnly(String),
     /// The request was sent and no reply arrived, so it may have taken effect or not. Only reading shows which.
     #[error("the store did not confirm the request: {0}")]
-    Unknown(String),
+    OutcomeUnknown(String),
     /// Stored data cannot be read, or the store rejects the request for good. A retry does not help.
     #[error("the store failed permanently: {0}")]
-    Broken(String),
+    Corrupt(String),
 }
 
 impl Fault {
     /// Whether a retry can succeed without anything else being changed.
-    pub const fn is_passing(&self) -> bool {
-        !matches!(self, Self::Broken(_))
+    pub const fn is_transient(&self) -> bool {
+        !matches!(self, Self::Corrupt(_))
     }
 }

@@ -118,7 +118,7 @@ mod tests {
     use std::task::Wake;
 
     use cronhold_core::JobId;
-    use cronhold_core::record::Key;
+    use cronhold_core::record::RecordKey;
 
     use super::*;
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn hint(number: usize) -> Hint {
-        Hint::new(Key::Job(JobId::parse(&format!("j{number}")).expect("a valid id")))
+        Hint::new(RecordKey::Job(JobId::parse(&format!("j{number}")).expect("a valid id")))
     }
 
     fn take(board: &HintBoard, id: HandleId) -> Vec<Hint> {

@@ -26,9 +26,12 @@ pub use jobs::find_job;
 pub use memory::MemoryStore;
 pub use nodes::all_nodes;
 pub use page::{Page, Query, RunQuery};
-pub use port::{Chunk, Clock, Health, Hint, Obligation, Pending, Store, Writer};
-pub use shared::{Reading, Settle, Shared, SharedForm, SharedRun, SharedState, Standing, has_foreign_nodes};
+pub use port::{Chunk, ClockFn, Hint, Obligation, Pending, Store, StoreHealthReport, WriterId};
+pub use shared::{
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition, SharedRun, SharedRunState, SharedStore,
+    has_foreign_nodes,
+};
 pub use turn::{CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
-pub use unit::{Committed, Refusal, Unit};
+pub use unit::{Committed, Unit, UnitRefusal};
 pub use wrapper::Wrapper;
 pub use writer_session::WriterSession;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Key, Node, Record};
+use cronhold_core::record::{NodeRecord, Record, RecordKey};
 
 use crate::{Fault, Query, Store};
 
@@ -12,7 +12,7 @@ const PAGE: usize = 500;
 const NODES_MAX: usize = 10_000;
 
 /// All stored nodes, ordered by id.
-pub async fn all_nodes(store: &dyn Store) -> Result<Vec<Arc<Node>>, Fault> {
+pub async fn all_nodes(store: &dyn Store) -> Result<Vec<Arc<NodeRecord>>, Fault> {
     let mut nodes = Vec::new();
     let mut after = None;
     while nodes.len() < NODES_MAX {
@@ -22,7 +22,7 @@ pub async fn all_nodes(store: &dyn Store) -> Result<Vec<Arc<Node>>, Fault> {
             _ => None,
         }));
         after = match page.next(PAGE) {
-            Some(Key::Node(last)) => Some(last),
+            Some(RecordKey::Node(last)) => Some(last),
             _ => break,
         };
     }

@@ -1,7 +1,7 @@
 //! Lists of records in pages. A page begins after a key and not at an offset, so that writes between two pages neither
 //! repeat nor hide records that existed all the time.
 
-use cronhold_core::record::{Key, ScheduleId, Stored};
+use cronhold_core::record::{RecordKey, ScheduleId, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::Instant;
 
@@ -49,14 +49,14 @@ pub struct RunQuery {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
     /// Records in the order of the query.
-    pub records: Vec<Stored>,
+    pub records: Vec<StoredRecord>,
     /// The errors of records that belong to this page and cannot be read.
     pub unreadable: Vec<String>,
 }
 
 impl Page {
     /// The key after which the next page begins, if `limit` records were requested; `None` if this page is the last.
-    pub fn next(&self, limit: usize) -> Option<Key> {
+    pub fn next(&self, limit: usize) -> Option<RecordKey> {
         let count = self.records.len() + self.unreadable.len();
         self.records.last().filter(|_| count >= limit).map(|stored| stored.record.key())
     }

@@ -5,30 +5,30 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, LockName, Node, Record, Stored};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
 use cronhold_core::{RunId, State};
 use cronhold_schedule::Instant;
 
-use crate::{Committed, Fault, Page, Query, Refusal, Shared, Unit};
+use crate::{Committed, Fault, Page, Query, SharedStore, Unit, UnitRefusal};
 
 /// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The clock of a store that has none of its own.
-pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+pub type ClockFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// The number of a writer. It is unique for the lifetime of the store, and part of the version of everything the writer
 /// writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Writer(pub u32);
+pub struct WriterId(pub u32);
 
 /// Keeps records, locks and outputs.
 ///
 /// Futures may be dropped at any time. A commit whose future was dropped may or may not have taken effect.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Assigns a number to a new writer.
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>>;
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>>;
 
     /// Whether other writers may write at the same time.
     fn is_shared(&self) -> bool {
@@ -36,15 +36,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Records in the order of the keys, as one snapshot; `None` for those that do not exist, and for expired locks.
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>>;
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
 
     /// Commits units in their order, each atomically, and returns a result for each. A committed unit is durable.
     /// Deleting a run deletes its output.
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>>;
 
     /// A commit that starts when its future is first polled. The store prepares what it can now without accessing
     /// stored data, because the previous commit may still be in flight.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, Refusal>>>
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>>
     where
         Self: 'static,
     {
@@ -79,7 +79,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Stores that a node is alive, and renews the locks of its runs for their time to live. Returns the locks that the
     /// node has lost. Only units change the drain flag: a heartbeat of the same incarnation keeps the stored one.
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>>;
 
     /// Waits until other handles have changed records, and returns which. Hints may be lost, late or duplicated.
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
@@ -88,10 +92,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
 
     /// The state of the store, for people and for metrics.
-    fn health(&self) -> Pending<'_, Health>;
+    fn health(&self) -> Pending<'_, StoreHealthReport>;
 
     /// The part that foreign programs use as well; `None` if the store has none.
-    fn shared(&self) -> Option<&dyn Shared> {
+    fn shared(&self) -> Option<&dyn SharedStore> {
         None
     }
 }
@@ -102,7 +106,7 @@ pub struct Obligation {
     /// When the action is due.
     pub at: Instant,
     /// The key of a cursor, a backlog or a run.
-    pub key: Key,
+    pub key: RecordKey,
 }
 
 /// A part of an output.
@@ -118,7 +122,7 @@ pub struct Chunk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The key of the record.
-    pub key: Key,
+    pub key: RecordKey,
     /// Whether only nodes that already work with the record need it: a run that has started or ended, or a job state
     /// with an empty queue. False if the store does not know.
     pub is_quiet: bool,
@@ -126,15 +130,15 @@ pub struct Hint {
 
 impl Hint {
     /// A hint that every node may need.
-    pub fn new(key: Key) -> Self {
+    pub fn new(key: RecordKey) -> Self {
         Self { key, is_quiet: false }
     }
 
     /// The hint for a change.
-    pub fn of(change: &Change) -> Self {
+    pub fn of(change: &RecordChange) -> Self {
         let is_quiet = match change {
-            Change::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
-            Change::Put(Record::JobState(state)) => state.queue.is_empty(),
+            RecordChange::Put(Record::Run(run)) => !matches!(run.state, State::Scheduled | State::Waiting),
+            RecordChange::Put(Record::JobState(state)) => state.queue.is_empty(),
             _ => false,
         };
         Self { key: change.key(), is_quiet }
@@ -143,7 +147,7 @@ impl Hint {
 
 /// The state of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub struct StoreHealthReport {
     /// Why the store does not work now; `None` if it works.
     pub trouble: Option<String>,
     /// The kind and the location of the store, for people.

@@ -3,18 +3,18 @@
 
 use std::fmt;
 
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_schedule::{Instant, Span};
 
 use crate::{Fault, Pending, Store};
 
 /// Whether foreign nodes run the jobs of this store too. False for a store that is not shared with a foreign system.
 pub fn has_foreign_nodes(store: &dyn Store) -> bool {
-    store.shared().is_some_and(Shared::has_foreign_nodes)
+    store.shared().is_some_and(SharedStore::has_foreign_nodes)
 }
 
 /// The part of a store that a foreign system uses too.
-pub trait Shared: Send + Sync + fmt::Debug {
+pub trait SharedStore: Send + Sync + fmt::Debug {
     /// Whether foreign nodes run the same jobs, so that definitions have to be read by their rules.
     fn has_foreign_nodes(&self) -> bool;
 
@@ -27,10 +27,10 @@ pub trait Shared: Send + Sync + fmt::Debug {
 
     /// Reads the definitions with these names, or all that exist or were settled once. It also finds out whether there are
     /// foreign nodes.
-    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>>;
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedDefinition>, Fault>>;
 
     /// Updates definitions, each only if its text is still the one that was found. Returns for each whether it was.
-    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>>;
+    fn settle<'a>(&'a self, forms: &'a [DefinitionUpdate]) -> Pending<'a, Result<Vec<bool>, Fault>>;
 
     /// Reads at most `limit` foreign runs of one job or of all jobs: those that are running, and then those that ended last,
     /// the latest start first. Unreadable entries are omitted.
@@ -39,29 +39,29 @@ pub trait Shared: Send + Sync + fmt::Debug {
 
 /// A job definition in the form of the foreign system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedForm {
+pub struct SharedDefinition {
     /// The job's name in the foreign system. It may not be a valid job id.
     pub name: String,
     /// The text of the definition; `None` if it does not exist.
     pub text: Option<String>,
     /// How the text compares with the one that was settled last.
-    pub standing: Standing,
+    pub standing: DefinitionStatus,
 }
 
 /// How a definition compares with its text when it was last settled, which means that its job agreed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DefinitionStatus {
     /// It was never settled.
     New,
     /// The text has not changed since it was settled by these rules.
-    Settled(Reading),
+    Settled(DefinitionRules),
     /// The foreign system has changed or removed it since.
     Changed,
 }
 
 /// The rules by which a definition is read. Two systems may read the same text differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum DefinitionRules {
     /// Cronhold's rules.
     Ours,
     /// The rules of the foreign nodes, which run the same jobs.
@@ -70,7 +70,7 @@ pub enum Reading {
 
 /// An update of a definition, after which it counts as settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settle {
+pub struct DefinitionUpdate {
     /// The job's name.
     pub name: String,
     /// The text that was found. If it has changed meanwhile, the update is not made.
@@ -78,10 +78,10 @@ pub struct Settle {
     /// The new text. The same text as was found only settles the definition; `None` removes it.
     pub text: Option<String>,
     /// The rules by which it was read.
-    pub reading: Reading,
+    pub reading: DefinitionRules,
 }
 
-impl Standing {
+impl DefinitionStatus {
     /// Whether the text has not changed since it was settled, by whatever rules.
     pub const fn is_settled(self) -> bool {
         matches!(self, Self::Settled(_))
@@ -100,9 +100,9 @@ pub struct SharedRun {
     /// When the run started, by the store's time.
     pub started: Instant,
     /// The state of the run.
-    pub state: SharedState,
+    pub state: SharedRunState,
     /// How its program ended, if that is known.
-    pub exit: Option<Exit>,
+    pub exit: Option<ProgramExit>,
     /// How long the run took, if it has ended.
     pub took: Option<Span>,
     /// The last lines of its output.
@@ -111,7 +111,7 @@ pub struct SharedRun {
 
 /// The state of a run of a foreign node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SharedState {
+pub enum SharedRunState {
     /// It has not ended.
     Running,
     /// It has succeeded.

@@ -11,15 +11,15 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use cronhold_core::World;
-use cronhold_core::command::{Command, Stamp};
+use cronhold_core::DecisionContext;
+use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::decide::decide;
-use cronhold_core::decision::{Decision, Done, Rejection};
-use cronhold_core::record::{Key, Kind, LockName, Version};
-use cronhold_core::view::{Records, View};
+use cronhold_core::decision::{DecidedUnit, Decision, Rejection};
+use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
+use cronhold_core::view::{DecisionView, RecordSource};
 
 use crate::writer_session::{RecordMap, TurnView, WriterSession};
-use crate::{Committed, Fault, Pending, Refusal, Unit};
+use crate::{Committed, Fault, Pending, Unit, UnitRefusal};
 
 /// How often a decision may request records: four rounds, and one more for records that only the cache had.
 const LOADS_MAX: usize = 4 + 1;
@@ -28,7 +28,7 @@ const LOADS_MAX: usize = 4 + 1;
 #[derive(Debug, Clone, PartialEq)]
 pub struct StampedCommand {
     /// When the command was requested, by which actor, and on which node.
-    pub stamp: Stamp,
+    pub stamp: CommandStamp,
     /// The command.
     pub command: Command,
 }
@@ -39,7 +39,7 @@ pub enum CommandOutcome {
     /// The command is carried out, and its changes are durable.
     Done {
         /// What was written, and the effects that follow.
-        done: Box<Done>,
+        done: Box<DecidedUnit>,
         /// The fences of the locks that were taken.
         fences: Vec<(LockName, u64)>,
     },
@@ -49,11 +49,11 @@ pub enum CommandOutcome {
     /// repaired.
     Unreadable {
         /// The record.
-        key: Key,
+        key: RecordKey,
         /// Why it cannot be read.
         fault: Fault,
     },
-    /// The store failed. If the fault is [`Fault::Unknown`], the changes may have been written.
+    /// The store failed. If the fault is [`Fault::OutcomeUnknown`], the changes may have been written.
     Failed(Fault),
 }
 
@@ -79,19 +79,19 @@ pub struct InFlightCommit {
 enum DecidedCommand {
     /// Nothing has to be written. Without an outcome, the command has to be decided again.
     WithoutWrites(Option<CommandOutcome>),
-    Unit(Unit, Box<Done>),
+    Unit(Unit, Box<DecidedUnit>),
 }
 
 enum CommitAnswer {
     Pending(CommitFuture),
-    Ready(Vec<Result<Committed, Refusal>>),
+    Ready(Vec<Result<Committed, UnitRefusal>>),
 }
 
-type CommitFuture = Pending<'static, Vec<Result<Committed, Refusal>>>;
+type CommitFuture = Pending<'static, Vec<Result<Committed, UnitRefusal>>>;
 
 impl WriterSession {
     /// Carries out commands, and returns the outcome of each.
-    pub async fn turn(&mut self, world: &World, commands: &[StampedCommand]) -> Vec<CommandOutcome> {
+    pub async fn turn(&mut self, world: &DecisionContext, commands: &[StampedCommand]) -> Vec<CommandOutcome> {
         let mut outcomes: Vec<Option<CommandOutcome>> = vec![None; commands.len()];
         for _ in 0..Self::ATTEMPTS_MAX {
             let open: Vec<usize> = (0..commands.len()).filter(|index| outcomes[*index].is_none()).collect();
@@ -113,8 +113,12 @@ impl WriterSession {
 
     /// Decides commands in order, on top of what is stored and of what is submitted. When a command needs records, those
     /// that the following commands need are loaded with them.
-    pub async fn prepare(&mut self, world: &World, commands: &[&StampedCommand]) -> Result<PreparedTurn, Fault> {
-        let versions: Vec<Version> = commands.iter().map(|_| self.next_version()).collect();
+    pub async fn prepare(
+        &mut self,
+        world: &DecisionContext,
+        commands: &[&StampedCommand],
+    ) -> Result<PreparedTurn, Fault> {
+        let versions: Vec<RecordVersion> = commands.iter().map(|_| self.next_version()).collect();
         let mut versions = versions.into_iter();
         let is_shared = self.store.is_shared();
         let mut turn_view = TurnView::new(&self.cache, &self.in_flight);
@@ -127,7 +131,7 @@ impl WriterSession {
             let before = decided.len();
             let mut needs = BTreeSet::new();
             for StampedCommand { stamp, command } in &commands[before..] {
-                let view = View::new(&turn_view, world, stamp);
+                let view = DecisionView::new(&turn_view, world, stamp);
                 let decision = decide(&view, command);
                 let reads = view.into_reads();
                 match verified(decision, &reads, &turn_view, is_shared) {
@@ -160,7 +164,7 @@ impl WriterSession {
             if loads_for_one > LOADS_MAX {
                 // Only the command that requests too many records fails.
                 let fault =
-                    Fault::Broken(format!("a decision requests records more than {LOADS_MAX} times: {needs:?}"));
+                    Fault::Corrupt(format!("a decision requests records more than {LOADS_MAX} times: {needs:?}"));
                 decided.push(DecidedCommand::WithoutWrites(Some(CommandOutcome::Failed(fault))));
                 loads_for_one = 0;
                 continue;
@@ -211,7 +215,7 @@ impl WriterSession {
                 DecidedCommand::Unit(unit, done) => (unit, done),
             };
             let result = match results.next().expect("a store returns a result for every unit") {
-                Err(Refusal::Fault(Fault::Unknown(_))) => self.resolve_unknown(&unit).await,
+                Err(UnitRefusal::Fault(Fault::OutcomeUnknown(_))) => self.resolve_unknown(&unit).await,
                 known => known,
             };
             has_failed |= result.is_err();
@@ -224,8 +228,8 @@ impl WriterSession {
     fn apply_result(
         &mut self,
         unit: &Unit,
-        done: Box<Done>,
-        result: Result<Committed, Refusal>,
+        done: Box<DecidedUnit>,
+        result: Result<Committed, UnitRefusal>,
     ) -> Option<CommandOutcome> {
         let refusal = match result {
             Ok(Committed { fences }) => {
@@ -236,13 +240,13 @@ impl WriterSession {
         };
         unit.compare.iter().for_each(|(key, _)| self.cache.evict(key));
         match refusal {
-            Refusal::Fault(fault) => Some(CommandOutcome::Failed(fault)),
-            Refusal::Conflict(_) => {
+            UnitRefusal::Fault(fault) => Some(CommandOutcome::Failed(fault)),
+            UnitRefusal::Conflict(_) => {
                 let absent = unit.compare.iter().filter(|(_, version)| version.is_none());
                 self.unexpected.extend(absent.map(|(key, _)| key.clone()));
                 None
             }
-            Refusal::Held { .. } => None,
+            UnitRefusal::Held { .. } => None,
         }
     }
 }
@@ -271,13 +275,13 @@ impl DecidedCommand {
 impl CommandOutcome {
     /// The outcome of a command that was given up after repeated conflicts.
     pub fn contended() -> Self {
-        Self::Failed(Fault::Away("gave up after repeated conflicts with other writers".to_owned()))
+        Self::Failed(Fault::Unavailable("gave up after repeated conflicts with other writers".to_owned()))
     }
 }
 
 /// Requests the cached records that a decision without writes was based on. The commit checks a decision that writes, but
 /// nothing checks one that does not, so on a shared store it must not be based on cached records.
-fn verified(decision: Decision, reads: &BTreeSet<Key>, view: &TurnView<'_>, is_shared: bool) -> Decision {
+fn verified(decision: Decision, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, is_shared: bool) -> Decision {
     let is_unchecked = match &decision {
         Decision::Need(_) => false,
         Decision::Reject(_) => true,
@@ -286,19 +290,19 @@ fn verified(decision: Decision, reads: &BTreeSet<Key>, view: &TurnView<'_>, is_s
     if !is_shared || !is_unchecked {
         return decision;
     }
-    let cached: Vec<Key> = reads.iter().filter(|key| view.is_only_cached(key)).cloned().collect();
+    let cached: Vec<RecordKey> = reads.iter().filter(|key| view.is_only_cached(key)).cloned().collect();
     if cached.is_empty() { decision } else { Decision::Need(cached) }
 }
 
-fn changes_nothing(done: &Done) -> bool {
+fn changes_nothing(done: &DecidedUnit) -> bool {
     done.changes.is_empty() && done.take.is_empty() && done.free.is_empty()
 }
 
 /// The unit of a decision. It compares every record that the decision has read, except locks, which the store checks when
 /// the unit takes them.
-fn unit(version: Version, reads: &BTreeSet<Key>, view: &TurnView<'_>, done: &Done) -> Unit {
-    let seen = |key: &Key| view.get(key).flatten().map(|stored| stored.version);
-    let compared = reads.iter().filter(|key| key.kind() != Kind::Lock);
+fn unit(version: RecordVersion, reads: &BTreeSet<RecordKey>, view: &TurnView<'_>, done: &DecidedUnit) -> Unit {
+    let seen = |key: &RecordKey| view.get(key).flatten().map(|stored| stored.version);
+    let compared = reads.iter().filter(|key| key.kind() != RecordKind::Lock);
     Unit {
         version,
         compare: compared.map(|key| (key.clone(), seen(key))).collect(),

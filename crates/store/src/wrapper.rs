@@ -4,11 +4,12 @@
 use std::fmt;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 
 use crate::{
-    Chunk, Committed, Fault, Health, Hint, Obligation, Page, Pending, Query, Refusal, Shared, Store, Unit, Writer,
+    Chunk, Committed, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
+    UnitRefusal, WriterId,
 };
 
 /// Generates the trait and its `Store` implementation from one list of methods.
@@ -38,10 +39,10 @@ macro_rules! wrapper {
 }
 
 wrapper! {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>>;
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>>;
     fn is_shared(&self) -> bool;
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>>;
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>>;
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>>;
     fn due<'a>(
         &'a self,
         after: Option<&'a Obligation>,
@@ -53,9 +54,9 @@ wrapper! {
     fn read(&self, run: RunId, from: u64, most: usize) -> Pending<'_, Result<Chunk, Fault>>;
     fn outputs(&self, after: Option<RunId>, limit: usize) -> Pending<'_, Result<Vec<RunId>, Fault>>;
     fn drop_outputs<'a>(&'a self, runs: &'a [RunId]) -> Pending<'a, Result<(), Fault>>;
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
+    fn beat<'a>(&'a self, node: &'a NodeRecord, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>>;
     fn hints(&self) -> Pending<'_, Vec<Hint>>;
     fn time(&self) -> Pending<'_, Result<Instant, Fault>>;
-    fn health(&self) -> Pending<'_, Health>;
-    fn shared(&self) -> Option<&dyn Shared>;
+    fn health(&self) -> Pending<'_, StoreHealthReport>;
+    fn shared(&self) -> Option<&dyn SharedStore>;
 }

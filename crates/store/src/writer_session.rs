@@ -4,22 +4,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, Kind, LockState, Record, Stored, Version};
-use cronhold_core::view::Records;
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{LockState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
+use cronhold_core::view::RecordSource;
 
 use crate::hash::Map;
-use crate::{CommandOutcome, Fault, Store, Unit, Writer};
+use crate::{CommandOutcome, Fault, Store, Unit, WriterId};
 
 /// The session of a writer on a store. All changes go through its turns; see [`Self::turn`].
 #[derive(Debug)]
 pub struct WriterSession {
     pub(crate) store: Arc<dyn Store>,
-    writer: Writer,
+    writer: WriterId,
     units: u64,
     pub(crate) cache: RecordCache,
     /// Records that a decision took to be absent and whose commit then found a conflict. The next turn loads them.
-    pub(crate) unexpected: BTreeSet<Key>,
+    pub(crate) unexpected: BTreeSet<RecordKey>,
     /// Records of the commit that is in flight.
     pub(crate) in_flight: RecordMap,
     /// Whether a unit of the last commit failed.
@@ -27,7 +27,7 @@ pub struct WriterSession {
 }
 
 /// Records by key; `None` for those that do not exist.
-pub(crate) type RecordMap = Map<Key, Option<Stored>>;
+pub(crate) type RecordMap = Map<RecordKey, Option<StoredRecord>>;
 
 /// Records that were read or written lately, in two generations. When the young generation is full it becomes the old
 /// one, and the records of the old one are dropped.
@@ -47,7 +47,7 @@ pub(crate) struct TurnView<'a> {
     in_flight: &'a RecordMap,
     cache: &'a RecordCache,
     /// Records that exist and cannot be read. Only the commands that need them fail.
-    unreadable: BTreeMap<Key, Fault>,
+    unreadable: BTreeMap<RecordKey, Fault>,
 }
 
 impl WriterSession {
@@ -84,7 +84,7 @@ impl WriterSession {
     }
 
     /// A record from the cache. It may be out of date.
-    pub fn cached(&self, key: &Key) -> Option<&Record> {
+    pub fn cached(&self, key: &RecordKey) -> Option<&Record> {
         self.cache.get(key)?.as_ref().map(|stored| &stored.record)
     }
 
@@ -95,22 +95,22 @@ impl WriterSession {
     }
 
     /// Removes a record from the cache, because another writer may have changed it.
-    pub fn evict(&mut self, key: &Key) {
+    pub fn evict(&mut self, key: &RecordKey) {
         self.cache.evict(key);
     }
 
-    pub(crate) fn next_version(&mut self) -> Version {
+    pub(crate) fn next_version(&mut self) -> RecordVersion {
         self.units += 1;
-        Version::new(self.writer.0, self.units)
+        RecordVersion::new(self.writer.0, self.units)
     }
 }
 
 impl RecordCache {
-    fn get(&self, key: &Key) -> Option<&Option<Stored>> {
+    fn get(&self, key: &RecordKey) -> Option<&Option<StoredRecord>> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    pub(crate) fn evict(&mut self, key: &Key) {
+    pub(crate) fn evict(&mut self, key: &RecordKey) {
         self.young.remove(key);
         self.old.remove(key);
     }
@@ -119,18 +119,18 @@ impl RecordCache {
     pub(crate) fn apply(&mut self, unit: &Unit) {
         for change in &unit.changes {
             match change {
-                Change::Put(record) => {
-                    self.insert(record.key(), Some(Stored { version: unit.version, record: record.clone() }));
+                RecordChange::Put(record) => {
+                    self.insert(record.key(), Some(StoredRecord { version: unit.version, record: record.clone() }));
                 }
-                Change::Delete(key) => self.insert(key.clone(), None),
+                RecordChange::Delete(key) => self.insert(key.clone(), None),
             }
         }
     }
 
-    pub(crate) fn insert(&mut self, key: Key, stored: Option<Stored>) {
-        let is_over = matches!(&stored, Some(Stored { record: Record::Run(run), .. }) if run.state.is_finished());
+    pub(crate) fn insert(&mut self, key: RecordKey, stored: Option<StoredRecord>) {
+        let is_over = matches!(&stored, Some(StoredRecord { record: Record::Run(run), .. }) if run.state.is_finished());
         // Finished runs are rarely read again. Locks expire, and foreign runs change, without a notification.
-        if is_over || matches!(key.kind(), Kind::Lock | Kind::Foreign) {
+        if is_over || matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign) {
             return self.evict(&key);
         }
         self.old.remove(&key);
@@ -148,22 +148,22 @@ impl<'a> TurnView<'a> {
     }
 
     /// Loads records from the store.
-    pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<Key>) -> Result<(), Fault> {
-        let keys: Vec<Key> = keys.into_iter().collect();
+    pub(crate) async fn load(&mut self, store: &dyn Store, keys: BTreeSet<RecordKey>) -> Result<(), Fault> {
+        let keys: Vec<RecordKey> = keys.into_iter().collect();
         match store.load(&keys).await {
             Ok(found) => self.loaded.extend(keys.into_iter().zip(found)),
-            Err(Fault::Broken(_)) => self.load_singly(store, keys).await?,
+            Err(Fault::Corrupt(_)) => self.load_singly(store, keys).await?,
             Err(fault) => return Err(fault),
         }
         Ok(())
     }
 
     /// Loads records one by one, to find out which of them cannot be read.
-    async fn load_singly(&mut self, store: &dyn Store, keys: Vec<Key>) -> Result<(), Fault> {
+    async fn load_singly(&mut self, store: &dyn Store, keys: Vec<RecordKey>) -> Result<(), Fault> {
         for key in keys {
             match store.load(std::slice::from_ref(&key)).await {
                 Ok(found) => drop(self.loaded.insert(key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Broken(_)) => drop(self.unreadable.insert(key, fault)),
+                Err(fault @ Fault::Corrupt(_)) => drop(self.unreadable.insert(key, fault)),
                 Err(fault) => return Err(fault),
             }
         }
@@ -171,13 +171,13 @@ impl<'a> TurnView<'a> {
     }
 
     /// The outcome of a command that needs one of these records and cannot have it; `None` if all can be read.
-    pub(crate) fn unreadable(&self, keys: &[Key]) -> Option<CommandOutcome> {
+    pub(crate) fn unreadable(&self, keys: &[RecordKey]) -> Option<CommandOutcome> {
         let found = keys.iter().find_map(|key| self.unreadable.get_key_value(key))?;
         Some(CommandOutcome::Unreadable { key: found.0.clone(), fault: found.1.clone() })
     }
 
     /// Whether a record comes from the cache: it was neither loaded for this turn nor written by this session.
-    pub(crate) fn is_only_cached(&self, key: &Key) -> bool {
+    pub(crate) fn is_only_cached(&self, key: &RecordKey) -> bool {
         let is_fresh = [&self.written, self.in_flight, &self.loaded].iter().any(|records| records.contains_key(key));
         !is_fresh && self.cache.get(key).is_some()
     }
@@ -186,28 +186,28 @@ impl<'a> TurnView<'a> {
     pub(crate) fn write(&mut self, unit: &Unit) {
         for change in &unit.changes {
             match change {
-                Change::Put(record) => {
-                    let stored = Stored { version: unit.version, record: record.clone() };
+                RecordChange::Put(record) => {
+                    let stored = StoredRecord { version: unit.version, record: record.clone() };
                     self.written.insert(record.key(), Some(stored));
                 }
-                Change::Delete(key) => drop(self.written.insert(key.clone(), None)),
+                RecordChange::Delete(key) => drop(self.written.insert(key.clone(), None)),
             }
         }
         // If the lock is not released after all, or another run takes it first, the store refuses the unit that takes it.
         for free in &unit.free {
-            self.written.insert(Key::Lock(free.lock.clone()), None);
+            self.written.insert(RecordKey::Lock(free.lock.clone()), None);
         }
         for take in &unit.take {
             // Only the store knows the fence, and no decision reads it.
             let lock = LockState { name: take.lock.clone(), holder: take.holder, fence: 0, until: None };
-            let stored = Stored { version: unit.version, record: Record::Lock(Arc::new(lock)) };
-            self.written.insert(Key::Lock(take.lock.clone()), Some(stored));
+            let stored = StoredRecord { version: unit.version, record: Record::Lock(Arc::new(lock)) };
+            self.written.insert(RecordKey::Lock(take.lock.clone()), Some(stored));
         }
     }
 }
 
-impl Records for TurnView<'_> {
-    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+impl RecordSource for TurnView<'_> {
+    fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         let fresh = [&self.written, self.in_flight, &self.loaded].into_iter().find_map(|records| records.get(key));
         fresh.or_else(|| self.cache.get(key)).map(Option::as_ref)
     }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Record, Stored};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::{CASES, Subject};
-use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
+use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,20 +44,20 @@ struct Careless {
 
 impl Careless {
     /// Commits a unit without what the flaw leaves out.
-    async fn commit_one(&self, mut unit: Unit) -> Result<Committed, Refusal> {
+    async fn commit_one(&self, mut unit: Unit) -> Result<Committed, UnitRefusal> {
         match self.flaw {
             Flaw::LooksTooEarly => {
-                let keys: Vec<Key> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
+                let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
                 for ((key, expected), found) in unit.compare.iter().zip(self.store.load(&keys).await?) {
                     if found.map(|stored| stored.version) != *expected {
-                        return Err(Refusal::Conflict(key.clone()));
+                        return Err(UnitRefusal::Conflict(key.clone()));
                     }
                 }
                 thread::yield_now();
                 self.compare_nothing(&mut unit).await?;
             }
             Flaw::ComparesOnlyChanges => {
-                let changed: Vec<Key> = unit.changes.iter().map(|change| change.key()).collect();
+                let changed: Vec<RecordKey> = unit.changes.iter().map(|change| change.key()).collect();
                 unit.compare.retain(|(key, _)| changed.contains(key));
             }
             Flaw::DoesUnitsInParts => {
@@ -71,16 +71,17 @@ impl Careless {
             }
             Flaw::TakesHeldLocks => {
                 for take in &unit.take {
-                    let found = self.store.load(&[Key::Lock(take.lock.clone())]).await?;
-                    if let Some(Some(Stored { record: Record::Lock(lock), .. })) = found.first() {
-                        let free = cronhold_core::decision::Free { lock: take.lock.clone(), holder: lock.holder };
+                    let found = self.store.load(&[RecordKey::Lock(take.lock.clone())]).await?;
+                    if let Some(Some(StoredRecord { record: Record::Lock(lock), .. })) = found.first() {
+                        let free =
+                            cronhold_core::decision::LockRelease { lock: take.lock.clone(), holder: lock.holder };
                         unit.free.push(free);
                     }
                 }
             }
             Flaw::ForgetsExits => {
                 for change in &mut unit.changes {
-                    if let cronhold_core::decision::Change::Put(Record::Run(run)) = change {
+                    if let cronhold_core::decision::RecordChange::Put(Record::Run(run)) = change {
                         Arc::make_mut(run).exit = None;
                     }
                 }
@@ -92,13 +93,13 @@ impl Careless {
 
     /// Makes a unit expect what is there now.
     async fn compare_nothing(&self, unit: &mut Unit) -> Result<(), Fault> {
-        let keys: Vec<Key> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
+        let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
         let found = self.store.load(&keys).await?.into_iter().map(|found| found.map(|stored| stored.version));
         unit.compare = keys.into_iter().zip(found).collect();
         Ok(())
     }
 
-    async fn send(&self, unit: Unit) -> Result<Committed, Refusal> {
+    async fn send(&self, unit: Unit) -> Result<Committed, UnitRefusal> {
         self.store.commit(vec![unit]).await.pop().expect("one unit has one answer")
     }
 }
@@ -108,7 +109,7 @@ impl Wrapper for Careless {
         &self.store
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         if self.flaw != Flaw::LoadsOneByOne {
             return self.store.load(keys);
         }
@@ -122,7 +123,7 @@ impl Wrapper for Careless {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::new();
             for unit in units {
@@ -145,7 +146,11 @@ impl Wrapper for Careless {
         })
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         let locks = if self.flaw == Flaw::ForgetsBeats { &[][..] } else { locks };
         self.store.beat(node, locks)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Waker};
 
-use cronhold_core::record::{Key, Node};
+use cronhold_core::record::{NodeRecord, RecordKey};
 use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::Subject;
@@ -49,9 +49,9 @@ fn requests_complete_at_the_first_poll() {
         pending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
     let (store, id) = (memory().store, RunId::from_random(Instant::EPOCH, [0; 10]));
-    let node = Node::new(NodeId::from_bits(1), "n", 1, Instant::EPOCH);
+    let node = NodeRecord::new(NodeId::from_bits(1), "n", 1, Instant::EPOCH);
     assert!(poll(store.enroll()));
-    assert!(poll(store.load(&[Key::Pause])));
+    assert!(poll(store.load(&[RecordKey::Pause])));
     assert!(poll(store.commit(Vec::new())));
     assert!(poll(store.due(None, Instant::EPOCH, 1)));
     assert!(poll(store.page(&Query::Nodes { after: None }, 1)));

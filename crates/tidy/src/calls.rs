@@ -14,15 +14,15 @@ const TIMELESS: &[&str] = &["schedule", "core", "engine", "sim"];
 
 /// A text that code may not hold.
 #[derive(Debug)]
-struct Ban {
+struct CallBan {
     words: &'static [&'static str],
-    scope: Scope,
+    scope: BanScope,
     remedy: &'static str,
 }
 
 /// Where a ban holds. Tests, benchmarks and examples are meant only where it says so.
 #[derive(Debug)]
-enum Scope {
+enum BanScope {
     /// In the product code of these rooms.
     Rooms(&'static [&'static str]),
     /// In all product code but that of files whose paths begin like this.
@@ -31,8 +31,8 @@ enum Scope {
     Everywhere,
 }
 
-const BANS: &[Ban] = &[
-    Ban {
+const BANS: &[CallBan] = &[
+    CallBan {
         words: &[
             "SystemTime::now",
             "Instant::now",
@@ -41,68 +41,68 @@ const BANS: &[Ban] = &[
             "TimeZone::system",
             "CLOCK_REALTIME",
         ],
-        scope: Scope::Rooms(TIMELESS),
+        scope: BanScope::Rooms(TIMELESS),
         remedy: "take the time as an argument; only intake reads the clock",
     },
-    Ban {
+    CallBan {
         words: &["thread::sleep", "park_timeout", "recv_timeout"],
-        scope: Scope::Rooms(TIMELESS),
+        scope: BanScope::Rooms(TIMELESS),
         remedy: "take the time as an argument, and answer with the instant to wake at",
     },
-    Ban {
+    CallBan {
         words: &["std::fs", "std::net", "std::process", "File::open", "TcpStream", "UnixStream", "std::io::stdin"],
-        scope: Scope::Rooms(PURE),
+        scope: BanScope::Rooms(PURE),
         remedy: "take what was read as an argument; pure rooms do no I/O",
     },
-    Ban {
+    CallBan {
         words: &["tokio::", "async fn", ".await", "std::thread"],
-        scope: Scope::Rooms(PURE),
+        scope: BanScope::Rooms(PURE),
         remedy: "decide here, wait in the engine; pure rooms are synchronous",
     },
-    Ban {
+    CallBan {
         words: &["rand::", "getrandom", "RandomState", "thread_rng", "new_v4"],
-        scope: Scope::Rooms(TIMELESS),
+        scope: BanScope::Rooms(TIMELESS),
         remedy: "take the random bits as an argument",
     },
-    Ban {
+    CallBan {
         words: &["HashMap", "HashSet"],
-        scope: Scope::Rooms(TIMELESS),
+        scope: BanScope::Rooms(TIMELESS),
         remedy: "use BTreeMap or BTreeSet; the order of a hash map differs from run to run",
     },
-    Ban {
+    CallBan {
         words: &["tokio::", "tracing::", "log::", "axum::", "hyper::"],
-        scope: Scope::Rooms(&["engine", "core", "schedule"]),
+        scope: BanScope::Rooms(&["engine", "core", "schedule"]),
         remedy: "answer with a value; the rooms around this one talk to the outside",
     },
-    Ban {
+    CallBan {
         words: &["env::var", "env::var_os", "env::vars", "env::vars_os", "env::set_var", "env::current_dir"],
-        scope: Scope::AllBut(&["crates/cronhold/"]),
+        scope: BanScope::AllBut(&["crates/cronhold/"]),
         remedy: "take the setting as an argument; only the binary reads the environment",
     },
-    Ban {
+    CallBan {
         words: &["TimeZone::get", "tz::db", "TimeZoneDatabase::from_env", "TimeZoneDatabase::from_dir"],
-        scope: Scope::AllBut(&["crates/cronhold/"]),
+        scope: BanScope::AllBut(&["crates/cronhold/"]),
         remedy: "take `Zones` as an argument; only the binary chooses where zone data is read from",
     },
-    Ban {
+    CallBan {
         words: &["println!", "print!", "eprintln!", "eprint!"],
-        scope: Scope::AllBut(&["crates/cli/src/render/", "crates/cronhold/src/main.rs"]),
+        scope: BanScope::AllBut(&["crates/cli/src/render/", "crates/cronhold/src/main.rs"]),
         remedy: "return the text and let `render/` print it",
     },
-    Ban {
+    CallBan {
         words: &[".unwrap()"],
-        scope: Scope::AllBut(&[]),
+        scope: BanScope::AllBut(&[]),
         remedy: "return an error, or write `expect(\"why it holds\")`",
     },
-    Ban { words: &["dbg!"], scope: Scope::Everywhere, remedy: "take the line out" },
-    Ban {
+    CallBan { words: &["dbg!"], scope: BanScope::Everywhere, remedy: "take the line out" },
+    CallBan {
         words: &["todo!", "unimplemented!"],
-        scope: Scope::Everywhere,
+        scope: BanScope::Everywhere,
         remedy: "finish it, or return a rejection that says so",
     },
-    Ban {
+    CallBan {
         words: &["#[ignore"],
-        scope: Scope::Everywhere,
+        scope: BanScope::Everywhere,
         remedy: "repair the test or remove it; a test that does not run shows nothing",
     },
 ];
@@ -112,13 +112,13 @@ pub fn check(file: &RustFile) -> Vec<Finding> {
     BANS.iter().flat_map(|ban| check_ban(file, ban)).collect()
 }
 
-fn check_ban(file: &RustFile, ban: &Ban) -> Vec<Finding> {
+fn check_ban(file: &RustFile, ban: &CallBan) -> Vec<Finding> {
     let Some(room) = file.room() else { return Vec::new() };
-    let everywhere = matches!(ban.scope, Scope::Everywhere);
+    let everywhere = matches!(ban.scope, BanScope::Everywhere);
     let holds = match ban.scope {
-        Scope::Rooms(rooms) => rooms.contains(&room),
-        Scope::AllBut(prefixes) => !prefixes.iter().any(|prefix| file.path.starts_with(prefix)),
-        Scope::Everywhere => true,
+        BanScope::Rooms(rooms) => rooms.contains(&room),
+        BanScope::AllBut(prefixes) => !prefixes.iter().any(|prefix| file.path.starts_with(prefix)),
+        BanScope::Everywhere => true,
     };
     if !holds {
         return Vec::new();

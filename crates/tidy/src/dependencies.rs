@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Finding, Metadata, Package};
+use crate::{CargoMetadata, CargoPackage, Finding};
 
 const BAN_RULE: &str = "banned crates";
 const TWICE_RULE: &str = "two versions";
@@ -10,7 +10,7 @@ const SOURCE_RULE: &str = "crate sources";
 
 /// A crate that we do not use.
 #[derive(Debug)]
-struct Ban {
+struct CrateBan {
     name: &'static str,
     /// Versions that begin like this; all when empty.
     version: &'static str,
@@ -19,27 +19,27 @@ struct Ban {
     reason: &'static str,
 }
 
-const fn ban(name: &'static str, reason: &'static str) -> Ban {
-    Ban { name, version: "", tests_may: false, reason }
+const fn ban(name: &'static str, reason: &'static str) -> CrateBan {
+    CrateBan { name, version: "", tests_may: false, reason }
 }
 
-const BANS: &[Ban] = &[
+const BANS: &[CrateBan] = &[
     ban("serde_yaml", "archived by its author; job files are read with granit-parser"),
     ban("serde_yml", "unsound (RUSTSEC-2025-0067, RUSTSEC-2025-0068); job files are read with granit-parser"),
     ban("serde_yaml_ng", "lets the last of two equal keys win; job files are read with granit-parser"),
     ban("serde_norway", "lets the last of two equal keys win; job files are read with granit-parser"),
-    Ban { version: "3.", ..ban("bincode", "version 3 refuses to compile; use JSON or plain columns") },
+    CrateBan { version: "3.", ..ban("bincode", "version 3 refuses to compile; use JSON or plain columns") },
     ban("sled", "not maintained since 2021; SQLite is the embedded store"),
     ban("libsql", "SQLite itself, by rusqlite, is the embedded store"),
     ban("turso", "one process per file and still a beta; SQLite is the embedded store"),
     ban("sqlx-sqlite", "links a second SQLite; use rusqlite"),
     ban("openssl-sys", "TLS is rustls, so that the binary needs no system library"),
     ban("native-tls", "TLS is rustls, so that the binary needs no system library"),
-    Ban { tests_may: true, ..ban("ring", "rustls with two providers panics at first use; aws-lc-rs is the one") },
-    Ban { tests_may: true, ..ban("chrono", "time is jiff; a second date library means two ideas of a gap") },
-    Ban { tests_may: true, ..ban("chrono-tz", "time is jiff; its zone data is newer and can be updated") },
-    Ban { tests_may: true, ..ban("time", "time is jiff; a second date library means two ideas of a gap") },
-    Ban { tests_may: true, ..ban("croner", "fires twice around clock changes; it serves as an oracle in tests") },
+    CrateBan { tests_may: true, ..ban("ring", "rustls with two providers panics at first use; aws-lc-rs is the one") },
+    CrateBan { tests_may: true, ..ban("chrono", "time is jiff; a second date library means two ideas of a gap") },
+    CrateBan { tests_may: true, ..ban("chrono-tz", "time is jiff; its zone data is newer and can be updated") },
+    CrateBan { tests_may: true, ..ban("time", "time is jiff; a second date library means two ideas of a gap") },
+    CrateBan { tests_may: true, ..ban("croner", "fires twice around clock changes; it serves as an oracle in tests") },
     ban("saffron", "not maintained since 2021, knows five fields and UTC only"),
     ban("fred", "not maintained; Redis is spoken with redis-rs"),
     ban("figment", "not maintained since 2024; configuration is plain clap and toml"),
@@ -71,7 +71,7 @@ const ONCE: &[&str] = &[
 const REGISTRY: &str = "registry+";
 
 /// Crates that are banned.
-pub fn check_bans(metadata: &Metadata) -> Vec<Finding> {
+pub fn check_bans(metadata: &CargoMetadata) -> Vec<Finding> {
     let shipped: Vec<String> = metadata.shipped().into_iter().map(label).collect();
     let mut findings = Vec::new();
     for package in metadata.packages.values() {
@@ -89,8 +89,8 @@ pub fn check_bans(metadata: &Metadata) -> Vec<Finding> {
 }
 
 /// Large crates that the product holds twice.
-pub fn check_twice(metadata: &Metadata) -> Vec<Finding> {
-    let mut versions: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
+pub fn check_twice(metadata: &CargoMetadata) -> Vec<Finding> {
+    let mut versions: BTreeMap<&str, Vec<&CargoPackage>> = BTreeMap::new();
     for package in metadata.shipped().into_iter().filter(|package| ONCE.contains(&package.name.as_str())) {
         versions.entry(&package.name).or_default().push(package);
     }
@@ -108,7 +108,7 @@ pub fn check_twice(metadata: &Metadata) -> Vec<Finding> {
 }
 
 /// Packages that come from somewhere else than a registry, such as a git repository.
-pub fn check_sources(metadata: &Metadata) -> Vec<Finding> {
+pub fn check_sources(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.packages.values() {
         if package.source.as_ref().is_some_and(|source| !source.starts_with(REGISTRY)) {
@@ -119,12 +119,12 @@ pub fn check_sources(metadata: &Metadata) -> Vec<Finding> {
     findings
 }
 
-fn label(package: &Package) -> String {
+fn label(package: &CargoPackage) -> String {
     format!("{} {}", package.name, package.version)
 }
 
 /// Who uses a package, for the message.
-fn users(metadata: &Metadata, package: &Package) -> String {
+fn users(metadata: &CargoMetadata, package: &CargoPackage) -> String {
     let is_it = |id: &str| metadata.packages.get(id).is_some_and(|other| label(other) == label(package));
     let users = metadata.packages.values().filter(|other| other.uses.iter().any(|used| is_it(&used.id)));
     let names: Vec<&str> = users.map(|user| user.name.as_str()).collect();
@@ -134,21 +134,21 @@ fn users(metadata: &Metadata, package: &Package) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dependency, Kind};
+    use crate::{CargoDependency, DependencyKind};
 
     /// One member `us` that uses each of these packages.
-    fn workspace(uses: &[(&str, &str, Kind)]) -> Metadata {
-        let package = |name: &str, version: &str| Package {
+    fn workspace(uses: &[(&str, &str, DependencyKind)]) -> CargoMetadata {
+        let package = |name: &str, version: &str| CargoPackage {
             name: name.to_owned(),
             version: version.to_owned(),
             source: (name != "us").then(|| REGISTRY.to_owned()),
-            ..Package::default()
+            ..CargoPackage::default()
         };
-        let mut metadata = Metadata { members: vec!["us".to_owned()], ..Metadata::default() };
+        let mut metadata = CargoMetadata { members: vec!["us".to_owned()], ..CargoMetadata::default() };
         let mut us = package("us", "0.1.0");
         for (name, version, kind) in uses {
             let id = format!("{name} {version}");
-            us.uses.push(Dependency { id: id.clone(), kind: *kind });
+            us.uses.push(CargoDependency { id: id.clone(), kind: *kind });
             metadata.packages.insert(id, package(name, version));
         }
         metadata.packages.insert("us".to_owned(), us);
@@ -158,14 +158,14 @@ mod tests {
     #[test]
     fn finds_banned_crates() {
         for (name, version, kind, is_fine) in [
-            ("serde_yaml", "0.9.34", Kind::Normal, false),
-            ("serde_yaml", "0.9.34", Kind::Dev, false),
-            ("chrono", "0.4.45", Kind::Dev, true),
-            ("chrono", "0.4.45", Kind::Normal, false),
-            ("chrono", "0.4.45", Kind::Build, false),
-            ("bincode", "3.0.0", Kind::Normal, false),
-            ("bincode", "2.0.1", Kind::Normal, true),
-            ("serde", "1.0.0", Kind::Normal, true),
+            ("serde_yaml", "0.9.34", DependencyKind::Normal, false),
+            ("serde_yaml", "0.9.34", DependencyKind::Dev, false),
+            ("chrono", "0.4.45", DependencyKind::Dev, true),
+            ("chrono", "0.4.45", DependencyKind::Normal, false),
+            ("chrono", "0.4.45", DependencyKind::Build, false),
+            ("bincode", "3.0.0", DependencyKind::Normal, false),
+            ("bincode", "2.0.1", DependencyKind::Normal, true),
+            ("serde", "1.0.0", DependencyKind::Normal, true),
         ] {
             let findings = check_bans(&workspace(&[(name, version, kind)]));
             assert_eq!(findings.is_empty(), is_fine, "{name} {version} {kind:?}");
@@ -175,15 +175,17 @@ mod tests {
 
     #[test]
     fn finds_large_crates_that_are_there_twice() {
-        let twice = |name, kind| check_twice(&workspace(&[(name, "1.0.0", Kind::Normal), (name, "2.0.0", kind)])).len();
-        assert_eq!(twice("tokio", Kind::Normal), 1);
-        assert_eq!(twice("tokio", Kind::Dev), 0);
-        assert_eq!(twice("syn", Kind::Normal), 0);
+        let twice = |name, kind| {
+            check_twice(&workspace(&[(name, "1.0.0", DependencyKind::Normal), (name, "2.0.0", kind)])).len()
+        };
+        assert_eq!(twice("tokio", DependencyKind::Normal), 1);
+        assert_eq!(twice("tokio", DependencyKind::Dev), 0);
+        assert_eq!(twice("syn", DependencyKind::Normal), 0);
     }
 
     #[test]
     fn finds_foreign_sources() {
-        let mut metadata = workspace(&[("a", "1.0.0", Kind::Normal)]);
+        let mut metadata = workspace(&[("a", "1.0.0", DependencyKind::Normal)]);
         assert_eq!(check_sources(&metadata), []);
         let package = metadata.packages.get_mut("a 1.0.0").expect("was inserted");
         package.source = Some("git+https://example.com/a".to_owned());

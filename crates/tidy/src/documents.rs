@@ -14,7 +14,7 @@ const ENTRANCES: &[&str] = &["README.md", "docs/README.md"];
 
 /// A link in a document.
 #[derive(Debug, PartialEq, Eq)]
-struct Link {
+struct DocumentLink {
     line: usize,
     target: String,
 }
@@ -80,7 +80,7 @@ fn documents(files: &[TextFile]) -> BTreeMap<&str, &TextFile> {
 }
 
 /// Links to other files and headings, outside of code.
-fn links(text: &str) -> Vec<Link> {
+fn links(text: &str) -> Vec<DocumentLink> {
     let mut links = Vec::new();
     let mut in_fence = false;
     for (index, line) in text.lines().enumerate() {
@@ -92,13 +92,13 @@ fn links(text: &str) -> Vec<Link> {
         }
         // Every second piece between backticks is code.
         for prose in line.split('`').step_by(2) {
-            links.extend(targets(prose).map(|target| Link { line: index + 1, target: target.to_owned() }));
+            links.extend(targets(prose).map(|target| DocumentLink { line: index + 1, target: target.to_owned() }));
         }
         // A link whose text is code: `[`name`](target)` is cut by the split above.
         if line.contains("`](") {
             let cut = line.match_indices("`](").map(|(at, _)| &line[at + 1..]);
             let found = cut.flat_map(|rest| targets(rest).take(1));
-            links.extend(found.map(|target| Link { line: index + 1, target: target.to_owned() }));
+            links.extend(found.map(|target| DocumentLink { line: index + 1, target: target.to_owned() }));
         }
     }
     links.dedup();

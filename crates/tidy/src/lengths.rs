@@ -20,7 +20,7 @@ pub const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
 
 /// A function with its length.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct FunctionLength {
     /// Line of its `fn`, from 1.
     pub line: usize,
     /// Its name.
@@ -73,7 +73,7 @@ pub fn check_functions(files: &[RustFile], exceptions: &[(&str, &str, usize)]) -
 }
 
 /// Functions of a file. It is formatted, so a function ends at the first closing brace that stands as far left as it.
-pub fn functions(file: &RustFile) -> Vec<Function> {
+pub fn functions(file: &RustFile) -> Vec<FunctionLength> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut functions = Vec::new();
     for (index, line) in file.code.iter().enumerate() {
@@ -87,7 +87,7 @@ pub fn functions(file: &RustFile) -> Vec<Function> {
             continue;
         }
         if let Some(lines) = file.code[index + 1..].iter().position(closing) {
-            functions.push(Function { line: index + 1, name: name.to_owned(), lines: lines + 2 });
+            functions.push(FunctionLength { line: index + 1, name: name.to_owned(), lines: lines + 2 });
         }
     }
     functions
@@ -164,6 +164,6 @@ mod tests {
     fn measures_functions_only() {
         let text = "trait A {\n    fn b(\n        &self,\n    );\n    fn c() {}\n}\nfn d<T>(e: T)\nwhere\n    T: F,\n{\n    \"}\";\n}\nlet fn_x = 1;\n";
         let found = functions(&file(text.to_owned()));
-        assert_eq!(found, [Function { line: 7, name: "d".to_owned(), lines: 6 }]);
+        assert_eq!(found, [FunctionLength { line: 7, name: "d".to_owned(), lines: 6 }]);
     }
 }

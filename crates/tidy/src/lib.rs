@@ -19,6 +19,6 @@ pub mod rooms;
 pub mod texts;
 
 pub use finding::{Finding, report};
-pub use metadata::{Dependency, Kind, Metadata, Package};
+pub use metadata::{CargoDependency, CargoMetadata, CargoPackage, DependencyKind};
 pub use rust::RustFile;
-pub use tree::{TextFile, Tree};
+pub use tree::{SourceTree, TextFile};

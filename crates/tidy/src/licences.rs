@@ -1,7 +1,7 @@
 //! Licences of everything we use. Expressions are read as SPDX writes them, because `MIT AND X` needs
 //! both and `MIT OR X` needs one.
 
-use crate::{Finding, Metadata};
+use crate::{CargoMetadata, Finding};
 
 const RULE: &str = "licences";
 
@@ -28,7 +28,7 @@ const ALLOWED: &[&str] = &[
 const DEPTH_MAX: usize = 8;
 
 /// Packages whose licence is missing or not allowed.
-pub fn check(metadata: &Metadata) -> Vec<Finding> {
+pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.packages.values() {
         let problem = match &package.licence {
@@ -99,7 +99,7 @@ fn take(rest: &mut &[&str], word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Package;
+    use crate::CargoPackage;
 
     #[test]
     fn reads_expressions() {
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn finds_missing_licences() {
-        let mut metadata = Metadata::default();
-        let package = Package { name: "a".to_owned(), version: "1.0.0".to_owned(), ..Package::default() };
+        let mut metadata = CargoMetadata::default();
+        let package = CargoPackage { name: "a".to_owned(), version: "1.0.0".to_owned(), ..CargoPackage::default() };
         metadata.packages.insert("a".to_owned(), package);
         assert!(check(&metadata)[0].to_string().starts_with("a 1.0.0: names no licence"));
     }

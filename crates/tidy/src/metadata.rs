@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// How one package uses another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DependencyKind {
     /// In the product.
     Normal,
     /// To build it.
@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// A package of the graph.
 #[derive(Debug, Clone, Default)]
-pub struct Package {
+pub struct CargoPackage {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -29,28 +29,28 @@ pub struct Package {
     /// Where it comes from; nothing for our own.
     pub source: Option<String>,
     /// What it uses.
-    pub uses: Vec<Dependency>,
+    pub uses: Vec<CargoDependency>,
 }
 
 /// One use of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependency {
+pub struct CargoDependency {
     /// Key of the used package.
     pub id: String,
     /// How it is used.
-    pub kind: Kind,
+    pub kind: DependencyKind,
 }
 
 /// The graph of packages by id.
 #[derive(Debug, Default)]
-pub struct Metadata {
+pub struct CargoMetadata {
     /// All packages.
-    pub packages: BTreeMap<String, Package>,
+    pub packages: BTreeMap<String, CargoPackage>,
     /// Ids of our own.
     pub members: Vec<String>,
 }
 
-impl Metadata {
+impl CargoMetadata {
     /// Asks cargo about the workspace at `root`.
     pub fn read(root: &Path) -> Result<Self, String> {
         let output = Command::new(env!("CARGO"))
@@ -74,7 +74,7 @@ impl Metadata {
             said.insert(text(&package["id"]), package);
             packages.insert(
                 text(&package["id"]),
-                Package {
+                CargoPackage {
                     name: text(&package["name"]),
                     version: text(&package["version"]),
                     licence: package["license"].as_str().map(str::to_owned),
@@ -90,10 +90,10 @@ impl Metadata {
             // In this list names are those of libraries.
             let is_off = |used: &Value| off.iter().any(|name| name.replace('-', "_") == text(&used["name"]));
             for used in list(&node["deps"]).iter().filter(|used| !is_off(used)) {
-                let kinds: BTreeSet<Kind> =
+                let kinds: BTreeSet<DependencyKind> =
                     list(&used["dep_kinds"]).iter().map(|kind| read_kind(&kind["kind"])).collect();
                 let id = text(&used["pkg"]);
-                package.uses.extend(kinds.into_iter().map(|kind| Dependency { id: id.clone(), kind }));
+                package.uses.extend(kinds.into_iter().map(|kind| CargoDependency { id: id.clone(), kind }));
             }
         }
         let members = list(&json["workspace_members"]).iter().map(text).collect();
@@ -101,17 +101,19 @@ impl Metadata {
     }
 
     /// Our own packages.
-    pub fn ours(&self) -> impl Iterator<Item = &Package> {
+    pub fn ours(&self) -> impl Iterator<Item = &CargoPackage> {
         self.members.iter().filter_map(|id| self.packages.get(id))
     }
 
     /// What ends up in the product or is needed to build it: all that members reach without dev-dependencies.
-    pub fn shipped(&self) -> Vec<&Package> {
+    pub fn shipped(&self) -> Vec<&CargoPackage> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&str> = self.members.iter().map(String::as_str).collect();
         while let Some(id) = open.pop() {
             let Some(package) = self.packages.get(id).filter(|_| seen.insert(id)) else { continue };
-            open.extend(package.uses.iter().filter(|used| used.kind != Kind::Dev).map(|used| used.id.as_str()));
+            open.extend(
+                package.uses.iter().filter(|used| used.kind != DependencyKind::Dev).map(|used| used.id.as_str()),
+            );
         }
         seen.into_iter().filter_map(|id| self.packages.get(id)).collect()
     }
@@ -138,11 +140,11 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn read_kind(value: &Value) -> Kind {
+fn read_kind(value: &Value) -> DependencyKind {
     match value.as_str() {
-        Some("dev") => Kind::Dev,
-        Some("build") => Kind::Build,
-        _ => Kind::Normal,
+        Some("dev") => DependencyKind::Dev,
+        Some("build") => DependencyKind::Build,
+        _ => DependencyKind::Normal,
     }
 }
 
@@ -166,7 +168,7 @@ mod tests {
                 ]},
             ]},
         });
-        let metadata = Metadata::from_json(&json);
+        let metadata = CargoMetadata::from_json(&json);
         let names: Vec<&str> = metadata.shipped().iter().map(|package| package.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(metadata.packages["a"].uses.len(), 3);

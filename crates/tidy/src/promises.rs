@@ -21,7 +21,7 @@ const NO_PROMISE: &str = "does not arise";
 
 /// A row of a table.
 #[derive(Debug, PartialEq, Eq)]
-struct Row<'a> {
+struct PromiseRow<'a> {
     line: usize,
     cells: Vec<&'a str>,
     /// Whether every cell but the first needs a test.
@@ -53,7 +53,7 @@ pub fn check(document: &TextFile, files: &[RustFile]) -> Vec<Finding> {
 }
 
 /// Rows of all tables, without their heads.
-fn rows(text: &str) -> Vec<Row<'_>> {
+fn rows(text: &str) -> Vec<PromiseRow<'_>> {
     let mut rows = Vec::new();
     let mut is_strict = false;
     let mut is_body = false;
@@ -69,7 +69,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
         if cells.iter().all(|cell| !cell.is_empty() && cell.chars().all(|sign| matches!(sign, '-' | ':'))) {
             is_body = true;
         } else if is_body {
-            rows.push(Row { line: index + 1, cells, is_strict });
+            rows.push(PromiseRow { line: index + 1, cells, is_strict });
         }
     }
     rows

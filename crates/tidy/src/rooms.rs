@@ -1,13 +1,13 @@
 //! Which of our crates may use which. Arrows point down; any other edge is a finding. Rooms that are
 //! planned stand here already, so that they are built into their place.
 
-use crate::{Finding, Kind, Metadata};
+use crate::{CargoMetadata, DependencyKind, Finding};
 
 const RULE: &str = "rooms";
 
 /// A crate and those of ours that it may use.
 #[derive(Debug)]
-pub struct Room {
+pub struct CrateEdges {
     /// Folder below `crates/`.
     pub name: &'static str,
     /// Folders of the rooms it may use.
@@ -15,30 +15,30 @@ pub struct Room {
 }
 
 /// All rooms, from the ground up. A room's tests may use any room that stands above it in this list.
-pub const ROOMS: &[Room] = &[
-    Room { name: "schedule", may_use: &[] },
-    Room { name: "core", may_use: &["schedule"] },
-    Room { name: "jobfile", may_use: &["schedule", "core"] },
-    Room { name: "store", may_use: &["schedule", "core"] },
-    Room { name: "store-sqlite", may_use: &["schedule", "core", "store", "jobfile"] },
-    Room { name: "store-redis", may_use: &["schedule", "core", "store", "jobfile"] },
-    Room { name: "store-zookeeper", may_use: &["schedule", "core", "store", "jobfile"] },
-    Room { name: "store-postgres", may_use: &["schedule", "core", "store", "jobfile"] },
-    Room { name: "keeper", may_use: &[] },
-    Room { name: "engine", may_use: &["schedule", "core", "store"] },
-    Room { name: "cronken", may_use: &["schedule", "core", "jobfile", "store", "engine"] },
-    Room { name: "programs", may_use: &["schedule", "core", "store", "engine", "keeper"] },
-    Room { name: "api", may_use: &["schedule", "core"] },
-    Room { name: "worker", may_use: &["core", "store", "api"] },
-    Room { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "cronken", "api"] },
-    Room { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
-    Room {
+pub const ROOMS: &[CrateEdges] = &[
+    CrateEdges { name: "schedule", may_use: &[] },
+    CrateEdges { name: "core", may_use: &["schedule"] },
+    CrateEdges { name: "jobfile", may_use: &["schedule", "core"] },
+    CrateEdges { name: "store", may_use: &["schedule", "core"] },
+    CrateEdges { name: "store-sqlite", may_use: &["schedule", "core", "store", "jobfile"] },
+    CrateEdges { name: "store-redis", may_use: &["schedule", "core", "store", "jobfile"] },
+    CrateEdges { name: "store-zookeeper", may_use: &["schedule", "core", "store", "jobfile"] },
+    CrateEdges { name: "store-postgres", may_use: &["schedule", "core", "store", "jobfile"] },
+    CrateEdges { name: "keeper", may_use: &[] },
+    CrateEdges { name: "engine", may_use: &["schedule", "core", "store"] },
+    CrateEdges { name: "cronken", may_use: &["schedule", "core", "jobfile", "store", "engine"] },
+    CrateEdges { name: "programs", may_use: &["schedule", "core", "store", "engine", "keeper"] },
+    CrateEdges { name: "api", may_use: &["schedule", "core"] },
+    CrateEdges { name: "worker", may_use: &["core", "store", "api"] },
+    CrateEdges { name: "server", may_use: &["schedule", "core", "jobfile", "store", "engine", "cronken", "api"] },
+    CrateEdges { name: "cli", may_use: &["core", "schedule", "jobfile", "api", "store"] },
+    CrateEdges {
         name: "wiring",
         may_use: &["schedule", "store", "store-sqlite", "store-redis", "store-zookeeper", "store-postgres"],
     },
-    Room { name: "sim", may_use: &["schedule", "core", "store", "engine"] },
-    Room { name: "tidy", may_use: &[] },
-    Room { name: "cronhold", may_use: &EVERY_ROOM_BELOW_THE_BINARY },
+    CrateEdges { name: "sim", may_use: &["schedule", "core", "store", "engine"] },
+    CrateEdges { name: "tidy", may_use: &[] },
+    CrateEdges { name: "cronhold", may_use: &EVERY_ROOM_BELOW_THE_BINARY },
 ];
 
 /// The binary puts everything together.
@@ -63,7 +63,7 @@ const EVERY_ROOM_BELOW_THE_BINARY: [&str; 17] = [
 ];
 
 /// Edges between our crates that the list does not allow.
-pub fn check(metadata: &Metadata) -> Vec<Finding> {
+pub fn check(metadata: &CargoMetadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.ours() {
         let Some(position) = position(&package.name) else {
@@ -85,12 +85,12 @@ pub fn check(metadata: &Metadata) -> Vec<Finding> {
     findings
 }
 
-fn is_allowed(position: usize, below: &str, kind: Kind) -> bool {
+fn is_allowed(position: usize, below: &str, kind: DependencyKind) -> bool {
     let allowed = ROOMS[position].may_use.contains(&room_name(below));
     let is_above = self::position(below).is_some_and(|other| other < position);
     // A room whose tests need one of its own features names itself.
     let is_itself = self::position(below) == Some(position);
-    allowed || (kind == Kind::Dev && (is_above || is_itself))
+    allowed || (kind == DependencyKind::Dev && (is_above || is_itself))
 }
 
 fn position(package: &str) -> Option<usize> {
@@ -105,37 +105,37 @@ fn room_name(package: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dependency, Package};
+    use crate::{CargoDependency, CargoPackage};
 
-    fn workspace(from: &str, to: &str, kind: Kind) -> Metadata {
-        let mut metadata = Metadata { members: vec![from.to_owned(), to.to_owned()], ..Metadata::default() };
+    fn workspace(from: &str, to: &str, kind: DependencyKind) -> CargoMetadata {
+        let mut metadata = CargoMetadata { members: vec![from.to_owned(), to.to_owned()], ..CargoMetadata::default() };
         for name in [from, to] {
-            let package = Package { name: name.to_owned(), ..Package::default() };
+            let package = CargoPackage { name: name.to_owned(), ..CargoPackage::default() };
             metadata.packages.insert(name.to_owned(), package);
         }
         let uses = &mut metadata.packages.get_mut(from).expect("was inserted").uses;
-        uses.push(Dependency { id: to.to_owned(), kind });
+        uses.push(CargoDependency { id: to.to_owned(), kind });
         metadata
     }
 
     #[test]
     fn arrows_point_down() {
         for (from, to, kind, is_fine) in [
-            ("cronhold-core", "cronhold-schedule", Kind::Normal, true),
-            ("cronhold-schedule", "cronhold-core", Kind::Normal, false),
-            ("cronhold-schedule", "cronhold-core", Kind::Dev, false),
-            ("cronhold-engine", "cronhold-store-redis", Kind::Normal, false),
-            ("cronhold-engine", "cronhold-store-redis", Kind::Dev, true),
-            ("cronhold-store-redis", "cronhold-store-redis", Kind::Dev, true),
-            ("cronhold-engine", "cronhold-jobfile", Kind::Build, false),
-            ("cronhold-cli", "cronhold-server", Kind::Normal, false),
-            ("cronhold-server", "cronhold-cronken", Kind::Normal, true),
-            ("cronhold-engine", "cronhold-cronken", Kind::Normal, false),
-            ("cronhold-store-redis", "cronhold-cronken", Kind::Normal, false),
-            ("cronhold-cronken", "cronhold-server", Kind::Normal, false),
-            ("cronhold", "cronhold-wiring", Kind::Normal, true),
-            ("sim", "cronhold-engine", Kind::Normal, true),
-            ("cronhold-kitchen", "cronhold-core", Kind::Normal, false),
+            ("cronhold-core", "cronhold-schedule", DependencyKind::Normal, true),
+            ("cronhold-schedule", "cronhold-core", DependencyKind::Normal, false),
+            ("cronhold-schedule", "cronhold-core", DependencyKind::Dev, false),
+            ("cronhold-engine", "cronhold-store-redis", DependencyKind::Normal, false),
+            ("cronhold-engine", "cronhold-store-redis", DependencyKind::Dev, true),
+            ("cronhold-store-redis", "cronhold-store-redis", DependencyKind::Dev, true),
+            ("cronhold-engine", "cronhold-jobfile", DependencyKind::Build, false),
+            ("cronhold-cli", "cronhold-server", DependencyKind::Normal, false),
+            ("cronhold-server", "cronhold-cronken", DependencyKind::Normal, true),
+            ("cronhold-engine", "cronhold-cronken", DependencyKind::Normal, false),
+            ("cronhold-store-redis", "cronhold-cronken", DependencyKind::Normal, false),
+            ("cronhold-cronken", "cronhold-server", DependencyKind::Normal, false),
+            ("cronhold", "cronhold-wiring", DependencyKind::Normal, true),
+            ("sim", "cronhold-engine", DependencyKind::Normal, true),
+            ("cronhold-kitchen", "cronhold-core", DependencyKind::Normal, false),
         ] {
             let findings = check(&workspace(from, to, kind));
             assert_eq!(findings.is_empty(), is_fine, "{from} -> {to} ({kind:?}): {findings:?}");

@@ -88,7 +88,7 @@ fn test_lines(code: &[String]) -> Vec<bool> {
 
 /// What the scanner is inside of.
 #[derive(Clone, Copy, PartialEq)]
-enum Inside {
+enum ScanState {
     Code,
     LineComment,
     BlockComment { depth: usize },
@@ -101,7 +101,7 @@ fn split(text: &str) -> (String, String) {
     let chars: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
     let mut comments = String::with_capacity(text.len());
-    let mut inside = Inside::Code;
+    let mut inside = ScanState::Code;
     let mut at = 0;
     while at < chars.len() {
         let (len, is_code, is_comment, next) = token(&chars, at, inside);
@@ -117,33 +117,33 @@ fn split(text: &str) -> (String, String) {
 }
 
 /// The next piece: its length (at least 1), whether it is code, whether it is comment, and what follows it.
-fn token(chars: &[char], at: usize, inside: Inside) -> (usize, bool, bool, Inside) {
+fn token(chars: &[char], at: usize, inside: ScanState) -> (usize, bool, bool, ScanState) {
     let c = chars[at];
     let next = chars.get(at + 1).copied();
     match inside {
-        Inside::LineComment if c == '\n' => (1, true, true, Inside::Code),
-        Inside::LineComment => (1, false, true, inside),
-        Inside::BlockComment { depth } => match (c, next) {
-            ('*', Some('/')) if depth == 1 => (2, false, true, Inside::Code),
-            ('*', Some('/')) => (2, false, true, Inside::BlockComment { depth: depth - 1 }),
-            ('/', Some('*')) => (2, false, true, Inside::BlockComment { depth: depth + 1 }),
+        ScanState::LineComment if c == '\n' => (1, true, true, ScanState::Code),
+        ScanState::LineComment => (1, false, true, inside),
+        ScanState::BlockComment { depth } => match (c, next) {
+            ('*', Some('/')) if depth == 1 => (2, false, true, ScanState::Code),
+            ('*', Some('/')) => (2, false, true, ScanState::BlockComment { depth: depth - 1 }),
+            ('/', Some('*')) => (2, false, true, ScanState::BlockComment { depth: depth + 1 }),
             _ => (1, false, true, inside),
         },
-        Inside::Text => match c {
+        ScanState::Text => match c {
             '\\' if next.is_some() => (2, false, false, inside),
-            '"' => (1, true, false, Inside::Code),
+            '"' => (1, true, false, ScanState::Code),
             _ => (1, false, false, inside),
         },
-        Inside::RawText { hashes } => {
+        ScanState::RawText { hashes } => {
             let closes = c == '"' && (1..=hashes).all(|n| chars.get(at + n) == Some(&'#'));
-            if closes { (1 + hashes, true, false, Inside::Code) } else { (1, false, false, inside) }
+            if closes { (1 + hashes, true, false, ScanState::Code) } else { (1, false, false, inside) }
         }
-        Inside::Code => match (c, next) {
-            ('/', Some('/')) => (2, false, true, Inside::LineComment),
-            ('/', Some('*')) => (2, false, true, Inside::BlockComment { depth: 1 }),
-            ('"', _) => (1, true, false, Inside::Text),
+        ScanState::Code => match (c, next) {
+            ('/', Some('/')) => (2, false, true, ScanState::LineComment),
+            ('/', Some('*')) => (2, false, true, ScanState::BlockComment { depth: 1 }),
+            ('"', _) => (1, true, false, ScanState::Text),
             ('r', Some('"' | '#')) => match raw_text_hashes(chars, at) {
-                Some(hashes) => (2 + hashes, true, false, Inside::RawText { hashes }),
+                Some(hashes) => (2 + hashes, true, false, ScanState::RawText { hashes }),
                 None => (1, true, false, inside),
             },
             ('\'', _) => match char_literal_len(chars, at) {

@@ -16,7 +16,7 @@ pub struct TextFile {
 
 /// All text files of the workspace.
 #[derive(Debug)]
-pub struct Tree {
+pub struct SourceTree {
     /// The root of the workspace.
     pub root: PathBuf,
     /// In order of their paths.
@@ -32,7 +32,7 @@ const DEPTH_MAX: usize = 16;
 /// Larger files are data; no rule here is about them.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-impl Tree {
+impl SourceTree {
     /// Reads the workspace that this crate stands in.
     pub fn read() -> io::Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn finds_itself() {
-        let tree = Tree::read().expect("the workspace can be read");
+        let tree = SourceTree::read().expect("the workspace can be read");
         assert!(tree.ending("crates/tidy/src/tree.rs").next().is_some());
         assert!(tree.files.iter().all(|file| !file.path.starts_with("target/")));
     }

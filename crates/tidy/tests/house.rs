@@ -1,12 +1,12 @@
 //! Applies every rule of the house to this workspace. A failure lists each place with what to do.
 
 use cronhold_tidy::{
-    Finding, Metadata, RustFile, TextFile, Tree, calls, dependencies, documents, lengths, licences, names, opening,
-    promises, report, rooms, texts,
+    CargoMetadata, Finding, RustFile, SourceTree, TextFile, calls, dependencies, documents, lengths, licences, names,
+    opening, promises, report, rooms, texts,
 };
 
-fn tree() -> Tree {
-    Tree::read().expect("the workspace can be read")
+fn tree() -> SourceTree {
+    SourceTree::read().expect("the workspace can be read")
 }
 
 fn rust_files() -> Vec<RustFile> {
@@ -18,8 +18,8 @@ fn crate_files() -> Vec<RustFile> {
     rust_files().into_iter().filter(|file| file.room().is_some()).collect()
 }
 
-fn metadata() -> Metadata {
-    Metadata::read(&tree().root).expect("cargo knows the workspace")
+fn metadata() -> CargoMetadata {
+    CargoMetadata::read(&tree().root).expect("cargo knows the workspace")
 }
 
 #[track_caller]

@@ -12,11 +12,11 @@ use crate::StoreUrl;
 pub enum StoreError {
     /// An SQLite store cannot be opened.
     #[error(transparent)]
-    OpenSqlite(#[from] sqlite::OpenError),
+    OpenSqlite(#[from] sqlite::SqliteOpenError),
     /// A Redis store cannot be opened.
     #[cfg(feature = "redis")]
     #[error(transparent)]
-    OpenRedis(#[from] redis::OpenError),
+    OpenRedis(#[from] redis::RedisOpenError),
     /// The store failed.
     #[error(transparent)]
     Fault(#[from] Fault),

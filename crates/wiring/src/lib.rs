@@ -7,8 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_schedule::Zones;
-use cronhold_store::{Clock, SharedForm, Store};
+use cronhold_schedule::ZoneRegistry;
+use cronhold_store::{ClockFn, SharedDefinition, Store};
 #[cfg(feature = "redis")]
 use cronhold_store_redis::{self as redis, RedisStore};
 use cronhold_store_sqlite::{self as sqlite, SqliteStore};
@@ -18,26 +18,26 @@ pub use url::StoreUrl;
 
 /// What stores need besides their URL.
 #[derive(Clone)]
-pub struct Around {
+pub struct StoreContext {
     /// The clock, for stores without one of their own.
-    pub clock: Clock,
+    pub clock: ClockFn,
     /// Time zones that jobs can name.
-    pub zones: Arc<Zones>,
+    pub zones: Arc<ZoneRegistry>,
     /// A file that records the state of a remote store, so that a rollback is detected even after a restart.
     pub memory: Option<PathBuf>,
     /// Whether a store may be used whose eviction policy can delete records.
     pub accept_loss: bool,
 }
 
-impl Around {
+impl StoreContext {
     /// Without a file for remote stores, and without stores that may evict records.
-    pub fn new(clock: Clock, zones: Arc<Zones>) -> Self {
+    pub fn new(clock: ClockFn, zones: Arc<ZoneRegistry>) -> Self {
         Self { clock, zones, memory: None, accept_loss: false }
     }
 }
 
 /// Opens a store. A remote store is not contacted yet.
-pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, StoreError> {
+pub fn open(url: &StoreUrl, around: StoreContext) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Sqlite(path) => {
             let options = sqlite::Options { clock: around.clock, zones: around.zones, size_max: None };
@@ -46,7 +46,7 @@ pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, StoreError
         }
         #[cfg(feature = "redis")]
         StoreUrl::Redis(url) => {
-            let Around { zones, memory, accept_loss, .. } = around;
+            let StoreContext { zones, memory, accept_loss, .. } = around;
             let options = redis::Options { zones, memory, accept_loss };
             let store = RedisStore::open(url, options)?;
             Ok(Arc::new(store))
@@ -55,7 +55,7 @@ pub fn open(url: &StoreUrl, around: Around) -> Result<Arc<dyn Store>, StoreError
 }
 
 /// Reads the job definitions of another scheduler from its store. Writes nothing.
-pub async fn read_shared(url: &StoreUrl, around: Around) -> Result<Vec<SharedForm>, StoreError> {
+pub async fn read_shared(url: &StoreUrl, around: StoreContext) -> Result<Vec<SharedDefinition>, StoreError> {
     let store = open(url, around)?;
     let Some(shared) = store.shared() else {
         return Err(StoreError::NotShared(url.clone()));
@@ -75,7 +75,7 @@ pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> 
     }
 }
 
-impl fmt::Debug for Around {
+impl fmt::Debug for StoreContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Around").finish_non_exhaustive()
     }

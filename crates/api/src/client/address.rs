@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// Host and port of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct DaemonAddress {
     authority: String,
     port: u16,
 }
@@ -22,7 +22,7 @@ pub struct AddressError {
 /// Hint for an invalid URL.
 const SHAPE: &str = "write it as http://HOST:PORT, such as http://127.0.0.1:2766";
 
-impl Address {
+impl DaemonAddress {
     /// Parses a URL such as `http://127.0.0.1:2766`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let wrong = |why: &str, hint| AddressError { message: format!("`{}` {why}", short(text)), hint };
@@ -70,7 +70,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for DaemonAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "http://{}", self.authority)
     }
@@ -78,12 +78,12 @@ impl fmt::Display for Address {
 
 /// Builder of a path with a query.
 #[derive(Debug, Clone)]
-pub(super) struct Path {
+pub(super) struct RequestPath {
     text: String,
     has_query: bool,
 }
 
-impl Path {
+impl RequestPath {
     /// Starts with a path that needs no encoding.
     pub(super) fn new(start: &str) -> Self {
         Self { text: start.to_owned(), has_query: false }
@@ -154,7 +154,7 @@ mod tests {
             ("http://", "`http://` is not just a host and a port"),
             ("http://[]:1", "`http://[]:1` is not just a host and a port"),
         ] {
-            let read = Address::parse(text);
+            let read = DaemonAddress::parse(text);
             let shown =
                 read.map_or_else(|error| error.to_string(), |read| format!("{read} {} {}", read.host(), read.port()));
             assert_eq!(shown, expected, "{text}");
@@ -163,8 +163,10 @@ mod tests {
 
     #[test]
     fn any_name_becomes_one_path_segment() {
-        let path =
-            Path::new("/api/v1").segment("jobs").segment("demo/a b#1?ä%").with("from", "2026-01-01T00:00:00+01:00");
+        let path = RequestPath::new("/api/v1")
+            .segment("jobs")
+            .segment("demo/a b#1?ä%")
+            .with("from", "2026-01-01T00:00:00+01:00");
         let expected = "/api/v1/jobs/demo%2Fa%20b%231%3F%C3%A4%25?from=2026-01-01T00%3A00%3A00%2B01%3A00";
         assert_eq!(path.with_some("x", None::<u8>).with_some("n", Some(2)).as_str(), format!("{expected}&n=2"));
     }

@@ -4,24 +4,29 @@ use cronhold_schedule::Instant;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallError, Client, api};
-use crate::{Drained, Holes, Node, PeerRun, Reloaded};
+use super::{CallError, DaemonClient, api};
+use crate::{DrainReply, HolesReport, NodeSummary, PeerRun, ReloadReport};
 
 /// Response with a one-time link to the web page.
 #[derive(Debug, Deserialize)]
-struct Link {
+struct LinkReply {
     url: String,
 }
 
 /// Response with a new token.
 #[derive(Debug, Deserialize)]
-struct Token {
+struct TokenReply {
     token: String,
 }
 
-impl Client {
+impl DaemonClient {
     /// Searches for occurrences without an outcome, of one job or of all. Sends one request per page of jobs.
-    pub fn holes(&self, job: Option<&str>, from: Option<Instant>, to: Option<Instant>) -> Result<Holes, CallError> {
+    pub fn holes(
+        &self,
+        job: Option<&str>,
+        from: Option<Instant>,
+        to: Option<Instant>,
+    ) -> Result<HolesReport, CallError> {
         let mut all = self.hole_page(job, from, to, None)?;
         while let Some(after) = all.next.take() {
             // The stretch is that of the first answer, or the end of it would move on with the clock.
@@ -45,13 +50,13 @@ impl Client {
         from: Option<Instant>,
         to: Option<Instant>,
         after: Option<&str>,
-    ) -> Result<Holes, CallError> {
+    ) -> Result<HolesReport, CallError> {
         let path = api().segment("holes").with_some("job", job).with_some("from", from);
         self.get(path.with_some("to", to).with_some("after", after))
     }
 
     /// Lists all nodes.
-    pub fn nodes(&self) -> Result<Vec<Node>, CallError> {
+    pub fn nodes(&self) -> Result<Vec<NodeSummary>, CallError> {
         self.get(api().segment("nodes"))
     }
 
@@ -61,24 +66,24 @@ impl Client {
     }
 
     /// Drains a node, given by name or id, or undoes that.
-    pub fn drain(&self, node: &str, on: bool) -> Result<Drained, CallError> {
+    pub fn drain(&self, node: &str, on: bool) -> Result<DrainReply, CallError> {
         let what = if on { "drain" } else { "undrain" };
         self.post(api().segment("nodes").segment(node).segment(what), &nothing())
     }
 
     /// Rereads the job files.
-    pub fn reload(&self) -> Result<Reloaded, CallError> {
+    pub fn reload(&self) -> Result<ReloadReport, CallError> {
         self.post(api().segment("reload"), &nothing())
     }
 
     /// Creates a link that opens the web page once.
     pub fn link(&self) -> Result<String, CallError> {
-        self.post::<Link>(api().segment("link"), &nothing()).map(|link| link.url)
+        self.post::<LinkReply>(api().segment("link"), &nothing()).map(|link| link.url)
     }
 
     /// Creates a new token and invalidates the old one.
     pub fn renew_token(&self) -> Result<String, CallError> {
-        self.post::<Token>(api().segment("token"), &nothing()).map(|token| token.token)
+        self.post::<TokenReply>(api().segment("token"), &nothing()).map(|token| token.token)
     }
 }
 

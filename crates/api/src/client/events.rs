@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderName};
 use tokio::time::timeout;
 
-use super::exchange::{self, Ask};
-use super::{CallError, Client, api};
+use super::exchange::{self, RequestBuilder};
+use super::{CallError, DaemonClient, api};
 
 /// Number of reconnect attempts before the daemon counts as unreachable.
 const TRIES: u32 = 10;
@@ -22,7 +22,7 @@ const LINE_MAX: usize = 4 * 1024 * 1024;
 
 /// An event of the feed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Event {
+pub struct FeedEvent {
     /// Id, to resume after this event.
     pub id: String,
     /// Kind: `run`, `job`, `pause`, `node`, `store` or `reset`.
@@ -33,45 +33,45 @@ pub struct Event {
 
 /// A subscription to the feed.
 #[derive(Debug)]
-pub struct Events<'a> {
-    client: &'a Client,
+pub struct FeedStream<'a> {
+    client: &'a DaemonClient,
     body: Option<Incoming>,
     last: Option<String>,
-    lines: Lines,
+    lines: LineBuffer,
     /// Number of failed attempts since the last connection.
     tries: u32,
 }
 
-impl Client {
+impl DaemonClient {
     /// Subscribes to events from now on, or after the event with the id `after`.
-    pub fn events(&self, after: Option<String>) -> Result<Events<'_>, CallError> {
-        let mut events = Events { client: self, body: None, last: after, lines: Lines::default(), tries: 0 };
+    pub fn events(&self, after: Option<String>) -> Result<FeedStream<'_>, CallError> {
+        let mut events = FeedStream { client: self, body: None, last: after, lines: LineBuffer::default(), tries: 0 };
         events.body = Some(self.runtime.block_on(events.connect())?);
         Ok(events)
     }
 }
 
-impl Events<'_> {
+impl FeedStream<'_> {
     /// Waits for the next event.
-    pub fn next_event(&mut self) -> Result<Event, CallError> {
+    pub fn next_event(&mut self) -> Result<FeedEvent, CallError> {
         let client = self.client;
         client.runtime.block_on(self.wait())
     }
 
     /// Waits for the next event for a limited time.
-    pub fn next_within(&mut self, limit: Duration) -> Result<Option<Event>, CallError> {
+    pub fn next_within(&mut self, limit: Duration) -> Result<Option<FeedEvent>, CallError> {
         let client = self.client;
         // A wait that is given up loses nothing: what was read is kept in `lines`.
         client.runtime.block_on(async { timeout(limit, self.wait()).await.ok().transpose() })
     }
 
     /// Waits for the next event on this connection. Returns `None` when it ends, instead of reconnecting.
-    pub fn next_here(&mut self) -> Result<Option<Event>, CallError> {
+    pub fn next_here(&mut self) -> Result<Option<FeedEvent>, CallError> {
         let client = self.client;
         client.runtime.block_on(self.here())
     }
 
-    async fn wait(&mut self) -> Result<Event, CallError> {
+    async fn wait(&mut self) -> Result<FeedEvent, CallError> {
         loop {
             if let Some(event) = self.here().await? {
                 return Ok(event);
@@ -80,7 +80,7 @@ impl Events<'_> {
         }
     }
 
-    async fn here(&mut self) -> Result<Option<Event>, CallError> {
+    async fn here(&mut self) -> Result<Option<FeedEvent>, CallError> {
         loop {
             if let Some(event) = self.lines.ready.pop_front() {
                 if !event.id.is_empty() {
@@ -98,7 +98,7 @@ impl Events<'_> {
 
     async fn reconnect(&mut self) -> Result<Incoming, CallError> {
         // Half an event that was cut off comes again as a whole.
-        self.lines = Lines::default();
+        self.lines = LineBuffer::default();
         loop {
             match self.connect().await {
                 Err(CallError::Unreachable(_)) if self.tries < TRIES => {
@@ -115,7 +115,7 @@ impl Events<'_> {
     }
 
     async fn connect(&self) -> Result<Incoming, CallError> {
-        let ask = Ask::new(Method::GET, api().segment("feed")).header(ACCEPT, "text/event-stream");
+        let ask = RequestBuilder::new(Method::GET, api().segment("feed")).header(ACCEPT, "text/event-stream");
         let ask = match &self.last {
             Some(last) => ask.header(HeaderName::from_static("last-event-id"), last),
             None => ask,
@@ -126,13 +126,13 @@ impl Events<'_> {
 
 /// Parser of the event stream.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineBuffer {
     partial: Vec<u8>,
-    event: Event,
-    ready: VecDeque<Event>,
+    event: FeedEvent,
+    ready: VecDeque<FeedEvent>,
 }
 
-impl Lines {
+impl LineBuffer {
     fn take(&mut self, bytes: &[u8]) -> Result<(), CallError> {
         self.partial.extend_from_slice(bytes);
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
@@ -180,11 +180,11 @@ mod tests {
         let text =
             ": here\n\nid: 7\r\nevent: run\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nevent: job\nid: 8\n\ndata:x\n\nid: 9\n";
         let expected = [
-            Event { id: "7".to_owned(), kind: "run".to_owned(), text: "{\"a\":\n1}".to_owned() },
-            Event { text: "x".to_owned(), ..Event::default() },
+            FeedEvent { id: "7".to_owned(), kind: "run".to_owned(), text: "{\"a\":\n1}".to_owned() },
+            FeedEvent { text: "x".to_owned(), ..FeedEvent::default() },
         ];
         for size in 1..text.len() {
-            let mut lines = Lines::default();
+            let mut lines = LineBuffer::default();
             for piece in text.as_bytes().chunks(size) {
                 lines.take(piece).expect("short lines");
             }

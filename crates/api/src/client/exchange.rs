@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::address::Path;
-use super::{CallError, Caller, PATIENCE};
+use super::address::RequestPath;
+use super::{CallError, CallerOptions, PATIENCE};
 use crate::Problem;
 
 /// Timeout of the connection attempt.
@@ -27,15 +27,15 @@ const SHOWN_MAX: usize = 200;
 
 /// Builder of a request.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct RequestBuilder {
     method: Method,
-    path: Path,
+    path: RequestPath,
     headers: HeaderMap,
     body: String,
 }
 
-impl Ask {
-    pub(super) fn new(method: Method, path: Path) -> Self {
+impl RequestBuilder {
+    pub(super) fn new(method: Method, path: RequestPath) -> Self {
         Self { method, path, headers: HeaderMap::new(), body: String::new() }
     }
 
@@ -65,7 +65,7 @@ impl Ask {
         self
     }
 
-    fn request(self, caller: &Caller) -> Request<String> {
+    fn request(self, caller: &CallerOptions) -> Request<String> {
         let mut ask = self.header(HOST, caller.address.authority()).header(USER_AGENT, "cronhold");
         if let Some(token) = &caller.token {
             ask = ask.header(AUTHORIZATION, &format!("Bearer {token}"));
@@ -84,13 +84,13 @@ impl Ask {
 
 /// A complete response.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct ResponseBody {
     pub(super) status: StatusCode,
     pub(super) etag: Option<String>,
     bytes: Vec<u8>,
 }
 
-impl Body {
+impl ResponseBody {
     /// Parses the body.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, CallError> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
@@ -101,17 +101,21 @@ impl Body {
 }
 
 /// Sends a request and reads the whole response within a time limit.
-pub(super) async fn plain(caller: &Caller, ask: Ask) -> Result<Body, CallError> {
+pub(super) async fn plain(caller: &CallerOptions, ask: RequestBuilder) -> Result<ResponseBody, CallError> {
     let whole = async {
         let mut answer = open(caller, ask).await?;
         let etag = answer.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-        Ok(Body { status: answer.status(), etag, bytes: rest(answer.body_mut(), &caller.address.to_string()).await? })
+        Ok(ResponseBody {
+            status: answer.status(),
+            etag,
+            bytes: rest(answer.body_mut(), &caller.address.to_string()).await?,
+        })
     };
     in_time(PATIENCE, caller, whole).await
 }
 
 /// Sends a request and returns after the response head. The body may be an endless stream.
-pub(super) async fn open(caller: &Caller, ask: Ask) -> Result<Response<Incoming>, CallError> {
+pub(super) async fn open(caller: &CallerOptions, ask: RequestBuilder) -> Result<Response<Incoming>, CallError> {
     let address = caller.address.to_string();
     let cannot =
         |error: &dyn std::error::Error| CallError::Unreachable(format!("cannot connect to {address}: {error}"));
@@ -174,7 +178,7 @@ fn broken(address: &str, error: &hyper::Error) -> CallError {
 
 async fn in_time<T>(
     patience: Duration,
-    caller: &Caller,
+    caller: &CallerOptions,
     work: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {
     timeout(patience, work).await.unwrap_or_else(|_| {

@@ -2,9 +2,9 @@
 
 use tokio::runtime::Builder;
 
-use super::Client;
+use super::DaemonClient;
 
-impl Client {
+impl DaemonClient {
     /// Calls a function when the process receives SIGINT. If no handler can be installed, SIGINT ends the process.
     pub fn on_interrupt(then: impl FnOnce() + Send + 'static) {
         // The thread ends with the process; nothing joins it.

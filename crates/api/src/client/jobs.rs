@@ -4,9 +4,9 @@ use cronhold_schedule::Instant;
 use hyper::Method;
 use hyper::header::{IF_MATCH, IF_NONE_MATCH};
 
-use super::exchange::Ask;
-use super::{CallError, Client, Path, api};
-use crate::{Backfill, JobDetail, JobList, LIMIT_MAX, Occurrence, PauseBody, Why};
+use super::exchange::RequestBuilder;
+use super::{CallError, DaemonClient, RequestPath, api};
+use crate::{BackfillPlan, JobDetail, JobList, LIMIT_MAX, PauseBody, UpcomingRun, WhyReport};
 
 /// Filter of a list of jobs.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub struct JobFilter {
 
 /// Precondition of adding or changing a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Only {
+pub enum PutPrecondition {
     /// The job must not exist.
     New,
     /// The job must have this ETag; `*` for any.
@@ -28,7 +28,7 @@ pub enum Only {
     Anyway,
 }
 
-impl Client {
+impl DaemonClient {
     /// Loads a page of jobs after a job id.
     pub fn job_page(&self, filter: &JobFilter, after: Option<&str>, limit: usize) -> Result<JobList, CallError> {
         let path = api().segment("jobs").with_some("match", filter.pattern.as_ref());
@@ -55,38 +55,38 @@ impl Client {
 
     /// Loads a job in detail, with its ETag.
     pub fn job(&self, id: &str) -> Result<(JobDetail, Option<String>), CallError> {
-        let body = self.ask(Ask::new(Method::GET, job(id)))?;
+        let body = self.ask(RequestBuilder::new(Method::GET, job(id)))?;
         Ok((body.read()?, body.etag))
     }
 
     /// Adds or changes a job, given as YAML or JSON with the keys of a job file.
-    pub fn put_job(&self, id: &str, yaml: String, only: &Only) -> Result<JobDetail, CallError> {
-        let ask = Ask::new(Method::PUT, job(id)).text("application/yaml", yaml);
+    pub fn put_job(&self, id: &str, yaml: String, only: &PutPrecondition) -> Result<JobDetail, CallError> {
+        let ask = RequestBuilder::new(Method::PUT, job(id)).text("application/yaml", yaml);
         let ask = match only {
-            Only::New => ask.header(IF_NONE_MATCH, "*"),
-            Only::As(tag) => ask.header(IF_MATCH, tag),
-            Only::Anyway => ask,
+            PutPrecondition::New => ask.header(IF_NONE_MATCH, "*"),
+            PutPrecondition::As(tag) => ask.header(IF_MATCH, tag),
+            PutPrecondition::Anyway => ask,
         };
         self.ask(ask)?.read()
     }
 
     /// Removes a job.
     pub fn delete_job(&self, id: &str) -> Result<(), CallError> {
-        self.ask(Ask::new(Method::DELETE, job(id))).map(|_| ())
+        self.ask(RequestBuilder::new(Method::DELETE, job(id))).map(|_| ())
     }
 
     /// Loads the next occurrences of a job.
-    pub fn next(&self, id: &str, from: Option<Instant>, count: u16) -> Result<Vec<Occurrence>, CallError> {
+    pub fn next(&self, id: &str, from: Option<Instant>, count: u16) -> Result<Vec<UpcomingRun>, CallError> {
         self.get(job(id).segment("next").with("count", count).with_some("from", from))
     }
 
     /// Asks why a job runs or does not run.
-    pub fn why(&self, id: &str, at: Option<Instant>) -> Result<Why, CallError> {
+    pub fn why(&self, id: &str, at: Option<Instant>) -> Result<WhyReport, CallError> {
         self.get(job(id).segment("why").with_some("at", at))
     }
 
     /// Loads the occurrences of a job in a period with their outcomes.
-    pub fn backfill(&self, id: &str, from: Instant, to: Instant) -> Result<Backfill, CallError> {
+    pub fn backfill(&self, id: &str, from: Instant, to: Instant) -> Result<BackfillPlan, CallError> {
         self.get(job(id).segment("backfill").with("from", from).with("to", to))
     }
 
@@ -101,10 +101,10 @@ impl Client {
     }
 }
 
-fn job(id: &str) -> Path {
+fn job(id: &str) -> RequestPath {
     api().segment("jobs").segment(id)
 }
 
-fn job_or_all(id: Option<&str>) -> Path {
+fn job_or_all(id: Option<&str>) -> RequestPath {
     id.map_or_else(api, job)
 }

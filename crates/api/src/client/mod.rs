@@ -19,17 +19,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{BASE, Run};
+use crate::{BASE, RunSummary};
 
-pub use address::{Address, AddressError};
+pub use address::{AddressError, DaemonAddress};
 pub use error::CallError;
-pub use events::{Event, Events};
-pub use jobs::{JobFilter, Only};
-pub use output::Output;
+pub use events::{FeedEvent, FeedStream};
+pub use jobs::{JobFilter, PutPrecondition};
+pub use output::OutputReader;
 pub use runs::RunFilter;
 
-use address::Path;
-use exchange::{Ask, Body};
+use address::RequestPath;
+use exchange::{RequestBuilder, ResponseBody};
 
 /// Timeout of a request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,9 +40,9 @@ const LOOK_LAST: Duration = Duration::from_millis(500);
 
 /// The daemon, and the identity of the caller.
 #[derive(Clone)]
-pub struct Caller {
+pub struct CallerOptions {
     /// Address of the daemon.
-    pub address: Address,
+    pub address: DaemonAddress,
     /// Admin token.
     pub token: Option<String>,
     /// Name of the user, recorded with changes.
@@ -50,14 +50,14 @@ pub struct Caller {
 }
 
 /// A client of one daemon.
-pub struct Client {
-    caller: Caller,
+pub struct DaemonClient {
+    caller: CallerOptions,
     runtime: Runtime,
 }
 
-impl Client {
+impl DaemonClient {
     /// Creates a client. Sends nothing yet.
-    pub fn new(caller: Caller) -> Result<Self, CallError> {
+    pub fn new(caller: CallerOptions) -> Result<Self, CallError> {
         let runtime = Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -67,12 +67,12 @@ impl Client {
     }
 
     /// Address of the daemon.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &DaemonAddress {
         &self.caller.address
     }
 
     /// Waits until a run has finished and returns it. `id` is a run id and not a job, whose latest run may change.
-    pub fn finished(&self, id: &str) -> Result<Run, CallError> {
+    pub fn finished(&self, id: &str) -> Result<RunSummary, CallError> {
         let mut look = LOOK_FIRST;
         loop {
             let run = self.run(id)?.run;
@@ -89,37 +89,37 @@ impl Client {
         self.runtime.block_on(async { tokio::time::sleep(span).await });
     }
 
-    fn get<T: DeserializeOwned>(&self, path: Path) -> Result<T, CallError> {
-        self.ask(Ask::new(Method::GET, path))?.read()
+    fn get<T: DeserializeOwned>(&self, path: RequestPath) -> Result<T, CallError> {
+        self.ask(RequestBuilder::new(Method::GET, path))?.read()
     }
 
-    fn post<T: DeserializeOwned>(&self, path: Path, body: &impl Serialize) -> Result<T, CallError> {
-        self.ask(Ask::new(Method::POST, path).json(body))?.read()
+    fn post<T: DeserializeOwned>(&self, path: RequestPath, body: &impl Serialize) -> Result<T, CallError> {
+        self.ask(RequestBuilder::new(Method::POST, path).json(body))?.read()
     }
 
     /// Sends a request with an empty response.
-    fn tell(&self, path: Path, body: &impl Serialize) -> Result<(), CallError> {
-        self.ask(Ask::new(Method::POST, path).json(body)).map(|_| ())
+    fn tell(&self, path: RequestPath, body: &impl Serialize) -> Result<(), CallError> {
+        self.ask(RequestBuilder::new(Method::POST, path).json(body)).map(|_| ())
     }
 
-    fn ask(&self, ask: Ask) -> Result<Body, CallError> {
+    fn ask(&self, ask: RequestBuilder) -> Result<ResponseBody, CallError> {
         self.runtime.block_on(exchange::plain(&self.caller, ask))
     }
 }
 
 /// The root path of the API.
-fn api() -> Path {
-    Path::new(BASE)
+fn api() -> RequestPath {
+    RequestPath::new(BASE)
 }
 
-impl fmt::Debug for Caller {
+impl fmt::Debug for CallerOptions {
     /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller").field("address", &self.address).field("user", &self.user).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for DaemonClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("caller", &self.caller).finish_non_exhaustive()
     }

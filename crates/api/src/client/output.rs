@@ -4,28 +4,29 @@ use hyper::Method;
 use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 
-use super::exchange::{self, Ask};
-use super::{CallError, Client, api};
+use super::exchange::{self, RequestBuilder};
+use super::{CallError, DaemonClient, api};
 
 /// A stream of output.
 #[derive(Debug)]
-pub struct Output<'a> {
-    client: &'a Client,
+pub struct OutputReader<'a> {
+    client: &'a DaemonClient,
     body: Incoming,
 }
 
-impl Client {
+impl DaemonClient {
     /// Reads the output of a run from byte `from`; with `follow`, until the run ends.
-    pub fn output(&self, run: &str, from: u64, follow: bool) -> Result<Output<'_>, CallError> {
+    pub fn output(&self, run: &str, from: u64, follow: bool) -> Result<OutputReader<'_>, CallError> {
         let path = api().segment("runs").segment(run).segment("output").with("from", from);
         let path = if follow { path.with("follow", true) } else { path };
-        let ask = Ask::new(Method::GET, path).header(ACCEPT, "application/octet-stream, application/problem+json");
+        let ask =
+            RequestBuilder::new(Method::GET, path).header(ACCEPT, "application/octet-stream, application/problem+json");
         let answer = self.runtime.block_on(exchange::open(&self.caller, ask))?;
-        Ok(Output { client: self, body: answer.into_body() })
+        Ok(OutputReader { client: self, body: answer.into_body() })
     }
 }
 
-impl Iterator for Output<'_> {
+impl Iterator for OutputReader<'_> {
     type Item = Result<Vec<u8>, CallError>;
 
     /// The next bytes, or `None` at the end.
@@ -35,6 +36,6 @@ impl Iterator for Output<'_> {
     }
 }
 
-fn broken_off(client: &Client) -> CallError {
+fn broken_off(client: &DaemonClient) -> CallError {
     CallError::Unreachable(format!("{} closed the connection in the middle of the output", client.address()))
 }

@@ -6,9 +6,9 @@ use hyper::header::HeaderName;
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value};
 
-use super::exchange::Ask;
-use super::{CallError, Client, Path, api};
-use crate::{Made, MarkBody, RerunBody, Run, RunBody, RunDetail, RunList, SignalBody, SkipBody};
+use super::exchange::RequestBuilder;
+use super::{CallError, DaemonClient, RequestPath, api};
+use crate::{CreatedRun, MarkBody, RerunBody, RunBody, RunDetail, RunList, RunSummary, SignalBody, SkipBody};
 
 /// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct RunFilter {
     pub since: Option<Instant>,
 }
 
-impl Client {
+impl DaemonClient {
     /// Loads a page of runs, latest first, before the run with the id `before`.
     pub fn run_page(&self, filter: &RunFilter, before: Option<&str>, limit: usize) -> Result<RunList, CallError> {
         let states: Vec<&str> = filter.states.iter().map(|state| state.name()).collect();
@@ -36,13 +36,13 @@ impl Client {
     }
 
     /// Creates a run of a job. The same key never creates a second run.
-    pub fn make_run(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<Made, CallError> {
+    pub fn make_run(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<CreatedRun, CallError> {
         self.make_run_once(job, body, key).map(|(made, _)| made)
     }
 
     /// Like `make_run`, and also returns whether the run is new.
-    pub fn make_run_once(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<(Made, bool), CallError> {
-        let ask = Ask::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
+    pub fn make_run_once(&self, job: &str, body: &RunBody, key: Option<&str>) -> Result<(CreatedRun, bool), CallError> {
+        let ask = RequestBuilder::new(Method::POST, api().segment("jobs").segment(job).segment("runs")).json(body);
         let ask = match key {
             Some(key) => ask.header(HeaderName::from_static("idempotency-key"), key),
             None => ask,
@@ -52,42 +52,42 @@ impl Client {
     }
 
     /// Starts a scheduled or waiting run now.
-    pub fn start(&self, run: &str) -> Result<Run, CallError> {
+    pub fn start(&self, run: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("start"), &nothing())
     }
 
     /// Skips a run that has not started.
-    pub fn skip(&self, run: &str, why: &str) -> Result<Run, CallError> {
+    pub fn skip(&self, run: &str, why: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("skip"), &SkipBody { why: why.to_owned() })
     }
 
     /// Stops a run.
-    pub fn stop(&self, run: &str) -> Result<Run, CallError> {
+    pub fn stop(&self, run: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("stop"), &nothing())
     }
 
     /// Kills a run.
-    pub fn kill(&self, run: &str) -> Result<Run, CallError> {
+    pub fn kill(&self, run: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("kill"), &nothing())
     }
 
     /// Sends a signal to a run's program.
-    pub fn signal(&self, run: &str, signal: &str) -> Result<Run, CallError> {
+    pub fn signal(&self, run: &str, signal: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("signal"), &SignalBody { signal: signal.to_owned() })
     }
 
     /// Marks a finished run with another state.
-    pub fn mark(&self, run: &str, state: State, why: &str) -> Result<Run, CallError> {
+    pub fn mark(&self, run: &str, state: State, why: &str) -> Result<RunSummary, CallError> {
         self.post(named(run).segment("mark"), &MarkBody { state, why: why.to_owned() })
     }
 
     /// Runs a finished run again.
-    pub fn rerun(&self, run: &str, anew: bool) -> Result<Made, CallError> {
+    pub fn rerun(&self, run: &str, anew: bool) -> Result<CreatedRun, CallError> {
         self.post(named(run).segment("rerun"), &RerunBody { anew })
     }
 }
 
-fn named(run: &str) -> Path {
+fn named(run: &str) -> RequestPath {
     api().segment("runs").segment(run)
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use cronhold_api::{BackfillItem, Run};
+use cronhold_api::{BackfillItem, RunSummary};
 use cronhold_core::run::State;
 use cronhold_schedule::Instant;
 use serde::Serialize;
 
-use super::{Colour, LocalTimeFormat, Table, counted};
-use crate::Session;
+use super::{CellColour, LocalTimeFormat, TextTable, counted};
+use crate::CliSession;
 
 /// Width of the progress bar in characters.
 const BAR: usize = 30;
@@ -35,7 +35,7 @@ pub(crate) struct BackfillOutcome {
 
 impl BackfillOutcome {
     /// The result of a finished run.
-    pub(crate) fn of(item: BackfillItem, run: &Run) -> Self {
+    pub(crate) fn of(item: BackfillItem, run: &RunSummary) -> Self {
         let took = run.times.running.zip(run.times.finished).map(|(from, to)| super::took(to.since(from)));
         Self {
             run: Some(format!("{}#{}", run.job, run.number)),
@@ -61,7 +61,7 @@ pub(crate) fn plan(
     clock: &LocalTimeFormat,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut table = Table::new(&["OCCURRENCE", "SCHEDULE", "ARGS", "STATE"]);
+    let mut table = TextTable::new(&["OCCURRENCE", "SCHEDULE", "ARGS", "STATE"]);
     for item in wanted {
         let args: Vec<String> = item.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let before = item.state.clone().unwrap_or_else(|| "no run".to_owned());
@@ -91,7 +91,7 @@ impl<'a> BackfillProgress<'a> {
     /// Starts with `all` occurrences. `lines` says whether to print a line for each.
     pub(crate) fn new(
         all: usize,
-        session: &Session<'_>,
+        session: &CliSession<'_>,
         clock: LocalTimeFormat,
         lines: bool,
         out: &'a mut dyn Write,
@@ -108,7 +108,7 @@ impl<'a> BackfillProgress<'a> {
         self.clear()?;
         if self.lines {
             let state = outcome.state.map_or("refused", State::name);
-            let colour = outcome.state.map_or(Colour::Red, Colour::of);
+            let colour = outcome.state.map_or(CellColour::Red, CellColour::of);
             let mut line = format!("{}  {}", self.clock.at(outcome.at), colour.paint(state, self.colours));
             let rest = [&outcome.run, &outcome.took, &outcome.reason];
             for part in rest.into_iter().flatten().filter(|part| !part.is_empty()) {
@@ -168,7 +168,7 @@ fn rest(left: usize, cut: bool) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use cronhold_schedule::Zones;
+    use cronhold_schedule::ZoneRegistry;
 
     use super::super::jobs::tests::{clock, run};
     use super::*;
@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn progress_is_a_line_and_a_bar() {
-        let zones = Arc::new(Zones::bundled());
+        let zones = Arc::new(ZoneRegistry::bundled());
         let (place, surroundings) = (DaemonFlags::default(), CliEnv::default());
         let mut all = String::new();
         for bar in [false, true] {
-            let session = Session {
+            let session = CliSession {
                 now: clock().now,
                 zones: &zones,
                 colours: false,
@@ -213,7 +213,7 @@ mod tests {
             let (mut out, mut err) = (Vec::new(), Vec::new());
             let mut progress = BackfillProgress::new(3, &session, clock(), true, &mut out, &mut err);
             for (state, reason) in [("success", None), ("failure", Some("exit code 3"))] {
-                let run: Run = serde_json::from_value(run("backup", state, reason)).expect("a run");
+                let run: RunSummary = serde_json::from_value(run("backup", state, reason)).expect("a run");
                 progress.report(BackfillOutcome::of(item(None), &run)).expect("written");
             }
             progress

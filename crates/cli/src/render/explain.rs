@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use cronhold_core::job::StopSchedule;
-use cronhold_schedule::{Fold, Gap, Instant};
+use cronhold_schedule::{FoldPolicy, GapPolicy, Instant};
 use serde_json::{Value, json};
 
 use super::{heading, local, owner_note};
@@ -84,17 +84,17 @@ fn stop_words(stop: &StopSchedule) -> String {
     }
 }
 
-fn gap_words(gap: Gap) -> &'static str {
+fn gap_words(gap: GapPolicy) -> &'static str {
     match gap {
-        Gap::Next => "next: times that a clock change skips run together once, at the end of the gap",
-        Gap::Skip => "skip: times that a clock change skips do not run",
+        GapPolicy::Next => "next: times that a clock change skips run together once, at the end of the gap",
+        GapPolicy::Skip => "skip: times that a clock change skips do not run",
     }
 }
 
-fn fold_words(fold: Fold) -> &'static str {
+fn fold_words(fold: FoldPolicy) -> &'static str {
     match fold {
-        Fold::First => "first: times that occur twice run only the first time",
-        Fold::Second => "second: times that occur twice run only the second time",
-        Fold::Both => "both: times that occur twice run both times",
+        FoldPolicy::First => "first: times that occur twice run only the first time",
+        FoldPolicy::Second => "second: times that occur twice run only the second time",
+        FoldPolicy::Both => "both: times that occur twice run both times",
     }
 }

@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{Holes, Line};
+use cronhold_api::{AnswerLine, HolesReport};
 
-use super::{Colour, LocalTimeFormat, counted};
+use super::{CellColour, LocalTimeFormat, counted};
 
 /// Prints the lines of an explanation.
-pub(crate) fn lines(lines: &[Line], colours: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn lines(lines: &[AnswerLine], colours: bool, out: &mut dyn Write) -> io::Result<()> {
     for line in lines {
         match line.tone.as_str() {
-            "answer" => writeln!(out, "{}", Colour::Bold.paint(&line.text, colours))?,
-            "advice" => writeln!(out, "  {}: {}", Colour::Cyan.paint("hint", colours), line.text)?,
+            "answer" => writeln!(out, "{}", CellColour::Bold.paint(&line.text, colours))?,
+            "advice" => writeln!(out, "  {}: {}", CellColour::Cyan.paint("hint", colours), line.text)?,
             _ => writeln!(out, "  {}", line.text)?,
         }
     }
@@ -19,14 +19,19 @@ pub(crate) fn lines(lines: &[Line], colours: bool, out: &mut dyn Write) -> io::R
 }
 
 /// Prints occurrences without an outcome, and the period that was searched.
-pub(crate) fn holes(holes: &Holes, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn holes(
+    holes: &HolesReport,
+    clock: &LocalTimeFormat,
+    colours: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     lines(&holes.lines, colours, out)?;
     let jobs = counted(usize::try_from(holes.jobs).unwrap_or(usize::MAX), "job");
     let found = match usize::try_from(holes.found).unwrap_or(usize::MAX) {
-        0 => Colour::Green.paint("every occurrence has an outcome", colours),
+        0 => CellColour::Green.paint("every occurrence has an outcome", colours),
         found => {
             let has = if found == 1 { "has" } else { "have" };
-            Colour::Red.paint(&format!("{} {has} no outcome", counted(found, "occurrence")), colours)
+            CellColour::Red.paint(&format!("{} {has} no outcome", counted(found, "occurrence")), colours)
         }
     };
     writeln!(out, "{found} ({jobs}, from {} to {})", clock.at(holes.from), clock.at(holes.to))
@@ -39,7 +44,7 @@ mod tests {
 
     #[test]
     fn answers_and_what_to_do() {
-        let line = |tone: &str, text: &str| Line { tone: tone.to_owned(), text: text.to_owned() };
+        let line = |tone: &str, text: &str| AnswerLine { tone: tone.to_owned(), text: text.to_owned() };
         let explanation = vec![
             line("answer", "`backup` runs now."),
             line("detail", "It started at 12:00."),
@@ -49,7 +54,7 @@ mod tests {
         let mut out = Vec::new();
         lines(&explanation, false, &mut out).expect("written");
         for (found, jobs, lines) in [(0, 1, Vec::new()), (1, 2, explanation.clone()), (7, 2, Vec::new())] {
-            let looked = Holes { from: now, to: now, jobs, found, lines, next: None };
+            let looked = HolesReport { from: now, to: now, jobs, found, lines, next: None };
             holes(&looked, &clock(), false, &mut out).expect("written");
         }
         insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));

@@ -7,11 +7,11 @@ use cronhold_jobfile::to_yaml;
 use serde::Serialize;
 
 use crate::render::LocalTimeFormat;
-use crate::{Failure, Session};
+use crate::{CliError, CliSession};
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     // No doc comments here: clap would add them to the help of every command.
     Table,
     Json,
@@ -20,23 +20,23 @@ pub(crate) enum Format {
 
 /// Output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum DataEncoding {
     Json,
     Yaml,
 }
 
-impl Format {
+impl OutputFormat {
     /// The format for programs, or `None` for a table.
-    pub(crate) fn encoding(self) -> Option<Encoding> {
+    pub(crate) fn encoding(self) -> Option<DataEncoding> {
         match self {
             Self::Table => None,
-            Self::Json => Some(Encoding::Json),
-            Self::Yaml => Some(Encoding::Yaml),
+            Self::Json => Some(DataEncoding::Json),
+            Self::Yaml => Some(DataEncoding::Yaml),
         }
     }
 }
 
-impl Encoding {
+impl DataEncoding {
     /// Writes a value as one document.
     pub(crate) fn write(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
@@ -68,7 +68,7 @@ impl Encoding {
 pub(crate) struct TimeDisplayFlags {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Format,
+    pub(crate) output: OutputFormat,
     /// Time zone of displayed times, and of times without an offset
     #[arg(long, value_name = "ZONE", default_value = "UTC")]
     pub(crate) timezone: String,
@@ -76,13 +76,13 @@ pub(crate) struct TimeDisplayFlags {
 
 impl TimeDisplayFlags {
     /// The format for programs, or `None` for a table.
-    pub(crate) fn encoding(&self) -> Option<Encoding> {
+    pub(crate) fn encoding(&self) -> Option<DataEncoding> {
         self.output.encoding()
     }
 
     /// The zone and the current time, for displaying and reading times.
-    pub(crate) fn clock(&self, session: &Session<'_>) -> Result<LocalTimeFormat, Failure> {
-        let zone = session.zones.get(&self.timezone).map_err(|error| Failure::flag("--timezone", error))?;
+    pub(crate) fn clock(&self, session: &CliSession<'_>) -> Result<LocalTimeFormat, CliError> {
+        let zone = session.zones.get(&self.timezone).map_err(|error| CliError::flag("--timezone", error))?;
         Ok(LocalTimeFormat { zone, now: session.now })
     }
 }

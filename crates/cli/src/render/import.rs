@@ -2,18 +2,18 @@
 
 use std::io::{self, Write};
 
-use super::{Cell, Colour, Table, counted};
+use super::{CellColour, TableCell, TextTable, counted};
 use crate::verbs::import::{ImportOutcome, ImportedJob};
 
 /// Prints the table to `out` and the totals to `err`.
 pub(crate) fn table(all: &[ImportedJob], colours: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["JOB", "OUTCOME", "NOTES"]);
+    let mut table = TextTable::new(&["JOB", "OUTCOME", "NOTES"]);
     for one in all {
         let outcome = match one.outcome {
-            ImportOutcome::Imported => Cell::new("imported", Colour::Green),
-            ImportOutcome::WouldImport => Cell::new("would be imported", Colour::Green),
-            ImportOutcome::Same => Cell::new("already imported", Colour::Plain),
-            ImportOutcome::NotImported => Cell::new("not imported", Colour::Red),
+            ImportOutcome::Imported => TableCell::new("imported", CellColour::Green),
+            ImportOutcome::WouldImport => TableCell::new("would be imported", CellColour::Green),
+            ImportOutcome::Same => TableCell::new("already imported", CellColour::Plain),
+            ImportOutcome::NotImported => TableCell::new("not imported", CellColour::Red),
         };
         table.row([one.job.as_str().into(), outcome, one.notes.join("; ").into()]);
     }

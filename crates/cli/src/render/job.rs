@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{JobDetail, Schedule};
+use cronhold_api::{JobDetail, ScheduleSummary};
 use cronhold_schedule::{Instant, Zone};
 
 use super::jobs::{mistake, paused};
-use super::{Colour, LocalTimeFormat};
+use super::{CellColour, LocalTimeFormat};
 
 /// Confirms that a job was added or changed, with its schedule in words and its next time.
 pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Write) -> io::Result<()> {
@@ -24,22 +24,22 @@ pub(crate) fn put(done: &str, detail: &JobDetail, now: Instant, out: &mut dyn Wr
 /// Prints a job in detail.
 pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
     let job = &detail.job;
-    writeln!(out, "{}", Colour::Bold.paint(&job.id, colours))?;
+    writeln!(out, "{}", CellColour::Bold.paint(&job.id, colours))?;
     for line in detail.text.lines() {
         writeln!(out, "{}", format!("  {line}").trim_end())?;
     }
     if let Some(pause) = &job.pause {
         let what = if pause.everything { "everything is " } else { "" };
         let text = format!("{what}{}, since {}", paused(pause), clock.at(pause.since));
-        writeln!(out, "  {}", Colour::Yellow.paint(&text, colours))?;
+        writeln!(out, "  {}", CellColour::Yellow.paint(&text, colours))?;
     }
     for wrong in &job.errors {
-        writeln!(out, "  {}", Colour::Red.paint(&mistake(wrong), colours))?;
+        writeln!(out, "  {}", CellColour::Red.paint(&mistake(wrong), colours))?;
     }
     for schedule in &detail.schedules {
         field("schedule", &words(schedule), out)?;
         match (&schedule.error, schedule.next) {
-            (Some(error), _) => field("", &Colour::Red.paint(error, colours), out)?,
+            (Some(error), _) => field("", &CellColour::Red.paint(error, colours), out)?,
             (None, Some(next)) => field("", &format!("next {}", clock.both(next)), out)?,
             (None, None) => {}
         }
@@ -49,7 +49,7 @@ pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, o
     }
     if let Some(run) = &job.last {
         let at = run.times.finished.unwrap_or(run.nominal_time);
-        let state = Colour::of(run.state).paint(run.state.name(), colours);
+        let state = CellColour::of(run.state).paint(run.state.name(), colours);
         let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         field("last", &format!("{}#{} {state}, {}{reason}", job.id, run.number, clock.away(at)), out)?;
     }
@@ -66,7 +66,7 @@ pub(crate) fn text(detail: &JobDetail, clock: &LocalTimeFormat, colours: bool, o
         writeln!(out)?;
     }
     for line in detail.yaml.lines() {
-        writeln!(out, "  {}", Colour::Faint.paint(line, colours))?;
+        writeln!(out, "  {}", CellColour::Faint.paint(line, colours))?;
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ fn field(name: &str, value: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  {name:<9} {value}")
 }
 
-fn words(schedule: &Schedule) -> String {
+fn words(schedule: &ScheduleSummary) -> String {
     let disabled = if schedule.enabled { "" } else { " (disabled)" };
     // Do not print the same text twice.
     if schedule.words == schedule.text || schedule.words.is_empty() {

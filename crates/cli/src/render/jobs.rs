@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{FileMistake, Job, JobList, Pause};
+use cronhold_api::{FileMistake, JobList, JobSummary, PauseSummary};
 
 use super::run::printable;
-use super::{Cell, Colour, LocalTimeFormat, Table, counted};
+use super::{CellColour, LocalTimeFormat, TableCell, TextTable, counted};
 
 /// Maximum length of a schedule in the table; `show` prints all of it.
 const SCHEDULE_MAX: usize = 40;
@@ -19,16 +19,16 @@ pub(crate) fn table(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut table = Table::new(&["JOB", "SCHEDULE", "NEXT", "LAST", "NOTES"]);
+    let mut table = TextTable::new(&["JOB", "SCHEDULE", "NEXT", "LAST", "NOTES"]);
     for job in &list.jobs {
         let notes = notes(job).join("; ");
-        let colour = if job.errors.is_empty() { Colour::Yellow } else { Colour::Red };
+        let colour = if job.errors.is_empty() { CellColour::Yellow } else { CellColour::Red };
         table.row([
             job.id.clone().into(),
-            Cell::from(job.schedule.clone()).cut(SCHEDULE_MAX),
+            TableCell::from(job.schedule.clone()).cut(SCHEDULE_MAX),
             job.next.map(|next| clock.both(next)).unwrap_or_default().into(),
             last(job, clock),
-            Cell::new(notes, colour),
+            TableCell::new(notes, colour),
         ]);
     }
     table.write(colours, out)?;
@@ -41,10 +41,10 @@ pub(crate) fn table(
         writeln!(err, "{text}")?;
     }
     if let Some(pause) = &list.pause {
-        writeln!(err, "{}", Colour::Yellow.paint(&format!("everything is {}", paused(pause)), colours))?;
+        writeln!(err, "{}", CellColour::Yellow.paint(&format!("everything is {}", paused(pause)), colours))?;
     }
     for mistake in &list.errors {
-        writeln!(err, "{}", Colour::Red.paint(&self::mistake(mistake), colours))?;
+        writeln!(err, "{}", CellColour::Red.paint(&self::mistake(mistake), colours))?;
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ pub(crate) fn unreadable(records: &[String], err: &mut dyn Write) -> io::Result<
 }
 
 /// A pause in words.
-pub(crate) fn paused(pause: &Pause) -> String {
+pub(crate) fn paused(pause: &PauseSummary) -> String {
     let why = if pause.why.is_empty() { String::new() } else { format!(": {}", pause.why) };
     format!("paused by {}{why}", pause.by)
 }
@@ -74,15 +74,15 @@ pub(crate) fn mistake(mistake: &FileMistake) -> String {
     format!("{file}:{line}:{column}: {message}{hint}")
 }
 
-fn last(job: &Job, clock: &LocalTimeFormat) -> Cell {
+fn last(job: &JobSummary, clock: &LocalTimeFormat) -> TableCell {
     let Some(run) = &job.last else {
-        return Cell::from("");
+        return TableCell::from("");
     };
     let at = run.times.finished.or(run.times.running).or(run.times.starting).unwrap_or(run.nominal_time);
-    Cell::new(format!("{} {}", run.state, clock.away(at)), Colour::of(run.state))
+    TableCell::new(format!("{} {}", run.state, clock.away(at)), CellColour::of(run.state))
 }
 
-fn notes(job: &Job) -> Vec<String> {
+fn notes(job: &JobSummary) -> Vec<String> {
     let mut notes = Vec::new();
     match &job.pause {
         // A pause of everything is printed once, below the table.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_schedule::Warning;
+use cronhold_schedule::LintWarning;
 use serde_json::{Value, json};
 
 use super::{counted, owner_note};
@@ -12,7 +12,7 @@ use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 #[derive(Debug)]
 pub(crate) struct FoundWarning<'a> {
     pub(crate) asked: &'a ResolvedSchedule,
-    pub(crate) warning: Warning,
+    pub(crate) warning: LintWarning,
 }
 
 /// Prints the warnings and the number of schedules.

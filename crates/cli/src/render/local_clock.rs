@@ -2,7 +2,7 @@
 
 use cronhold_schedule::{Instant, Span, Zone};
 
-use crate::Failure;
+use crate::CliError;
 use crate::time_input::{self, Direction};
 
 /// A time zone and the current time.
@@ -36,12 +36,12 @@ impl LocalTimeFormat {
     }
 
     /// Parses the value of an option as a time in the past. Times without an offset are in this zone.
-    pub(crate) fn read(&self, flag: &str, text: &str) -> Result<Instant, Failure> {
-        time_input::read(text, Direction::Back, self).map_err(|error| Failure::flag(flag, error))
+    pub(crate) fn read(&self, flag: &str, text: &str) -> Result<Instant, CliError> {
+        time_input::read(text, Direction::Back, self).map_err(|error| CliError::flag(flag, error))
     }
 
     /// Parses an optional time.
-    pub(crate) fn read_some(&self, flag: &str, text: Option<&str>) -> Result<Option<Instant>, Failure> {
+    pub(crate) fn read_some(&self, flag: &str, text: Option<&str>) -> Result<Option<Instant>, CliError> {
         text.map(|text| self.read(flag, text)).transpose()
     }
 }
@@ -70,12 +70,12 @@ pub(crate) fn took(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Zones;
+    use cronhold_schedule::ZoneRegistry;
 
     use super::*;
 
     fn clock(zone: &str) -> LocalTimeFormat {
-        let zone = Zones::bundled().get(zone).expect("a zone");
+        let zone = ZoneRegistry::bundled().get(zone).expect("a zone");
         LocalTimeFormat { zone, now: Instant::parse("2026-07-01T12:00:00Z").expect("a time") }
     }
 
@@ -99,7 +99,7 @@ mod tests {
             let read = berlin.read("--since", text);
             assert_eq!(read.map(|at| at.to_string()).expect(text), expected, "{text}");
         }
-        let Err(Failure::Usage { message, .. }) = berlin.read("--since", "soon") else { panic!("read") };
+        let Err(CliError::Usage { message, .. }) = berlin.read("--since", "soon") else { panic!("read") };
         assert!(message.starts_with("--since: "), "{message}");
     }
 

@@ -24,29 +24,29 @@ use std::io::{self, Write};
 use cronhold_jobfile::{Mistake, Style, render};
 use cronhold_schedule::{Instant, Schedule};
 
-use crate::Failure;
+use crate::CliError;
 use crate::resolved_schedule::{ResolvedSchedule, ScheduleOwner};
 
-pub(crate) use format::{Format, TimeDisplayFlags};
+pub(crate) use format::{OutputFormat, TimeDisplayFlags};
 pub(crate) use local_clock::{LocalTimeFormat, rounded, took};
-pub(crate) use table::{Cell, Colour, Table};
+pub(crate) use table::{CellColour, TableCell, TextTable};
 
 /// Prints an error.
-pub(crate) fn failure(failure: &Failure, colours: bool, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn failure(failure: &CliError, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     match failure {
-        Failure::Usage { message, hint }
-        | Failure::Refused { message, hint }
-        | Failure::Unreachable { message, hint } => {
+        CliError::Usage { message, hint }
+        | CliError::Refused { message, hint }
+        | CliError::Unreachable { message, hint } => {
             writeln!(err, "{}", error(message, hint.as_deref(), colours))
         }
-        Failure::Mistakes { mistakes, texts, typed } => {
+        CliError::Mistakes { mistakes, texts, typed } => {
             let shown = mistakes.iter().map(|mistake| match texts.get(&mistake.file) {
                 Some(text) if *typed => render(mistake, text, style(colours)),
                 text => in_file(mistake, text.map_or("", String::as_str), colours),
             });
             writeln!(err, "{}", shown.collect::<Vec<_>>().join("\n\n"))
         }
-        Failure::Output(fault) => {
+        CliError::Output(fault) => {
             writeln!(err, "{}", error(&format!("cannot write the output: {fault}"), None, colours))
         }
     }

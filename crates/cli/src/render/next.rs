@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::Occurrence;
+use cronhold_api::UpcomingRun;
 use cronhold_schedule::Instant;
 use cronhold_schedule::civil::WEEKDAYS;
 
@@ -67,7 +67,7 @@ pub(crate) fn value(coming: &[ComingOccurrence<'_>]) -> Vec<String> {
 }
 
 /// Prints the next occurrences of a stored job.
-pub(crate) fn stored(job: &str, coming: &[Occurrence], after: Instant, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn stored(job: &str, coming: &[UpcomingRun], after: Instant, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{job}")?;
     if coming.is_empty() {
         return writeln!(out, "  nothing after {after}");
@@ -89,8 +89,8 @@ pub(crate) fn stored(job: &str, coming: &[Occurrence], after: Instant, out: &mut
 }
 
 /// The next occurrences of a stored job as an array of instants.
-pub(crate) fn stored_value(coming: &[Occurrence]) -> Vec<String> {
-    let exact = |occurrence: &Occurrence| match Instant::parse(&occurrence.local) {
+pub(crate) fn stored_value(coming: &[UpcomingRun]) -> Vec<String> {
+    let exact = |occurrence: &UpcomingRun| match Instant::parse(&occurrence.local) {
         Ok(_) => occurrence.local.clone(),
         Err(_) => occurrence.at.to_string(),
     };

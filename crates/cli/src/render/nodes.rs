@@ -2,17 +2,22 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::Node;
+use cronhold_api::NodeSummary;
 use cronhold_schedule::Span;
 
-use super::{LocalTimeFormat, Table};
+use super::{LocalTimeFormat, TextTable};
 
 /// Clock differences up to this are not printed.
 const SKEW_SHOWN: Span = Span::from_millis(100);
 
 /// Prints the table.
-pub(crate) fn table(nodes: &[Node], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["NODE", "ID", "SINCE", "HEARTBEAT", "RUNS", "LABELS", "NOTES"]);
+pub(crate) fn table(
+    nodes: &[NodeSummary],
+    clock: &LocalTimeFormat,
+    colours: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut table = TextTable::new(&["NODE", "ID", "SINCE", "HEARTBEAT", "RUNS", "LABELS", "NOTES"]);
     for node in nodes {
         let mut notes: Vec<String> = Vec::new();
         if node.is_this {
@@ -54,7 +59,7 @@ mod tests {
 
     #[test]
     fn nodes_in_a_table() {
-        let node = |name: &str, is_this: bool, draining: bool, gone: bool| Node {
+        let node = |name: &str, is_this: bool, draining: bool, gone: bool| NodeSummary {
             id: "019a".to_owned(),
             name: name.to_owned(),
             incarnation: 3,

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use cronhold_api::{PeerRun, PeerState};
 use cronhold_schedule::Span;
 
-use super::{Cell, Colour, LocalTimeFormat, Table, rounded, took};
+use super::{CellColour, LocalTimeFormat, TableCell, TextTable, rounded, took};
 
 /// Heading of the table below Cronhold's own runs.
 const HEADING: &str = "Runs on Cronken nodes:";
 
 /// Prints the table.
 pub(crate) fn table(runs: &[PeerRun], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["JOB", "ID", "STATE", "HOST", "STARTED", "TOOK"]);
+    let mut table = TextTable::new(&["JOB", "ID", "STATE", "HOST", "STARTED", "TOOK"]);
     for run in runs {
         let took = match (run.took_ms, run.state) {
             (Some(millis), _) => took(Span::from_millis(millis)),
@@ -20,12 +20,12 @@ pub(crate) fn table(runs: &[PeerRun], clock: &LocalTimeFormat, colours: bool, ou
             (None, _) => String::new(),
         };
         table.row([
-            Cell::from(run.job.clone()),
-            Cell::from(run.id.clone()),
-            Cell::new(run.state.name(), colour(run.state)),
-            Cell::from(run.host.clone()),
-            Cell::from(clock.at(run.started)),
-            Cell::from(took),
+            TableCell::from(run.job.clone()),
+            TableCell::from(run.id.clone()),
+            TableCell::new(run.state.name(), colour(run.state)),
+            TableCell::from(run.host.clone()),
+            TableCell::from(clock.at(run.started)),
+            TableCell::from(took),
         ]);
     }
     table.write(colours, out)
@@ -36,7 +36,7 @@ pub(crate) fn below(runs: &[PeerRun], clock: &LocalTimeFormat, colours: bool, ou
     if runs.is_empty() {
         return Ok(());
     }
-    writeln!(out, "{}", Colour::Bold.paint(HEADING, colours))?;
+    writeln!(out, "{}", CellColour::Bold.paint(HEADING, colours))?;
     table(runs, clock, colours, out)
 }
 
@@ -45,11 +45,11 @@ pub(crate) fn none(err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "no runs on Cronken nodes")
 }
 
-fn colour(state: PeerState) -> Colour {
+fn colour(state: PeerState) -> CellColour {
     match state {
-        PeerState::Running => Colour::Cyan,
-        PeerState::Success => Colour::Green,
-        PeerState::Failure | PeerState::Frozen => Colour::Red,
+        PeerState::Running => CellColour::Cyan,
+        PeerState::Success => CellColour::Green,
+        PeerState::Failure | PeerState::Frozen => CellColour::Red,
     }
 }
 

@@ -2,24 +2,24 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::{Run, RunDetail};
+use cronhold_api::{RunDetail, RunSummary};
 use cronhold_core::run::{Reason, State};
 use cronhold_schedule::Instant;
 
-use super::{Colour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words};
+use super::{CellColour, LocalTimeFormat, TimeDisplayFlags, counted, rounded, took as span_words};
 
 /// The name of a run, such as `backup#42`.
-pub(crate) fn name(run: &Run) -> String {
+pub(crate) fn name(run: &RunSummary) -> String {
     format!("{}#{}", run.job, run.number)
 }
 
 /// The start time of its program, or `None` if it has not started.
-pub(crate) fn started(run: &Run) -> Option<Instant> {
+pub(crate) fn started(run: &RunSummary) -> Option<Instant> {
     run.times.running.or(run.times.starting)
 }
 
 /// The duration of its program so far, or `None` if it has not started.
-pub(crate) fn took(run: &Run, now: Instant) -> Option<String> {
+pub(crate) fn took(run: &RunSummary, now: Instant) -> Option<String> {
     let started = started(run)?;
     Some(match run.times.finished {
         Some(finished) => span_words(finished.since(started)),
@@ -28,13 +28,13 @@ pub(crate) fn took(run: &Run, now: Instant) -> Option<String> {
 }
 
 /// The reason of the state, and notes such as the attempt.
-pub(crate) fn why(run: &Run, clock: &LocalTimeFormat) -> String {
+pub(crate) fn why(run: &RunSummary, clock: &LocalTimeFormat) -> String {
     let parts: Vec<String> = reason(run, clock).into_iter().chain(notes(run, clock)).collect();
     printable(&parts.join(", "))
 }
 
 /// The reason of the state with the exit code or signal; or when the run is due.
-fn reason(run: &Run, clock: &LocalTimeFormat) -> Option<String> {
+fn reason(run: &RunSummary, clock: &LocalTimeFormat) -> Option<String> {
     match &run.reason {
         // Where someone decided, how the program ended counts no more.
         Some(reason) if matches!(Reason::parse(reason), Ok(Reason::ByOperator(_))) => Some(reason.clone()),
@@ -47,7 +47,7 @@ fn reason(run: &Run, clock: &LocalTimeFormat) -> Option<String> {
 }
 
 /// Notes that apply in any state.
-fn notes(run: &Run, clock: &LocalTimeFormat) -> Vec<String> {
+fn notes(run: &RunSummary, clock: &LocalTimeFormat) -> Vec<String> {
     let mut notes = Vec::new();
     if let (Some(count), Some(to)) = (run.count, run.to) {
         let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "occurrence");
@@ -63,14 +63,14 @@ fn notes(run: &Run, clock: &LocalTimeFormat) -> Vec<String> {
 }
 
 /// The args of a run as `NAME=VALUE` words.
-pub(crate) fn args(run: &Run) -> String {
+pub(crate) fn args(run: &RunSummary) -> String {
     let args: Vec<String> = run.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
     printable(&args.join(" "))
 }
 
 /// A run on one line: name, state, reason and notes.
-pub(crate) fn line(run: &Run, clock: &LocalTimeFormat, colours: bool) -> String {
-    let state = Colour::of(run.state).paint(run.state.name(), colours);
+pub(crate) fn line(run: &RunSummary, clock: &LocalTimeFormat, colours: bool) -> String {
+    let state = CellColour::of(run.state).paint(run.state.name(), colours);
     let reason = reason(run, clock).map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut notes = notes(run, clock);
     notes.extend(took(run, clock.now).filter(|_| run.state.is_finished()).map(|took| format!("took {took}")));
@@ -80,7 +80,7 @@ pub(crate) fn line(run: &Run, clock: &LocalTimeFormat, colours: bool) -> String 
 
 /// Prints a run after an operation: one line, or JSON or YAML.
 pub(crate) fn answer(
-    run: &Run,
+    run: &RunSummary,
     shown: &TimeDisplayFlags,
     clock: &LocalTimeFormat,
     colours: bool,
@@ -126,7 +126,7 @@ pub(crate) fn detail(
             _ => step.message.clone(),
         };
         let message = if message.is_empty() { String::new() } else { format!(": {}", printable(&message)) };
-        let state = Colour::of(step.state).paint(step.state.name(), colours);
+        let state = CellColour::of(step.state).paint(step.state.name(), colours);
         writeln!(out, "    {} {state} by {}{message}", precise(step.at, clock), printable(&step.actor))?;
     }
     Ok(())
@@ -151,7 +151,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The reason, with the exit code or signal unless the reason contains it.
-fn with_exit(reason: &str, run: &Run) -> String {
+fn with_exit(reason: &str, run: &RunSummary) -> String {
     let names_exit = matches!(Reason::parse(reason), Ok(Reason::ExitCode(_) | Reason::Signal(_)));
     match exit(run) {
         Some(exit) if !names_exit && run.exit_code != Some(0) => format!("{reason} ({exit})"),
@@ -160,7 +160,7 @@ fn with_exit(reason: &str, run: &Run) -> String {
 }
 
 /// The exit code or signal, or `None` if the program succeeded with exit code 0.
-fn exit(run: &Run) -> Option<String> {
+fn exit(run: &RunSummary) -> Option<String> {
     let code = run.exit_code.filter(|code| *code != 0 || run.state != State::Success);
     run.signal.clone().or_else(|| code.map(|code| format!("exit code {code}")))
 }
@@ -169,7 +169,7 @@ fn exit(run: &Run) -> Option<String> {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
-    use cronhold_api::{Step, Times};
+    use cronhold_api::{RunStep, RunTimes};
     use cronhold_schedule::Zone;
 
     use super::*;
@@ -185,9 +185,9 @@ pub(crate) mod tests {
     }
 
     /// `backup#42`, due at the first of those moments, started 4 ms later.
-    pub(crate) fn run(state: State) -> Run {
+    pub(crate) fn run(state: State) -> RunSummary {
         let finished = Some(at(65_500)).filter(|_| state.is_finished());
-        Run {
+        RunSummary {
             id: "019a0000000070008000000000000042".to_owned(),
             number: 42,
             job: "backup".to_owned(),
@@ -201,7 +201,7 @@ pub(crate) mod tests {
             node: None,
             exit_code: None,
             signal: None,
-            times: Times { starting: Some(at(2)), running: Some(at(4)), finished, ..Times::default() },
+            times: RunTimes { starting: Some(at(2)), running: Some(at(4)), finished, ..RunTimes::default() },
             output_bytes: 0,
             tail: Vec::new(),
             from: None,
@@ -211,24 +211,24 @@ pub(crate) mod tests {
     }
 
     /// A run that never started.
-    pub(crate) fn skipped(reason: &str) -> Run {
-        let times = Times { finished: Some(at(3)), ..Times::default() };
-        Run { reason: Some(reason.to_owned()), times, ..run(State::Skipped) }
+    pub(crate) fn skipped(reason: &str) -> RunSummary {
+        let times = RunTimes { finished: Some(at(3)), ..RunTimes::default() };
+        RunSummary { reason: Some(reason.to_owned()), times, ..run(State::Skipped) }
     }
 
     #[test]
     fn runs_in_one_line() {
-        let failed = |reason: &str| Run { reason: Some(reason.to_owned()), ..run(State::Failure) };
-        let scheduled = Run { nominal_time: at(3_600_000), times: Times::default(), ..run(State::Scheduled) };
+        let failed = |reason: &str| RunSummary { reason: Some(reason.to_owned()), ..run(State::Failure) };
+        let scheduled = RunSummary { nominal_time: at(3_600_000), times: RunTimes::default(), ..run(State::Scheduled) };
         let runs = [
-            Run { exit_code: Some(0), ..run(State::Success) },
-            Run { exit_code: Some(3), attempt: 2, ..failed("exit code 3") },
-            Run { signal: Some("SIGTERM".to_owned()), ..failed("stopped") },
-            Run { signal: Some("SIGSEGV".to_owned()), ..failed("signal SIGSEGV") },
-            Run { exit_code: Some(0), ..failed("timeout") },
-            Run { rerun_of: Some("x".to_owned()), ..run(State::Running) },
+            RunSummary { exit_code: Some(0), ..run(State::Success) },
+            RunSummary { exit_code: Some(3), attempt: 2, ..failed("exit code 3") },
+            RunSummary { signal: Some("SIGTERM".to_owned()), ..failed("stopped") },
+            RunSummary { signal: Some("SIGSEGV".to_owned()), ..failed("signal SIGSEGV") },
+            RunSummary { exit_code: Some(0), ..failed("timeout") },
+            RunSummary { rerun_of: Some("x".to_owned()), ..run(State::Running) },
             skipped("by operator: line one\nline two \u{1b}[31m"),
-            Run { from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
+            RunSummary { from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
             scheduled,
         ];
         let lines: Vec<String> = runs.iter().map(|run| line(run, &clock(30_000), false)).collect();
@@ -237,13 +237,13 @@ pub(crate) mod tests {
 
     #[test]
     fn a_run_with_its_steps() {
-        let step = |millis, state, actor: &str, message: &str| Step {
+        let step = |millis, state, actor: &str, message: &str| RunStep {
             at: at(millis),
             state,
             actor: actor.to_owned(),
             message: message.to_owned(),
         };
-        let run = Run {
+        let run = RunSummary {
             reason: Some("exit code 3".to_owned()),
             exit_code: Some(3),
             args: BTreeMap::from([("region".to_owned(), "us".to_owned()), ("day".to_owned(), "mon".to_owned())]),

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::Run;
+use cronhold_api::RunSummary;
 use cronhold_schedule::Instant;
 
 use super::run::{args, name, printable, started, took, why};
-use super::{Cell, LocalTimeFormat, Table};
+use super::{LocalTimeFormat, TableCell, TextTable};
 
 /// Maximum length of a reason in the table; `cronhold runs RUN` prints all of it.
 const WHY_MOST: usize = 80;
@@ -14,18 +14,23 @@ const WHY_MOST: usize = 80;
 const ARGS_MOST: usize = 60;
 
 /// Prints the table.
-pub(crate) fn table(runs: &[Run], clock: &LocalTimeFormat, colours: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&["RUN", "STATE", "NOMINAL", "STARTED", "TOOK", "NODE", "WHY", "ARGS"]);
+pub(crate) fn table(
+    runs: &[RunSummary],
+    clock: &LocalTimeFormat,
+    colours: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut table = TextTable::new(&["RUN", "STATE", "NOMINAL", "STARTED", "TOOK", "NODE", "WHY", "ARGS"]);
     for run in runs {
         table.row([
-            Cell::from(name(run)),
-            Cell::state(run.state),
-            Cell::from(clock.at(run.nominal_time)),
-            Cell::from(started(run).map(|at| beside(at, run.nominal_time, clock)).unwrap_or_default()),
-            Cell::from(took(run, clock.now).unwrap_or_default()),
-            Cell::from(run.node.clone().unwrap_or_default()),
-            Cell::from(why(run, clock)).cut(WHY_MOST),
-            Cell::from(args(run)).cut(ARGS_MOST),
+            TableCell::from(name(run)),
+            TableCell::state(run.state),
+            TableCell::from(clock.at(run.nominal_time)),
+            TableCell::from(started(run).map(|at| beside(at, run.nominal_time, clock)).unwrap_or_default()),
+            TableCell::from(took(run, clock.now).unwrap_or_default()),
+            TableCell::from(run.node.clone().unwrap_or_default()),
+            TableCell::from(why(run, clock)).cut(WHY_MOST),
+            TableCell::from(args(run)).cut(ARGS_MOST),
         ]);
     }
     table.write(colours, out)
@@ -67,16 +72,16 @@ mod tests {
     #[test]
     fn a_row_for_each_run() {
         let runs = [
-            Run { number: 46, ..run(State::Running) },
-            Run { number: 45, from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
-            Run {
+            RunSummary { number: 46, ..run(State::Running) },
+            RunSummary { number: 45, from: Some(at(-600_000)), to: Some(at(0)), count: Some(11), ..skipped("missed") },
+            RunSummary {
                 number: 44,
                 reason: Some("exit code 3".to_owned()),
                 exit_code: Some(3),
                 node: Some("lyra".to_owned()),
                 ..run(State::Failure)
             },
-            Run {
+            RunSummary {
                 job: "reports/prices".to_owned(),
                 number: 7,
                 args: BTreeMap::from([("region".to_owned(), "us".to_owned())]),

@@ -10,7 +10,7 @@ const GAP: &str = "  ";
 
 /// Colour or weight of a text on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub(crate) enum CellColour {
     Plain,
     Green,
     Red,
@@ -20,7 +20,7 @@ pub(crate) enum Colour {
     Bold,
 }
 
-impl Colour {
+impl CellColour {
     /// The escape sequence that starts the colour.
     pub(crate) fn start(self) -> &'static str {
         match self {
@@ -53,21 +53,21 @@ impl Colour {
 
 /// A table cell: one line of text with a colour.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
-    colour: Colour,
+    colour: CellColour,
 }
 
-impl Cell {
+impl TableCell {
     /// Creates a cell. Control characters become spaces.
-    pub(crate) fn new(text: impl Into<String>, colour: Colour) -> Self {
+    pub(crate) fn new(text: impl Into<String>, colour: CellColour) -> Self {
         let text = text.into().replace(|sign: char| sign.is_control(), " ");
         Self { text, colour }
     }
 
     /// A state in its colour.
     pub(crate) fn state(state: State) -> Self {
-        Self::new(state.name(), Colour::of(state))
+        Self::new(state.name(), CellColour::of(state))
     }
 
     /// Truncates the text to this number of characters.
@@ -84,28 +84,28 @@ impl Cell {
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
-        Self::new(text, Colour::Plain)
+        Self::new(text, CellColour::Plain)
     }
 }
 
 /// Headings and rows of a table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     headings: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these columns.
     pub(crate) fn new(headings: &[&'static str]) -> Self {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row, which must have a cell for each column.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        let cells: Vec<Cell> = cells.into_iter().collect();
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = TableCell>) {
+        let cells: Vec<TableCell> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.headings.len(), "a row has a cell for each column");
         self.rows.push(cells);
     }
@@ -121,7 +121,8 @@ impl Table {
             return Ok(());
         }
         let widths: Vec<usize> = (0..self.headings.len()).map(|column| self.width(column)).collect();
-        let headings: Vec<Cell> = self.headings.iter().map(|heading| Cell::new(*heading, Colour::Faint)).collect();
+        let headings: Vec<TableCell> =
+            self.headings.iter().map(|heading| TableCell::new(*heading, CellColour::Faint)).collect();
         for row in std::iter::once(&headings).chain(&self.rows) {
             let mut line = String::new();
             let mut blanks = 0;
@@ -149,7 +150,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn shown(table: &Table, colours: bool) -> String {
+    fn shown(table: &TextTable, colours: bool) -> String {
         let mut out = Vec::new();
         table.write(colours, &mut out).expect("written");
         String::from_utf8(out).expect("UTF-8")
@@ -157,9 +158,9 @@ mod tests {
 
     #[test]
     fn columns_fit_their_widest_cell() {
-        let mut table = Table::new(&["JOB", "STATE", "NOBODY", "NOTES"]);
+        let mut table = TextTable::new(&["JOB", "STATE", "NOBODY", "NOTES"]);
         assert_eq!(shown(&table, false), "");
-        table.row(["a".into(), Cell::state(State::Success), "".into(), Cell::from("äöü with more").cut(5)]);
+        table.row(["a".into(), TableCell::state(State::Success), "".into(), TableCell::from("äöü with more").cut(5)]);
         table.row(["reports/prices".into(), "".into(), "".into(), "".into()]);
         table.row(["b".into(), "".into(), "".into(), "two\nlines".into()]);
         insta::assert_snapshot!(shown(&table, false), @r"

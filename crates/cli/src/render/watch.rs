@@ -2,33 +2,33 @@
 
 use std::io::{self, Write};
 
-use cronhold_api::client::Event;
-use cronhold_api::{JobChange, NodeChange, Pause, PauseChange, Run, StoreChange};
+use cronhold_api::client::FeedEvent;
+use cronhold_api::{JobChange, NodeChange, PauseChange, PauseSummary, RunSummary, StoreChange};
 use cronhold_schedule::Instant;
 use serde_json::{Value, json};
 
 use super::run::{line, name, precise, printable};
-use super::{Colour, LocalTimeFormat};
+use super::{CellColour, LocalTimeFormat};
 
 /// A parsed event of the feed.
 #[derive(Debug)]
 pub(crate) enum WatchedEvent {
     /// A run changed its state.
-    Run(Box<Run>),
+    Run(Box<RunSummary>),
     /// Any other event, as text; `job` is set if it concerns one job.
     Other { job: Option<String>, text: String },
 }
 
 impl WatchedEvent {
     /// Parses an event. An event of an unknown kind becomes plain text.
-    pub(crate) fn read(event: &Event) -> Self {
+    pub(crate) fn read(event: &FeedEvent) -> Self {
         Self::parse(event).unwrap_or_else(|_| {
             let text = format!("{} {}", event.kind, event.text);
             Self::Other { job: None, text }
         })
     }
 
-    fn parse(event: &Event) -> serde_json::Result<Self> {
+    fn parse(event: &FeedEvent) -> serde_json::Result<Self> {
         let data = event.text.as_str();
         let (job, text) = match event.kind.as_str() {
             "run" => return Ok(Self::Run(serde_json::from_str(data)?)),
@@ -72,7 +72,7 @@ impl WatchedEvent {
                 let at = entered(run);
                 // Durations are relative to the time of the event.
                 let then = LocalTimeFormat { zone: clock.zone.clone(), now: at };
-                let time = Colour::Faint.paint(&precise(at, clock), colours);
+                let time = CellColour::Faint.paint(&precise(at, clock), colours);
                 writeln!(out, "{time}  {}", line(run, &then, colours))
             }
             Self::Other { text, .. } => writeln!(out, "{}", printable(text)),
@@ -81,21 +81,21 @@ impl WatchedEvent {
 }
 
 /// An event as JSON.
-pub(crate) fn for_programs(event: &Event) -> Value {
+pub(crate) fn for_programs(event: &FeedEvent) -> Value {
     let data: Value = serde_json::from_str(&event.text).unwrap_or(Value::Null);
     json!({"id": event.id, "event": event.kind, "data": data})
 }
 
-fn pause_words(what: &str, pause: Option<&Pause>) -> String {
+fn pause_words(what: &str, pause: Option<&PauseSummary>) -> String {
     match pause {
-        Some(Pause { by, why, .. }) if why.is_empty() => format!("{what} was paused by {by}"),
-        Some(Pause { by, why, .. }) => format!("{what} was paused by {by}: {why}"),
+        Some(PauseSummary { by, why, .. }) if why.is_empty() => format!("{what} was paused by {by}"),
+        Some(PauseSummary { by, why, .. }) => format!("{what} was paused by {by}: {why}"),
         None => format!("{what} was resumed"),
     }
 }
 
 /// When a run entered its current state.
-fn entered(run: &Run) -> Instant {
+fn entered(run: &RunSummary) -> Instant {
     let times = &run.times;
     let entered = [times.scheduled, times.waiting, times.starting, times.running, times.stopping, times.finished];
     entered.into_iter().flatten().next_back().unwrap_or(run.nominal_time)
@@ -125,19 +125,19 @@ pub(crate) fn waits(job: &str, err: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Prints that a run has no output yet.
-pub(crate) fn not_begun(run: &Run, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn not_begun(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{} has not started ({}) and has no output yet; -f waits for it", name(run), run.state)
 }
 
 /// Prints why a skipped run has no output.
-pub(crate) fn never_ran(run: &Run, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn never_ran(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
     let why = run.reason.as_ref().map(|reason| format!(" ({})", printable(reason))).unwrap_or_default();
     let job = &run.job;
     writeln!(err, "{} was skipped{why} and has no output; `cronhold runs {job}` lists other runs", name(run))
 }
 
 /// Prints that an output is no longer kept, with its last lines. Prints nothing if there was no output.
-pub(crate) fn gone(run: &Run, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn gone(run: &RunSummary, err: &mut dyn Write) -> io::Result<()> {
     if run.output_bytes == 0 {
         return Ok(());
     }
@@ -147,7 +147,7 @@ pub(crate) fn gone(run: &Run, err: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Prints the result of a run.
-pub(crate) fn ended(run: &Run, clock: &LocalTimeFormat, colours: bool, err: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn ended(run: &RunSummary, clock: &LocalTimeFormat, colours: bool, err: &mut dyn Write) -> io::Result<()> {
     writeln!(err, "{}", line(run, clock, colours))
 }
 
@@ -162,7 +162,7 @@ mod tests {
         {"since":"2026-11-16T02:00:00Z","by":"operator ann","why":"tea","everything":false}}"#;
 
     fn shown(kind: &str, text: String) -> String {
-        let event = Event { id: "7".to_owned(), kind: kind.to_owned(), text };
+        let event = FeedEvent { id: "7".to_owned(), kind: kind.to_owned(), text };
         let mut shown = Vec::new();
         WatchedEvent::read(&event).line(&clock(90_000), false, &mut shown).expect("written");
         String::from_utf8(shown).expect("text")
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn each_event_is_a_line() {
-        let of_run = |run: &Run| shown("run", serde_json::to_string(run).expect("JSON"));
-        let failed = Run { reason: Some("exit code 3".to_owned()), exit_code: Some(3), ..run(State::Failure) };
+        let of_run = |run: &RunSummary| shown("run", serde_json::to_string(run).expect("JSON"));
+        let failed = RunSummary { reason: Some("exit code 3".to_owned()), exit_code: Some(3), ..run(State::Failure) };
         let lines = [
             of_run(&run(State::Running)),
             of_run(&failed),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn event_names_the_job_it_concerns() {
         let about = |kind: &str, text: &str| {
-            let event = Event { id: String::new(), kind: kind.to_owned(), text: text.to_owned() };
+            let event = FeedEvent { id: String::new(), kind: kind.to_owned(), text: text.to_owned() };
             WatchedEvent::read(&event).job().map(str::to_owned)
         };
         let text = serde_json::to_string(&run(State::Running)).expect("JSON");

@@ -4,15 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use cronhold_api::Code;
-use cronhold_api::client::Only;
+use cronhold_api::ProblemCode;
+use cronhold_api::client::PutPrecondition;
 use cronhold_core::JobId;
 use serde_json::json;
 
 use crate::definition::{self, DefinitionKeys, JobFlags, file, program};
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure, Session};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Add a job from a schedule and a command, or from a file
 #[derive(Debug, Args)]
@@ -49,23 +49,28 @@ pub(crate) struct AddArgs {
     paused: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     settings: JobFlags,
 }
 
 impl AddArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
-        JobId::parse(&self.name).map_err(|error| Failure::flag("NAME", error))?;
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
+        JobId::parse(&self.name).map_err(|error| CliError::flag("NAME", error))?;
         let text = match &self.file {
             Some(path) => file(path, remote.session)?,
             None => definition::text(&self.name, self.keys(remote.session)?, remote.session)?,
         };
-        let made = remote.client.put_job(&self.name, text, &Only::New).map_err(|error| {
-            let is_there = error.problem().is_some_and(|problem| problem.code == Code::Conflict);
+        let made = remote.client.put_job(&self.name, text, &PutPrecondition::New).map_err(|error| {
+            let is_there = error.problem().is_some_and(|problem| problem.code == ProblemCode::Conflict);
             match remote.failure(error) {
-                Failure::Refused { message, .. } if is_there => {
-                    Failure::refused(message, format!("`cronhold upd {}` changes it", self.name))
+                CliError::Refused { message, .. } if is_there => {
+                    CliError::refused(message, format!("`cronhold upd {}` changes it", self.name))
                 }
                 other => other,
             }
@@ -74,17 +79,17 @@ impl AddArgs {
             None => render::job::put("added", &made, remote.session.now, out)?,
             Some(encoding) => encoding.write(&made, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
-    fn keys(&self, session: &Session<'_>) -> Result<DefinitionKeys, Failure> {
+    fn keys(&self, session: &CliSession<'_>) -> Result<DefinitionKeys, CliError> {
         let mut keys = DefinitionKeys::new();
         self.settings.put(&mut keys)?;
         self.settings.put_schedule(&mut keys, self.schedule.as_deref().unwrap_or_default(), session)?;
         // A leading `--` only separates the command from the options.
         let words = self.command.strip_prefix(&["--".to_owned()]).unwrap_or(&self.command);
         if words.is_empty() {
-            return Err(Failure::usage("no command after `--`", "write the program and its arguments there"));
+            return Err(CliError::usage("no command after `--`", "write the program and its arguments there"));
         }
         keys.insert("program".to_owned(), program(words, self.shell));
         if self.paused {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 use cronhold_api::client::CallError;
-use cronhold_api::{BackfillItem, Code, Run, RunBody};
+use cronhold_api::{BackfillItem, ProblemCode, RunBody, RunSummary};
 use cronhold_core::run::State;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::backfill::{BackfillOutcome, BackfillProgress};
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// Interval between two polls of the active runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -58,12 +58,17 @@ pub(crate) struct BackfillArgs {
 }
 
 impl BackfillArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let from = clock.read("--from", &self.from)?;
         let to = clock.read_some("--to", self.to.as_deref())?.unwrap_or(clock.now);
         if from >= to {
-            return Err(Failure::usage("--from is not before --to", "use a start that is earlier than the end"));
+            return Err(CliError::usage("--from is not before --to", "use a start that is earlier than the end"));
         }
         let asked = remote.client.backfill(&self.job, from, to);
         let plan = asked.map_err(|error| remote.failure_about(&self.job, error))?;
@@ -73,7 +78,7 @@ impl BackfillArgs {
                 Some(encoding) => encoding.write(&wanted, out)?,
                 None => render::backfill::plan(&wanted, left.len(), plan.cut, &clock, out)?,
             }
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         self.check_overlap(remote)?;
         let lines = self.shown.encoding().is_none();
@@ -84,7 +89,7 @@ impl BackfillArgs {
             encoding.write(&outcomes, out)?;
         }
         let all_well = outcomes.iter().all(|outcome| outcome.state == Some(State::Success));
-        Ok(if all_well { Exit::Done } else { Exit::Refused })
+        Ok(if all_well { ExitStatus::Done } else { ExitStatus::Refused })
     }
 
     /// Whether to run an occurrence. An active one is left alone, because it will have its own outcome.
@@ -97,7 +102,7 @@ impl BackfillArgs {
     }
 
     /// Refuses `--parallel` if runs of the job must not overlap, because they would skip or stop each other.
-    fn check_overlap(&self, remote: &Remote<'_>) -> Result<(), Failure> {
+    fn check_overlap(&self, remote: &RemoteDaemon<'_>) -> Result<(), CliError> {
         if self.parallel == 1 {
             return Ok(());
         }
@@ -107,16 +112,16 @@ impl BackfillArgs {
         }
         let message =
             format!("cannot run several occurrences of `{}` at once, because its runs must not overlap", self.job);
-        Err(Failure::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
+        Err(CliError::refused(message, "omit --parallel, or set `overlap: allow` in the job"))
     }
 
     /// Runs the occurrences in order, up to `parallel` at the same time, and waits for all of them.
     fn run_all(
         &self,
         wanted: Vec<BackfillItem>,
-        remote: &Remote<'_>,
+        remote: &RemoteDaemon<'_>,
         progress: &mut BackfillProgress<'_>,
-    ) -> Result<Vec<BackfillOutcome>, Failure> {
+    ) -> Result<Vec<BackfillOutcome>, CliError> {
         let mut coming: VecDeque<BackfillItem> = wanted.into();
         let mut active: Vec<(BackfillItem, String)> = Vec::new();
         let mut outcomes = Vec::new();
@@ -127,7 +132,7 @@ impl BackfillArgs {
             {
                 match self.make(&item, remote) {
                     Ok(id) => active.push((item, id)),
-                    Err(CallError::Problem(problem)) if problem.code != Code::Unavailable => {
+                    Err(CallError::Problem(problem)) if problem.code != ProblemCode::Unavailable => {
                         outcomes.push(progress.report(BackfillOutcome::refused(item, problem.detail))?);
                     }
                     Err(error) => return Err(again(remote.failure(error))),
@@ -157,13 +162,13 @@ impl BackfillArgs {
 
     /// Creates the run of an occurrence and returns its id. If a finished run with this key exists and must be run
     /// again, the next key is derived from that run, so that the new run is created only once too.
-    fn make(&self, item: &BackfillItem, remote: &Remote<'_>) -> Result<String, CallError> {
+    fn make(&self, item: &BackfillItem, remote: &RemoteDaemon<'_>) -> Result<String, CallError> {
         let body = RunBody { args: item.args.clone(), at: Some(item.at) };
         let mut key = item.key.clone();
         let mut busy = 0;
         loop {
             let (made, is_new) = match remote.client.make_run_once(&self.job, &body, Some(&key)) {
-                Err(CallError::Problem(problem)) if problem.code == Code::Busy && busy < BUSY_MAX => {
+                Err(CallError::Problem(problem)) if problem.code == ProblemCode::Busy && busy < BUSY_MAX => {
                     busy += 1;
                     remote.client.rest(BUSY);
                     continue;
@@ -184,17 +189,17 @@ impl BackfillArgs {
 }
 
 /// Whether a run was skipped because another run of its job was active.
-fn is_overlap(run: &Run) -> bool {
+fn is_overlap(run: &RunSummary) -> bool {
     run.state == State::Skipped && run.reason.as_deref() == Some("overlap")
 }
 
 /// A failure during a backfill, with a hint to repeat the command.
-fn again(failure: Failure) -> Failure {
+fn again(failure: CliError) -> CliError {
     match failure {
-        Failure::Unreachable { message, hint } => {
+        CliError::Unreachable { message, hint } => {
             let rest = "repeat the command: it continues with the remaining occurrences";
             let hint = hint.map_or_else(|| rest.to_owned(), |hint| format!("{hint}; then {rest}"));
-            Failure::Unreachable { message, hint: Some(hint) }
+            CliError::Unreachable { message, hint: Some(hint) }
         }
         other => other,
     }

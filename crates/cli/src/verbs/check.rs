@@ -7,8 +7,8 @@ use clap::Args;
 use cronhold_jobfile::directory;
 use cronhold_schedule::Zone;
 
-use crate::render::{self, Format};
-use crate::{Exit, Failure, Session};
+use crate::render::{self, OutputFormat};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Check a directory of job files and report all errors
 #[derive(Debug, Args)]
@@ -23,16 +23,16 @@ pub(crate) struct CheckArgs {
     dir: PathBuf,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl CheckArgs {
-    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, session: &CliSession<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         let shown = self.dir.display();
         if !self.dir.is_dir() {
             return Err(match self.dir.exists() {
-                true => Failure::refused(format!("{shown} is not a directory"), "pass the directory that contains it"),
-                false => Failure::refused(format!("there is no directory {shown}"), "check the spelling"),
+                true => CliError::refused(format!("{shown} is not a directory"), "pass the directory that contains it"),
+                false => CliError::refused(format!("there is no directory {shown}"), "check the spelling"),
             });
         }
         let zone = Zone::utc();
@@ -42,6 +42,6 @@ impl CheckArgs {
             None => render::check::text(&directory, &self.dir, session.colours, out)?,
             Some(encoding) => encoding.write(&render::check::value(&directory), out)?,
         }
-        Ok(if directory.mistakes.is_empty() { Exit::Done } else { Exit::Refused })
+        Ok(if directory.mistakes.is_empty() { ExitStatus::Done } else { ExitStatus::Refused })
     }
 }

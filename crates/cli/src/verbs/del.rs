@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use serde_json::json;
 
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure, complain};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, ExitStatus, complain};
 
 /// Remove jobs
 #[derive(Debug, Args)]
@@ -23,13 +23,18 @@ pub(crate) struct DelArgs {
     names: Vec<String>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl DelArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let encoding = self.output.encoding();
-        let (mut exit, mut removed) = (Exit::Done, Vec::new());
+        let (mut exit, mut removed) = (ExitStatus::Done, Vec::new());
         for name in &self.names {
             match remote.client.delete_job(name) {
                 Ok(()) => {
@@ -40,7 +45,7 @@ impl DelArgs {
                 }
                 // A job that cannot be removed does not prevent the removal of the others.
                 Err(error) => match remote.failure_about(name, error) {
-                    away @ Failure::Unreachable { .. } => return Err(away),
+                    away @ CliError::Unreachable { .. } => return Err(away),
                     failure => {
                         // Print the removed jobs before the error.
                         out.flush()?;

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
-use crate::render::{self, Format, counted};
-use crate::{Exit, Failure};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat, counted};
+use crate::{CliError, ExitStatus};
 
 /// Drain a node: it starts nothing new; or undo that
 #[derive(Debug, Args)]
@@ -29,11 +29,16 @@ pub(crate) struct DrainArgs {
     undo: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl DrainArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let node = match &self.node {
             Some(node) => node.clone(),
             None => answering(remote)?,
@@ -41,7 +46,7 @@ impl DrainArgs {
         let drained = remote.client.drain(&node, !self.undo).map_err(|error| remote.failure(error))?;
         if let Some(encoding) = self.output.encoding() {
             encoding.write(&drained, out)?;
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         let name = &drained.node.name;
         let text = match (self.undo, drained.changed) {
@@ -54,13 +59,13 @@ impl DrainArgs {
             (true, false) => format!("`{name}` is not draining"),
         };
         render::line(&text, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
 /// The id of the node that answers.
-fn answering(remote: &Remote<'_>) -> Result<String, Failure> {
+fn answering(remote: &RemoteDaemon<'_>) -> Result<String, CliError> {
     let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
     let this = nodes.into_iter().find(|node| node.is_this).map(|node| node.id);
-    this.ok_or_else(|| Failure::refused("no node answers this command", "name a node; `cronhold nodes` lists them"))
+    this.ok_or_else(|| CliError::refused("no node answers this command", "name a node; `cronhold nodes` lists them"))
 }

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 
 use crate::input::ScheduleFlags;
-use crate::render::{self, Format};
-use crate::{Exit, Failure, Session};
+use crate::render::{self, OutputFormat};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Describe a schedule in words
 #[derive(Debug, Args)]
@@ -23,13 +23,13 @@ pub(crate) struct ExplainArgs {
     after: Option<String>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     reading: ScheduleFlags,
 }
 
 impl ExplainArgs {
-    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, session: &CliSession<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
         let asked = self.reading.schedules(&self.given, session)?;
@@ -37,6 +37,6 @@ impl ExplainArgs {
             None => render::explain::text(&asked, now, out)?,
             Some(encoding) => encoding.write(&render::explain::value(&asked, now), out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

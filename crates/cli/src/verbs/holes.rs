@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// Search for occurrences without an outcome
 #[derive(Debug, Args)]
@@ -31,12 +31,17 @@ pub(crate) struct HolesArgs {
 }
 
 impl HolesArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let since = clock.read_some("--since", self.since.as_deref())?;
         let until = clock.read_some("--until", self.until.as_deref())?;
         if since.is_some_and(|since| since >= until.unwrap_or(clock.now)) {
-            return Err(Failure::usage("--since is not before --until", "use a start that is earlier than the end"));
+            return Err(CliError::usage("--since is not before --until", "use a start that is earlier than the end"));
         }
         let asked = remote.client.holes(self.job.as_deref(), since, until);
         let holes = asked.map_err(|error| match &self.job {
@@ -47,6 +52,6 @@ impl HolesArgs {
             Some(encoding) => encoding.write(&holes, out)?,
             None => render::explanation::holes(&holes, &clock, remote.session.colours, out)?,
         }
-        Ok(if holes.found == 0 { Exit::Done } else { Exit::Refused })
+        Ok(if holes.found == 0 { ExitStatus::Done } else { ExitStatus::Refused })
     }
 }

@@ -3,15 +3,15 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use cronhold_api::Code;
-use cronhold_api::client::Only;
+use cronhold_api::ProblemCode;
+use cronhold_api::client::PutPrecondition;
 use cronhold_core::{Job, JobId};
 use cronhold_jobfile::write_job;
 use serde::Serialize;
 
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure, ForeignJob, NamedStore};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, ExitStatus, ForeignJob, NamedStore};
 
 /// Import the jobs of another scheduler
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ struct ImportCronkenArgs {
     as_cronken: bool,
     /// Format of the result
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 /// The result for one job.
@@ -90,7 +90,12 @@ pub(crate) enum ImportOutcome {
 }
 
 impl ImportArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let ImportSource::Cronken(cronken) = &self.origin;
         let named = NamedStore { origin: "--from", url: &cronken.from };
         let mut jobs = remote.session.stores.cronken_jobs(&named, cronken.as_cronken)?;
@@ -104,12 +109,12 @@ impl ImportArgs {
             None => render::import::table(&imported, remote.session.colours, out, err)?,
         }
         let is_incomplete = imported.iter().any(|one| one.outcome == ImportOutcome::NotImported);
-        Ok(if is_incomplete { Exit::Refused } else { Exit::Done })
+        Ok(if is_incomplete { ExitStatus::Refused } else { ExitStatus::Done })
     }
 }
 
 impl ImportCronkenArgs {
-    fn import(&self, foreign: ForeignJob, remote: &Remote<'_>) -> Result<ImportedJob, Failure> {
+    fn import(&self, foreign: ForeignJob, remote: &RemoteDaemon<'_>) -> Result<ImportedJob, CliError> {
         let job = format!("{}{}", self.prefix, foreign.name);
         let refuse =
             |why: String| ImportedJob { job: job.clone(), outcome: ImportOutcome::NotImported, notes: vec![why] };
@@ -129,21 +134,21 @@ impl ImportCronkenArgs {
     }
 
     /// Creates the job if it does not exist. Returns why the daemon refuses it; fails if the daemon cannot be reached.
-    fn put(&self, id: &str, job: &Job, remote: &Remote<'_>) -> Result<Result<ImportOutcome, String>, Failure> {
+    fn put(&self, id: &str, job: &Job, remote: &RemoteDaemon<'_>) -> Result<Result<ImportOutcome, String>, CliError> {
         let definition = write_job(job);
         match remote.client.job(id) {
             Ok((there, _)) if there.definition == definition => return Ok(Ok(ImportOutcome::Same)),
             Ok(_) => return Ok(Err("another job with this name exists already".to_owned())),
-            Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
+            Err(error) if error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound) => {}
             Err(error) => return Err(remote.failure(error)),
         }
         if self.dry_run {
             return Ok(Ok(ImportOutcome::WouldImport));
         }
-        match remote.client.put_job(id, definition.to_string(), &Only::New) {
+        match remote.client.put_job(id, definition.to_string(), &PutPrecondition::New) {
             Ok(_) => Ok(Ok(ImportOutcome::Imported)),
             Err(error) => match remote.failure(error) {
-                Failure::Refused { message, hint } => {
+                CliError::Refused { message, hint } => {
                     Ok(Err(hint.map_or(message.clone(), |hint| format!("{message} ({hint})"))))
                 }
                 failure => Err(failure),

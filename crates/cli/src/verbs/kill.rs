@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::client::Client;
+use cronhold_api::client::DaemonClient;
 
 use super::stop::StopTarget;
-use crate::remote::Remote;
-use crate::{Exit, Failure};
+use crate::remote::RemoteDaemon;
+use crate::{CliError, ExitStatus};
 
 /// Kill a run: send SIGKILL immediately to its program and all descendants
 #[derive(Debug, Args)]
@@ -22,7 +22,12 @@ pub(crate) struct KillArgs {
 }
 
 impl KillArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        self.target.end(Client::kill, remote, out, err)
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
+        self.target.end(DaemonClient::kill, remote, out, err)
     }
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use clap::Args;
 use cronhold_jobfile::directory::{self, Directory};
-use cronhold_schedule::{Past, Span, lint};
+use cronhold_schedule::{JobHistory, Span, lint};
 
 use crate::input::ScheduleFlags;
-use crate::render::{self, Format, lint::FoundWarning};
+use crate::render::{self, OutputFormat, lint::FoundWarning};
 use crate::resolved_schedule::ResolvedSchedule;
-use crate::{Exit, Failure, Session};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Warn about schedules that are valid but likely to surprise you
 #[derive(Debug, Args)]
@@ -34,16 +34,16 @@ pub(crate) struct LintArgs {
     strict: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     reading: ScheduleFlags,
 }
 
 impl LintArgs {
-    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, session: &CliSession<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         self.reading.zone(session)?;
         let now = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
-        let past = Past { median_run: self.median_run()? };
+        let past = JobHistory { median_run: self.median_run()? };
         let directory = self.directory(session)?;
         let asked = match &directory {
             Some(directory) => self.all_in(directory, session),
@@ -62,29 +62,29 @@ impl LintArgs {
         if let Some(mistakes) = directory.map(|directory| directory.mistakes.len()).filter(|count| *count > 0) {
             return Err(self.left_out(mistakes));
         }
-        Ok(if self.strict && !found.is_empty() { Exit::Refused } else { Exit::Done })
+        Ok(if self.strict && !found.is_empty() { ExitStatus::Refused } else { ExitStatus::Done })
     }
 
-    fn median_run(&self) -> Result<Option<Span>, Failure> {
+    fn median_run(&self) -> Result<Option<Span>, CliError> {
         let parsed = self.median_run.as_deref().map(Span::parse).transpose();
-        parsed.map_err(|error| Failure::flag("--median-run", error))
+        parsed.map_err(|error| CliError::flag("--median-run", error))
     }
 
     /// The directory that was given, or `None` if it was a schedule or a file.
-    fn directory(&self, session: &Session<'_>) -> Result<Option<Directory>, Failure> {
+    fn directory(&self, session: &CliSession<'_>) -> Result<Option<Directory>, CliError> {
         let path = Path::new(&self.given);
         if !path.is_dir() {
             return Ok(None);
         }
         if self.reading.root.is_some() || self.reading.job.is_some() {
             let message = "--root and --job are for one schedule or job file";
-            return Err(Failure::usage(message, "omit them: the directory determines the job ids"));
+            return Err(CliError::usage(message, "omit them: the directory determines the job ids"));
         }
         let zone = self.reading.zone(session)?;
         Ok(Some(directory::load(path, &self.reading.loading(&zone, session))))
     }
 
-    fn all_in(&self, directory: &Directory, session: &Session<'_>) -> Vec<ResolvedSchedule> {
+    fn all_in(&self, directory: &Directory, session: &CliSession<'_>) -> Vec<ResolvedSchedule> {
         let jobs = directory.jobs.iter();
         jobs.filter_map(|(id, loaded)| self.reading.of_job(id, loaded, &directory.calendars, session))
             .flatten()
@@ -92,9 +92,9 @@ impl LintArgs {
     }
 
     /// The error after linting a directory with invalid files: the other files were checked, these were not.
-    fn left_out(&self, mistakes: usize) -> Failure {
+    fn left_out(&self, mistakes: usize) -> CliError {
         let mistakes = render::counted(mistakes, "error");
         let message = format!("{} has {mistakes}; the affected jobs were not checked", self.given);
-        Failure::refused(message, format!("`cronhold check {}` shows all errors", self.given))
+        CliError::refused(message, format!("`cronhold check {}` shows all errors", self.given))
     }
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use cronhold_api::client::JobFilter;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// List jobs with their next and last runs
 #[derive(Debug, Args)]
@@ -28,7 +28,12 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let filter = JobFilter { pattern: self.pattern.clone(), label: self.label.clone() };
         let list = remote.client.jobs(&filter).map_err(|error| remote.failure(error))?;
@@ -37,7 +42,7 @@ impl ListArgs {
             None => render::jobs::table(&list, self.is_filtered(), &clock, remote.session.colours, out, err)?,
         }
         render::jobs::unreadable(&list.unreadable, err)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     fn is_filtered(&self) -> bool {

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::{Code, Run};
+use cronhold_api::{ProblemCode, RunSummary};
 use cronhold_core::run::State;
 
-use crate::remote::Remote;
-use crate::tail::Tail;
-use crate::{Exit, Failure, follow, render};
+use crate::remote::RemoteDaemon;
+use crate::tail::TailBuffer;
+use crate::{CliError, ExitStatus, follow, render};
 
 /// Upper bound of `--tail`.
 const LINES_MOST: u64 = 10_000_000;
@@ -36,22 +36,33 @@ pub(crate) struct LogsArgs {
 }
 
 impl LogsArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let run = self.find(remote, err)?;
         follow::ignore_broken_pipe(self.show(&run, remote, out, err))
     }
 
-    fn show(&self, run: &Run, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    fn show(
+        &self,
+        run: &RunSummary,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         if run.state == State::Skipped {
             render::watch::never_ran(run, err)?;
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         let follows = self.follow && !run.state.is_finished();
         if follows {
             (remote.session.end_with_reader)();
         } else if follow::WAITING.contains(&run.state) {
             render::watch::not_begun(run, err)?;
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         match self.tail {
             Some(lines) => {
@@ -66,17 +77,17 @@ impl LogsArgs {
             None if whole(remote, &run.id, out)? == 0 => render::watch::gone(run, err)?,
             None => {}
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     /// Finds the run. With `-f`, waits for the first run of a job that has none yet.
-    fn find(&self, remote: &Remote<'_>, err: &mut dyn Write) -> Result<Run, Failure> {
+    fn find(&self, remote: &RemoteDaemon<'_>, err: &mut dyn Write) -> Result<RunSummary, CliError> {
         let name = &self.run;
         let error = match remote.client.run(name) {
             Ok(detail) => return Ok(detail.run),
             Err(error) => error,
         };
-        let is_unknown = error.problem().is_some_and(|problem| problem.code == Code::NotFound);
+        let is_unknown = error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound);
         let waits = self.follow && is_unknown && remote.client.job(name).is_ok();
         if !waits {
             return Err(remote.failure_about(name, error));
@@ -87,14 +98,14 @@ impl LogsArgs {
 }
 
 /// Waits for the first run of a job.
-fn first_run(remote: &Remote<'_>, job: &str) -> Result<Run, Failure> {
+fn first_run(remote: &RemoteDaemon<'_>, job: &str) -> Result<RunSummary, CliError> {
     let failed = |error| remote.failure(error);
     // Subscribe before the query, so that no run is missed in between.
     let mut events = remote.client.events(None).map_err(failed)?;
     loop {
         match remote.client.run(job) {
             Ok(detail) => return Ok(detail.run),
-            Err(error) if error.problem().is_some_and(|problem| problem.code == Code::NotFound) => {}
+            Err(error) if error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound) => {}
             Err(error) => return Err(failed(error)),
         }
         while events.next_event().map_err(failed)?.kind != "run" {}
@@ -102,7 +113,7 @@ fn first_run(remote: &Remote<'_>, job: &str) -> Result<Run, Failure> {
 }
 
 /// Writes the whole output and returns its length in bytes.
-fn whole(remote: &Remote<'_>, id: &str, out: &mut dyn Write) -> Result<u64, Failure> {
+fn whole(remote: &RemoteDaemon<'_>, id: &str, out: &mut dyn Write) -> Result<u64, CliError> {
     let mut end = 0;
     for piece in remote.client.output(id, 0, false).map_err(|error| remote.failure(error))? {
         let piece = piece.map_err(|error| remote.failure(error))?;
@@ -113,8 +124,8 @@ fn whole(remote: &Remote<'_>, id: &str, out: &mut dyn Write) -> Result<u64, Fail
 }
 
 /// Writes the last lines of the output and returns the offset of its end.
-fn last_lines(remote: &Remote<'_>, id: &str, lines: u64, out: &mut dyn Write) -> Result<u64, Failure> {
-    let mut tail = Tail::new(usize::try_from(lines).unwrap_or(usize::MAX));
+fn last_lines(remote: &RemoteDaemon<'_>, id: &str, lines: u64, out: &mut dyn Write) -> Result<u64, CliError> {
+    let mut tail = TailBuffer::new(usize::try_from(lines).unwrap_or(usize::MAX));
     let mut end = 0;
     for piece in remote.client.output(id, 0, false).map_err(|error| remote.failure(error))? {
         let piece = piece.map_err(|error| remote.failure(error))?;

@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use cronhold_core::run::State;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// Mark a finished run as success, failure, error or skipped
 #[derive(Debug, Args)]
@@ -31,12 +31,17 @@ pub(crate) struct MarkArgs {
 }
 
 impl MarkArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let state = State::parse(&self.state).map_err(|error| Failure::flag("STATE", error))?;
+        let state = State::parse(&self.state).map_err(|error| CliError::flag("STATE", error))?;
         let run = remote.client.mark(&self.run, state, &self.why);
         let run = run.map_err(|error| remote.failure_about(&self.run, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

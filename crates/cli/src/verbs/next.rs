@@ -3,15 +3,15 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::Code;
+use cronhold_api::ProblemCode;
 use cronhold_core::JobId;
 use cronhold_schedule::Instant;
 
 use crate::input::ScheduleFlags;
-use crate::remote::Remote;
-use crate::render::{self, Format, next::ComingOccurrence};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat, next::ComingOccurrence};
 use crate::resolved_schedule::ResolvedSchedule;
-use crate::{Exit, Failure, Session};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Show the next times of a schedule, a job file or a job
 #[derive(Debug, Args)]
@@ -35,13 +35,13 @@ pub(crate) struct NextArgs {
     count: u16,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     reading: ScheduleFlags,
 }
 
 impl NextArgs {
-    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, session: &CliSession<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         self.reading.zone(session)?;
         let after = self.reading.instant_or_now("--after", self.after.as_deref(), session)?;
         let asked = match self.reading.schedules(&self.given, session) {
@@ -53,30 +53,30 @@ impl NextArgs {
             None => render::next::table(&asked, &coming, after, out)?,
             Some(encoding) => encoding.write(&render::next::value(&coming), out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     /// Asks the daemon, if the argument is not a schedule but may be a job id. Otherwise returns `failure`.
     fn of_stored_job(
         &self,
-        failure: Failure,
+        failure: CliError,
         after: Instant,
-        session: &Session<'_>,
+        session: &CliSession<'_>,
         out: &mut dyn Write,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<ExitStatus, CliError> {
         let given = &self.given;
-        if !matches!(failure, Failure::Mistakes { typed: true, .. }) || JobId::parse(given).is_err() {
+        if !matches!(failure, CliError::Mistakes { typed: true, .. }) || JobId::parse(given).is_err() {
             return Err(failure);
         }
         // `0 25 * * *` is a valid job id, but almost certainly an invalid schedule: report that error.
         let is_name = is_name(given);
-        let remote = match Remote::find(session) {
+        let remote = match RemoteDaemon::find(session) {
             Ok(remote) => remote,
-            Err(Failure::Unreachable { message, hint }) if is_name => {
+            Err(CliError::Unreachable { message, hint }) if is_name => {
                 let message = format!(
                     "`{given}` is not a schedule, and the daemon cannot be asked for a job with this name: {message}"
                 );
-                return Err(Failure::Unreachable { message, hint });
+                return Err(CliError::Unreachable { message, hint });
             }
             Err(other) => return Err(if is_name { other } else { failure }),
         };
@@ -84,10 +84,10 @@ impl NextArgs {
             Ok(coming) => coming,
             Err(_) if !is_name => return Err(failure),
             Err(error) => {
-                let is_unknown = error.problem().is_some_and(|problem| problem.code == Code::NotFound);
+                let is_unknown = error.problem().is_some_and(|problem| problem.code == ProblemCode::NotFound);
                 return Err(match remote.failure_about(given, error) {
-                    Failure::Refused { hint, .. } if is_unknown => {
-                        Failure::Refused { message: format!("`{given}` is neither a schedule nor a job"), hint }
+                    CliError::Refused { hint, .. } if is_unknown => {
+                        CliError::Refused { message: format!("`{given}` is neither a schedule nor a job"), hint }
                     }
                     other => other,
                 });
@@ -97,7 +97,7 @@ impl NextArgs {
             None => render::next::stored(given, &coming, after, out)?,
             Some(encoding) => encoding.write(&render::next::stored_value(&coming), out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     /// The first occurrences of all enabled schedules, in order.

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// List the nodes that run jobs
 #[derive(Debug, Args)]
@@ -16,13 +16,18 @@ pub(crate) struct NodesArgs {
 }
 
 impl NodesArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let nodes = remote.client.nodes().map_err(|error| remote.failure(error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&nodes, out)?,
             None => render::nodes::table(&nodes, &clock, remote.session.colours, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -6,9 +6,9 @@ use clap::Args;
 use cronhold_api::PauseChange;
 use cronhold_api::client::{CallError, JobFilter};
 
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, ExitStatus};
 
 /// Argument that means all jobs.
 pub(crate) const ALL: &str = "all";
@@ -31,28 +31,33 @@ pub(crate) struct PauseArgs {
     why: String,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl PauseArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let paused = remote.client.pause(one(&self.job), &self.why);
         paused.map_err(|error| remote.failure_about(&self.job, error))?;
         let text = match (self.output.encoding(), one(&self.job)) {
             (Some(encoding), job) => {
                 encoding.write(&state(job, remote).map_err(|error| remote.failure(error))?, out)?;
-                return Ok(Exit::Done);
+                return Ok(ExitStatus::Done);
             }
             (None, Some(job)) => format!("paused `{job}`; `cronhold resume {job}` ends it"),
             (None, None) => "paused everything; `cronhold resume all` ends it".to_owned(),
         };
         render::line(&text, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }
 
 /// The current pause of a job, or of everything, in the form that the event feed uses.
-pub(crate) fn state(job: Option<&str>, remote: &Remote<'_>) -> Result<PauseChange, CallError> {
+pub(crate) fn state(job: Option<&str>, remote: &RemoteDaemon<'_>) -> Result<PauseChange, CallError> {
     let pause = match job {
         Some(job) => remote.client.job(job)?.0.job.pause,
         None => remote.client.job_page(&JobFilter::default(), None, 1)?.pause,

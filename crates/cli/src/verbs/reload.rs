@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use cronhold_api::client::JobFilter;
 
-use crate::remote::Remote;
-use crate::render::Format;
-use crate::{Exit, Failure, render};
+use crate::remote::RemoteDaemon;
+use crate::render::OutputFormat;
+use crate::{CliError, ExitStatus, render};
 
 /// Reread the job files and report the result
 #[derive(Debug, Args)]
@@ -17,11 +17,16 @@ It exits with 1 if a file is invalid.")]
 pub(crate) struct ReloadArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl ReloadArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let reloaded = remote.client.reload().map_err(|error| remote.failure(error))?;
         match self.output.encoding() {
             Some(encoding) => encoding.write(&reloaded, out)?,
@@ -32,6 +37,6 @@ impl ReloadArgs {
             let list = remote.client.jobs(&JobFilter::default()).map_err(|error| remote.failure(error))?;
             render::jobs::mistakes(&list, err)?;
         }
-        Ok(if reloaded.mistakes == 0 { Exit::Done } else { Exit::Refused })
+        Ok(if reloaded.mistakes == 0 { ExitStatus::Done } else { ExitStatus::Refused })
     }
 }

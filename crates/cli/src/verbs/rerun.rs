@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Run a finished run again, with the same args and nominal time
 #[derive(Debug, Args)]
@@ -29,7 +29,12 @@ pub(crate) struct RerunArgs {
 }
 
 impl RerunArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let made = remote.client.rerun(&self.run, self.anew);
         let made = made.map_err(|error| remote.failure_about(&self.run, error))?;

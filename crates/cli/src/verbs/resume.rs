@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 
 use super::pause::{one, state};
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, ExitStatus};
 
 /// Resume a job, or all jobs
 #[derive(Debug, Args)]
@@ -24,22 +24,27 @@ pub(crate) struct ResumeArgs {
     job: String,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl ResumeArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let resumed = remote.client.resume(one(&self.job));
         resumed.map_err(|error| remote.failure_about(&self.job, error))?;
         let text = match (self.output.encoding(), one(&self.job)) {
             (Some(encoding), job) => {
                 encoding.write(&state(job, remote).map_err(|error| remote.failure(error))?, out)?;
-                return Ok(Exit::Done);
+                return Ok(ExitStatus::Done);
             }
             (None, Some(job)) => format!("resumed `{job}`"),
             (None, None) => "resumed everything".to_owned(),
         };
         render::line(&text, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

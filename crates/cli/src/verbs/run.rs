@@ -7,10 +7,10 @@ use clap::Args;
 use cronhold_api::RunBody;
 use cronhold_schedule::text::shortened;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
 use crate::time_input::{self, Direction};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Run a job now, or at a given time
 #[derive(Debug, Args)]
@@ -44,10 +44,15 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let at = self.at.as_deref().map(|at| time_input::read(at, Direction::Ahead, &clock)).transpose();
-        let at = at.map_err(|error| Failure::flag("--at", error))?;
+        let at = at.map_err(|error| CliError::flag("--at", error))?;
         let body = RunBody { args: args(&self.args)?, at };
         let made = remote.client.make_run(&self.job, &body, self.key.as_deref());
         let made = made.map_err(|error| remote.failure_about(&self.job, error))?;
@@ -61,15 +66,15 @@ impl RunArgs {
 }
 
 /// Parses `NAME=VALUE` arguments.
-fn args(typed: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+fn args(typed: &[String]) -> Result<BTreeMap<String, String>, CliError> {
     let mut args = BTreeMap::new();
     for text in typed {
         let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             let message = format!("`{}` is not a run arg", shortened(text));
-            return Err(Failure::usage(message, "write NAME=VALUE, such as region=eu"));
+            return Err(CliError::usage(message, "write NAME=VALUE, such as region=eu"));
         };
         if args.insert(name.to_owned(), value.to_owned()).is_some() {
-            return Err(Failure::usage(format!("duplicate arg `{name}`"), "give it once"));
+            return Err(CliError::usage(format!("duplicate arg `{name}`"), "give it once"));
         }
     }
     Ok(args)
@@ -83,7 +88,7 @@ mod tests {
         let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
         match args(&typed) {
             Ok(args) => Ok(format!("{args:?}")),
-            Err(Failure::Usage { message, .. }) => Err(message),
+            Err(CliError::Usage { message, .. }) => Err(message),
             Err(other) => panic!("{other:?}"),
         }
     }

@@ -4,12 +4,12 @@ use std::io::Write;
 
 use clap::Args;
 use cronhold_api::client::RunFilter;
-use cronhold_api::{LIMIT, LIMIT_MAX, PeerRun, Run};
+use cronhold_api::{LIMIT, LIMIT_MAX, PeerRun, RunSummary};
 use cronhold_core::run::State;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Upper bound of `--limit`, because all runs are held in memory.
 const RUNS_MOST: u64 = 1_000_000;
@@ -51,7 +51,12 @@ pub(crate) struct RunsArgs {
 }
 
 impl RunsArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         if self.peers {
             return self.of_peers(remote, out, err);
         }
@@ -61,23 +66,28 @@ impl RunsArgs {
         }
     }
 
-    fn one(&self, name: &str, remote: &Remote<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    fn one(&self, name: &str, remote: &RemoteDaemon<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let detail = remote.client.run(name).map_err(|error| remote.failure_about(name, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&[detail], out)?,
             None => render::run::detail(&detail, &clock, remote.session.colours, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
-    fn many(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    fn many(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let filter = self.filter(&clock)?;
         let FoundRuns { runs, has_more } = self.pages(&filter, remote, err)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&runs, out)?;
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         render::runs::table(&runs, &clock, remote.session.colours, out)?;
         // Runs of Cronken nodes have other states and no nominal time.
@@ -93,26 +103,31 @@ impl RunsArgs {
         } else if has_more && !runs.is_empty() && remote.session.progress {
             render::runs::more(runs.len(), err)?;
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     /// Shows only the runs of Cronken nodes.
-    fn of_peers(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    fn of_peers(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let runs = self.peer_runs(remote)?;
         if let Some(encoding) = self.shown.encoding() {
             encoding.write(&runs, out)?;
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         render::peers::table(&runs, &clock, remote.session.colours, out)?;
         out.flush()?;
         if runs.is_empty() {
             render::peers::none(err)?;
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
-    fn peer_runs(&self, remote: &Remote<'_>) -> Result<Vec<PeerRun>, Failure> {
+    fn peer_runs(&self, remote: &RemoteDaemon<'_>) -> Result<Vec<PeerRun>, CliError> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX).min(LIMIT_MAX);
         remote.client.peer_runs(self.job(), most).map_err(|error| remote.failure(error))
     }
@@ -122,17 +137,17 @@ impl RunsArgs {
         self.about.as_deref().or(self.job.as_deref())
     }
 
-    fn filter(&self, clock: &render::LocalTimeFormat) -> Result<RunFilter, Failure> {
+    fn filter(&self, clock: &render::LocalTimeFormat) -> Result<RunFilter, CliError> {
         let states: Result<Vec<State>, _> = self.state.iter().map(|state| State::parse(state.trim())).collect();
         Ok(RunFilter {
             job: self.job().map(str::to_owned),
-            states: states.map_err(|error| Failure::flag("--state", error))?,
+            states: states.map_err(|error| CliError::flag("--state", error))?,
             since: clock.read_some("--since", self.since.as_deref())?,
         })
     }
 
     /// Loads runs page by page, up to the limit.
-    fn pages(&self, filter: &RunFilter, remote: &Remote<'_>, err: &mut dyn Write) -> Result<FoundRuns, Failure> {
+    fn pages(&self, filter: &RunFilter, remote: &RemoteDaemon<'_>, err: &mut dyn Write) -> Result<FoundRuns, CliError> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let (mut runs, mut before) = (Vec::new(), None);
         loop {
@@ -156,6 +171,6 @@ impl RunsArgs {
 
 /// Loaded runs, and whether there are older ones.
 struct FoundRuns {
-    runs: Vec<Run>,
+    runs: Vec<RunSummary>,
     has_more: bool,
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// Show a job in detail
 #[derive(Debug, Args)]
@@ -23,13 +23,18 @@ pub(crate) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let (job, _) = remote.client.job(&self.job).map_err(|error| remote.failure_about(&self.job, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&job, out)?,
             None => render::job::text(&job, &clock, remote.session.colours, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use clap::Args;
 use cronhold_core::signal::Signal;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Send a signal to the program of a run
 #[derive(Debug, Args)]
@@ -27,14 +27,19 @@ pub(crate) struct SignalArgs {
 }
 
 impl SignalArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
-        let signal = Signal::parse(&self.signal).map_err(|error| Failure::flag("SIGNAL", error))?.to_string();
+        let signal = Signal::parse(&self.signal).map_err(|error| CliError::flag("SIGNAL", error))?.to_string();
         let run = remote
             .client
             .signal(&self.run, &signal)
             .map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Skip a run that has not started
 #[derive(Debug, Args)]
@@ -25,13 +25,18 @@ pub(crate) struct SkipArgs {
 }
 
 impl SkipArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let run = remote
             .client
             .skip(&self.run, &self.why)
             .map_err(|error| follow::refused(remote, &self.run, follow::WAITING, error))?;
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

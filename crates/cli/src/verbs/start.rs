@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Start a scheduled or waiting run now
 #[derive(Debug, Args)]
@@ -29,7 +29,12 @@ pub(crate) struct StartArgs {
 }
 
 impl StartArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let run = remote
             .client
@@ -39,6 +44,6 @@ impl StartArgs {
             return follow::to_end(remote, &run, &self.shown, out, err);
         }
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::Run;
-use cronhold_api::client::{CallError, Client};
+use cronhold_api::RunSummary;
+use cronhold_api::client::{CallError, DaemonClient};
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Stop a run: send its stop signal, then SIGKILL after the grace period
 #[derive(Debug, Args)]
@@ -37,8 +37,13 @@ pub(crate) struct StopTarget {
 }
 
 impl StopArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
-        self.target.end(Client::stop, remote, out, err)
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
+        self.target.end(DaemonClient::stop, remote, out, err)
     }
 }
 
@@ -46,11 +51,11 @@ impl StopTarget {
     /// Sends the request, waits for the end of the run if `--wait` is set, and prints the run.
     pub(super) fn end(
         &self,
-        ask: impl FnOnce(&Client, &str) -> Result<Run, CallError>,
-        remote: &Remote<'_>,
+        ask: impl FnOnce(&DaemonClient, &str) -> Result<RunSummary, CallError>,
+        remote: &RemoteDaemon<'_>,
         out: &mut dyn Write,
         err: &mut dyn Write,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<ExitStatus, CliError> {
         let clock = self.shown.clock(remote.session)?;
         let asked = ask(&remote.client, &self.run);
         let mut run = asked.map_err(|error| follow::refused(remote, &self.run, follow::RUNNING, error))?;
@@ -58,6 +63,6 @@ impl StopTarget {
             run = follow::finished(remote, &run.id, err)?;
         }
         render::run::answer(&run, &self.shown, &clock, remote.session.colours, out)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use cronhold_api::{Link, Token as TokenBody};
+use cronhold_api::{AdminToken, PageLink};
 
-use crate::remote::{self, Remote};
-use crate::render::{self, Format};
-use crate::{Exit, Failure, Session};
+use crate::remote::{self, RemoteDaemon};
+use crate::render::{self, OutputFormat};
+use crate::{CliError, CliSession, ExitStatus};
 
 /// Show or renew the daemon's token, or create a link to its web page
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct TokenArgs {
     verb: TokenVerb,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table", global = true)]
-    output: Format,
+    output: OutputFormat,
 }
 
 /// Operations on the token.
@@ -32,31 +32,31 @@ enum TokenVerb {
 }
 
 impl TokenArgs {
-    pub(crate) fn run(&self, session: &Session<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, session: &CliSession<'_>, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         remote::needs_daemon(session, "`cronhold token` needs a daemon")?;
         match self.verb {
             TokenVerb::Show => self.token(remote::token(session)?, out),
             TokenVerb::Link => {
-                let remote = Remote::find(session)?;
+                let remote = RemoteDaemon::find(session)?;
                 let url = remote.client.link().map_err(|error| remote.failure(error))?;
                 match self.output.encoding() {
-                    Some(encoding) => encoding.write(&Link { url }, out)?,
+                    Some(encoding) => encoding.write(&PageLink { url }, out)?,
                     None => render::line(&url, out)?,
                 }
-                Ok(Exit::Done)
+                Ok(ExitStatus::Done)
             }
             TokenVerb::Renew => {
-                let remote = Remote::find(session)?;
+                let remote = RemoteDaemon::find(session)?;
                 self.token(remote.client.renew_token().map_err(|error| remote.failure(error))?, out)
             }
         }
     }
 
-    fn token(&self, token: String, out: &mut dyn Write) -> Result<Exit, Failure> {
+    fn token(&self, token: String, out: &mut dyn Write) -> Result<ExitStatus, CliError> {
         match self.output.encoding() {
-            Some(encoding) => encoding.write(&TokenBody { token }, out)?,
+            Some(encoding) => encoding.write(&AdminToken { token }, out)?,
             None => render::line(&token, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

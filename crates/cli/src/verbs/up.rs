@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cronhold_schedule::text::shortened;
 
-use crate::{Failure, LogArgs};
+use crate::{CliError, LogArgs};
 
 /// Maximum number of labels of a node. Every node reads the labels of all others.
 const LABELS_MAX: usize = 32;
@@ -87,17 +87,17 @@ pub struct UpArgs {
 
 impl UpArgs {
     /// The labels of the node, after checking their number and form.
-    pub fn labels(&self) -> Result<BTreeSet<String>, Failure> {
+    pub fn labels(&self) -> Result<BTreeSet<String>, CliError> {
         let labels: BTreeSet<String> = self.label.iter().cloned().collect();
         if labels.len() > LABELS_MAX {
             let message = format!("--label: a node can have at most {LABELS_MAX} labels, not {}", labels.len());
-            return Err(Failure::usage(message, "remove labels that no job requires"));
+            return Err(CliError::usage(message, "remove labels that no job requires"));
         }
         let wrong = labels.iter().find_map(|label| Some((label, what_is_wrong(label)?)));
         match wrong {
             Some((label, wrong)) => {
                 let message = format!("--label: invalid label `{}`: {wrong}", shortened(label));
-                Err(Failure::usage(message, "write a word, such as `--label gpu`"))
+                Err(CliError::usage(message, "write a word, such as `--label gpu`"))
             }
             None => Ok(labels),
         }

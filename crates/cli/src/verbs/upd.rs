@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use cronhold_api::client::Only;
-use cronhold_api::{Code, JobDetail};
+use cronhold_api::client::PutPrecondition;
+use cronhold_api::{JobDetail, ProblemCode};
 use serde_json::Value;
 
 use crate::definition::{self, DefinitionKeys, JobFlags, file, program};
-use crate::remote::Remote;
-use crate::render::{self, Format};
-use crate::{Exit, Failure};
+use crate::remote::RemoteDaemon;
+use crate::render::{self, OutputFormat};
+use crate::{CliError, ExitStatus};
 
 /// Change settings of a job, or replace it with a file
 #[derive(Debug, Args)]
@@ -44,23 +44,30 @@ pub(crate) struct UpdArgs {
     file: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Format,
+    output: OutputFormat,
     #[command(flatten)]
     settings: JobFlags,
 }
 
 impl UpdArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let (text, only) = match &self.file {
-            Some(path) => (file(path, remote.session)?, Only::As("*".to_owned())),
+            Some(path) => (file(path, remote.session)?, PutPrecondition::As("*".to_owned())),
             None => self.changed(remote)?,
         };
         let put = remote.client.put_job(&self.name, text, &only);
         let changed = put.map_err(|error| {
             let code = error.problem().map(|problem| problem.code);
             match (remote.failure_about(&self.name, error), code, &only) {
-                (Failure::Refused { message, .. }, Some(Code::Changed), Only::As(tag)) if tag != "*" => {
-                    Failure::refused(message, "someone else changed the job at the same time: check it and try again")
+                (CliError::Refused { message, .. }, Some(ProblemCode::Changed), PutPrecondition::As(tag))
+                    if tag != "*" =>
+                {
+                    CliError::refused(message, "someone else changed the job at the same time: check it and try again")
                 }
                 (other, ..) => other,
             }
@@ -69,16 +76,16 @@ impl UpdArgs {
             None => render::job::put("changed", &changed, remote.session.now, out)?,
             Some(encoding) => encoding.write(&changed, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
     /// The changed definition, and the precondition that the stored one is still the same.
-    fn changed(&self, remote: &Remote<'_>) -> Result<(String, Only), Failure> {
+    fn changed(&self, remote: &RemoteDaemon<'_>) -> Result<(String, PutPrecondition), CliError> {
         let asked = remote.client.job(&self.name);
         let (JobDetail { definition: stored, .. }, tag) =
             asked.map_err(|error| remote.failure_about(&self.name, error))?;
         let Value::Object(before) = stored else {
-            return Err(Failure::refused(
+            return Err(CliError::refused(
                 format!("the definition of the job `{}` cannot be read", self.name),
                 "replace it with -f FILE",
             ));
@@ -86,17 +93,20 @@ impl UpdArgs {
         let mut keys = before.clone();
         self.change(&mut keys, remote)?;
         if keys == before && self.is_nothing() {
-            return Err(Failure::usage("nothing to change", "give an option, `-- CMD…`, or -f FILE"));
+            return Err(CliError::usage("nothing to change", "give an option, `-- CMD…`, or -f FILE"));
         }
-        Ok((definition::text(&self.name, keys, remote.session)?, tag.map_or(Only::As("*".to_owned()), Only::As)))
+        Ok((
+            definition::text(&self.name, keys, remote.session)?,
+            tag.map_or(PutPrecondition::As("*".to_owned()), PutPrecondition::As),
+        ))
     }
 
-    fn change(&self, keys: &mut DefinitionKeys, remote: &Remote<'_>) -> Result<(), Failure> {
+    fn change(&self, keys: &mut DefinitionKeys, remote: &RemoteDaemon<'_>) -> Result<(), CliError> {
         for key in &self.unset {
             if keys.remove(key).is_none() {
                 let has: Vec<&str> = keys.keys().map(String::as_str).collect();
                 let message = format!("--unset: the job has no `{key}`");
-                return Err(Failure::usage(message, format!("it has {}", has.join(", "))));
+                return Err(CliError::usage(message, format!("it has {}", has.join(", "))));
             }
         }
         self.settings.put(keys)?;
@@ -104,7 +114,7 @@ impl UpdArgs {
             Some(schedule) => self.settings.put_schedule(keys, schedule, remote.session)?,
             None if self.settings.has_zone() => {
                 let hint = "repeat the schedule with --schedule";
-                return Err(Failure::usage("--timezone needs --schedule", hint));
+                return Err(CliError::usage("--timezone needs --schedule", hint));
             }
             None => {}
         }

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use cronhold_api::client::Event;
+use cronhold_api::client::FeedEvent;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::watch::WatchedEvent;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure, follow};
+use crate::{CliError, ExitStatus, follow};
 
 /// Show events as they happen, until Ctrl-C
 #[derive(Debug, Args)]
@@ -28,7 +28,12 @@ pub(crate) struct WatchArgs {
 }
 
 impl WatchArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         self.shown.clock(remote.session)?;
         match &self.job {
             Some(job) => remote.client.job(job).map(|_| ()).map_err(|error| remote.failure_about(job, error))?,
@@ -41,7 +46,12 @@ impl WatchArgs {
     }
 
     /// Shows events until the connection ends.
-    fn listen(&self, last: &mut Option<String>, remote: &Remote<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
+    fn listen(
+        &self,
+        last: &mut Option<String>,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let failed = |error| remote.failure(error);
         let mut events = remote.client.events(last.clone()).map_err(failed)?;
         while let Some(event) = events.next_here().map_err(failed)? {
@@ -50,10 +60,10 @@ impl WatchArgs {
             }
             self.show(&event, remote, out)?;
         }
-        Err(Failure::Unreachable { message: "the daemon closed the connection".to_owned(), hint: None })
+        Err(CliError::Unreachable { message: "the daemon closed the connection".to_owned(), hint: None })
     }
 
-    fn show(&self, event: &Event, remote: &Remote<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    fn show(&self, event: &FeedEvent, remote: &RemoteDaemon<'_>, out: &mut dyn Write) -> Result<(), CliError> {
         let watched = WatchedEvent::read(event);
         if self.job.as_deref().is_some_and(|job| watched.job().is_some_and(|about| about != job)) {
             return Ok(());

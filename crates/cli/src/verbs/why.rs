@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::remote::Remote;
+use crate::remote::RemoteDaemon;
 use crate::render::{self, TimeDisplayFlags};
-use crate::{Exit, Failure};
+use crate::{CliError, ExitStatus};
 
 /// Explain why a job runs or does not run, now or at a given time
 #[derive(Debug, Args)]
@@ -27,13 +27,18 @@ pub(crate) struct WhyArgs {
 }
 
 impl WhyArgs {
-    pub(crate) fn run(&self, remote: &Remote<'_>, out: &mut dyn Write, _: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(crate) fn run(
+        &self,
+        remote: &RemoteDaemon<'_>,
+        out: &mut dyn Write,
+        _: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
         let at = self.shown.clock(remote.session)?.read_some("TIME", self.time.as_deref())?;
         let why = remote.client.why(&self.job, at).map_err(|error| remote.failure_about(&self.job, error))?;
         match self.shown.encoding() {
             Some(encoding) => encoding.write(&why, out)?,
             None => render::explanation::lines(&why.lines, remote.session.colours, out)?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

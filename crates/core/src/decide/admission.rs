@@ -7,7 +7,7 @@ use super::draft::UnitDraft;
 use super::placement;
 use super::run_lifecycle::is_lock_taken;
 use crate::ids::RunId;
-use crate::job::{Overlap, QUEUE_LIMIT_DEFAULT};
+use crate::job::{OverlapPolicy, QUEUE_LIMIT_DEFAULT};
 use crate::policy::overlap::{Admission, AdmissionObstacles, admit, admit_first};
 use crate::record::{ActiveRun, JobRecord, JobState, Run};
 use crate::run::Reason;
@@ -27,7 +27,7 @@ pub(super) fn admission_of(
         return Admission::Wait;
     }
     let blocked_by = obstacles(draft, run, state, job);
-    let is_queue = matches!(job.job.overlap, Overlap::Queue { .. });
+    let is_queue = matches!(job.job.overlap, OverlapPolicy::Queue { .. });
     let admission = match is_new {
         true => admit(job.job.overlap, blocked_by),
         // Queued runs start in their order.
@@ -48,12 +48,12 @@ pub(super) fn admission_of(
 fn obstacles(draft: &UnitDraft<'_>, run: &Run, state: &JobState, job: &JobRecord) -> AdmissionObstacles {
     let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
     let active = match job.job.overlap {
-        Overlap::Allow => 0,
+        OverlapPolicy::Allow => 0,
         _ => count(
             blocking_runs(draft, run, state, |active| placement::can_overlap(job, active.target, run.target)).len(),
         ),
     };
-    let is_before = |queued: &&crate::record::Queued| {
+    let is_before = |queued: &&crate::record::QueuedRun| {
         queued.run != run.id && placement::can_overlap(job, queued.target, run.target)
     };
     let queued = count(state.queue.iter().filter(is_before).count());

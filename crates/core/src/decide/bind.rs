@@ -4,20 +4,22 @@
 use std::cell::LazyCell;
 
 use cronhold_schedule::text::shortened;
-use cronhold_schedule::{Fold, Gap, Instant, Local, Span, TextError};
+use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, Span, TextError, WallTime};
 
 use crate::job::{EnvValue, Job, Program, StopSchedule};
 use crate::policy;
-use crate::record::{CommandLine, EnvText, JobRecord, Process, Run, ScheduleId, Terms, Work};
+use crate::record::{
+    CommandLine, EnvText, ExecutionPolicy, JobRecord, ResolvedProcess, ResolvedProgram, Run, ScheduleId,
+};
 use crate::template::{Bindings, Template};
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// The largest size of the arguments and the environment that a job gives to a process, in bytes. Linux allows about
 /// twice that, but they are stored with every run.
 pub(super) const PROCESS_TEXT_MAX: usize = 1024 * 1024;
 
 /// Resolves the program of a run.
-pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, TextError> {
+pub(super) fn work(job: &JobRecord, run: &Run, world: &DecisionContext) -> Result<ResolvedProgram, TextError> {
     let names = LazyCell::new(|| bindings(run, world));
     let bind = |template: &Template| match template.is_literal() {
         true => Ok(template.text().to_owned()),
@@ -26,13 +28,13 @@ pub(super) fn work(job: &JobRecord, run: &Run, world: &World) -> Result<Work, Te
     let command = match &job.job.program {
         Program::Shell(text) => CommandLine::Shell { text: bind(text)?, shell: job.job.shell.clone() },
         Program::Exec(words) => CommandLine::Exec(words.iter().map(bind).collect::<Result<_, _>>()?),
-        Program::Noop { duration } => return Ok(Work::Noop(*duration)),
-        Program::Http(_) => return Ok(Work::Unsupported("http".to_owned())),
-        Program::Remote(_) => return Ok(Work::Unsupported("remote".to_owned())),
-        Program::Task(_) => return Ok(Work::Unsupported("task".to_owned())),
-        Program::Plugin { .. } => return Ok(Work::Unsupported("plugin".to_owned())),
+        Program::Noop { duration } => return Ok(ResolvedProgram::Noop(*duration)),
+        Program::Http(_) => return Ok(ResolvedProgram::Unsupported("http".to_owned())),
+        Program::Remote(_) => return Ok(ResolvedProgram::Unsupported("remote".to_owned())),
+        Program::Task(_) => return Ok(ResolvedProgram::Unsupported("task".to_owned())),
+        Program::Plugin { .. } => return Ok(ResolvedProgram::Unsupported("plugin".to_owned())),
     };
-    process(&job.job, command, &bind).map(|process| Work::Process(Box::new(process)))
+    process(&job.job, command, &bind).map(|process| ResolvedProgram::Process(Box::new(process)))
 }
 
 /// Resolves a process with all settings of the job.
@@ -40,14 +42,14 @@ fn process(
     job: &Job,
     command: CommandLine,
     bind: &dyn Fn(&Template) -> Result<String, TextError>,
-) -> Result<Process, TextError> {
+) -> Result<ResolvedProcess, TextError> {
     let value = |value: &EnvValue| match value {
         EnvValue::Text(template) => bind(template).map(EnvText::Text),
         EnvValue::File(path) => Ok(EnvText::File(path.clone())),
         EnvValue::Env(name) => Ok(EnvText::Env(name.clone())),
     };
     let env = job.env.iter().map(|(name, from)| Ok((name.clone(), value(from)?))).collect::<Result<_, TextError>>()?;
-    let process = Process {
+    let process = ResolvedProcess {
         command,
         env,
         cwd: job.cwd.as_ref().map(bind).transpose()?,
@@ -60,7 +62,7 @@ fn process(
 }
 
 /// Checks the arguments and the environment of a process: their size, and that they contain no zero byte.
-fn fits(process: &Process) -> Result<(), TextError> {
+fn fits(process: &ResolvedProcess) -> Result<(), TextError> {
     let words: Vec<&str> = match &process.command {
         CommandLine::Shell { text, shell } => {
             [Some(text), shell.as_ref()].into_iter().flatten().map(|word| &word[..]).collect()
@@ -86,7 +88,12 @@ fn fits(process: &Process) -> Result<(), TextError> {
 }
 
 /// Resolves the timeout, the stop time and the stop policy of a run.
-pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Instant, world: &World) -> Terms {
+pub(super) fn terms(
+    job: &JobRecord,
+    schedule: Option<&ScheduleId>,
+    nominal: Instant,
+    world: &DecisionContext,
+) -> ExecutionPolicy {
     let stop = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| {
         schedule.stop.as_ref().and_then(|stop| match stop {
             StopSchedule::After(span) => Some(nominal.plus(*span)),
@@ -95,14 +102,14 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
                 let local = zone.local(nominal.secs());
                 let today = local.day();
                 let candidates = [today, today.plus(1), today.plus(2)].into_iter().flat_map(|day| {
-                    let at = Local(day.midnight().0 + i64::from(time.0));
-                    zone.instants(at, Gap::Next, Fold::First).collect::<Vec<_>>()
+                    let at = WallTime(day.midnight().0 + i64::from(time.0));
+                    zone.instants(at, GapPolicy::Next, FoldPolicy::First).collect::<Vec<_>>()
                 });
                 candidates.map(Instant::from_secs).find(|at| *at > nominal)
             }
         })
     });
-    Terms {
+    ExecutionPolicy {
         timeout: job.job.timeout,
         stop_at: stop,
         signal: job.job.stop.signal,
@@ -113,12 +120,12 @@ pub(super) fn terms(job: &JobRecord, schedule: Option<&ScheduleId>, nominal: Ins
 
 /// How long a run's program may go on without a heartbeat of its node. There is a limit only if other nodes share the
 /// store.
-pub(super) fn lease(job: &Job, world: &World) -> Option<Span> {
+pub(super) fn lease(job: &Job, world: &DecisionContext) -> Option<Span> {
     if world.is_shared { policy::lease::lease(job) } else { None }
 }
 
 /// The values that templates of a run can refer to.
-pub(super) fn bindings(run: &Run, world: &World) -> Bindings {
+pub(super) fn bindings(run: &Run, world: &DecisionContext) -> Bindings {
     let own = world
         .bindings()
         .with("run_id", run.id.to_string())
@@ -137,28 +144,28 @@ mod tests {
     use crate::args::Args;
     use crate::decide::testing::{DecisionBench, START, job_id};
     use crate::ids::{JobUid, RunId, RunNumber};
-    use crate::job::{Feature, Limits, Param, job_with};
-    use crate::record::Source;
+    use crate::job::{Feature, Param, ResourceLimits, job_with};
+    use crate::record::JobSource;
 
     fn template(text: &str) -> Template {
         Template::parse(text).expect(text)
     }
 
     /// What a run with `day` as its arg does.
-    fn bound(job: Job, day: &str) -> Result<Work, TextError> {
+    fn bound(job: Job, day: &str) -> Result<ResolvedProgram, TextError> {
         let uid = JobUid::from_bits(1);
         let params = BTreeMap::from([("day".to_owned(), Param::default())]);
         let given = BTreeMap::from([("day".to_owned(), day.to_owned())]);
         let args = Args::bind(&params, &given, &BTreeMap::new()).expect("an arg");
         let id = RunId::from_key(START, "a run");
         let run = Run { args, attempt: 2, ..Run::blank(id, RunNumber(1), job_id("j"), uid, START) };
-        let record = JobRecord::new(job_id("j"), uid, Arc::new(job), "UTC".into(), Source::Api);
+        let record = JobRecord::new(job_id("j"), uid, Arc::new(job), "UTC".into(), JobSource::Api);
         work(&record, &run, &DecisionBench::new().world)
     }
 
-    fn process(job: Job, day: &str) -> Process {
+    fn process(job: Job, day: &str) -> ResolvedProcess {
         match bound(job, day) {
-            Ok(Work::Process(process)) => *process,
+            Ok(ResolvedProgram::Process(process)) => *process,
             other => panic!("{other:?}"),
         }
     }
@@ -166,7 +173,7 @@ mod tests {
     #[test]
     fn process_takes_all_settings_of_the_job() {
         let mut job = Job::new(Program::Shell(template("load {{ day }}")));
-        let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+        let limits = ResourceLimits { memory: Some(1 << 30), ..ResourceLimits::default() };
         job.shell = Some("/bin/zsh".to_owned());
         job.env = BTreeMap::from([
             ("DAY".to_owned(), EnvValue::Text(template("{{ day }}, attempt {{ attempt }}"))),
@@ -176,7 +183,7 @@ mod tests {
         job.cwd = Some(template("/srv/{{ day }}"));
         (job.user, job.umask, job.success_codes) = (Some("prices".to_owned()), Some(0o027), vec![0, 3]);
         job.limits = Some(Box::new(limits));
-        let expected = Process {
+        let expected = ResolvedProcess {
             command: CommandLine::Shell { text: "load monday".to_owned(), shell: Some("/bin/zsh".to_owned()) },
             env: BTreeMap::from([
                 ("DAY".to_owned(), EnvText::Text("monday, attempt 2".to_owned())),
@@ -197,7 +204,7 @@ mod tests {
     fn each_word_of_a_command_is_bound_on_its_own() {
         let job = Job::new(Program::Exec(["load", "{{ day }}", "a b"].map(template).to_vec()));
         let words = ["load", "two words", "a b"].map(str::to_owned).to_vec();
-        assert_eq!(process(job, "two words"), Process::plain(CommandLine::Exec(words)));
+        assert_eq!(process(job, "two words"), ResolvedProcess::plain(CommandLine::Exec(words)));
     }
 
     #[test]
@@ -231,7 +238,11 @@ mod tests {
             let job = job_with(feature);
             let Some(of_program) = Feature::of_program(&job.program) else { continue };
             let work = bound(job, "monday").expect("nothing to bind");
-            assert_eq!(of_program.is_supported(), !matches!(work, Work::Unsupported(_)), "{feature:?}: {work:?}");
+            assert_eq!(
+                of_program.is_supported(),
+                !matches!(work, ResolvedProgram::Unsupported(_)),
+                "{feature:?}: {work:?}"
+            );
         }
         for program in [
             Program::Shell(template("true")),
@@ -240,7 +251,7 @@ mod tests {
         ] {
             assert_eq!(Feature::of_program(&program), None);
             let work = bound(Job::new(program), "monday").expect("nothing to bind");
-            assert!(!matches!(work, Work::Unsupported(_)), "{work:?}");
+            assert!(!matches!(work, ResolvedProgram::Unsupported(_)), "{work:?}");
         }
     }
 
@@ -248,6 +259,6 @@ mod tests {
     fn noop_and_unsupported_programs_have_no_process() {
         let mut job = Job::new(Program::Noop { duration: Span::from_secs(5) });
         job.cwd = Some(template("{{ night }}"));
-        assert_eq!(bound(job, "monday"), Ok(Work::Noop(Span::from_secs(5))));
+        assert_eq!(bound(job, "monday"), Ok(ResolvedProgram::Noop(Span::from_secs(5))));
     }
 }

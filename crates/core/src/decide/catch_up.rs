@@ -10,14 +10,14 @@ use super::occurrence::{self, RunCandidate};
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
-use crate::decision::{Answer, Done, Effect};
+use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::{JobId, NodeId};
-use crate::job::{CatchUp, CatchUpPolicy, QUEUE_LIMIT_DEFAULT};
-use crate::policy::catch_up::{OccurrenceRange, Stretch};
+use crate::job::{CatchUpPolicy, CatchUpRule, QUEUE_LIMIT_DEFAULT};
+use crate::policy::catch_up::{CountedRange, OccurrenceRange};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, Backlog, JobState, Key, Queued, Record, ScheduleId};
+use crate::record::{Actor, Backlog, JobState, QueuedRun, Record, RecordKey, ScheduleId};
 use crate::run::Reason;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 use crate::when::When;
 
 /// A backlog that another run of its job blocks is checked again after this time.
@@ -26,13 +26,13 @@ const GIVE_WAY: Span = Span::from_secs(1);
 const LOOK_AGAIN: Span = Span::from_secs(60);
 
 /// Decides about the next occurrence of a backlog.
-pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Result<Done, Halt> {
-    let key = Key::Backlog(id.clone(), schedule.clone());
+pub(super) fn decide(view: &DecisionView<'_>, id: &JobId, schedule: &ScheduleId) -> Result<DecidedUnit, Halt> {
+    let key = RecordKey::Backlog(id.clone(), schedule.clone());
     let (backlog, job, state) = (view.backlog(id, schedule), view.job(id), view.job_state(id));
     let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
     view.require_loaded()?;
     let at = |at| Effect::CatchUp { job: id.clone(), schedule: schedule.clone(), at };
-    let only = |effect| Done { effects: vec![effect], ..Done::default() };
+    let only = |effect| DecidedUnit { effects: vec![effect], ..DecidedUnit::default() };
     let Some(backlog) = backlog else { return Ok(only(at(When::Never))) };
     let now = view.stamp.at;
     let look_again = || only(at(now.plus(LOOK_AGAIN).into()));
@@ -40,7 +40,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         // The command that removed the schedule has recorded the rest of its backlog.
         let mut draft = UnitDraft::new(view);
         draft.delete(key);
-        return draft.finish(Answer::Done);
+        return draft.finish(CommandReply::Done);
     };
     let mut state = (*state).clone();
     let Ok(table) = Timetable::new(job, schedule, definition, view.world) else { return Ok(look_again()) };
@@ -56,7 +56,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
         record_given_up(&mut draft, &mut state, &table, &given_up, &reason)?;
         draft.put_state(state);
         write_backlog(&mut draft, rest.map(|rest| Backlog { due: now, ..rest }), key);
-        return draft.finish(Answer::Done);
+        return draft.finish(CommandReply::Done);
     }
     if !is_eligible {
         return Ok(look_again());
@@ -66,13 +66,13 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, schedule: &ScheduleId) -> Resu
     }
     draft.put_state(state);
     write_backlog(&mut draft, advance((*backlog).clone(), &table, now), key);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Splits the rest of a backlog by the job's current catch-up policy; the job may have been changed or paused since.
 /// Returns what is given up, the oldest first, and what is still to be caught up.
 fn split_by_policy(backlog: Backlog, table: &Timetable<'_>, now: Instant) -> (Vec<OccurrenceRange>, Option<Backlog>) {
-    let CatchUp { policy, within } = table.job.job.catch_up;
+    let CatchUpRule { policy, within } = table.job.job.catch_up;
     let oldest_due = now.minus(within);
     let is_wanted = |at: &Instant| table.wake(*at) >= oldest_due;
     let mut given_up = Vec::new();
@@ -108,7 +108,7 @@ pub(super) fn add(
     reach: OccurrenceRange,
 ) -> Result<(), Halt> {
     let stretch = table.counted(draft.view, reach);
-    let Stretch { from, to, count } = stretch;
+    let CountedRange { from, to, count } = stretch;
     let (job, schedule, due) = (table.job.id.clone(), table.id.clone(), draft.at());
     let new = Backlog { job, schedule, from, position: from, to, count, due, later: Vec::new() };
     let backlog = match draft.view.backlog(&table.job.id, table.id) {
@@ -183,7 +183,7 @@ fn start(
 /// Whether enough runs of the job wait already. For a `nodes: each` job each node may have one waiting run, so that the
 /// nodes work on the same part of the backlog.
 fn is_crowded(state: &JobState, places: &[Option<NodeId>]) -> bool {
-    let waits_for_node = |queued: &Queued| queued.target.is_some() && places.contains(&queued.target);
+    let waits_for_node = |queued: &QueuedRun| queued.target.is_some() && places.contains(&queued.target);
     u32::try_from(state.queue.len()).unwrap_or(u32::MAX) >= QUEUE_LIMIT_DEFAULT
         || state.queue.iter().any(waits_for_node)
 }
@@ -205,7 +205,7 @@ fn without_first(mut backlog: Backlog) -> Option<Backlog> {
     if backlog.later.is_empty() {
         return None;
     }
-    let Stretch { from, to, count } = backlog.later.remove(0);
+    let CountedRange { from, to, count } = backlog.later.remove(0);
     Some(Backlog { from, position: from, to, count, ..backlog })
 }
 
@@ -213,7 +213,7 @@ fn first_part(backlog: &Backlog) -> OccurrenceRange {
     OccurrenceRange { from: backlog.position, to: backlog.to }
 }
 
-fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: Key) {
+fn write_backlog(draft: &mut UnitDraft<'_>, backlog: Option<Backlog>, key: RecordKey) {
     match backlog {
         Some(backlog) => draft.put(Record::Backlog(Arc::new(backlog))),
         None => draft.delete(key),

@@ -7,23 +7,23 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Span};
 
 use crate::args::Args;
-use crate::decision::{Answer, Change, Done, Effect, Free, Take};
+use crate::decision::{CommandReply, DecidedUnit, Effect, LockRelease, LockTake, RecordChange};
 use crate::ids::{JobId, RunId};
-use crate::record::{Cursor, Identity, JobState, Key, LockName, Record, Run, ScheduleId};
-use crate::view::{Halt, View};
+use crate::record::{Cursor, Identity, JobState, LockName, Record, RecordKey, Run, ScheduleId};
+use crate::view::{DecisionView, Halt};
 
 /// A unit of work that is being built.
 pub(super) struct UnitDraft<'a> {
-    pub(super) view: &'a View<'a>,
+    pub(super) view: &'a DecisionView<'a>,
     /// The latest change of each record.
-    written: BTreeMap<Key, Change>,
-    take: Vec<Take>,
-    free: Vec<Free>,
+    written: BTreeMap<RecordKey, RecordChange>,
+    take: Vec<LockTake>,
+    free: Vec<LockRelease>,
     effects: Vec<Effect>,
 }
 
 impl<'a> UnitDraft<'a> {
-    pub(super) fn new(view: &'a View<'a>) -> Self {
+    pub(super) fn new(view: &'a DecisionView<'a>) -> Self {
         Self { view, written: BTreeMap::new(), take: Vec::new(), free: Vec::new(), effects: Vec::new() }
     }
 
@@ -34,8 +34,8 @@ impl<'a> UnitDraft<'a> {
 
     /// A run as this unit leaves it so far.
     pub(super) fn run(&self, id: RunId) -> Option<Arc<Run>> {
-        match self.written.get(&Key::Run(id)) {
-            Some(Change::Put(Record::Run(run))) => Some(Arc::clone(run)),
+        match self.written.get(&RecordKey::Run(id)) {
+            Some(RecordChange::Put(Record::Run(run))) => Some(Arc::clone(run)),
             Some(_) => None,
             None => self.view.run(id),
         }
@@ -43,16 +43,16 @@ impl<'a> UnitDraft<'a> {
 
     /// A job's set of runs as this unit leaves it so far.
     pub(super) fn job_state(&self, job: &JobId) -> JobState {
-        match self.written.get(&Key::JobState(job.clone())) {
-            Some(Change::Put(Record::JobState(state))) => (**state).clone(),
+        match self.written.get(&RecordKey::JobState(job.clone())) {
+            Some(RecordChange::Put(Record::JobState(state))) => (**state).clone(),
             _ => (*self.view.job_state(job)).clone(),
         }
     }
 
     /// A cursor as this unit leaves it so far.
     pub(super) fn cursor(&self, job: &JobId, schedule: &ScheduleId) -> Option<Cursor> {
-        match self.written.get(&Key::Cursor(job.clone(), schedule.clone())) {
-            Some(Change::Put(Record::Cursor(cursor))) => Some((**cursor).clone()),
+        match self.written.get(&RecordKey::Cursor(job.clone(), schedule.clone())) {
+            Some(RecordChange::Put(Record::Cursor(cursor))) => Some((**cursor).clone()),
             Some(_) => None,
             None => self.view.cursor(job, schedule).map(|cursor| (*cursor).clone()),
         }
@@ -60,8 +60,8 @@ impl<'a> UnitDraft<'a> {
 
     /// The latest outcomes of a job with these args, as this unit leaves them so far.
     pub(super) fn identity(&self, job: &JobId, args: &Args) -> Identity {
-        match self.written.get(&Key::Identity(job.clone(), args.clone())) {
-            Some(Change::Put(Record::Identity(identity))) => (**identity).clone(),
+        match self.written.get(&RecordKey::Identity(job.clone(), args.clone())) {
+            Some(RecordChange::Put(Record::Identity(identity))) => (**identity).clone(),
             _ => (*self.view.identity(job, args)).clone(),
         }
     }
@@ -79,19 +79,19 @@ impl<'a> UnitDraft<'a> {
     }
 
     pub(super) fn put(&mut self, record: Record) {
-        self.written.insert(record.key(), Change::Put(record));
+        self.written.insert(record.key(), RecordChange::Put(record));
     }
 
-    pub(super) fn delete(&mut self, key: Key) {
-        self.written.insert(key.clone(), Change::Delete(key));
+    pub(super) fn delete(&mut self, key: RecordKey) {
+        self.written.insert(key.clone(), RecordChange::Delete(key));
     }
 
     pub(super) fn take_lock(&mut self, lock: LockName, holder: RunId, ttl: Option<Span>) {
-        self.take.push(Take { lock, holder, ttl });
+        self.take.push(LockTake { lock, holder, ttl });
     }
 
     pub(super) fn release_lock(&mut self, lock: LockName, holder: RunId) {
-        self.free.push(Free { lock, holder });
+        self.free.push(LockRelease { lock, holder });
     }
 
     /// Adds an effect that no record owes. It is lost without harm if the node dies after the commit.
@@ -100,12 +100,12 @@ impl<'a> UnitDraft<'a> {
     }
 
     /// The finished unit. The commit compares written records too: one that the decision has not read must not exist.
-    pub(super) fn finish(self, answer: Answer) -> Result<Done, Halt> {
+    pub(super) fn finish(self, answer: CommandReply) -> Result<DecidedUnit, Halt> {
         self.view.require_loaded()?;
         for key in self.written.keys() {
             self.view.compare(key);
         }
         let Self { written, take, free, effects, .. } = self;
-        Ok(Done { changes: written.into_values().collect(), take, free, effects, answer })
+        Ok(DecidedUnit { changes: written.into_values().collect(), take, free, effects, answer })
     }
 }

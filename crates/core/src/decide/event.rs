@@ -7,15 +7,20 @@
 use cronhold_schedule::Span;
 
 use crate::command::Command;
-use crate::decision::{Answer, Done, Effect, Rejection, Take};
+use crate::decision::{CommandReply, DecidedUnit, Effect, LockTake, Rejection};
 use crate::ids::RunId;
 use crate::record::LockName;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// How long an event counts as carried out. An equal event that is received later is a new one.
 const TTL: Span = Span::from_millis(500);
 
-pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &Command) -> Result<Done, Halt> {
+pub(super) fn decide(
+    view: &DecisionView<'_>,
+    once: &LockName,
+    holder: RunId,
+    command: &Command,
+) -> Result<DecidedUnit, Halt> {
     if view.lock(once).is_some_and(|held| held.holder != holder) {
         return Ok(unchanged());
     }
@@ -25,18 +30,18 @@ pub(super) fn decide(view: &View<'_>, once: &LockName, holder: RunId, command: &
         decided => decided?,
     };
     if does_something(&done) {
-        done.take.push(Take { lock: once.clone(), holder, ttl: Some(TTL) });
+        done.take.push(LockTake { lock: once.clone(), holder, ttl: Some(TTL) });
     }
     Ok(done)
 }
 
-fn does_something(done: &Done) -> bool {
+fn does_something(done: &DecidedUnit) -> bool {
     let sends = |effect: &Effect| matches!(effect, Effect::Signal { .. });
     !done.changes.is_empty() || !done.take.is_empty() || !done.free.is_empty() || done.effects.iter().any(sends)
 }
 
-fn unchanged() -> Done {
-    Done { answer: Answer::Unchanged, ..Done::default() }
+fn unchanged() -> DecidedUnit {
+    DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() }
 }
 
 #[cfg(test)]

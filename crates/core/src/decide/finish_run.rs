@@ -14,16 +14,17 @@ use crate::ids::RunId;
 use crate::job::Retain;
 use crate::policy::retry::{self, Ended};
 use crate::record::{
-    Actor, Cursor, Identity, JobRecord, JobState, Key, LockName, Outcome, Record, Run, Terms, Transition,
+    Actor, Cursor, ExecutionPolicy, Identity, JobRecord, JobState, LatestOutcome, LockName, Record, RecordKey, Run,
+    Transition,
 };
 use crate::run::{Cause, Reason, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// Prefetches what [`finish`] reads, for a decision that learns only later whether the run ends.
-pub(super) fn prefetch_end(view: &View<'_>, run: &Run, job: &JobRecord) {
+pub(super) fn prefetch_end(view: &DecisionView<'_>, run: &Run, job: &JobRecord) {
     let follows = run.schedule.as_ref().filter(|id| job.schedule(id).is_some_and(counts_from_previous));
-    let cursor = follows.map(|schedule| Key::Cursor(run.job.clone(), schedule.clone()));
-    view.prefetch([Key::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
+    let cursor = follows.map(|schedule| RecordKey::Cursor(run.job.clone(), schedule.clone()));
+    view.prefetch([RecordKey::Identity(run.job.clone(), run.args.clone())].into_iter().chain(cursor));
 }
 
 /// Ends a run, in the name of the command's actor.
@@ -92,7 +93,7 @@ fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
         work: run.work.clone(),
         lock: LockName::of(&job.id, &job.job.lock),
         // Lock and lease follow the job's current definition.
-        terms: Terms { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
+        terms: ExecutionPolicy { lease: bind::lease(&job.job, draft.view.world), ..run.terms.clone() },
         due: Some(at),
         log: vec![Transition::entered(draft.at(), State::Scheduled, Actor::Retry)],
         ..Run::blank(id, state.take_number(), run.job.clone(), run.uid, run.nominal)
@@ -129,7 +130,7 @@ fn following_cursor<'j>(
     draft: &UnitDraft<'_>,
     run: &Run,
     job: &'j JobRecord,
-) -> Option<(&'j crate::job::Schedule, Cursor)> {
+) -> Option<(&'j crate::job::JobSchedule, Cursor)> {
     let id = run.schedule.as_ref()?;
     let schedule = job.schedule(id).filter(|schedule| counts_from_previous(schedule))?;
     let cursor = draft.cursor(&run.job, id).filter(|cursor| cursor.follows == Some(run.id));
@@ -137,12 +138,12 @@ fn following_cursor<'j>(
 }
 
 /// Whether a schedule counts from the end of its previous run.
-pub(super) fn counts_from_previous(schedule: &crate::job::Schedule) -> bool {
+pub(super) fn counts_from_previous(schedule: &crate::job::JobSchedule) -> bool {
     matches!(schedule.spec.timing, Timing::After { .. })
 }
 
 /// The time from the end of a run to the next one; zero for schedules that do not count from the previous run.
-pub(super) fn interval(schedule: &crate::job::Schedule) -> Span {
+pub(super) fn interval(schedule: &crate::job::JobSchedule) -> Span {
     match schedule.spec.timing {
         Timing::After { interval } => interval.max(Span::from_secs(1)),
         _ => Span::ZERO,
@@ -175,6 +176,6 @@ pub(super) fn count_finished(
 /// Records the outcome of a run, which conditions of other runs read.
 pub(super) fn record_outcome(draft: &mut UnitDraft<'_>, run: &Run) {
     let mut identity: Identity = draft.identity(&run.job, &run.args);
-    identity.set(run.state, Some(Outcome { run: run.id, at: draft.at() }));
+    identity.set(run.state, Some(LatestOutcome { run: run.id, at: draft.at() }));
     draft.put(Record::Identity(Arc::new(identity)));
 }

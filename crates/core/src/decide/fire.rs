@@ -11,13 +11,13 @@ use super::occurrence;
 use super::placement;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
-use crate::decision::{Answer, Done, Effect};
+use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::{JobId, NodeId};
-use crate::job::Lock;
+use crate::job::LockPolicy;
 use crate::policy::catch_up::{CatchUpPlan, GRACE, OccurrenceRange};
 use crate::record::{Actor, Cursor, ForeignRun, JobRecord, JobState, Run, ScheduleId};
 use crate::run::Reason;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// An occurrence that this node cannot claim yet, because its definition or zone data is outdated, is retried after
 /// this time.
@@ -27,12 +27,12 @@ const FOREIGN_EARLY: Span = Span::from_millis(500);
 
 /// Decides about an occurrence that is due.
 pub(super) fn decide(
-    view: &View<'_>,
+    view: &DecisionView<'_>,
     id: &JobId,
     schedule: &ScheduleId,
     nominal: Instant,
     at_start: bool,
-) -> Result<Done, Halt> {
+) -> Result<DecidedUnit, Halt> {
     let (job, cursor, state) = (view.job(id), view.cursor(id, schedule), view.job_state(id));
     let is_paused = state.pauses.is_paused() || view.pauses().is_paused();
     view.require_loaded()?;
@@ -89,7 +89,7 @@ struct OccurrenceClaim<'a> {
 
 impl<'a> OccurrenceClaim<'a> {
     fn new(
-        view: &'a View<'a>,
+        view: &'a DecisionView<'a>,
         job: &'a JobRecord,
         table: &'a Timetable<'a>,
         cursor: &Cursor,
@@ -104,12 +104,12 @@ impl<'a> OccurrenceClaim<'a> {
     }
 
     /// Handles `@reboot`. Only a node that may run the job creates an occurrence.
-    fn at_start(mut self, nominal: Instant, is_paused: bool) -> Result<Done, Halt> {
+    fn at_start(mut self, nominal: Instant, is_paused: bool) -> Result<DecidedUnit, Halt> {
         let me = self.draft.view.stamp.owner.node;
         self.places.retain(|place| place.is_none_or(|node| node == me));
         let is_known = occurrence::existing_run(&self.draft, self.table, nominal, &self.places).is_some();
         if is_known || !self.draft.view.world.is_eligible(&self.job.job.nodes) {
-            return Ok(Done::default());
+            return Ok(DecidedUnit::default());
         }
         if is_paused {
             return self.skip(nominal, Reason::Paused);
@@ -118,19 +118,19 @@ impl<'a> OccurrenceClaim<'a> {
         self.finish()
     }
 
-    fn on_time(mut self, nominal: Instant, actor: &Actor) -> Result<Done, Halt> {
+    fn on_time(mut self, nominal: Instant, actor: &Actor) -> Result<DecidedUnit, Halt> {
         self.claim(nominal, actor)?;
         self.finish()
     }
 
-    fn skip(mut self, nominal: Instant, reason: Reason) -> Result<Done, Halt> {
+    fn skip(mut self, nominal: Instant, reason: Reason) -> Result<DecidedUnit, Halt> {
         self.skip_occurrence(nominal, reason)?;
         self.advance_cursor(nominal, None);
         self.finish()
     }
 
     /// No node was alive when the occurrence was due. Everything that is late is decided in this one commit.
-    fn late(mut self, first: Instant) -> Result<Done, Halt> {
+    fn late(mut self, first: Instant) -> Result<DecidedUnit, Halt> {
         let view = self.draft.view;
         let CatchUpPlan { missed, backlog, live } = self.table.divide(first, self.draft.at());
         let is_eligible = self.may_claim();
@@ -160,7 +160,7 @@ impl<'a> OccurrenceClaim<'a> {
         self.finish()
     }
 
-    fn look_again(&self, nominal: Instant) -> Done {
+    fn look_again(&self, nominal: Instant) -> DecidedUnit {
         let next = Some((nominal, self.draft.at().plus(LOOK_AGAIN)));
         only(Effect::Plan { job: self.job.id.clone(), schedule: self.table.id.clone(), next })
     }
@@ -200,7 +200,7 @@ impl<'a> OccurrenceClaim<'a> {
     /// the lock of a run that has ended is free again, so only that run shows it. Foreign nodes have no `@reboot`
     /// schedules and do not catch up. A job without a lock runs in each system independently.
     fn foreign_claim(&self, nominal: Instant, actor: &Actor) -> Option<Arc<ForeignRun>> {
-        let may_have_run = self.draft.view.world.has_foreign && self.job.job.lock != Lock::None;
+        let may_have_run = self.draft.view.world.has_foreign && self.job.job.lock != LockPolicy::None;
         if !may_have_run || self.cursor.at_start || *actor != Actor::Schedule {
             return None;
         }
@@ -228,19 +228,19 @@ impl<'a> OccurrenceClaim<'a> {
         cursor.zones = self.draft.view.world.zones_version.clone();
     }
 
-    fn finish(self) -> Result<Done, Halt> {
+    fn finish(self) -> Result<DecidedUnit, Halt> {
         let Self { mut draft, job, state, cursor, .. } = self;
         if state != *draft.view.job_state(&job.id) {
             draft.put_state(state);
         }
         draft.put_cursor(cursor);
-        draft.finish(Answer::Done)
+        draft.finish(CommandReply::Done)
     }
 }
 
 /// A decision that writes nothing and has one effect.
-fn only(effect: Effect) -> Done {
-    Done { effects: vec![effect], ..Done::default() }
+fn only(effect: Effect) -> DecidedUnit {
+    DecidedUnit { effects: vec![effect], ..DecidedUnit::default() }
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::draft::UnitDraft;
 use super::finish_run;
 use super::run_lifecycle;
-use crate::decision::{Answer, Done};
+use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
 use crate::record::{Record, Run};
 use crate::run::{Cause, Operation, Reason, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId, to: State, why: &str) -> Result<DecidedUnit, Halt> {
     let run = run_lifecycle::find_run(view, id)?;
     let reason = Reason::ByOperator(why.to_owned());
     let mut marked: Run = (*run).clone();
@@ -36,7 +36,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, to: State, why: &str) -> Result
     finish_run::record_outcome(&mut draft, &marked);
     draft.put_run(marked);
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 #[cfg(test)]

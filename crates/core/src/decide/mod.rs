@@ -1,4 +1,4 @@
-//! Decisions: one file for each command. A decision is a pure function of its [`View`]. If a record that it has read
+//! Decisions: one file for each command. A decision is a pure function of its [`DecisionView`]. If a record that it has read
 //! changes before the commit, the commit fails and the command is decided again.
 //!
 //! What several decisions share:
@@ -49,15 +49,15 @@ mod tests;
 mod timetable;
 
 use crate::command::Command;
-use crate::decision::{Decision, Done};
-use crate::view::{Halt, View};
+use crate::decision::{DecidedUnit, Decision};
+use crate::view::{DecisionView, Halt};
 
 pub use placement::NODES_MAX;
 pub use run_lifecycle::{KILL_WAIT, LAUNCH_WITHIN, LOCK_POLL, WAIT_POLL};
 
 /// Decides about a command. The result of a pass that lacked records is discarded: whatever it was, it is
 /// [`Decision::Need`] with all the records that the pass lacked.
-pub fn decide(view: &View<'_>, command: &Command) -> Decision {
+pub fn decide(view: &DecisionView<'_>, command: &Command) -> Decision {
     let decided = dispatch(view, command);
     if !view.is_complete() {
         return Decision::Need(view.missing());
@@ -69,7 +69,7 @@ pub fn decide(view: &View<'_>, command: &Command) -> Decision {
     }
 }
 
-fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
+fn dispatch(view: &DecisionView<'_>, command: &Command) -> Result<DecidedUnit, Halt> {
     match command {
         Command::PutJob { id, job, source, uid, provided } => put_job::decide(view, id, job, source, *uid, *provided),
         Command::RemoveJob { id, source, provided } => remove_job::decide(view, id, source, *provided),
@@ -89,8 +89,8 @@ fn dispatch(view: &View<'_>, command: &Command) -> Result<Done, Halt> {
         Command::Rerun { run, id, anew } => rerun::decide(view, *run, *id, *anew),
         Command::Reap { run, beat } => reap::decide(view, *run, *beat),
         Command::Drain { node, on } => drain::decide(view, *node, *on),
-        Command::Hold { lock, holder, ttl } => node_lock::acquire(view, lock, *holder, *ttl),
-        Command::LetGo { lock, holder } => Ok(node_lock::release(lock, *holder)),
+        Command::AcquireLock { lock, holder, ttl } => node_lock::acquire(view, lock, *holder, *ttl),
+        Command::ReleaseLock { lock, holder } => Ok(node_lock::release(lock, *holder)),
         Command::Event { once, holder, command } => event::decide(view, once, *holder, command),
         Command::Prune { job, runs } => prune::decide(view, job, runs),
     }

@@ -3,12 +3,12 @@
 
 use cronhold_schedule::Span;
 
-use crate::decision::{Done, Free, Rejection, Take};
+use crate::decision::{DecidedUnit, LockRelease, LockTake, Rejection};
 use crate::ids::RunId;
 use crate::record::LockName;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn acquire(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<Done, Halt> {
+pub(super) fn acquire(view: &DecisionView<'_>, lock: &LockName, holder: RunId, ttl: Span) -> Result<DecidedUnit, Halt> {
     match view.lock(lock) {
         Some(held) if held.holder != holder => {
             Err(Rejection::Locked { lock: lock.clone(), holder: held.holder }.into())
@@ -16,11 +16,11 @@ pub(super) fn acquire(view: &View<'_>, lock: &LockName, holder: RunId, ttl: Span
         // A holder that has the lock already, perhaps from before a restart, extends it.
         _ => {
             let ttl = view.world.is_shared.then_some(ttl);
-            Ok(Done { take: vec![Take { lock: lock.clone(), holder, ttl }], ..Done::default() })
+            Ok(DecidedUnit { take: vec![LockTake { lock: lock.clone(), holder, ttl }], ..DecidedUnit::default() })
         }
     }
 }
 
-pub(super) fn release(lock: &LockName, holder: RunId) -> Done {
-    Done { free: vec![Free { lock: lock.clone(), holder }], ..Done::default() }
+pub(super) fn release(lock: &LockName, holder: RunId) -> DecidedUnit {
+    DecidedUnit { free: vec![LockRelease { lock: lock.clone(), holder }], ..DecidedUnit::default() }
 }

@@ -13,9 +13,9 @@ use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::{JobUid, NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobState, Key, Run, ScheduleId};
+use crate::record::{Actor, JobState, RecordKey, Run, ScheduleId};
 use crate::run::Reason;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// A run that an occurrence is about to get, and whether it may start.
 pub(super) struct RunCandidate {
@@ -40,7 +40,7 @@ pub(super) fn run_id(
 
 /// The ids of the runs that an occurrence may have already: one without a target, and one for each node. If the clock
 /// was set back, nodes that are not eligible now may have run it, so all live nodes count.
-fn ids(view: &View<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> BTreeSet<RunId> {
+fn ids(view: &DecisionView<'_>, table: &Timetable<'_>, nominal: Instant, places: &[Option<NodeId>]) -> BTreeSet<RunId> {
     let mut all: BTreeSet<Option<NodeId>> = places.iter().copied().chain([None]).collect();
     if table.job.job.nodes.is_each() {
         all.extend(view.world.nodes.iter().take(NODES_MAX).map(|node| Some(node.id)));
@@ -61,7 +61,7 @@ pub(super) fn existing_run(
     let view = draft.view;
     let is_there = |id: &RunId| match table.job.job.nodes.is_each() {
         true => view.run(*id).is_some(),
-        false => view.assume_absent_unless_loaded(&Key::Run(*id)).is_some(),
+        false => view.assume_absent_unless_loaded(&RecordKey::Run(*id)).is_some(),
     };
     ids(view, table, nominal, places).into_iter().find(is_there)
 }

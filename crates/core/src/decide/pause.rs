@@ -6,13 +6,13 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use super::draft::UnitDraft;
-use crate::decision::{Answer, Done, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::JobId;
-use crate::record::{Actor, Pause, Pauses, Record};
-use crate::view::{Halt, View};
+use crate::record::{ActivePause, Actor, PauseState, Record};
+use crate::view::{DecisionView, Halt};
 
 /// Pauses a job, or all jobs when `job` is absent.
-pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, job: Option<&JobId>, why: &str) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     match job {
         Some(id) => {
@@ -35,12 +35,12 @@ pub(super) fn decide(view: &View<'_>, job: Option<&JobId>, why: &str) -> Result<
             draft.put(Record::Pause(Arc::new(pauses)));
         }
     }
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Begins a pause.
-pub(super) fn begin(pauses: &mut Pauses, since: Instant, by: &Actor, why: &str) {
-    pauses.current = Some(Pause { since, by: by.clone(), why: why.to_owned() });
+pub(super) fn begin(pauses: &mut PauseState, since: Instant, by: &Actor, why: &str) {
+    pauses.current = Some(ActivePause { since, by: by.clone(), why: why.to_owned() });
 }
 
 #[cfg(test)]

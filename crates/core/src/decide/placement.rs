@@ -8,12 +8,12 @@ use cronhold_schedule::Instant;
 use super::run_lifecycle::WAIT_POLL;
 use crate::decision::Rejection;
 use crate::ids::NodeId;
-use crate::job::Nodes;
+use crate::job::NodeSelector;
 use crate::policy::catch_up::GRACE;
 use crate::policy::overlap;
 use crate::record::{JobRecord, Run};
 use crate::run::State;
-use crate::view::View;
+use crate::view::DecisionView;
 
 /// The largest number of nodes that an occurrence of a `nodes: each` job runs on, so that its claim stays a small unit.
 /// If more nodes are eligible, those with the lowest ids run it.
@@ -21,7 +21,7 @@ pub const NODES_MAX: usize = 256;
 
 /// The nodes that an occurrence gets a run for, this one first. Most jobs have a single run without a node (`None`).
 /// Empty when no live node may run a `nodes: each` job.
-pub(super) fn targets_of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Option<NodeId>> {
+pub(super) fn targets_of_occurrence(view: &DecisionView<'_>, job: &JobRecord) -> Vec<Option<NodeId>> {
     if !job.job.nodes.is_each() {
         return vec![None];
     }
@@ -34,12 +34,12 @@ pub(super) fn targets_of_occurrence(view: &View<'_>, job: &JobRecord) -> Vec<Opt
 
 /// Whether this node may claim an occurrence: it may run the job itself, or the job has `nodes: each` and a live node
 /// may.
-pub(super) fn may_claim(view: &View<'_>, nodes: &Nodes, places: &[Option<NodeId>]) -> bool {
+pub(super) fn may_claim(view: &DecisionView<'_>, nodes: &NodeSelector, places: &[Option<NodeId>]) -> bool {
     if nodes.is_each() { !places.is_empty() } else { view.world.is_eligible(nodes) }
 }
 
 /// The target of a run that is created by hand: this node, for a job with `nodes: each`.
-pub(super) fn target_of_request(view: &View<'_>, job: &JobRecord) -> Result<Option<NodeId>, Rejection> {
+pub(super) fn target_of_request(view: &DecisionView<'_>, job: &JobRecord) -> Result<Option<NodeId>, Rejection> {
     if !job.job.nodes.is_each() {
         return Ok(None);
     }
@@ -48,7 +48,11 @@ pub(super) fn target_of_request(view: &View<'_>, job: &JobRecord) -> Result<Opti
 }
 
 /// The target of a rerun: that of the old run, as long as the job has `nodes: each`.
-pub(super) fn target_of_rerun(view: &View<'_>, job: &JobRecord, old: &Run) -> Result<Option<NodeId>, Rejection> {
+pub(super) fn target_of_rerun(
+    view: &DecisionView<'_>,
+    job: &JobRecord,
+    old: &Run,
+) -> Result<Option<NodeId>, Rejection> {
     match old.target.filter(|_| job.job.nodes.is_each()) {
         Some(node) => Ok(Some(node)),
         None => target_of_request(view, job),
@@ -61,17 +65,17 @@ pub(super) fn can_overlap(job: &JobRecord, one: Option<NodeId>, other: Option<No
 }
 
 /// Whether a run has no target, or this node is its target.
-pub(super) fn is_for_this_node(view: &View<'_>, run: &Run) -> bool {
+pub(super) fn is_for_this_node(view: &DecisionView<'_>, run: &Run) -> bool {
     run.target.is_none_or(|target| target == view.stamp.owner.node)
 }
 
 /// Whether this node may start a run.
-pub(super) fn may_start(view: &View<'_>, run: &Run, job: &JobRecord) -> bool {
+pub(super) fn may_start(view: &DecisionView<'_>, run: &Run, job: &JobRecord) -> bool {
     is_for_this_node(view, run) && view.world.is_eligible(&job.job.nodes)
 }
 
 /// Rejects a start that has to happen on another node.
-pub(super) fn reject_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
+pub(super) fn reject_elsewhere(view: &DecisionView<'_>, run: &Run, job: Option<&JobRecord>) -> Result<(), Rejection> {
     match run.target.filter(|_| !is_for_this_node(view, run)) {
         Some(node) => Err(Rejection::OtherNode(node)),
         None => reject_idle(view).and_then(|()| job.map_or(Ok(()), |job| reject_ineligible(view, job))),
@@ -79,7 +83,7 @@ pub(super) fn reject_elsewhere(view: &View<'_>, run: &Run, job: Option<&JobRecor
 }
 
 /// Rejects whatever would start a run here if this is not a node, or one that drains.
-fn reject_idle(view: &View<'_>) -> Result<(), Rejection> {
+fn reject_idle(view: &DecisionView<'_>) -> Result<(), Rejection> {
     match view.world {
         world if !world.is_node => Err(Rejection::NotANode),
         world if world.is_draining => Err(Rejection::Draining),
@@ -87,7 +91,7 @@ fn reject_idle(view: &View<'_>) -> Result<(), Rejection> {
     }
 }
 
-fn reject_ineligible(view: &View<'_>, job: &JobRecord) -> Result<(), Rejection> {
+fn reject_ineligible(view: &DecisionView<'_>, job: &JobRecord) -> Result<(), Rejection> {
     reject_idle(view)?;
     if view.world.is_eligible(&job.job.nodes) { Ok(()) } else { Err(Rejection::NotHere(job.id.clone())) }
 }
@@ -104,7 +108,7 @@ pub(super) enum Placement {
 
 /// Where a run whose time has come can go on. A node that is absent for a moment keeps its runs: the commit compares
 /// the node's record, so a heartbeat in between makes it fail.
-pub(super) fn placement_of(view: &View<'_>, run: &Run, job: &JobRecord) -> Placement {
+pub(super) fn placement_of(view: &DecisionView<'_>, run: &Run, job: &JobRecord) -> Placement {
     let (now, me) = (view.stamp.at, view.stamp.owner.node);
     let Some(target) = run.target else {
         // The due time is not changed: by it, an eligible node that missed the notification finds the run.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::draft::UnitDraft;
-use crate::decision::{Answer, Done};
+use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::{JobId, RunId};
 use crate::policy::retention::TRIM_MAX;
-use crate::record::{Key, Run};
-use crate::view::{Halt, View};
+use crate::record::{RecordKey, Run};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, job: &JobId, runs: &[RunId]) -> Result<DecidedUnit, Halt> {
     let runs: BTreeSet<RunId> = runs.iter().take(TRIM_MAX).copied().collect();
     let of_job = |run: &Arc<Run>| run.job == *job && run.state.is_finished();
     let finished: Vec<Arc<Run>> = runs.into_iter().filter_map(|id| view.run(id)).filter(of_job).collect();
@@ -28,17 +28,17 @@ pub(super) fn decide(view: &View<'_>, job: &JobId, runs: &[RunId]) -> Result<Don
         if let Some(kept) = state.kept.of(run.state) {
             *kept = kept.saturating_sub(1);
         }
-        draft.delete(Key::Run(run.id));
+        draft.delete(RecordKey::Run(run.id));
     }
     if state == before {
-        return draft.finish(Answer::Unchanged);
+        return draft.finish(CommandReply::Unchanged);
     }
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Whether a run has a retry that has not ended.
-fn is_tried_again(view: &View<'_>, run: &Run) -> bool {
+fn is_tried_again(view: &DecisionView<'_>, run: &Run) -> bool {
     run.retried_by.and_then(|retry| view.run(retry)).is_some_and(|retry| !retry.state.is_finished())
 }
 
@@ -75,7 +75,7 @@ mod tests {
                 #3 gone",
         );
         let state = bench.job_states().next().expect("a state");
-        assert_eq!((state.kept, state.next_number), (crate::record::Kept::default(), 5));
+        assert_eq!((state.kept, state.next_number), (crate::record::KeptCounts::default(), 5));
     }
 
     #[test]

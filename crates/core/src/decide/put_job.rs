@@ -10,26 +10,26 @@ use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
 use super::timetable::Timetable;
 use super::{pause, resume};
-use crate::command::Provided;
-use crate::decision::{Answer, Done, Rejection};
+use crate::command::Precondition;
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
-use crate::record::{Cursor, JobRecord, JobState, LockName, Record, ScheduleId, Source};
+use crate::record::{Cursor, JobRecord, JobSource, JobState, LockName, Record, ScheduleId};
 use crate::run::Reason;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// The reason of a pause that comes from the job's definition.
 const IN_DEFINITION: &str = "in the job's definition";
 
 /// Creates the job, or replaces its definition.
 pub(super) fn decide(
-    view: &View<'_>,
+    view: &DecisionView<'_>,
     id: &JobId,
     job: &Arc<Job>,
-    source: &Source,
+    source: &JobSource,
     uid: JobUid,
-    provided: Provided,
-) -> Result<Done, Halt> {
+    provided: Precondition,
+) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (old, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -40,7 +40,7 @@ pub(super) fn decide(
             return Err(Rejection::OtherSource { job: id.clone(), source_of_job: old.source.clone() }.into());
         }
         if old.job == *job && old.zone == zone {
-            return Ok(Done { answer: Answer::Unchanged, ..Done::default() });
+            return Ok(DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() });
         }
     }
     let uid = old.as_ref().map_or(uid, |old| old.uid);
@@ -78,17 +78,17 @@ pub(super) fn decide(
     }
     drop(tables);
     draft.put(Record::Job(Arc::new(new)));
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Checks the precondition of a command that changes a job.
-pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Provided) -> Result<(), Rejection> {
+pub(super) fn check(id: &JobId, old: Option<&JobRecord>, provided: Precondition) -> Result<(), Rejection> {
     match (provided, old) {
-        (Provided::Any, _) | (Provided::New, None) | (Provided::There, Some(_)) => Ok(()),
-        (Provided::New, Some(_)) => Err(Rejection::JobThere(id.clone())),
-        (Provided::There | Provided::As { .. }, None) => Err(Rejection::NoJob(id.clone())),
-        (Provided::As { uid, revision }, Some(old)) if old.uid == uid && old.revision == revision => Ok(()),
-        (Provided::As { .. }, Some(old)) => Err(Rejection::JobChanged { job: id.clone(), revision: old.revision }),
+        (Precondition::Any, _) | (Precondition::New, None) | (Precondition::There, Some(_)) => Ok(()),
+        (Precondition::New, Some(_)) => Err(Rejection::JobThere(id.clone())),
+        (Precondition::There | Precondition::As { .. }, None) => Err(Rejection::NoJob(id.clone())),
+        (Precondition::As { uid, revision }, Some(old)) if old.uid == uid && old.revision == revision => Ok(()),
+        (Precondition::As { .. }, Some(old)) => Err(Rejection::JobChanged { job: id.clone(), revision: old.revision }),
     }
 }
 
@@ -104,9 +104,9 @@ fn check_lock(id: &JobId, job: &Job) -> Result<(), Rejection> {
 }
 
 /// Compiles all schedules of the job, disabled ones too: each must be valid.
-fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
+fn tables<'a>(view: &DecisionView<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>, Rejection> {
     let mut seen = BTreeSet::new();
-    let compile = |(id, schedule): (&'a ScheduleId, &'a crate::job::Schedule)| {
+    let compile = |(id, schedule): (&'a ScheduleId, &'a crate::job::JobSchedule)| {
         // An id that a store could not read back must not be written.
         if let Err(error) = ScheduleId::parse(id.as_str()) {
             let message = error.to_string();
@@ -121,7 +121,7 @@ fn tables<'a>(view: &View<'_>, job: &'a JobRecord) -> Result<Vec<Timetable<'a>>,
 }
 
 /// The cursor of a schedule that existed before. A schedule with a name may have another definition now.
-fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &View<'_>) -> Cursor {
+fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &DecisionView<'_>) -> Cursor {
     let now: Instant = view.stamp.at;
     let mut fresh = table.refresh(cursor, now, view.world);
     let was = old.and_then(|old| Some((&old.zone, old.schedule(table.id)?)));
@@ -134,7 +134,7 @@ fn go_on(table: &Timetable<'_>, cursor: Cursor, old: Option<&JobRecord>, view: &
 
 /// Pauses or resumes the job if `paused` has changed in its definition. A definition whose `paused` has not changed
 /// leaves a pause by hand as it is.
-fn set_pause(view: &View<'_>, state: &mut JobState, was: bool, is: bool) {
+fn set_pause(view: &DecisionView<'_>, state: &mut JobState, was: bool, is: bool) {
     let stamp = view.stamp;
     if is && !was && !state.pauses.is_paused() {
         pause::begin(&mut state.pauses, stamp.at, &stamp.actor, IN_DEFINITION);

@@ -4,16 +4,16 @@
 use cronhold_schedule::Instant;
 
 use super::report;
-use crate::decision::{Answer, Done};
+use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
-use crate::record::Owner;
-use crate::view::{Halt, View};
+use crate::record::RunOwner;
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId, beat: Instant) -> Result<Done, Halt> {
-    let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId, beat: Instant) -> Result<DecidedUnit, Halt> {
+    let nothing = DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() };
     let Some(run) = view.run(id) else { return Ok(nothing) };
     // The node that decides is alive, so its own runs are not lost.
-    let is_other = |owner: &Owner| run.state.has_program() && owner.node != view.stamp.owner.node;
+    let is_other = |owner: &RunOwner| run.state.has_program() && owner.node != view.stamp.owner.node;
     let Some(owner) = run.owner.filter(is_other) else { return Ok(nothing) };
     let node = view.node(owner.node);
     if node.is_some_and(|node| node.beat != beat) {

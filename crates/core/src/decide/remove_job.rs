@@ -4,15 +4,20 @@
 use super::draft::UnitDraft;
 use super::retire::RetiringSchedules;
 use super::{put_job, resume};
-use crate::command::Provided;
-use crate::decision::{Answer, Done, Rejection};
+use crate::command::Precondition;
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::JobId;
-use crate::record::{Key, Source};
+use crate::record::{JobSource, RecordKey};
 use crate::run::Reason;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// Removes the job and retires its schedules.
-pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Provided) -> Result<Done, Halt> {
+pub(super) fn decide(
+    view: &DecisionView<'_>,
+    id: &JobId,
+    source: &JobSource,
+    provided: Precondition,
+) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -29,8 +34,8 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, source: &Source, provided: Pro
     if state != before {
         draft.put_state(state);
     }
-    draft.delete(Key::Job(id.clone()));
-    draft.finish(Answer::Done)
+    draft.delete(RecordKey::Job(id.clone()));
+    draft.finish(CommandReply::Done)
 }
 
 #[cfg(test)]

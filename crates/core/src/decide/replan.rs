@@ -3,12 +3,12 @@
 
 use super::draft::UnitDraft;
 use super::timetable::Timetable;
-use crate::decision::{Answer, Done, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::JobId;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// Computes the cursors of all schedules of a job again.
-pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: &JobId, even_older: bool) -> Result<DecidedUnit, Halt> {
     let job = view.job(id).ok_or_else(|| Rejection::NoJob(id.clone()))?;
     let mut draft = UnitDraft::new(view);
     let mut is_changed = false;
@@ -26,7 +26,7 @@ pub(super) fn decide(view: &View<'_>, id: &JobId, even_older: bool) -> Result<Do
             draft.put_cursor(fresh);
         }
     }
-    draft.finish(if is_changed { Answer::Done } else { Answer::Unchanged })
+    draft.finish(if is_changed { CommandReply::Done } else { CommandReply::Unchanged })
 }
 
 #[cfg(test)]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::draft::UnitDraft;
 use super::finish_run;
 use super::run_lifecycle;
-use crate::command::{Report, Verdict};
-use crate::decision::{Answer, Done, Effect};
+use crate::command::{ExitOutcome, ProgramReport};
+use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
 use crate::record::{Actor, Run, Transition, TransitionKind};
 use crate::run::{self, Cause, Reason, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done, Halt> {
-    let nothing = Done { answer: Answer::Unchanged, ..Done::default() };
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId, report: &ProgramReport) -> Result<DecidedUnit, Halt> {
+    let nothing = DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() };
     let Some(run) = view.run(id) else { return Ok(nothing) };
     if run.owner.is_none_or(|owner| owner.node != view.stamp.owner.node) {
         return Ok(nothing);
@@ -26,26 +26,26 @@ pub(super) fn decide(view: &View<'_>, id: RunId, report: &Report) -> Result<Done
         return Ok(nothing);
     }
     match report {
-        Report::Launched => launched(view, &run),
-        Report::Ended(verdict) => ended(view, &run, verdict),
+        ProgramReport::Launched => launched(view, &run),
+        ProgramReport::Ended(verdict) => ended(view, &run, verdict),
         // A running program was launched, so the report is outdated.
-        Report::NotLaunched(_) if run.state == State::Running => Ok(nothing),
-        Report::NotLaunched(why) => gone(view, &run, Reason::NotLaunched(why.clone())),
-        Report::Lost => lost(view, &run),
-        Report::KeeperLost => gone(view, &run, Reason::KeeperLost),
-        Report::LockLost => unlocked(view, &run),
+        ProgramReport::NotLaunched(_) if run.state == State::Running => Ok(nothing),
+        ProgramReport::NotLaunched(why) => gone(view, &run, Reason::NotLaunched(why.clone())),
+        ProgramReport::Lost => lost(view, &run),
+        ProgramReport::KeeperLost => gone(view, &run, Reason::KeeperLost),
+        ProgramReport::LockLost => unlocked(view, &run),
     }
 }
 
 /// Handles a report for a run that was declared finished while its program went on. A program that holds a lease or was
 /// asked to stop must end now. Any other may go on; its result is added to the run's log and does not change its state.
-fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> {
+fn late(view: &DecisionView<'_>, run: &Arc<Run>, report: &ProgramReport) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     match report {
-        Report::Launched if run.terms.lease.is_some() || run.ending.is_some() => {
+        ProgramReport::Launched if run.terms.lease.is_some() || run.ending.is_some() => {
             draft.emit(Effect::Stop { run: Arc::clone(run) });
         }
-        Report::Ended(verdict) if is_lost(run) && !run.log.iter().any(Transition::is_late_result) => {
+        ProgramReport::Ended(verdict) if is_lost(run) && !run.log.iter().any(Transition::is_late_result) => {
             let mut after = (**run).clone();
             let how = match (&verdict.reason, verdict.success) {
                 (Some(reason), _) => reason.to_string(),
@@ -58,11 +58,11 @@ fn late(view: &View<'_>, run: &Arc<Run>, report: &Report) -> Result<Done, Halt> 
                 ..Transition::entered(draft.at(), run.state, Actor::Program)
             });
             draft.put_run(after);
-            return draft.finish(Answer::Done);
+            return draft.finish(CommandReply::Done);
         }
         _ => {}
     }
-    draft.finish(Answer::Unchanged)
+    draft.finish(CommandReply::Unchanged)
 }
 
 /// Whether a run was ended because the state of its program was unknown.
@@ -71,20 +71,20 @@ fn is_lost(run: &Run) -> bool {
 }
 
 /// Stops a run whose lock could not be renewed. Another holder may have the lock by now.
-fn unlocked(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
+fn unlocked(view: &DecisionView<'_>, run: &Run) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     // A run that is stopping or has no lock needs no stop.
     if run.ending.is_some() || run.state == State::Stopping || run.lock.is_none() {
-        return draft.finish(Answer::Unchanged);
+        return draft.finish(CommandReply::Unchanged);
     }
     let mut after = run.clone();
     run_lifecycle::request_stop(&draft, &mut after, Cause::Curtailed, Reason::LockLost, view.stamp.actor.clone())?;
     draft.put_run(after);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// The program is running. A node that finds it after a restart becomes its owner with its new incarnation.
-fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+fn launched(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt> {
     let now = view.stamp.at;
     let mut draft = UnitDraft::new(view);
     let mut after = (**run).clone();
@@ -101,14 +101,14 @@ fn launched(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         Ok(_) | Err(_) => {}
     }
     if after == **run {
-        return draft.finish(Answer::Unchanged);
+        return draft.finish(CommandReply::Unchanged);
     }
     draft.put_run(after);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// The program has ended. If it was asked to stop, that is the reason; its exit decides about success.
-fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
+fn ended(view: &DecisionView<'_>, run: &Run, verdict: &ExitOutcome) -> Result<DecidedUnit, Halt> {
     let mut run = run.clone();
     run.exit = verdict.exit;
     run.written.clone_from(&verdict.written);
@@ -118,13 +118,13 @@ fn ended(view: &View<'_>, run: &Run, verdict: &Verdict) -> Result<Done, Halt> {
 }
 
 /// Ends a run whose node was lost.
-pub(super) fn lost(view: &View<'_>, run: &Run) -> Result<Done, Halt> {
+pub(super) fn lost(view: &DecisionView<'_>, run: &Run) -> Result<DecidedUnit, Halt> {
     gone(view, run, if run.state == State::Starting { Reason::StartUnknown } else { Reason::NodeLost })
 }
 
 /// Ends a run whose program is gone without a result. A run that was asked to stop fails for that reason, so that it is
 /// not retried as an error.
-fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
+fn gone(view: &DecisionView<'_>, run: &Run, reason: Reason) -> Result<DecidedUnit, Halt> {
     let actor = view.stamp.actor.clone();
     match run.ending.clone() {
         Some(told) => over(view, run, Cause::Failed, Some(told), actor),
@@ -132,19 +132,25 @@ fn gone(view: &View<'_>, run: &Run, reason: Reason) -> Result<Done, Halt> {
     }
 }
 
-fn over(view: &View<'_>, run: &Run, cause: Cause, reason: Option<Reason>, actor: Actor) -> Result<Done, Halt> {
+fn over(
+    view: &DecisionView<'_>,
+    run: &Run,
+    cause: Cause,
+    reason: Option<Reason>,
+    actor: Actor,
+) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let mut state = draft.job_state(&run.job);
     let run = finish_run::finish_as(&mut draft, run.clone(), &mut state, cause, reason, actor)?;
     draft.put_run(run);
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::play;
-    use crate::record::{Actor, Written};
+    use crate::record::{Actor, OutputSummary};
     use crate::run::State;
 
     #[test]
@@ -297,7 +303,7 @@ mod tests {
         );
         let [first, retry, rerun] = [1, 2, 3].map(|number| bench.run(None, number));
         let tail = ["no rows", "giving up"].map(str::to_owned).to_vec();
-        assert_eq!(first.written, Some(Written { bytes: 70_000, tail }));
+        assert_eq!(first.written, Some(OutputSummary { bytes: 70_000, tail }));
         assert_eq!((&retry.written, &retry.exit), (&None, &None));
         assert_eq!((&rerun.written, &rerun.exit), (&None, &None));
     }

@@ -8,18 +8,18 @@ use super::placement;
 use super::run::{close, once, release};
 use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
-use crate::decision::{Done, Rejection};
+use crate::decision::{DecidedUnit, Rejection};
 use crate::ids::RunId;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{JobState, Run, Terms, Transition};
+use crate::record::{ExecutionPolicy, JobState, Run, Transition};
 use crate::run::{self, Cause, Operation, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, of: RunId, id: RunId, anew: bool) -> Result<DecidedUnit, Halt> {
     once(view, id, || make(view, of, id, anew))
 }
 
-fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt> {
+fn make(view: &DecisionView<'_>, of: RunId, id: RunId, anew: bool) -> Result<DecidedUnit, Halt> {
     let old = run_lifecycle::find_run(view, of)?;
     run::next(old.state, Cause::By(Operation::Rerun))?;
     let mut draft = UnitDraft::new(view);
@@ -59,7 +59,7 @@ fn make(view: &View<'_>, of: RunId, id: RunId, anew: bool) -> Result<Done, Halt>
 
 /// A copy of a finished run. The stop time belongs to the schedule and is not copied. A run that was created while the
 /// store had one node may need a lease now.
-fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
+fn copy(view: &DecisionView<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
     let actor = view.stamp.actor.clone();
     let lease = old.terms.lease.or(old.lock.as_ref().map(|_| STALE_AFTER)).filter(|_| view.world.is_shared);
     Run {
@@ -68,7 +68,7 @@ fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
         target: old.target,
         work: old.work.clone(),
         lock: old.lock.clone(),
-        terms: Terms { stop_at: None, lease, ..old.terms.clone() },
+        terms: ExecutionPolicy { stop_at: None, lease, ..old.terms.clone() },
         log: vec![Transition::entered(view.stamp.at, State::Waiting, actor)],
         ..Run::blank(id, state.take_number(), old.job.clone(), old.uid, old.nominal)
     }
@@ -77,11 +77,11 @@ fn copy(view: &View<'_>, old: &Run, id: RunId, state: &mut JobState) -> Run {
 #[cfg(test)]
 mod tests {
     use crate::decide::testing::{job_id, play};
-    use crate::record::{CommandLine, Run, Work};
+    use crate::record::{CommandLine, ResolvedProgram, Run};
 
     fn shell(run: &Run) -> &str {
         match &run.work {
-            Some(Work::Process(process)) => match &process.command {
+            Some(ResolvedProgram::Process(process)) => match &process.command {
                 CommandLine::Shell { text, shell: None } => text,
                 other => panic!("{other:?}"),
             },

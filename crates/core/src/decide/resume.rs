@@ -6,21 +6,21 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use super::draft::UnitDraft;
-use crate::decision::{Answer, Done, Effect, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::JobId;
 use crate::policy::catch_up::GRACE;
-use crate::record::{JobState, Pauses, Record};
-use crate::view::{Halt, View};
+use crate::record::{JobState, PauseState, Record};
+use crate::view::{DecisionView, Halt};
 
 /// Resumes a job, or all jobs when `job` is absent.
-pub(super) fn decide(view: &View<'_>, job: Option<&JobId>) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, job: Option<&JobId>) -> Result<DecidedUnit, Halt> {
     match job {
         Some(id) => of_job(view, id),
         None => of_everything(view),
     }
 }
 
-fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
+fn of_job(view: &DecisionView<'_>, id: &JobId) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, mut state) = (view.job(id), draft.job_state(id));
     view.require_loaded()?;
@@ -37,11 +37,11 @@ fn of_job(view: &View<'_>, id: &JobId) -> Result<Done, Halt> {
     end(&mut state.pauses, view.stamp.at);
     wake_all(&mut draft, &state);
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Nodes plan all paused cursors again when they see this record change. That would be too much for one decision.
-fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
+fn of_everything(view: &DecisionView<'_>) -> Result<DecidedUnit, Halt> {
     let mut pauses = (*view.pauses()).clone();
     if !pauses.is_paused() {
         return Err(Rejection::NotPaused(None).into());
@@ -49,12 +49,12 @@ fn of_everything(view: &View<'_>) -> Result<Done, Halt> {
     end(&mut pauses, view.stamp.at);
     let mut draft = UnitDraft::new(view);
     draft.put(Record::Pause(Arc::new(pauses)));
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Ends the current pause and remembers it as the last. A pause that began within the grace period after the one before
 /// it is merged with that one, because cursors may not have advanced in between.
-pub(super) fn end(pauses: &mut Pauses, now: Instant) {
+pub(super) fn end(pauses: &mut PauseState, now: Instant) {
     if let Some(pause) = pauses.current.take() {
         let before = pauses.last.filter(|(_, ended)| pause.since <= ended.plus(GRACE));
         pauses.last = Some((before.map_or(pause.since, |(since, _)| since), now));

@@ -8,7 +8,7 @@ use super::draft::UnitDraft;
 use super::skips::{self, SkipPart};
 use super::timetable::Timetable;
 use crate::policy::catch_up::OccurrenceRange;
-use crate::record::{Backlog, Cursor, JobRecord, JobState, Key, Pauses, ScheduleId};
+use crate::record::{Backlog, Cursor, JobRecord, JobState, PauseState, RecordKey, ScheduleId};
 use crate::run::Reason;
 use crate::view::Halt;
 
@@ -16,7 +16,7 @@ use crate::view::Halt;
 pub(super) struct RetiringSchedules<'a> {
     job: &'a JobRecord,
     leaving: Vec<RetiringSchedule<'a>>,
-    everything: Arc<Pauses>,
+    everything: Arc<PauseState>,
 }
 
 /// A schedule that retires, with its records.
@@ -62,10 +62,10 @@ impl<'a> RetiringSchedules<'a> {
         for RetiringSchedule { schedule, cursor, backlog } in self.leaving {
             if let Some(cursor) = cursor {
                 state.floor = state.floor.max(cursor.last);
-                draft.delete(Key::Cursor(self.job.id.clone(), schedule.clone()));
+                draft.delete(RecordKey::Cursor(self.job.id.clone(), schedule.clone()));
             }
             if backlog.is_some() {
-                draft.delete(Key::Backlog(self.job.id.clone(), schedule.clone()));
+                draft.delete(RecordKey::Backlog(self.job.id.clone(), schedule.clone()));
             }
         }
         Ok(())
@@ -76,7 +76,7 @@ impl<'a> RetiringSchedules<'a> {
         &self,
         table: &Timetable<'_>,
         cursor: Option<&Cursor>,
-        pauses: &Pauses,
+        pauses: &PauseState,
         draft: &UnitDraft<'_>,
         reason: &Reason,
     ) -> Vec<SkipPart> {

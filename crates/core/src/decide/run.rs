@@ -9,27 +9,31 @@ use super::draft::UnitDraft;
 use super::placement;
 use super::run_lifecycle::{self, NewRun};
 use crate::args::Args;
-use crate::decision::{Answer, Done, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::{JobId, RunId};
-use crate::record::{JobRecord, JobState, Key, Run};
+use crate::record::{JobRecord, JobState, RecordKey, Run};
 use crate::run::{Reason, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 pub(super) fn decide(
-    view: &View<'_>,
+    view: &DecisionView<'_>,
     job: &JobId,
     args: &BTreeMap<String, String>,
     id: RunId,
     at: Option<Instant>,
-) -> Result<Done, Halt> {
+) -> Result<DecidedUnit, Halt> {
     once(view, id, || make(view, job, args, id, at))
 }
 
 /// Creates a run unless there is one with its id. A repeated command gets the first run as its reply, even if it could
 /// not be created any more.
-pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Done, Halt>) -> Result<Done, Halt> {
-    let there = |run: &Run| Done { answer: answer(run), ..Done::default() };
-    if view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+pub(super) fn once(
+    view: &DecisionView<'_>,
+    id: RunId,
+    make: impl FnOnce() -> Result<DecidedUnit, Halt>,
+) -> Result<DecidedUnit, Halt> {
+    let there = |run: &Run| DecidedUnit { answer: answer(run), ..DecidedUnit::default() };
+    if view.assume_absent_unless_loaded(&RecordKey::Run(id)).is_some()
         && let Some(run) = view.run(id)
     {
         return Ok(there(&run));
@@ -45,7 +49,12 @@ pub(super) fn once(view: &View<'_>, id: RunId, make: impl FnOnce() -> Result<Don
 }
 
 /// Admits a new run, writes it and replies with it.
-pub(super) fn release(mut draft: UnitDraft<'_>, run: Run, mut state: JobState, job: &JobRecord) -> Result<Done, Halt> {
+pub(super) fn release(
+    mut draft: UnitDraft<'_>,
+    run: Run,
+    mut state: JobState,
+    job: &JobRecord,
+) -> Result<DecidedUnit, Halt> {
     let run = if run.state != State::Waiting {
         run
     } else if run_lifecycle::is_paused(&draft, &run, &state) {
@@ -58,7 +67,7 @@ pub(super) fn release(mut draft: UnitDraft<'_>, run: Run, mut state: JobState, j
 }
 
 /// Writes a new run and replies with it.
-pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Result<Done, Halt> {
+pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Result<DecidedUnit, Halt> {
     let answer = answer(&run);
     draft.put_run(run);
     draft.put_state(state);
@@ -66,12 +75,12 @@ pub(super) fn close(mut draft: UnitDraft<'_>, run: Run, state: JobState) -> Resu
 }
 
 fn make(
-    view: &View<'_>,
+    view: &DecisionView<'_>,
     job: &JobId,
     args: &BTreeMap<String, String>,
     id: RunId,
     at: Option<Instant>,
-) -> Result<Done, Halt> {
+) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (record, mut state) = (view.job(job), draft.job_state(job));
     view.require_loaded()?;
@@ -92,8 +101,8 @@ fn make(
     release(draft, run, state, &record)
 }
 
-fn answer(run: &Run) -> Answer {
-    Answer::Run { id: run.id, number: run.number }
+fn answer(run: &Run) -> CommandReply {
+    CommandReply::Run { id: run.id, number: run.number }
 }
 
 #[cfg(test)]

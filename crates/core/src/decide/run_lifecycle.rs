@@ -15,9 +15,9 @@ use crate::args::Args;
 use crate::decision::{Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::policy::overlap::Admission;
-use crate::record::{Actor, JobRecord, JobState, LockName, Queued, Run, ScheduleId, Transition};
+use crate::record::{Actor, JobRecord, JobState, LockName, QueuedRun, Run, ScheduleId, Transition};
 use crate::run::{self, Cause, Operation, Reason, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
 /// The longest time between the commit that starts a run and the launch of its program.
 pub const LAUNCH_WITHIN: Span = Span::from_secs(10);
@@ -107,7 +107,7 @@ pub(super) fn is_paused(draft: &UnitDraft<'_>, run: &Run, state: &JobState) -> b
 }
 
 /// The run that a command names. A span of skips is not a run that commands can address.
-pub(super) fn find_run(view: &View<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
+pub(super) fn find_run(view: &DecisionView<'_>, id: RunId) -> Result<Arc<Run>, Halt> {
     let run = view.run(id).ok_or(Rejection::NoRun(id))?;
     if run.span.is_some() { Err(Rejection::Span(id).into()) } else { Ok(run) }
 }
@@ -143,7 +143,7 @@ pub(super) fn start_run(
 pub(super) fn enqueue(mut run: Run, state: &mut JobState, until: Instant) -> Run {
     if !state.is_queued(run.id) {
         let place = if state.is_active(run.id) { 0 } else { state.queue.len() };
-        state.queue.insert(place, Queued { run: run.id, target: run.target });
+        state.queue.insert(place, QueuedRun { run: run.id, target: run.target });
     }
     run.due = Some(until);
     run

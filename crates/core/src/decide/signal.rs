@@ -6,14 +6,14 @@ use cronhold_schedule::Span;
 
 use super::draft::UnitDraft;
 use super::run_lifecycle::{self, KILL_WAIT};
-use crate::decision::{Answer, Done, Effect, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Effect, Rejection};
 use crate::ids::{NodeId, RunId};
 use crate::record::Run;
 use crate::run::{self, Cause, Operation, Reason};
 use crate::signal::Signal;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId, signal: Signal) -> Result<DecidedUnit, Halt> {
     let run = run_lifecycle::find_run(view, id)?;
     let operation = if signal == Signal::KILL { Operation::Kill } else { Operation::Signal };
     run::next(run.state, Cause::By(operation))?;
@@ -34,11 +34,11 @@ pub(super) fn decide(view: &View<'_>, id: RunId, signal: Signal) -> Result<Done,
     if elsewhere.is_none() {
         draft.emit(Effect::Signal { run: id, signal });
     }
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// The node that has the program of a run, if it is not this one.
-pub(super) fn elsewhere(view: &View<'_>, run: &Run) -> Option<NodeId> {
+pub(super) fn elsewhere(view: &DecisionView<'_>, run: &Run) -> Option<NodeId> {
     run.owner.map(|owner| owner.node).filter(|node| *node != view.stamp.owner.node)
 }
 

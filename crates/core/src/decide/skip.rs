@@ -3,12 +3,12 @@
 use super::draft::UnitDraft;
 use super::finish_run;
 use super::run_lifecycle;
-use crate::decision::{Answer, Done};
+use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
 use crate::run::{self, Cause, Operation, Reason};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId, why: &str) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId, why: &str) -> Result<DecidedUnit, Halt> {
     let cause = Cause::By(Operation::Skip);
     let run = run_lifecycle::find_run(view, id)?;
     run::next(run.state, cause)?;
@@ -18,7 +18,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId, why: &str) -> Result<Done, Halt
     let run = finish_run::finish(&mut draft, (*run).clone(), &mut state, cause, Some(reason))?;
     draft.put_run(run);
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use super::occurrence;
 use super::run_lifecycle;
 use super::timetable::Timetable;
 use crate::ids::RunId;
-use crate::policy::catch_up::{OccurrenceRange, Stretch};
-use crate::record::{JobState, Key, Pauses, Run, SkipStreak, Transition};
+use crate::policy::catch_up::{CountedRange, OccurrenceRange};
+use crate::record::{JobState, PauseState, RecordKey, Run, SkipStreak, Transition};
 use crate::run::{Reason, State};
 use crate::view::Halt;
 
@@ -31,7 +31,7 @@ pub(super) fn split_by_pauses(
     table: &Timetable<'_>,
     reach: OccurrenceRange,
     reason: &Reason,
-    pauses: &[&Pauses],
+    pauses: &[&PauseState],
     now: Instant,
 ) -> Vec<SkipPart> {
     let held: Vec<(Instant, Instant)> = pauses.iter().flat_map(|pauses| held(pauses, now)).collect();
@@ -119,15 +119,15 @@ fn begin_span(
     draft: &mut UnitDraft<'_>,
     state: &mut JobState,
     table: &Timetable<'_>,
-    stretch: Stretch,
+    stretch: CountedRange,
     reason: Reason,
 ) -> RunId {
     let id = RunId::derived(table.job.uid, table.id.as_str(), stretch.from, SPAN_ATTEMPT);
     // After a cursor was set back, the span may exist already.
-    if draft.view.assume_absent_unless_loaded(&Key::Run(id)).is_some()
+    if draft.view.assume_absent_unless_loaded(&RecordKey::Run(id)).is_some()
         && let Some(there) = draft.run(id)
     {
-        return extend_span(draft, (*there).clone(), Stretch { count: 0, ..stretch });
+        return extend_span(draft, (*there).clone(), CountedRange { count: 0, ..stretch });
     }
     let mut run = new_skipped_run(draft, state, table, stretch.from, id);
     let message = reason.to_string();
@@ -143,9 +143,9 @@ fn begin_span(
 }
 
 /// Extends a span by more occurrences.
-fn extend_span(draft: &mut UnitDraft<'_>, mut run: Run, by: Stretch) -> RunId {
+fn extend_span(draft: &mut UnitDraft<'_>, mut run: Run, by: CountedRange) -> RunId {
     let from = run.nominal;
-    let span = run.span.get_or_insert(Stretch { from, to: from, count: 1 });
+    let span = run.span.get_or_insert(CountedRange { from, to: from, count: 1 });
     span.to = span.to.max(by.to);
     span.count = span.count.saturating_add(by.count);
     finish_run::record_outcome(draft, &run);
@@ -165,7 +165,7 @@ fn new_skipped_run(
 }
 
 /// The times during which a pause held: the last one that ended, and the current one.
-fn held(pauses: &Pauses, now: Instant) -> impl Iterator<Item = (Instant, Instant)> + use<> {
+fn held(pauses: &PauseState, now: Instant) -> impl Iterator<Item = (Instant, Instant)> + use<> {
     let current = pauses.current.as_ref().map(|pause| (pause.since, now));
     pauses.last.into_iter().chain(current)
 }

@@ -5,13 +5,13 @@ use super::admission;
 use super::draft::UnitDraft;
 use super::placement;
 use super::run_lifecycle::{self, BY_START};
-use crate::decision::{Answer, Done, Rejection};
+use crate::decision::{CommandReply, DecidedUnit, Rejection};
 use crate::ids::RunId;
 use crate::record::{JobRecord, JobState, Run};
 use crate::run::{self, State};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, Halt> {
     let run = run_lifecycle::find_run(view, id)?;
     run::next(run.state, BY_START)?;
     let mut draft = UnitDraft::new(view);
@@ -24,7 +24,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
     };
     draft.put_run(run);
     draft.put_state(state);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Ends the wait for the run's time. If other runs block it, it waits and is never skipped. A run with another target

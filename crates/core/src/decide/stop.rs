@@ -2,18 +2,18 @@
 
 use super::draft::UnitDraft;
 use super::run_lifecycle;
-use crate::decision::{Answer, Done};
+use crate::decision::{CommandReply, DecidedUnit};
 use crate::ids::RunId;
 use crate::run::{Cause, Operation, Reason};
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, Halt> {
     let mut run = (*run_lifecycle::find_run(view, id)?).clone();
     let mut draft = UnitDraft::new(view);
     let cause = Cause::By(Operation::Stop);
     run_lifecycle::request_stop(&draft, &mut run, cause, Reason::Stopped, view.stamp.actor.clone())?;
     draft.put_run(run);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 #[cfg(test)]

@@ -9,17 +9,19 @@ mod transcript;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_schedule::{Instant, Zone, Zones};
+use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 use super::decide;
-use crate::command::{Command, Stamp};
-use crate::decision::{Change, Decision, Done, Effect, Rejection};
+use crate::command::{Command, CommandStamp};
+use crate::decision::{DecidedUnit, Decision, Effect, RecordChange, Rejection};
 use crate::ids::{JobId, NodeId, RunId};
 use crate::owed::owed_by;
-use crate::record::{Actor, Cursor, JobState, Key, LockState, Owner, Record, Run, Stored, Version};
+use crate::record::{
+    Actor, Cursor, JobState, LockState, Record, RecordKey, RecordVersion, Run, RunOwner, StoredRecord,
+};
 use crate::run::{self, Cause, State};
-use crate::view::{Records, View};
-use crate::world::World;
+use crate::view::{DecisionView, RecordSource};
+use crate::world::DecisionContext;
 
 pub(super) use script::{instant, job_id, play};
 
@@ -37,11 +39,11 @@ pub(super) struct DecisionBench {
     /// The time.
     pub(super) now: Instant,
     /// What decisions see beside records.
-    pub(super) world: World,
+    pub(super) world: DecisionContext,
     /// The node that decides.
-    pub(super) me: Owner,
+    pub(super) me: RunOwner,
     /// What is stored.
-    pub(super) records: BTreeMap<Key, Stored>,
+    pub(super) records: BTreeMap<RecordKey, StoredRecord>,
     /// What is owed and was not done yet.
     pub(super) effects: Vec<Effect>,
     units: u64,
@@ -51,29 +53,29 @@ pub(super) struct DecisionBench {
 
 /// What was loaded for a decision.
 #[derive(Default)]
-struct Loaded(BTreeMap<Key, Option<Stored>>);
+struct Loaded(BTreeMap<RecordKey, Option<StoredRecord>>);
 
-impl Records for Loaded {
-    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+impl RecordSource for Loaded {
+    fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         self.0.get(key).map(Option::as_ref)
     }
 }
 
 impl DecisionBench {
     pub(super) fn new() -> Self {
-        let world = World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc());
-        let me = Owner { node: NodeId::from_bits(1), incarnation: 1 };
+        let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc());
+        let me = RunOwner { node: NodeId::from_bits(1), incarnation: 1 };
         Self { now: START, world, me, records: BTreeMap::new(), effects: Vec::new(), units: 0, has_lost_locks: false }
     }
 
     /// Decides about a command and applies what was decided, as a turn on a store does.
-    pub(super) fn execute(&mut self, actor: Actor, command: &Command) -> Result<Done, Rejection> {
-        let stamp = Stamp { at: self.now, actor, owner: self.me };
+    pub(super) fn execute(&mut self, actor: Actor, command: &Command) -> Result<DecidedUnit, Rejection> {
+        let stamp = CommandStamp { at: self.now, actor, owner: self.me };
         let mut loaded = Loaded::default();
         let mut conflicts = 0;
         let mut rounds = 0;
         loop {
-            let view = View::new(&loaded, &self.world, &stamp);
+            let view = DecisionView::new(&loaded, &self.world, &stamp);
             match decide(&view, command) {
                 Decision::Reject(rejection) => {
                     self.check_partial_views(&loaded, &stamp, command);
@@ -112,11 +114,11 @@ impl DecisionBench {
 
     /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes
     /// on as if the record were absent, which must not panic, and asks only for records that are not loaded.
-    fn check_partial_views(&self, loaded: &Loaded, stamp: &Stamp, command: &Command) {
+    fn check_partial_views(&self, loaded: &Loaded, stamp: &CommandStamp, command: &Command) {
         for key in loaded.0.keys() {
             let mut partial = Loaded(loaded.0.clone());
             partial.0.remove(key);
-            if let Decision::Need(keys) = decide(&View::new(&partial, &self.world, stamp), command) {
+            if let Decision::Need(keys) = decide(&DecisionView::new(&partial, &self.world, stamp), command) {
                 let known = keys.iter().find(|key| partial.0.contains_key(*key));
                 assert!(known.is_none(), "{command:?} asks for {known:?} again");
             }
@@ -145,22 +147,22 @@ impl DecisionBench {
         Arc::clone(found.unwrap_or_else(|| panic!("there is no run #{number}")))
     }
 
-    fn apply(&mut self, done: &Done, reads: &BTreeSet<Key>) {
+    fn apply(&mut self, done: &DecidedUnit, reads: &BTreeSet<RecordKey>) {
         self.units += 1;
-        let version = Version::new(1, self.units);
+        let version = RecordVersion::new(1, self.units);
         for free in &done.free {
-            let key = Key::Lock(free.lock.clone());
+            let key = RecordKey::Lock(free.lock.clone());
             if self.lock(&key).is_some_and(|lock| lock.holder == free.holder) {
                 self.records.remove(&key);
             }
         }
         for take in &done.take {
-            let key = Key::Lock(take.lock.clone());
+            let key = RecordKey::Lock(take.lock.clone());
             let is_held = self.lock(&key).is_some_and(|lock| lock.holder != take.holder);
             assert!(!is_held, "{key} is held: the unit fails");
             let until = take.ttl.map(|ttl| self.now.plus(ttl));
             let lock = LockState { name: take.lock.clone(), holder: take.holder, fence: self.units, until };
-            self.records.insert(key, Stored { version, record: Record::Lock(Arc::new(lock)) });
+            self.records.insert(key, StoredRecord { version, record: Record::Lock(Arc::new(lock)) });
         }
         let mut written = BTreeSet::new();
         for change in &done.changes {
@@ -169,20 +171,20 @@ impl DecisionBench {
             assert!(written.insert(key.clone()), "{key} is written twice");
             self.effects.extend(owed_by(change, self.me));
             match change {
-                Change::Put(record) => {
-                    let old = self.records.insert(key, Stored { version, record: record.clone() });
+                RecordChange::Put(record) => {
+                    let old = self.records.insert(key, StoredRecord { version, record: record.clone() });
                     if let Record::Run(run) = record {
                         check_moves(old.as_ref().map(|stored| &stored.record), run);
                     }
                 }
-                Change::Delete(key) => drop(self.records.remove(key)),
+                RecordChange::Delete(key) => drop(self.records.remove(key)),
             }
         }
         self.effects.extend(done.effects.iter().cloned());
         self.check();
     }
 
-    fn lock(&self, key: &Key) -> Option<&LockState> {
+    fn lock(&self, key: &RecordKey) -> Option<&LockState> {
         match self.records.get(key).map(|stored| &stored.record) {
             Some(Record::Lock(lock)) => Some(lock),
             _ => None,
@@ -208,7 +210,7 @@ impl DecisionBench {
             assert!(!run.state.is_finished() || run.due.is_none(), "{name} is due");
             assert!(run.state == State::Running || run.state.is_finished() || run.due.is_some(), "{name} is never due");
             if let Some(lock) = &run.lock {
-                let holds = self.lock(&Key::Lock(lock.clone())).is_some_and(|lock| lock.holder == run.id);
+                let holds = self.lock(&RecordKey::Lock(lock.clone())).is_some_and(|lock| lock.holder == run.id);
                 // A program whose lock has run out learns of it a moment later.
                 let may_have_lost_it = self.has_lost_locks && run.state.has_program();
                 assert!(may_have_lost_it || holds == run.state.has_program(), "{name} and its lock");
@@ -219,7 +221,8 @@ impl DecisionBench {
             match &stored.record {
                 Record::Cursor(cursor) => self.check_cursor(cursor),
                 Record::Backlog(backlog) => {
-                    let first = crate::policy::catch_up::Stretch { from: backlog.from, to: backlog.position, count: 0 };
+                    let first =
+                        crate::policy::catch_up::CountedRange { from: backlog.from, to: backlog.position, count: 0 };
                     for stretch in [first].into_iter().chain(backlog.rest()) {
                         assert!(stretch.from <= stretch.to, "the backlog of {} goes back", backlog.job);
                     }
@@ -229,14 +232,14 @@ impl DecisionBench {
         }
         for state in self.job_states() {
             for id in state.active.iter().map(|active| active.run).chain(state.queued()) {
-                assert!(self.records.contains_key(&Key::Run(id)), "{} counts a run that is not there", state.job);
+                assert!(self.records.contains_key(&RecordKey::Run(id)), "{} counts a run that is not there", state.job);
             }
         }
     }
 
     fn check_cursor(&self, cursor: &Cursor) {
         let name = format!("the cursor of {} {}", cursor.job, cursor.schedule);
-        let job = self.records.get(&Key::Job(cursor.job.clone())).map(|stored| &stored.record);
+        let job = self.records.get(&RecordKey::Job(cursor.job.clone())).map(|stored| &stored.record);
         let Some(Record::Job(job)) = job else { panic!("{name} has no job") };
         assert!(job.schedule(&cursor.schedule).is_some_and(|schedule| schedule.enabled), "{name} has no schedule");
         assert_eq!(cursor.revision, job.revision, "{name}");

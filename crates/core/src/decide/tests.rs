@@ -9,13 +9,13 @@ use proptest::prelude::*;
 
 use super::decide;
 use super::testing::{DecisionBench, START};
-use crate::command::{Command, Report, Stamp, Verdict};
-use crate::decision::{Answer, Change, Decision, Effect, Rejection};
+use crate::command::{Command, CommandStamp, ExitOutcome, ProgramReport};
+use crate::decision::{CommandReply, Decision, Effect, RecordChange, Rejection};
 use crate::ids::{JobId, RunId};
-use crate::record::{ActiveRun, Actor, JobState, Key, Record, Run, ScheduleId, Stored, Version};
+use crate::record::{ActiveRun, Actor, JobState, Record, RecordKey, RecordVersion, Run, ScheduleId, StoredRecord};
 use crate::run::{self, Cause, Operation, State};
 use crate::signal::Signal;
-use crate::view::{Records, View};
+use crate::view::{DecisionView, RecordSource};
 
 /// A run in each state: how it gets there, and its number.
 const WAYS: [(State, &[&str], u64); 9] = [
@@ -77,7 +77,7 @@ fn every_operation_in_every_state_does_what_the_table_says() {
                 }
                 Ok(run::TransitionEffect::Create) => {
                     let done = told.expect("the table allows it");
-                    assert!(matches!(done.answer, Answer::Run { id: made, .. } if made == id));
+                    assert!(matches!(done.answer, CommandReply::Run { id: made, .. } if made == id));
                     assert_eq!(after, before);
                     assert!(bench.runs().any(|run| run.id == id && run.rerun_of == Some(before.id)));
                 }
@@ -92,14 +92,14 @@ fn every_operation_in_every_state_does_what_the_table_says() {
 
 #[test]
 fn every_report_in_every_state_does_what_the_table_says() {
-    let failed = Verdict { success: false, ..Verdict::SUCCESS };
+    let failed = ExitOutcome { success: false, ..ExitOutcome::SUCCESS };
     for (report, cause) in [
-        (Report::Launched, Cause::Launched),
-        (Report::Ended(Verdict::SUCCESS), Cause::Succeeded),
-        (Report::Ended(failed), Cause::Failed),
-        (Report::Lost, Cause::Broke),
-        (Report::KeeperLost, Cause::Broke),
-        (Report::NotLaunched("no".to_owned()), Cause::Broke),
+        (ProgramReport::Launched, Cause::Launched),
+        (ProgramReport::Ended(ExitOutcome::SUCCESS), Cause::Succeeded),
+        (ProgramReport::Ended(failed), Cause::Failed),
+        (ProgramReport::Lost, Cause::Broke),
+        (ProgramReport::KeeperLost, Cause::Broke),
+        (ProgramReport::NotLaunched("no".to_owned()), Cause::Broke),
     ] {
         for way in WAYS {
             let (mut bench, before) = run_in(way);
@@ -107,8 +107,8 @@ fn every_report_in_every_state_does_what_the_table_says() {
             let done = bench.execute(Actor::Program, &command).expect("reports are never refused");
             let after = bench.run(None, way.2);
             // Only what has a program can be told of it, and what runs was launched.
-            let is_heard =
-                way.0.has_program() && (way.0, &report) != (State::Running, &Report::NotLaunched("no".to_owned()));
+            let is_heard = way.0.has_program()
+                && (way.0, &report) != (State::Running, &ProgramReport::NotLaunched("no".to_owned()));
             // What was told to end and is gone has done so.
             let is_told = cause == Cause::Broke && before.ending.is_some();
             match run::next(way.0, if is_told { Cause::Failed } else { cause }) {
@@ -118,13 +118,13 @@ fn every_report_in_every_state_does_what_the_table_says() {
                     assert_eq!(after, before);
                 }
                 // Nobody knew how a lost one ended. Now somebody does, and the run stays as it is.
-                _ if way.0 == State::Error && matches!(report, Report::Ended(_)) => {
+                _ if way.0 == State::Error && matches!(report, ProgramReport::Ended(_)) => {
                     assert_eq!(
                         (after.state, &after.reason, after.log.len()),
                         (before.state, &before.reason, before.log.len() + 1)
                     );
                 }
-                _ => assert_eq!((after, done.answer), (before, Answer::Unchanged), "{report:?}"),
+                _ => assert_eq!((after, done.answer), (before, CommandReply::Unchanged), "{report:?}"),
             }
         }
     }
@@ -133,9 +133,9 @@ fn every_report_in_every_state_does_what_the_table_says() {
 #[test]
 fn commands_reject_a_span_of_skips() {
     let (mut bench, run) = run_in(WAYS[8]);
-    let key = Key::Run(run.id);
+    let key = RecordKey::Run(run.id);
     let mut span = (*run).clone();
-    span.span = Some(crate::policy::catch_up::Stretch { from: START, to: START, count: 3 });
+    span.span = Some(crate::policy::catch_up::CountedRange { from: START, to: START, count: 3 });
     bench.records.get_mut(&key).expect("the run").record = Record::Run(Arc::new(span));
     let nobody = RunId::from_key(START, "nobody");
     for (run, expected) in [(run.id, Rejection::Span(run.id)), (nobody, Rejection::NoRun(nobody))] {
@@ -153,10 +153,10 @@ fn commands_reject_a_span_of_skips() {
 }
 
 /// All records, as if they had been loaded already.
-struct Everything<'a>(&'a BTreeMap<Key, Stored>);
+struct Everything<'a>(&'a BTreeMap<RecordKey, StoredRecord>);
 
-impl Records for Everything<'_> {
-    fn get(&self, key: &Key) -> Option<Option<&Stored>> {
+impl RecordSource for Everything<'_> {
+    fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         Some(self.0.get(key))
     }
 }
@@ -164,8 +164,8 @@ impl Records for Everything<'_> {
 /// A store of which nothing is loaded.
 struct Nothing;
 
-impl Records for Nothing {
-    fn get(&self, _key: &Key) -> Option<Option<&Stored>> {
+impl RecordSource for Nothing {
+    fn get(&self, _key: &RecordKey) -> Option<Option<&StoredRecord>> {
         None
     }
 }
@@ -174,11 +174,16 @@ impl Records for Nothing {
 #[test]
 fn one_pass_names_all_missing_records() {
     let bench = DecisionBench::new();
-    let stamp = Stamp { at: bench.now, actor: anna(), owner: bench.me };
+    let stamp = CommandStamp { at: bench.now, actor: anna(), owner: bench.me };
     let (job, schedule) = (JobId::parse("j").expect("an id"), ScheduleId::parse("s").expect("an id"));
     let command = Command::Fire { job: job.clone(), schedule: schedule.clone(), nominal: START, at_start: false };
-    let needed = [Key::Pause, Key::Job(job.clone()), Key::JobState(job.clone()), Key::Cursor(job, schedule)];
-    assert_eq!(decide(&View::new(&Nothing, &bench.world, &stamp), &command), Decision::Need(needed.to_vec()));
+    let needed = [
+        RecordKey::Pause,
+        RecordKey::Job(job.clone()),
+        RecordKey::JobState(job.clone()),
+        RecordKey::Cursor(job, schedule),
+    ];
+    assert_eq!(decide(&DecisionView::new(&Nothing, &bench.world, &stamp), &command), Decision::Need(needed.to_vec()));
 }
 
 /// What is decided about a command when the set of runs is another than the bench has. Nothing is applied.
@@ -186,11 +191,11 @@ fn decided_with(bench: &DecisionBench, change: impl FnOnce(&mut JobState), comma
     let mut records = bench.records.clone();
     let mut state = (**bench.job_states().next().expect("a job")).clone();
     change(&mut state);
-    let stored = Stored { version: Version::new(2, 1), record: Record::JobState(Arc::new(state)) };
+    let stored = StoredRecord { version: RecordVersion::new(2, 1), record: Record::JobState(Arc::new(state)) };
     records.insert(stored.record.key(), stored);
-    let stamp = Stamp { at: bench.now, actor: anna(), owner: bench.me };
+    let stamp = CommandStamp { at: bench.now, actor: anna(), owner: bench.me };
     let everything = Everything(&records);
-    decide(&View::new(&everything, &bench.world, &stamp), command)
+    decide(&DecisionView::new(&everything, &bench.world, &stamp), command)
 }
 
 fn some_runs(count: usize) -> impl Iterator<Item = RunId> {
@@ -200,7 +205,7 @@ fn some_runs(count: usize) -> impl Iterator<Item = RunId> {
 fn written_run(decision: &Decision) -> String {
     let Decision::Done(done) = decision else { panic!("{decision:?}") };
     let mut runs = done.changes.iter().filter_map(|change| match change {
-        Change::Put(Record::Run(run)) => Some(run),
+        RecordChange::Put(Record::Run(run)) => Some(run),
         _ => None,
     });
     let run = runs.next().expect("a run");
@@ -303,7 +308,7 @@ fn settle(bench: &mut DecisionBench) {
         let programs: Vec<_> = bench.runs().filter_map(|run| Some((run.id, run.owner?, run.state))).collect();
         for (run, owner, _) in programs.into_iter().filter(|(_, _, state)| state.has_program()) {
             bench.me = owner;
-            let report = Report::Ended(Verdict::SUCCESS);
+            let report = ProgramReport::Ended(ExitOutcome::SUCCESS);
             bench.execute(Actor::Program, &Command::Report { run, report }).expect("a report");
         }
         let Some(due) = bench.runs().filter_map(|run| run.due).min() else { break };
@@ -323,7 +328,7 @@ fn settle(bench: &mut DecisionBench) {
             assert_eq!(kept.of(finished).map(|count| *count as usize), Some(stored), "{} {finished}", state.job);
         }
     }
-    assert!(!bench.records.keys().any(|key| matches!(key, Key::Lock(_))), "a lock is held by nobody");
+    assert!(!bench.records.keys().any(|key| matches!(key, RecordKey::Lock(_))), "a lock is held by nobody");
 }
 
 proptest! {
@@ -350,6 +355,6 @@ fn wake_before_the_due_time_writes_nothing() {
     for way in WAYS {
         let (mut bench, run) = run_in(way);
         let done = bench.execute(Actor::Watchdog, &Command::Wake { run: run.id }).expect("never refused");
-        assert_eq!((done.changes, done.answer), (Vec::new(), Answer::Unchanged), "{}", way.0);
+        assert_eq!((done.changes, done.answer), (Vec::new(), CommandReply::Unchanged), "{}", way.0);
     }
 }

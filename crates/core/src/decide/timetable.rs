@@ -13,11 +13,11 @@ use crate::args::{ArgErrors, Args};
 use crate::decision::Rejection;
 use crate::ids::{NodeId, RunId};
 use crate::job;
-use crate::policy::catch_up::{self, CatchUpPlan, OccurrenceRange, Occurrences, Stretch};
-use crate::record::{Actor, Cursor, JobRecord, JobState, Key, Run, ScheduleId};
+use crate::policy::catch_up::{self, CatchUpPlan, CountedRange, OccurrenceRange, Occurrences};
+use crate::record::{Actor, Cursor, JobRecord, JobState, RecordKey, Run, ScheduleId};
 use crate::run::{Cause, Reason};
-use crate::view::{Halt, View};
-use crate::world::World;
+use crate::view::{DecisionView, Halt};
+use crate::world::DecisionContext;
 
 /// A cursor that is further ahead than this was moved by a wrong clock.
 const AHEAD_MAX: Span = Span::from_secs(60);
@@ -29,7 +29,7 @@ const MOMENT: Span = Span::from_micros(1);
 pub(super) struct Timetable<'a> {
     pub(super) job: &'a JobRecord,
     pub(super) id: &'a ScheduleId,
-    pub(super) schedule: &'a job::Schedule,
+    pub(super) schedule: &'a job::JobSchedule,
     compiled: Schedule,
 }
 
@@ -38,8 +38,8 @@ impl<'a> Timetable<'a> {
     pub(super) fn new(
         job: &'a JobRecord,
         id: &'a ScheduleId,
-        schedule: &'a job::Schedule,
-        world: &World,
+        schedule: &'a job::JobSchedule,
+        world: &DecisionContext,
     ) -> Result<Self, Rejection> {
         let compiled = job.compile(schedule, world).map_err(|wrong| Rejection::Schedule {
             job: job.id.clone(),
@@ -122,17 +122,17 @@ impl<'a> Timetable<'a> {
     }
 
     /// The key of the identity that the run of an occurrence has.
-    pub(super) fn identity(&self, nominal: Instant) -> Key {
-        Key::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
+    pub(super) fn identity(&self, nominal: Instant) -> RecordKey {
+        RecordKey::Identity(self.job.id.clone(), self.args(nominal).unwrap_or_default())
     }
 
     /// The occurrences from one to another, counted. Counting takes time, so it is left out while records are missing:
     /// the result of that pass is discarded, and only whether there is more than one matters for what it reads.
-    pub(super) fn counted(&self, view: &View<'_>, reach: OccurrenceRange) -> Stretch {
+    pub(super) fn counted(&self, view: &DecisionView<'_>, reach: OccurrenceRange) -> CountedRange {
         let OccurrenceRange { from, to } = reach;
         match view.is_complete() {
             true => catch_up::counted(reach, |at| self.compiled.next(at)),
-            false => Stretch { from, to, count: if from == to { 1 } else { 2 } },
+            false => CountedRange { from, to, count: if from == to { 1 } else { 2 } },
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> Timetable<'a> {
     }
 
     /// The cursor of a schedule that begins at `since`.
-    pub(super) fn begin(&self, since: Instant, world: &World) -> Cursor {
+    pub(super) fn begin(&self, since: Instant, world: &DecisionContext) -> Cursor {
         let next = if self.counts_from_previous() { self.after_run(since) } else { self.next(since) };
         Cursor {
             job: self.job.id.clone(),
@@ -202,7 +202,7 @@ impl<'a> Timetable<'a> {
 
     /// Computes a cursor again, because the schedule, the zone data or a calendar has changed since it was written, or
     /// because the clock was wrong then. An occurrence that is due stays the next one, so that it gets its outcome.
-    pub(super) fn refresh(&self, mut cursor: Cursor, now: Instant, world: &World) -> Cursor {
+    pub(super) fn refresh(&self, mut cursor: Cursor, now: Instant, world: &DecisionContext) -> Cursor {
         let was = cursor.next;
         let is_ahead = |at: &Instant| *at > now.plus(AHEAD_MAX);
         if cursor.last.as_ref().is_some_and(is_ahead) {

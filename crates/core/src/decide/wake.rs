@@ -12,14 +12,14 @@ use super::admission;
 use super::draft::UnitDraft;
 use super::placement::{self, Placement};
 use super::run_lifecycle::{self, KILL_WAIT, LAUNCH_WITHIN, WAIT_POLL};
-use crate::decision::{Answer, Done, Effect};
+use crate::decision::{CommandReply, DecidedUnit, Effect};
 use crate::ids::RunId;
 use crate::record::{Actor, JobRecord, JobState, Run};
 use crate::run::{Cause, Reason, State};
 use crate::signal::Signal;
-use crate::view::{Halt, View};
+use crate::view::{DecisionView, Halt};
 
-pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
+pub(super) fn decide(view: &DecisionView<'_>, id: RunId) -> Result<DecidedUnit, Halt> {
     let Some(run) = view.run(id) else { return Ok(unchanged(None)) };
     match run.state {
         State::Scheduled | State::Waiting => before_program(view, &run),
@@ -31,7 +31,7 @@ pub(super) fn decide(view: &View<'_>, id: RunId) -> Result<Done, Halt> {
 }
 
 /// Checks a run that has not started.
-fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+fn before_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt> {
     let mut draft = UnitDraft::new(view);
     let (job, before) = (view.job(&run.job), draft.job_state(&run.job));
     let is_paused = run_lifecycle::is_paused(&draft, run, &before);
@@ -66,7 +66,7 @@ fn before_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         let mut draft = UnitDraft::new(view);
         draft.emit(Effect::Wake { run: run.id, at: run.due.into() });
         run_lifecycle::wake_for_lock(&mut draft, run);
-        return draft.finish(Answer::Unchanged);
+        return draft.finish(CommandReply::Unchanged);
     }
     written(draft, after, state, &before)
 }
@@ -84,7 +84,7 @@ fn admitted(draft: &mut UnitDraft<'_>, run: &Run, state: &mut JobState, job: &Jo
 }
 
 /// Checks a run whose program is on this node: the launch was not reported, it takes too long, or it does not end.
-fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
+fn with_program(view: &DecisionView<'_>, run: &Arc<Run>) -> Result<DecidedUnit, Halt> {
     let now = view.stamp.at;
     if run.due.is_none_or(|due| due > now) {
         return Ok(unchanged(Some(run)));
@@ -96,7 +96,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         State::Starting => {
             draft.emit(Effect::Adopt { run: Arc::clone(run) });
             draft.emit(Effect::Wake { run: run.id, at: now.plus(LAUNCH_WITHIN).into() });
-            return draft.finish(Answer::Unchanged);
+            return draft.finish(CommandReply::Unchanged);
         }
         State::Running if run.ending.is_none() => {
             run_lifecycle::request_stop(&draft, &mut after, Cause::Curtailed, limit(run), Actor::Limit)?;
@@ -109,7 +109,7 @@ fn with_program(view: &View<'_>, run: &Arc<Run>) -> Result<Done, Halt> {
         }
     }
     draft.put_run(after);
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// The limit that a program has reached: its stop time or its timeout, whichever came first.
@@ -122,27 +122,31 @@ fn limit(run: &Run) -> Reason {
     }
 }
 
-fn is_mine(view: &View<'_>, run: &Run) -> bool {
+fn is_mine(view: &DecisionView<'_>, run: &Run) -> bool {
     run.owner.is_some_and(|owner| owner.node == view.stamp.owner.node)
 }
 
-fn written(mut draft: UnitDraft<'_>, run: Run, state: JobState, before: &JobState) -> Result<Done, Halt> {
+fn written(mut draft: UnitDraft<'_>, run: Run, state: JobState, before: &JobState) -> Result<DecidedUnit, Halt> {
     draft.put_run(run);
     // Every write of the set wakes the first run in the queue, so it is written only if it has changed.
     if state != *before {
         draft.put_state(state);
     }
-    draft.finish(Answer::Done)
+    draft.finish(CommandReply::Done)
 }
 
 /// Changes nothing. A run that was checked too early is checked again when it is due.
-fn unchanged(run: Option<&Run>) -> Done {
+fn unchanged(run: Option<&Run>) -> DecidedUnit {
     match run.filter(|run| run.due.is_some()) {
         Some(run) => look_again(run.id, run.due),
-        None => Done { answer: Answer::Unchanged, ..Done::default() },
+        None => DecidedUnit { answer: CommandReply::Unchanged, ..DecidedUnit::default() },
     }
 }
 
-fn look_again(run: RunId, at: Option<Instant>) -> Done {
-    Done { effects: vec![Effect::Wake { run, at: at.into() }], answer: Answer::Unchanged, ..Done::default() }
+fn look_again(run: RunId, at: Option<Instant>) -> DecidedUnit {
+    DecidedUnit {
+        effects: vec![Effect::Wake { run, at: at.into() }],
+        answer: CommandReply::Unchanged,
+        ..DecidedUnit::default()
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_schedule::{Instant, Spec};
+use cronhold_schedule::{Instant, ScheduleSpec};
 use proptest::prelude::*;
 
 use super::*;
@@ -141,20 +141,21 @@ const SPECS: [&str; 6] = [
 ];
 
 /// The records of a schedule whose occurrences fared like that, and the stretches that were lost.
-fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (Known, Vec<Instant>, Vec<Stretch>) {
+fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (KnownRecords, Vec<Instant>, Vec<CountedRange>) {
     let mut known = scene(&format!("schedule spec: {spec}\ncursor\nrun n=1 at=01T00:00 log=waiting@01T00:00"));
     let template = known.runs.remove(0);
     let job = known.job.clone().expect("a job");
     let since = Instant::parse("2026-03-28T12:00:00Z").expect("an instant");
-    let spec = Spec::parse(spec).expect("a schedule");
+    let spec = ScheduleSpec::parse(spec).expect("a schedule");
     let compiled = world().compile(&job.id, &spec, &job.zone).expect("a schedule");
     let total = fates.iter().map(|(_, length)| length).sum::<usize>();
     let all: Vec<Instant> = compiled.coming(since).take(total + 1).collect();
-    let (mut lost, mut waiting, mut first) = (Vec::<Stretch>::new(), Vec::new(), 0);
+    let (mut lost, mut waiting, mut first) = (Vec::<CountedRange>::new(), Vec::new(), 0);
     let mut is_lost_before = false;
     for (fate, length) in fates {
         let part = &all[first..first + length];
-        let stretch = Stretch { from: part[0], to: part[length - 1], count: u32::try_from(*length).expect("small") };
+        let stretch =
+            CountedRange { from: part[0], to: part[length - 1], count: u32::try_from(*length).expect("small") };
         let mut run = |nominal, attempt, span| {
             let number = RunNumber(known.runs.len() as u64 + 1);
             known.runs.push(Arc::new(Run { nominal, attempt, span, number, ..(*template).clone() }));
@@ -166,7 +167,7 @@ fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (Known, Vec<Instant>,
             Fate::Backlog => waiting.push(stretch),
             Fate::Lost => match lost.last_mut().filter(|_| is_lost_before) {
                 Some(before) => {
-                    *before = Stretch { from: before.from, to: stretch.to, count: before.count + stretch.count }
+                    *before = CountedRange { from: before.from, to: stretch.to, count: before.count + stretch.count }
                 }
                 None => lost.push(stretch),
             },
@@ -176,7 +177,7 @@ fn dug(spec: &str, fates: &[(Fate, usize)], order: u64) -> (Known, Vec<Instant>,
     }
     known.runs.sort_by_key(|run| (run.number.0.wrapping_mul(order | 1), run.attempt));
     let schedule = known.cursors[0].schedule.clone();
-    if let Some((Stretch { from, to, count }, later)) = waiting.split_first() {
+    if let Some((CountedRange { from, to, count }, later)) = waiting.split_first() {
         let (position, due, later) = (*from, Instant::EPOCH, later.to_vec());
         let backlog =
             Backlog { job: job.id.clone(), schedule, from: *from, position, to: *to, count: *count, due, later };
@@ -210,7 +211,7 @@ proptest! {
         let (first, last) = (all[0], all[all.len() - 1]);
         let found = holes(&known, &world, first, last);
         prop_assert_eq!(&found.unchecked, &vec![]);
-        let stretches: Vec<Stretch> = found.found.iter().map(|hole| hole.stretch).collect();
+        let stretches: Vec<CountedRange> = found.found.iter().map(|hole| hole.stretch).collect();
         prop_assert_eq!(&stretches, &lost);
 
         // Two looks that share no occurrence find together as many as one.

@@ -11,14 +11,14 @@ mod templates;
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::{Span, Spec};
+use cronhold_schedule::{ScheduleSpec, Span};
 use serde::Serialize;
 
 pub use action::{Action, HttpTarget, RunEvent};
 pub use condition::{Condition, Probe, Requirement};
 pub use policies::{
-    Batching, CatchUp, CatchUpPolicy, Limits, Lock, Nodes, OnLost, Overlap, QUEUE_LIMIT_DEFAULT, Retain, Retry,
-    RetryOn, StopPolicy, StopSchedule, Trigger,
+    Batching, CatchUpPolicy, CatchUpRule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, QUEUE_LIMIT_DEFAULT,
+    ResourceLimits, Retain, Retry, RetryOn, StopPolicy, StopSchedule, Trigger,
 };
 pub use program::{HttpProgram, Program, RemoteProgram, TaskProgram};
 pub use scope::{NAMES, TemplateName, TemplateScope};
@@ -38,19 +38,19 @@ pub struct Job {
     /// Parameters of its runs, by name.
     pub params: BTreeMap<String, Param>,
     /// When runs start automatically.
-    pub schedules: Vec<Schedule>,
+    pub schedules: Vec<JobSchedule>,
     /// What a run executes.
     pub program: Program,
     /// Conditions that must hold before a run starts, checked in order.
     pub conditions: Vec<Condition>,
     /// The lock that a run holds while it is active.
-    pub lock: Lock,
+    pub lock: LockPolicy,
     /// Time after which the lock of a lost node expires.
     pub ttl: Span,
     /// What happens when a run is due while another is active.
-    pub overlap: Overlap,
+    pub overlap: OverlapPolicy,
     /// What happens to occurrences that were missed.
-    pub catch_up: CatchUp,
+    pub catch_up: CatchUpRule,
     /// Whether and when a failed run is retried.
     pub retry: Retry,
     /// Time after which a run is stopped; no limit when absent.
@@ -68,9 +68,9 @@ pub struct Job {
     /// File mode mask of the program; inherited when absent.
     pub umask: Option<u32>,
     /// Resource limits; boxed, because few jobs have any.
-    pub limits: Option<Box<Limits>>,
+    pub limits: Option<Box<ResourceLimits>>,
     /// Which nodes may run it.
-    pub nodes: Nodes,
+    pub nodes: NodeSelector,
     /// Exit codes that mean success.
     pub success_codes: Vec<u8>,
     /// Actions by the state that a run enters.
@@ -95,10 +95,10 @@ impl Job {
             schedules: Vec::new(),
             program,
             conditions: Vec::new(),
-            lock: Lock::None,
+            lock: LockPolicy::None,
             ttl: policies::LOCK_TTL_DEFAULT,
-            overlap: Overlap::default(),
-            catch_up: CatchUp::default(),
+            overlap: OverlapPolicy::default(),
+            catch_up: CatchUpRule::default(),
             retry: Retry::default(),
             timeout: None,
             stop: StopPolicy::default(),
@@ -108,7 +108,7 @@ impl Job {
             user: None,
             umask: None,
             limits: None,
-            nodes: Nodes::default(),
+            nodes: NodeSelector::default(),
             success_codes: vec![0],
             on: BTreeMap::new(),
             triggers: Vec::new(),
@@ -132,11 +132,11 @@ pub struct Param {
 
 /// One schedule of a job, with what it gives to its runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Schedule {
+pub struct JobSchedule {
     /// Id that the writer of the job chose.
     pub name: Option<String>,
     /// When runs are due.
-    pub spec: Spec,
+    pub spec: ScheduleSpec,
     /// Arguments of its runs.
     pub args: BTreeMap<String, String>,
     /// Whether the schedule is in effect.
@@ -145,7 +145,7 @@ pub struct Schedule {
     pub stop: Option<StopSchedule>,
 }
 
-impl Schedule {
+impl JobSchedule {
     /// Its id: its name, else a digest of its timing and args. A cursor belongs to an id.
     ///
     /// The id does not cover the zone of a schedule that names none: a job gets its zone before it is stored.

@@ -13,7 +13,7 @@ pub(super) const LOCK_TTL_DEFAULT: Span = Span::from_secs(10);
 
 /// The lock that a run holds while it is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Lock {
+pub enum LockPolicy {
     /// No lock.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub enum Lock {
 /// Resource limits of a program and its descendants; no limit where absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Bytes of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
@@ -47,7 +47,7 @@ pub struct Limits {
     pub core: Option<u64>,
 }
 
-impl Limits {
+impl ResourceLimits {
     /// Whether no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -56,7 +56,7 @@ impl Limits {
 
 /// What happens when a run is due while another run of the job is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overlap {
+pub enum OverlapPolicy {
     /// Both runs are active at the same time.
     Allow,
     /// The new run is skipped.
@@ -76,14 +76,14 @@ pub const QUEUE_LIMIT_DEFAULT: u32 = 100;
 
 /// What happens to occurrences that were missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct CatchUp {
+pub struct CatchUpRule {
     /// Which missed occurrences run.
     pub policy: CatchUpPolicy,
     /// Age above which a missed occurrence is not run.
     pub within: Span,
 }
 
-impl Default for CatchUp {
+impl Default for CatchUpRule {
     fn default() -> Self {
         Self { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) }
     }
@@ -164,7 +164,7 @@ pub enum StopSchedule {
 
 /// Which nodes may run a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Nodes {
+pub enum NodeSelector {
     /// Any node.
     #[default]
     Any,
@@ -174,7 +174,7 @@ pub enum Nodes {
     Each(BTreeSet<String>),
 }
 
-impl Nodes {
+impl NodeSelector {
     /// Whether every eligible node has a run of its own.
     pub fn is_each(&self) -> bool {
         matches!(self, Self::Each(_))

@@ -5,7 +5,7 @@
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::job::{CatchUp, CatchUpPolicy};
+use crate::job::{CatchUpPolicy, CatchUpRule};
 
 /// The grace period: an occurrence that is late by at most this is on time.
 pub const GRACE: Span = Span::from_secs(60);
@@ -41,7 +41,7 @@ pub struct OccurrenceRange {
 
 /// A range of neighbouring occurrences and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct CountedRange {
     /// The first occurrence.
     pub from: Instant,
     /// The last occurrence.
@@ -50,7 +50,7 @@ pub struct Stretch {
     pub count: u32,
 }
 
-impl Stretch {
+impl CountedRange {
     /// The range without the count.
     pub fn reach(&self) -> OccurrenceRange {
         OccurrenceRange { from: self.from, to: self.to }
@@ -71,7 +71,7 @@ pub struct CatchUpPlan {
 }
 
 /// Divides the occurrences from `first`, the oldest one not decided yet, to `now`.
-pub fn plan(catch_up: CatchUp, first: Instant, now: Instant, occurrences: Occurrences<'_>) -> CatchUpPlan {
+pub fn plan(catch_up: CatchUpRule, first: Instant, now: Instant, occurrences: Occurrences<'_>) -> CatchUpPlan {
     let at_or_after = |at: Instant| if first >= at { Some(first) } else { (occurrences.after)(just_before(at)) };
     let live = at_or_after(now.minus(GRACE)).filter(|at| *at <= now);
     let Some(last_late) = (occurrences.before)(now.minus(GRACE)).filter(|at| *at >= first) else {
@@ -99,7 +99,7 @@ fn just_before(at: Instant) -> Instant {
 
 /// How many there are from one occurrence to another, both counted; at most `COUNT_MAX`. `after` has the first one
 /// strictly after an instant.
-pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant>) -> Stretch {
+pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant>) -> CountedRange {
     let OccurrenceRange { from, to } = reach;
     let mut count = 1;
     let mut at = from;
@@ -110,7 +110,7 @@ pub fn counted(reach: OccurrenceRange, after: impl Fn(Instant) -> Option<Instant
         }
         count += 1;
     }
-    Stretch { from, to, count }
+    CountedRange { from, to, count }
 }
 
 #[cfg(test)]
@@ -125,17 +125,17 @@ mod tests {
         let due: Vec<Instant> = due.iter().map(|secs| Instant::from_secs(*secs)).collect();
         let after = |at: Instant| due.iter().copied().find(|one| *one > at);
         let before = |at: Instant| due.iter().copied().rev().find(|one| *one < at);
-        let catch_up = CatchUp { policy, within: Span::from_secs(within) };
+        let catch_up = CatchUpRule { policy, within: Span::from_secs(within) };
         plan(catch_up, due[0], Instant::from_secs(now), Occurrences { after: &after, before: &before })
     }
 
-    fn count(reach: OccurrenceRange, due: &[i64]) -> Stretch {
+    fn count(reach: OccurrenceRange, due: &[i64]) -> CountedRange {
         counted(reach, |at| due.iter().map(|secs| Instant::from_secs(*secs)).find(|one| *one > at))
     }
 
     fn text(plan: CatchUpPlan, due: &[i64]) -> String {
         let stretch = |name: &str, reach: Option<OccurrenceRange>| {
-            let Stretch { from, to, count } = count(reach?, due);
+            let CountedRange { from, to, count } = count(reach?, due);
             Some(format!("{name} {}–{} ×{count}", from.secs(), to.secs()))
         };
         let live = plan.live.map(|at| format!("live {}", at.secs()));
@@ -181,7 +181,7 @@ mod tests {
         let before = |at: Instant| {
             Some(Instant::from_secs(if at.micros() % 1_000_000 == 0 { at.secs() - 1 } else { at.secs() }))
         };
-        let catch_up = CatchUp { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) };
+        let catch_up = CatchUpRule { policy: CatchUpPolicy::Last, within: Span::from_secs(3600) };
         let now = Instant::from_secs(365 * 86_400);
         let asked = Cell::new(0);
         let counting = |at| {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(plan.live, Some(now.minus(GRACE)));
         assert!(asked.replace(0) < 5, "dividing does not depend on how many there are");
         let missed = plan.missed.expect("a year was missed");
-        assert_eq!(counted(missed, counting), Stretch { from: missed.from, to: missed.to, count: COUNT_MAX });
+        assert_eq!(counted(missed, counting), CountedRange { from: missed.from, to: missed.to, count: COUNT_MAX });
         assert_eq!(asked.get(), COUNT_MAX - 1);
     }
 

@@ -3,8 +3,8 @@
 
 use cronhold_schedule::Span;
 
-use crate::job::{Condition, Job, Lock, Overlap, Requirement};
-use crate::record::Terms;
+use crate::job::{Condition, Job, LockPolicy, OverlapPolicy, Requirement};
+use crate::record::ExecutionPolicy;
 
 /// After this time without a heartbeat the runs of a node are lost, unless they have a lease.
 pub const STALE_AFTER: Span = Span::from_secs(45);
@@ -17,11 +17,11 @@ const MARGIN_MAX: Span = Span::from_millis(500);
 /// its own job's overlap or limits restrict has a longer one, so that a store that is unreachable for some seconds does
 /// not end it.
 pub fn lease(job: &Job) -> Option<Span> {
-    if job.lock != Lock::None {
+    if job.lock != LockPolicy::None {
         return Some(job.ttl);
     }
     let is_limited = job.conditions.iter().any(limits);
-    (job.overlap != Overlap::Allow || is_limited).then_some(STALE_AFTER)
+    (job.overlap != OverlapPolicy::Allow || is_limited).then_some(STALE_AFTER)
 }
 
 /// Whether a condition counts runs.
@@ -35,7 +35,7 @@ fn limits(condition: &Condition) -> bool {
 }
 
 /// The time without a heartbeat after which a run counts as lost.
-pub fn stale_after(terms: &Terms) -> Span {
+pub fn stale_after(terms: &ExecutionPolicy) -> Span {
     let lease = terms.lease.unwrap_or(STALE_AFTER).max(STALE_MIN);
     lease.plus(margin(lease))
 }
@@ -50,24 +50,24 @@ mod tests {
     use super::*;
     use crate::job::Program;
 
-    fn job(lock: Lock, overlap: Overlap) -> Job {
+    fn job(lock: LockPolicy, overlap: OverlapPolicy) -> Job {
         Job { lock, overlap, ttl: Span::from_secs(8), ..Job::new(Program::Noop { duration: Span::ZERO }) }
     }
 
     #[test]
     fn what_must_be_alone_has_a_lease() {
-        assert_eq!(lease(&job(Lock::None, Overlap::Allow)), None);
-        assert_eq!(lease(&job(Lock::None, Overlap::Skip)), Some(STALE_AFTER));
-        assert_eq!(lease(&job(Lock::Job, Overlap::Allow)), Some(Span::from_secs(8)));
+        assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Allow)), None);
+        assert_eq!(lease(&job(LockPolicy::None, OverlapPolicy::Skip)), Some(STALE_AFTER));
+        assert_eq!(lease(&job(LockPolicy::Job, OverlapPolicy::Allow)), Some(Span::from_secs(8)));
     }
 
     #[test]
     fn a_run_is_lost_after_its_program_was_ended() {
         for secs in [1, 6, 10, 300] {
             let lease = Span::from_secs(secs);
-            let terms = Terms { lease: Some(lease), ..Terms::default() };
+            let terms = ExecutionPolicy { lease: Some(lease), ..ExecutionPolicy::default() };
             assert!(stale_after(&terms) > lease && margin(lease) < lease, "{lease}");
         }
-        assert!(stale_after(&Terms::default()) > STALE_AFTER);
+        assert!(stale_after(&ExecutionPolicy::default()) > STALE_AFTER);
     }
 }

@@ -1,7 +1,7 @@
 //! The overlap policy: whether a run may start while other runs of its job are active or its lock is held.
 
 use crate::ids::NodeId;
-use crate::job::{Nodes, Overlap, QUEUE_LIMIT_DEFAULT};
+use crate::job::{NodeSelector, OverlapPolicy, QUEUE_LIMIT_DEFAULT};
 use crate::run::Reason;
 
 /// What blocks a run.
@@ -32,31 +32,33 @@ pub enum Admission {
 /// Whether the overlap policy applies between two runs of a job with these targets. For a job with `nodes: each` it
 /// applies only between runs of the same node. A run without a target, from before the job was changed to `nodes:
 /// each`, overlaps with all.
-pub fn can_overlap(nodes: &Nodes, one: Option<NodeId>, other: Option<NodeId>) -> bool {
+pub fn can_overlap(nodes: &NodeSelector, one: Option<NodeId>, other: Option<NodeId>) -> bool {
     !nodes.is_each() || one == other || one.is_none() || other.is_none()
 }
 
 /// Decides about a new run.
-pub fn admit(overlap: Overlap, blocked_by: AdmissionObstacles) -> Admission {
+pub fn admit(overlap: OverlapPolicy, blocked_by: AdmissionObstacles) -> Admission {
     let AdmissionObstacles { active, queued, lock_is_held } = blocked_by;
     match overlap {
-        Overlap::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
-        Overlap::Allow => Admission::Start,
-        Overlap::Skip if active > 0 => Admission::Skip(Reason::Overlap),
-        Overlap::Skip if lock_is_held => Admission::Skip(Reason::Lock),
-        Overlap::Skip => Admission::Start,
-        Overlap::Queue { limit } if active > 0 || lock_is_held || queued > 0 => wait(queued, limit, Reason::QueueFull),
-        Overlap::Queue { .. } => Admission::Start,
-        Overlap::Replace if active > 0 || queued > 0 => Admission::Replace,
+        OverlapPolicy::Allow if lock_is_held => wait(queued, QUEUE_LIMIT_DEFAULT, Reason::Lock),
+        OverlapPolicy::Allow => Admission::Start,
+        OverlapPolicy::Skip if active > 0 => Admission::Skip(Reason::Overlap),
+        OverlapPolicy::Skip if lock_is_held => Admission::Skip(Reason::Lock),
+        OverlapPolicy::Skip => Admission::Start,
+        OverlapPolicy::Queue { limit } if active > 0 || lock_is_held || queued > 0 => {
+            wait(queued, limit, Reason::QueueFull)
+        }
+        OverlapPolicy::Queue { .. } => Admission::Start,
+        OverlapPolicy::Replace if active > 0 || queued > 0 => Admission::Replace,
         // The holder is a run of another job, which this policy does not replace.
-        Overlap::Replace if lock_is_held => Admission::Wait,
-        Overlap::Replace => Admission::Start,
+        OverlapPolicy::Replace if lock_is_held => Admission::Wait,
+        OverlapPolicy::Replace => Admission::Start,
     }
 }
 
 /// Decides about the first run of the queue. A run that waits is not skipped any more.
-pub fn admit_first(overlap: Overlap, blocked_by: AdmissionObstacles) -> Admission {
-    if blocked_by.lock_is_held || blocked_by.active > 0 && overlap != Overlap::Allow {
+pub fn admit_first(overlap: OverlapPolicy, blocked_by: AdmissionObstacles) -> Admission {
+    if blocked_by.lock_is_held || blocked_by.active > 0 && overlap != OverlapPolicy::Allow {
         return Admission::Wait;
     }
     Admission::Start
@@ -72,17 +74,17 @@ mod tests {
 
     #[test]
     fn admits() {
-        let queue = Overlap::Queue { limit: 2 };
+        let queue = OverlapPolicy::Queue { limit: 2 };
         for (overlap, active, queued, lock_is_held, expected) in [
-            (Overlap::Allow, 0, 0, false, "start"),
-            (Overlap::Allow, 5, 5, false, "start"),
-            (Overlap::Allow, 5, 0, true, "wait"),
-            (Overlap::Allow, 5, 99, true, "wait"),
-            (Overlap::Allow, 5, 100, true, "skip: lock"),
-            (Overlap::Skip, 0, 0, false, "start"),
-            (Overlap::Skip, 1, 0, false, "skip: overlap"),
-            (Overlap::Skip, 1, 0, true, "skip: overlap"),
-            (Overlap::Skip, 0, 0, true, "skip: lock"),
+            (OverlapPolicy::Allow, 0, 0, false, "start"),
+            (OverlapPolicy::Allow, 5, 5, false, "start"),
+            (OverlapPolicy::Allow, 5, 0, true, "wait"),
+            (OverlapPolicy::Allow, 5, 99, true, "wait"),
+            (OverlapPolicy::Allow, 5, 100, true, "skip: lock"),
+            (OverlapPolicy::Skip, 0, 0, false, "start"),
+            (OverlapPolicy::Skip, 1, 0, false, "skip: overlap"),
+            (OverlapPolicy::Skip, 1, 0, true, "skip: overlap"),
+            (OverlapPolicy::Skip, 0, 0, true, "skip: lock"),
             (queue, 0, 0, false, "start"),
             (queue, 1, 0, false, "wait"),
             (queue, 0, 1, false, "wait"),
@@ -90,11 +92,11 @@ mod tests {
             (queue, 1, 2, false, "skip: queue full"),
             (queue, 0, 0, true, "wait"),
             (queue, 0, 2, true, "skip: queue full"),
-            (Overlap::Replace, 0, 0, false, "start"),
-            (Overlap::Replace, 1, 0, false, "replace"),
-            (Overlap::Replace, 1, 0, true, "replace"),
-            (Overlap::Replace, 0, 1, false, "replace"),
-            (Overlap::Replace, 0, 0, true, "wait"),
+            (OverlapPolicy::Replace, 0, 0, false, "start"),
+            (OverlapPolicy::Replace, 1, 0, false, "replace"),
+            (OverlapPolicy::Replace, 1, 0, true, "replace"),
+            (OverlapPolicy::Replace, 0, 1, false, "replace"),
+            (OverlapPolicy::Replace, 0, 0, true, "wait"),
         ] {
             let admission = admit(overlap, AdmissionObstacles { active, queued, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {queued} {lock_is_held}");
@@ -104,13 +106,13 @@ mod tests {
     #[test]
     fn admits_the_first_in_line() {
         for (overlap, active, lock_is_held, expected) in [
-            (Overlap::Allow, 3, false, "start"),
-            (Overlap::Allow, 0, true, "wait"),
-            (Overlap::Queue { limit: 2 }, 1, false, "wait"),
-            (Overlap::Queue { limit: 2 }, 0, false, "start"),
-            (Overlap::Queue { limit: 0 }, 0, true, "wait"),
-            (Overlap::Replace, 1, true, "wait"),
-            (Overlap::Replace, 0, false, "start"),
+            (OverlapPolicy::Allow, 3, false, "start"),
+            (OverlapPolicy::Allow, 0, true, "wait"),
+            (OverlapPolicy::Queue { limit: 2 }, 1, false, "wait"),
+            (OverlapPolicy::Queue { limit: 2 }, 0, false, "start"),
+            (OverlapPolicy::Queue { limit: 0 }, 0, true, "wait"),
+            (OverlapPolicy::Replace, 1, true, "wait"),
+            (OverlapPolicy::Replace, 0, false, "start"),
         ] {
             let admission = admit_first(overlap, AdmissionObstacles { active, queued: 0, lock_is_held });
             assert_eq!(text(&admission), expected, "{overlap:?} {active} {lock_is_held}");

@@ -7,7 +7,7 @@ use cronhold_schedule::Span;
 use sha2::{Digest, Sha256};
 
 use crate::ids::NodeId;
-use crate::record::Node;
+use crate::record::NodeRecord;
 
 /// How much longer each position waits than the one before it.
 const STEP: Span = Span::from_millis(50);
@@ -15,7 +15,7 @@ const STEP: Span = Span::from_millis(50);
 const MOST: Span = Span::from_millis(500);
 
 /// The position of a node among the eligible ones, from 0. A node that is not eligible comes last.
-pub fn place<'n>(me: NodeId, may: impl Iterator<Item = &'n Arc<Node>>, what: &[&[u8]]) -> usize {
+pub fn place<'n>(me: NodeId, may: impl Iterator<Item = &'n Arc<NodeRecord>>, what: &[&[u8]]) -> usize {
     let mine = weight(me, what);
     may.filter(|node| node.id != me && weight(node.id, what) > mine).count()
 }
@@ -45,13 +45,13 @@ mod tests {
 
     use super::*;
 
-    fn node(bits: u128) -> Arc<Node> {
-        Arc::new(Node::new(NodeId::from_bits(bits), bits.to_string(), 1, Instant::EPOCH))
+    fn node(bits: u128) -> Arc<NodeRecord> {
+        Arc::new(NodeRecord::new(NodeId::from_bits(bits), bits.to_string(), 1, Instant::EPOCH))
     }
 
     #[test]
     fn everyone_has_another_place_and_knows_it() {
-        let nodes: Vec<Arc<Node>> = (1..=5).map(node).collect();
+        let nodes: Vec<Arc<NodeRecord>> = (1..=5).map(node).collect();
         let mut firsts = [0; 5];
         for number in 0..1_000_u32 {
             let what = number.to_be_bytes();
@@ -60,7 +60,7 @@ mod tests {
             assert_eq!(apart, (0..5).collect::<BTreeSet<usize>>(), "{places:?}");
             firsts[places.iter().position(|place| *place == 0).expect("somebody is first")] += 1;
             // Without the first, the others move up and keep their order.
-            let others: Vec<&Arc<Node>> =
+            let others: Vec<&Arc<NodeRecord>> =
                 nodes.iter().zip(&places).filter(|(_, at)| **at > 0).map(|(n, _)| n).collect();
             for (me, before) in nodes.iter().zip(&places).filter(|(_, at)| **at > 0) {
                 assert_eq!(place(me.id, others.iter().copied(), &[&what]), before - 1);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ScheduleId;
 use crate::ids::JobId;
-use crate::policy::catch_up::Stretch;
+use crate::policy::catch_up::CountedRange;
 
 /// The occurrences of one schedule that are still to be caught up. It is deleted when none is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Backlog {
     /// Ranges that were missed later, while the first was still being caught up. Occurrences in between have outcomes
     /// already, so they cannot be merged.
     #[serde(default)]
-    pub later: Vec<Stretch>,
+    pub later: Vec<CountedRange>,
 }
 
 impl Backlog {
@@ -41,8 +41,8 @@ impl Backlog {
     }
 
     /// What is left, the oldest first. The count of a stretch that has begun is that of its whole.
-    pub fn rest(&self) -> impl Iterator<Item = Stretch> + '_ {
-        let first = Stretch { from: self.position, to: self.to, count: self.count };
+    pub fn rest(&self) -> impl Iterator<Item = CountedRange> + '_ {
+        let first = CountedRange { from: self.position, to: self.to, count: self.count };
         std::iter::once(first).chain(self.later.iter().copied())
     }
 }

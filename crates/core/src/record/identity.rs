@@ -16,18 +16,18 @@ pub struct Identity {
     /// The args of the runs.
     pub args: Args,
     /// The latest run that ended in `success`.
-    pub success: Option<Outcome>,
+    pub success: Option<LatestOutcome>,
     /// The latest run that ended in `failure`.
-    pub failure: Option<Outcome>,
+    pub failure: Option<LatestOutcome>,
     /// The latest run that ended in `error`.
-    pub error: Option<Outcome>,
+    pub error: Option<LatestOutcome>,
     /// The latest run that was skipped.
-    pub skipped: Option<Outcome>,
+    pub skipped: Option<LatestOutcome>,
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LatestOutcome {
     /// The id of the run.
     pub run: RunId,
     /// When it ended, or was marked as ended.
@@ -41,7 +41,7 @@ impl Identity {
     }
 
     /// The latest outcome in a state.
-    pub fn outcome(&self, state: State) -> Option<Outcome> {
+    pub fn outcome(&self, state: State) -> Option<LatestOutcome> {
         match state {
             State::Success => self.success,
             State::Failure => self.failure,
@@ -52,7 +52,7 @@ impl Identity {
     }
 
     /// Puts in an outcome. States that are not final are no outcomes.
-    pub fn set(&mut self, state: State, outcome: Option<Outcome>) {
+    pub fn set(&mut self, state: State, outcome: Option<LatestOutcome>) {
         match state {
             State::Success => self.success = outcome,
             State::Failure => self.failure = outcome,

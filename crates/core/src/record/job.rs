@@ -8,7 +8,7 @@ use cronhold_schedule::{CompileError, Schedule, TextError};
 
 use crate::ids::{JobId, JobUid};
 use crate::job::Job;
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// A job and what is stored with its definition.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,14 +25,14 @@ pub struct JobRecord {
     /// read the job in another way.
     pub zone: Arc<str>,
     /// Where the job came from, which decides who may change it.
-    pub source: Source,
+    pub source: JobSource,
     /// Ids of its schedules, in the order of the definition.
     schedule_ids: Vec<ScheduleId>,
 }
 
 /// Where a job came from. A directory touches only its own jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum JobSource {
     /// A directory of job files, with the prefix it was loaded under.
     Directory(String),
     /// Command line or API.
@@ -47,7 +47,7 @@ pub struct ScheduleId(Arc<str>);
 
 impl JobRecord {
     /// A job that can be stored, in its first revision.
-    pub fn new(id: JobId, uid: JobUid, job: Arc<Job>, zone: Arc<str>, source: Source) -> Self {
+    pub fn new(id: JobId, uid: JobUid, job: Arc<Job>, zone: Arc<str>, source: JobSource) -> Self {
         let schedule_ids = job.schedules.iter().map(|schedule| {
             let mut schedule = schedule.clone();
             // The zone counts when it is not written too.
@@ -59,17 +59,21 @@ impl JobRecord {
     }
 
     /// Its schedules with their ids.
-    pub fn schedules(&self) -> impl Iterator<Item = (&ScheduleId, &crate::job::Schedule)> {
+    pub fn schedules(&self) -> impl Iterator<Item = (&ScheduleId, &crate::job::JobSchedule)> {
         self.schedule_ids.iter().zip(&self.job.schedules)
     }
 
     /// The schedule with that id.
-    pub fn schedule(&self, id: &ScheduleId) -> Option<&crate::job::Schedule> {
+    pub fn schedule(&self, id: &ScheduleId) -> Option<&crate::job::JobSchedule> {
         self.schedules().find(|(own, _)| *own == id).map(|(_, schedule)| schedule)
     }
 
     /// A schedule of the job that can be asked for its occurrences.
-    pub fn compile(&self, schedule: &crate::job::Schedule, world: &World) -> Result<Schedule, CompileError> {
+    pub fn compile(
+        &self,
+        schedule: &crate::job::JobSchedule,
+        world: &DecisionContext,
+    ) -> Result<Schedule, CompileError> {
         world.compile(&self.id, &schedule.spec, &self.zone)
     }
 }
@@ -106,7 +110,7 @@ impl fmt::Debug for ScheduleId {
 
 cronhold_schedule::stored_as_text!(ScheduleId);
 
-impl Source {
+impl JobSource {
     /// What stands before the prefix of a directory.
     const DIRECTORY: &'static str = "directory:";
 
@@ -123,7 +127,7 @@ impl Source {
     }
 }
 
-impl Source {
+impl JobSource {
     /// Whether a job that is from here may be changed and removed by someone who is there. Whoever works by hand, with
     /// the command line or with another program, may touch what others have made by hand; a directory has its jobs for
     /// itself.
@@ -143,7 +147,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for JobSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(prefix) => write!(f, "{}{prefix}", Self::DIRECTORY),
@@ -153,4 +157,4 @@ impl fmt::Display for Source {
     }
 }
 
-cronhold_schedule::stored_as_text!(Source);
+cronhold_schedule::stored_as_text!(JobSource);

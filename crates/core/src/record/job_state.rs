@@ -4,7 +4,7 @@
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
-use super::{Pauses, Queued, Run};
+use super::{PauseState, QueuedRun, Run};
 use crate::ids::{JobId, NodeId, RunId, RunNumber};
 use crate::run::State;
 
@@ -18,11 +18,11 @@ pub struct JobState {
     /// Runs that count for overlap: those that have a program, and retries that wait for their time.
     pub active: Vec<ActiveRun>,
     /// Runs that wait to start, the oldest first.
-    pub queue: Vec<Queued>,
+    pub queue: Vec<QueuedRun>,
     /// The current and the last pause of the job.
-    pub pauses: Pauses,
+    pub pauses: PauseState,
     /// How many finished runs there are in each state.
-    pub kept: Kept,
+    pub kept: KeptCounts,
     /// How far the cursors of removed schedules had come. A schedule that returns does not begin before it.
     pub floor: Option<Instant>,
 }
@@ -41,7 +41,7 @@ pub struct ActiveRun {
 
 /// How many finished runs of a job are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptCounts {
     /// Runs in state `success`.
     pub success: u32,
     /// Runs in state `failure`.
@@ -65,8 +65,8 @@ impl JobState {
             next_number: 1,
             active: Vec::new(),
             queue: Vec::new(),
-            pauses: Pauses::default(),
-            kept: Kept::default(),
+            pauses: PauseState::default(),
+            kept: KeptCounts::default(),
             floor: None,
         }
     }
@@ -112,7 +112,7 @@ impl JobState {
     }
 }
 
-impl Kept {
+impl KeptCounts {
     /// The count of a finished state.
     pub fn of(&mut self, state: State) -> Option<&mut u32> {
         match state {

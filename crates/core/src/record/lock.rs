@@ -8,7 +8,7 @@ use cronhold_schedule::{Instant, TextError};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{JobId, RunId};
-use crate::job::Lock;
+use crate::job::LockPolicy;
 
 /// The name of a lock. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,11 +36,11 @@ impl LockName {
     const EVENT: &str = "#cronhold/event/";
 
     /// The lock of a job, if it has one.
-    pub fn of(job: &JobId, lock: &Lock) -> Option<Self> {
+    pub fn of(job: &JobId, lock: &LockPolicy) -> Option<Self> {
         match lock {
-            Lock::None => None,
-            Lock::Job => Some(Self(job.as_str().into())),
-            Lock::Named(name) => Some(Self(name.as_str().into())),
+            LockPolicy::None => None,
+            LockPolicy::Job => Some(Self(job.as_str().into())),
+            LockPolicy::Named(name) => Some(Self(name.as_str().into())),
         }
     }
 

@@ -24,14 +24,17 @@ pub use actor::Actor;
 pub use backlog::Backlog;
 pub use cursor::{Cursor, SkipStreak};
 pub use foreign::ForeignRun;
-pub use identity::{Identity, Outcome};
-pub use job::{JobRecord, ScheduleId, Source};
-pub use job_state::{ActiveRun, JobState, Kept};
+pub use identity::{Identity, LatestOutcome};
+pub use job::{JobRecord, JobSource, ScheduleId};
+pub use job_state::{ActiveRun, JobState, KeptCounts};
 pub use lock::{LockName, LockState};
-pub use node::{Node, Owner};
-pub use pause::{Pause, Pauses};
-pub use queued::Queued;
-pub use run::{CommandLine, EnvText, Exit, Process, Run, Terms, Transition, TransitionKind, Work, Written};
+pub use node::{NodeRecord, RunOwner};
+pub use pause::{ActivePause, PauseState};
+pub use queued::QueuedRun;
+pub use run::{
+    CommandLine, EnvText, ExecutionPolicy, OutputSummary, ProgramExit, ResolvedProcess, ResolvedProgram, Run,
+    Transition, TransitionKind,
+};
 
 use crate::args::Args;
 use crate::ids::{JobId, NodeId, RunId};
@@ -41,9 +44,9 @@ use crate::ids::{JobId, NodeId, RunId};
 /// work afterwards when it could not hear the answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Version(u64);
+pub struct RecordVersion(u64);
 
-impl Version {
+impl RecordVersion {
     /// Bits for the number of a unit; the others are the writer's. 2^40 units are a year at 30,000 a second, and
     /// 2^23 writers are one every ten seconds for two years.
     const UNIT_BITS: u32 = 40;
@@ -65,13 +68,13 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for RecordVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0 >> Self::UNIT_BITS, self.0 & ((1 << Self::UNIT_BITS) - 1))
     }
 }
 
-impl fmt::Debug for Version {
+impl fmt::Debug for RecordVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -79,7 +82,7 @@ impl fmt::Debug for Version {
 
 /// The name of a record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key {
+pub enum RecordKey {
     /// The pause of everything.
     Pause,
     /// A job's definition.
@@ -106,7 +109,7 @@ pub enum Key {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
     /// The pause of everything.
-    Pause(Arc<Pauses>),
+    Pause(Arc<PauseState>),
     /// A job's definition.
     Job(Arc<JobRecord>),
     /// What is known of a job's runs as a set.
@@ -122,25 +125,25 @@ pub enum Record {
     /// A lock that someone holds.
     Lock(Arc<LockState>),
     /// A node.
-    Node(Arc<Node>),
+    Node(Arc<NodeRecord>),
     /// The latest run of a job on a foreign node.
     Foreign(Arc<ForeignRun>),
 }
 
 impl Record {
     /// Its name.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> RecordKey {
         match self {
-            Self::Pause(_) => Key::Pause,
-            Self::Job(job) => Key::Job(job.id.clone()),
-            Self::JobState(state) => Key::JobState(state.job.clone()),
-            Self::Cursor(cursor) => Key::Cursor(cursor.job.clone(), cursor.schedule.clone()),
-            Self::Backlog(backlog) => Key::Backlog(backlog.job.clone(), backlog.schedule.clone()),
-            Self::Identity(identity) => Key::Identity(identity.job.clone(), identity.args.clone()),
-            Self::Run(run) => Key::Run(run.id),
-            Self::Lock(lock) => Key::Lock(lock.name.clone()),
-            Self::Node(node) => Key::Node(node.id),
-            Self::Foreign(run) => Key::Foreign(run.job.clone()),
+            Self::Pause(_) => RecordKey::Pause,
+            Self::Job(job) => RecordKey::Job(job.id.clone()),
+            Self::JobState(state) => RecordKey::JobState(state.job.clone()),
+            Self::Cursor(cursor) => RecordKey::Cursor(cursor.job.clone(), cursor.schedule.clone()),
+            Self::Backlog(backlog) => RecordKey::Backlog(backlog.job.clone(), backlog.schedule.clone()),
+            Self::Identity(identity) => RecordKey::Identity(identity.job.clone(), identity.args.clone()),
+            Self::Run(run) => RecordKey::Run(run.id),
+            Self::Lock(lock) => RecordKey::Lock(lock.name.clone()),
+            Self::Node(node) => RecordKey::Node(node.id),
+            Self::Foreign(run) => RecordKey::Foreign(run.job.clone()),
         }
     }
 
@@ -157,48 +160,48 @@ impl Record {
 
 /// Kinds of records; each has a table, a hash or a folder of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// [`Key::Pause`].
+pub enum RecordKind {
+    /// [`RecordKey::Pause`].
     Pause,
-    /// [`Key::Job`].
+    /// [`RecordKey::Job`].
     Job,
-    /// [`Key::JobState`].
+    /// [`RecordKey::JobState`].
     JobState,
-    /// [`Key::Cursor`].
+    /// [`RecordKey::Cursor`].
     Cursor,
-    /// [`Key::Backlog`].
+    /// [`RecordKey::Backlog`].
     Backlog,
-    /// [`Key::Identity`].
+    /// [`RecordKey::Identity`].
     Identity,
-    /// [`Key::Run`].
+    /// [`RecordKey::Run`].
     Run,
-    /// [`Key::Lock`].
+    /// [`RecordKey::Lock`].
     Lock,
-    /// [`Key::Node`].
+    /// [`RecordKey::Node`].
     Node,
-    /// [`Key::Foreign`].
+    /// [`RecordKey::Foreign`].
     Foreign,
 }
 
-impl Key {
+impl RecordKey {
     /// Its kind.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> RecordKind {
         match self {
-            Self::Pause => Kind::Pause,
-            Self::Job(_) => Kind::Job,
-            Self::JobState(_) => Kind::JobState,
-            Self::Cursor(..) => Kind::Cursor,
-            Self::Backlog(..) => Kind::Backlog,
-            Self::Identity(..) => Kind::Identity,
-            Self::Run(_) => Kind::Run,
-            Self::Lock(_) => Kind::Lock,
-            Self::Node(_) => Kind::Node,
-            Self::Foreign(_) => Kind::Foreign,
+            Self::Pause => RecordKind::Pause,
+            Self::Job(_) => RecordKind::Job,
+            Self::JobState(_) => RecordKind::JobState,
+            Self::Cursor(..) => RecordKind::Cursor,
+            Self::Backlog(..) => RecordKind::Backlog,
+            Self::Identity(..) => RecordKind::Identity,
+            Self::Run(_) => RecordKind::Run,
+            Self::Lock(_) => RecordKind::Lock,
+            Self::Node(_) => RecordKind::Node,
+            Self::Foreign(_) => RecordKind::Foreign,
         }
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for RecordKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pause => write!(f, "pause"),
@@ -217,9 +220,9 @@ impl fmt::Display for Key {
 
 /// A record as a store has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
+pub struct StoredRecord {
     /// Which write made it.
-    pub version: Version,
+    pub version: RecordVersion,
     /// What it is.
     pub record: Record,
 }

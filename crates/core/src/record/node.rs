@@ -9,7 +9,7 @@ use crate::ids::NodeId;
 
 /// One running `cronhold up`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
+pub struct NodeRecord {
     /// Its identity, kept in its data directory.
     pub id: NodeId,
     /// Its name, for people.
@@ -32,7 +32,7 @@ pub struct Node {
     pub skew: Option<i64>,
 }
 
-impl Node {
+impl NodeRecord {
     /// A node without labels that has just started and has sent no heartbeat yet.
     pub fn new(id: NodeId, name: impl Into<String>, incarnation: u32, at: Instant) -> Self {
         let labels = BTreeSet::new();
@@ -47,7 +47,7 @@ impl Node {
 
 /// The owner of a run: a node in one of its incarnations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Owner {
+pub struct RunOwner {
     /// The id of the node.
     pub node: NodeId,
     /// The incarnation of the node.

@@ -8,16 +8,16 @@ use super::Actor;
 
 /// Whether something is paused, and when it last was.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Pauses {
+pub struct PauseState {
     /// The pause that holds.
-    pub current: Option<Pause>,
+    pub current: Option<ActivePause>,
     /// From when to when the one before it held.
     pub last: Option<(Instant, Instant)>,
 }
 
 /// A pause that holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pause {
+pub struct ActivePause {
     /// When it began.
     pub since: Instant,
     /// Who paused.
@@ -26,7 +26,7 @@ pub struct Pause {
     pub why: String,
 }
 
-impl Pauses {
+impl PauseState {
     /// Whether a pause holds.
     pub const fn is_paused(&self) -> bool {
         self.current.is_some()

@@ -12,14 +12,14 @@ const ON: char = '@';
 
 /// A run that waits in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedRun {
     /// The run.
     pub run: RunId,
     /// The only node that may start it, when there is one. Runs of different nodes are not in each other's way.
     pub target: Option<NodeId>,
 }
 
-impl Queued {
+impl QueuedRun {
     /// Reads the stored text.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         match text.split_once(ON) {
@@ -30,13 +30,13 @@ impl Queued {
 }
 
 /// A run that any node may start.
-impl From<RunId> for Queued {
+impl From<RunId> for QueuedRun {
     fn from(run: RunId) -> Self {
         Self { run, target: None }
     }
 }
 
-impl fmt::Display for Queued {
+impl fmt::Display for QueuedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.run)?;
         match self.target {
@@ -46,7 +46,7 @@ impl fmt::Display for Queued {
     }
 }
 
-cronhold_schedule::stored_as_text!(Queued);
+cronhold_schedule::stored_as_text!(QueuedRun);
 
 #[cfg(test)]
 mod tests {
@@ -58,14 +58,14 @@ mod tests {
     #[test]
     fn is_read_back_and_so_is_a_plain_id() {
         let run = RunId::from_key(Instant::EPOCH, "a run");
-        for queued in [Queued::from(run), Queued { run, target: Some(NodeId::from_bits(7)) }] {
+        for queued in [QueuedRun::from(run), QueuedRun { run, target: Some(NodeId::from_bits(7)) }] {
             let text = serde_json::to_string(&queued).expect("a text");
-            assert_eq!(serde_json::from_str::<Queued>(&text).expect("a place"), queued, "{text}");
+            assert_eq!(serde_json::from_str::<QueuedRun>(&text).expect("a place"), queued, "{text}");
         }
         let stored = serde_json::to_string(&run).expect("a text");
-        assert_eq!(serde_json::from_str::<Queued>(&stored).expect("a place"), Queued::from(run));
+        assert_eq!(serde_json::from_str::<QueuedRun>(&stored).expect("a place"), QueuedRun::from(run));
         for wrong in ["", "@", "x@y", &format!("{run}@"), &format!("{run}@7")] {
-            assert!(Queued::parse(wrong).is_err(), "{wrong}");
+            assert!(QueuedRun::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

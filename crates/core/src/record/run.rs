@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use cronhold_schedule::{Instant, Span};
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, LockName, Owner, ScheduleId};
+use super::{Actor, LockName, RunOwner, ScheduleId};
 use crate::args::Args;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
-use crate::job::{Limits, StopPolicy};
-use crate::policy::catch_up::Stretch;
+use crate::job::{ResourceLimits, StopPolicy};
+use crate::policy::catch_up::CountedRange;
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -43,27 +43,27 @@ pub struct Run {
     /// The finished run that an operator ran again.
     pub rerun_of: Option<RunId>,
     /// The node that has its program; set from `starting` on.
-    pub owner: Option<Owner>,
+    pub owner: Option<RunOwner>,
     /// The only node that may start it, for a job with `nodes: each`.
     pub target: Option<NodeId>,
     /// Its program with all templates resolved; `None` if it was recorded without being started.
-    pub work: Option<Work>,
+    pub work: Option<ResolvedProgram>,
     /// The lock that it holds while it has a program.
     pub lock: Option<LockName>,
     /// How long it may take and how it is stopped.
-    pub terms: Terms,
+    pub terms: ExecutionPolicy,
     /// Why it was asked to stop; `None` if it was not.
     pub ending: Option<Reason>,
     /// When the run has to be checked next: its time comes, its wait is polled, or it is stopped or killed.
     pub due: Option<Instant>,
     /// The exit code or signal of its program, once it has ended.
-    pub exit: Option<Exit>,
+    pub exit: Option<ProgramExit>,
     /// The size and the last lines of its program's output, once it has ended.
-    pub written: Option<Written>,
+    pub written: Option<OutputSummary>,
     /// All states that it entered, the oldest first.
     pub log: Vec<Transition>,
     /// The skipped occurrences that this record stands for; `None` for a run.
-    pub span: Option<Stretch>,
+    pub span: Option<CountedRange>,
 }
 
 /// An entry of a run's log. Almost all of them are states that the run entered; [`Self::kind`] tells the others apart.
@@ -97,18 +97,18 @@ pub enum TransitionKind {
 /// The program of a run with all templates resolved: it does not depend on the job any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Work {
+pub enum ResolvedProgram {
     /// Does nothing for this time.
     Noop(Span),
     /// Runs a process.
-    Process(Box<Process>),
+    Process(Box<ResolvedProcess>),
     /// A kind of program that this version describes but cannot run.
     Unsupported(String),
 }
 
 /// A process that a run starts. Secrets are named, not held: they are read when it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct ResolvedProcess {
     /// The command line.
     pub command: CommandLine,
     /// Environment variables that the job adds.
@@ -127,8 +127,8 @@ pub struct Process {
     #[serde(default = "only_zero", skip_serializing_if = "is_only_zero")]
     pub success_codes: Vec<u8>,
     /// Resource limits.
-    #[serde(default, skip_serializing_if = "Limits::is_empty")]
-    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "ResourceLimits::is_empty")]
+    pub limits: ResourceLimits,
 }
 
 /// The command line of a process.
@@ -161,7 +161,7 @@ pub enum EnvText {
 
 /// How much a program wrote, and its last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct OutputSummary {
     /// The size of the output in bytes.
     pub bytes: u64,
     /// The last lines, as text.
@@ -170,7 +170,7 @@ pub struct Written {
 
 /// How long a run may take and how it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct ExecutionPolicy {
     /// How long its program may run.
     pub timeout: Option<Span>,
     /// When it is stopped in any case.
@@ -188,7 +188,7 @@ pub struct Terms {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Exit {
+pub enum ProgramExit {
     /// The process exited with this code.
     Code(i32),
     /// The process was ended by this signal.
@@ -218,14 +218,14 @@ impl TransitionKind {
     }
 }
 
-impl Default for Terms {
+impl Default for ExecutionPolicy {
     fn default() -> Self {
         let StopPolicy { signal, grace } = StopPolicy::default();
         Self { timeout: None, stop_at: None, signal, grace, lease: None }
     }
 }
 
-impl Process {
+impl ResolvedProcess {
     /// A process with default settings.
     pub fn plain(command: CommandLine) -> Self {
         Self {
@@ -235,7 +235,7 @@ impl Process {
             user: None,
             umask: None,
             success_codes: only_zero(),
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
         }
     }
 }
@@ -261,7 +261,7 @@ impl Run {
             target: None,
             work: None,
             lock: None,
-            terms: Terms::default(),
+            terms: ExecutionPolicy::default(),
             ending: None,
             due: None,
             exit: None,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_schedule::Zones;
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::ZoneRegistry;
+use cronhold_schedule::calendar::CalendarSet;
 use minijinja::Value;
 use minijinja::value::Object;
 
@@ -39,7 +39,7 @@ pub enum BoundValue {
 
 impl Bindings {
     /// Bindings without any name, in a world of zones and calendars.
-    pub fn new(zones: Arc<Zones>, calendars: Arc<Calendars>) -> Self {
+    pub fn new(zones: Arc<ZoneRegistry>, calendars: Arc<CalendarSet>) -> Self {
         let world = Value::from_object(FunctionContext { zones, calendars });
         Self { scope: Arc::new(BoundScope { values: BTreeMap::new(), bytes: 0, world }) }
     }
@@ -146,8 +146,8 @@ impl Object for BoundScope {
 
 /// What functions may ask.
 pub(super) struct FunctionContext {
-    pub(super) zones: Arc<Zones>,
-    pub(super) calendars: Arc<Calendars>,
+    pub(super) zones: Arc<ZoneRegistry>,
+    pub(super) calendars: Arc<CalendarSet>,
 }
 
 impl fmt::Debug for FunctionContext {

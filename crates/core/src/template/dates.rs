@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cronhold_schedule::civil::{WEEKDAYS, Ymd};
-use cronhold_schedule::{Day, Fold, Gap, Instant, Local, TimeOfDay, Zone};
+use cronhold_schedule::{Day, FoldPolicy, GapPolicy, Instant, TimeOfDay, WallTime, Zone};
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::Pieces;
@@ -65,8 +65,8 @@ pub(super) fn to_local(state: &State<'_, '_>, time: &Value, zone: &str) -> Resul
 /// the end of the gap, and one that it repeats is the first.
 pub(super) fn from_local(state: &State<'_, '_>, date: &Value, daytime: &str, zone: &str) -> Result<Value, Error> {
     let time = TimeOfDay::parse(daytime).map_err(|error| refused(error.to_string()))?;
-    let local = Local(day_of(date)?.midnight().0 + i64::from(time.0));
-    let found = zone_of(state, zone)?.instants(local, Gap::Next, Fold::First).next();
+    let local = WallTime(day_of(date)?.midnight().0 + i64::from(time.0));
+    let found = zone_of(state, zone)?.instants(local, GapPolicy::Next, FoldPolicy::First).next();
     let secs = found.ok_or_else(|| refused(format!("there is no {daytime} on {date} in {zone}")))?;
     Ok(Value::from(Instant::from_secs(secs).to_string()))
 }

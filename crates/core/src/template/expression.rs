@@ -107,8 +107,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use cronhold_schedule::Zones;
-    use cronhold_schedule::calendar::Calendars;
+    use cronhold_schedule::ZoneRegistry;
+    use cronhold_schedule::calendar::CalendarSet;
     use proptest::prelude::*;
 
     use super::super::BoundValue;
@@ -121,7 +121,7 @@ mod tests {
             ("late".to_owned(), BoundValue::Bool(false)),
             ("tags".to_owned(), BoundValue::List(vec!["a".into(), "b".into()])),
         ]);
-        let world = Bindings::new(Arc::new(Zones::bundled()), Arc::new(Calendars::new()));
+        let world = Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::new(CalendarSet::new()));
         world.with("answer", BoundValue::Map(answer)).with("region", "us")
     }
 

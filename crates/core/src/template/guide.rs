@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cronhold_schedule::Zones;
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::ZoneRegistry;
+use cronhold_schedule::calendar::CalendarSet;
 
 use super::environment::{FILTERS, FUEL, FUNCTIONS, TESTS};
 use super::shape::JOINS_MAX;
@@ -36,7 +36,7 @@ fn code(cell: &str) -> &str {
 }
 
 fn bindings() -> Bindings {
-    let world = Bindings::new(Arc::new(Zones::bundled()), Arc::new(Calendars::new()));
+    let world = Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::new(CalendarSet::new()));
     rows("name", "value").into_iter().fold(world, |bindings, (name, value)| match value.parse::<i64>() {
         Ok(number) => bindings.with(name, number),
         Err(_) => bindings.with(name, value),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{CalendarExpr, Zones};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{CalendarExpr, ZoneRegistry};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -11,11 +11,11 @@ use super::environment::FUNCTIONS;
 use super::*;
 
 fn bindings() -> Bindings {
-    let mut calendars = Calendars::new();
+    let mut calendars = CalendarSet::new();
     let expression = CalendarExpr::parse("Mon-Fri").expect("valid");
     let weekdays = calendars.compile(&expression).expect("weekdays");
     calendars.insert("work", weekdays);
-    Bindings::new(Arc::new(Zones::bundled()), Arc::new(calendars))
+    Bindings::new(Arc::new(ZoneRegistry::bundled()), Arc::new(calendars))
         .with("region", "us")
         .with("day", "2026-03-29")
         .with("list", "a,b,c")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cronhold_schedule::{CompileError, Instant};
 
 use crate::ids::{NodeId, RunId};
-use crate::record::{Backlog, ForeignRun, LockName, Node, Pause, Run, ScheduleId};
+use crate::record::{ActivePause, Backlog, ForeignRun, LockName, NodeRecord, Run, ScheduleId};
 
 /// One thing that is so.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,11 +14,11 @@ pub enum Fact {
     /// There is no such job.
     NoJob,
     /// Everything is paused.
-    AllPaused(Pause),
+    AllPaused(ActivePause),
     /// The job is paused.
-    JobPaused(Pause),
+    JobPaused(ActivePause),
     /// No node has been heard of lately; this one was the last.
-    NoNode(Arc<Node>),
+    NoNode(Arc<NodeRecord>),
     /// None of the nodes that are there may start it. It asks for these labels; without any, all nodes are draining.
     NoEligibleNode(BTreeSet<String>),
     /// A run that is not finished, and what is in the way of one that has not started.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use cronhold_schedule::Instant;
 
 use crate::ids::RunId;
-use crate::record::{Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, Node, Pauses, Record, Run};
+use crate::record::{Backlog, Cursor, ForeignRun, JobRecord, JobState, LockState, NodeRecord, PauseState, Record, Run};
 use crate::run::State;
 
 /// What is known of one job. The order of each list does not matter.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Known {
+pub struct KnownRecords {
     /// The job; none when it was removed or never was.
     pub job: Option<Arc<JobRecord>>,
     /// Its runs as a set.
     pub state: Option<Arc<JobState>>,
     /// Whether everything is paused.
-    pub pauses: Arc<Pauses>,
+    pub pauses: Arc<PauseState>,
     /// The cursors of all its schedules.
     pub cursors: Vec<Arc<Cursor>>,
     /// The backlogs of all its schedules.
@@ -33,10 +33,10 @@ pub struct Known {
     /// The latest run of the job on a foreign node. Only needed where a foreign node holds a lock that a run waits for.
     pub foreign: Option<Arc<ForeignRun>>,
     /// All nodes; nothing is said about nodes when there are none here.
-    pub nodes: Vec<Arc<Node>>,
+    pub nodes: Vec<Arc<NodeRecord>>,
 }
 
-impl FromIterator<Record> for Known {
+impl FromIterator<Record> for KnownRecords {
     fn from_iter<I: IntoIterator<Item = Record>>(records: I) -> Self {
         let mut known = Self::default();
         for record in records {
@@ -57,20 +57,20 @@ impl FromIterator<Record> for Known {
     }
 }
 
-impl Known {
+impl KnownRecords {
     /// A run by its id.
     pub(super) fn run(&self, id: RunId) -> Option<&Arc<Run>> {
         self.runs.iter().find(|run| run.id == id)
     }
 
     /// The pause of the job, if one holds or held before.
-    pub(super) fn own_pauses(&self) -> Option<&Pauses> {
+    pub(super) fn own_pauses(&self) -> Option<&PauseState> {
         self.state.as_ref().map(|state| &state.pauses)
     }
 
     /// Whether the job or everything is paused.
     pub(super) fn is_paused(&self) -> bool {
-        self.pauses.is_paused() || self.own_pauses().is_some_and(Pauses::is_paused)
+        self.pauses.is_paused() || self.own_pauses().is_some_and(PauseState::is_paused)
     }
 
     /// Occurrences before this may have had a run that is not kept any longer; none, when every run that was ever made

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cronhold_schedule::Instant;
 
-use super::Known;
+use super::KnownRecords;
 use crate::record::{Backlog, JobRecord, Run, ScheduleId};
 
 /// The records of one schedule of a job.
@@ -33,7 +33,7 @@ pub(crate) type CoveredRange = (Instant, Instant);
 
 impl<'a> Ledger<'a> {
     /// The records of a schedule.
-    pub(crate) fn of(job: &JobRecord, schedule: &ScheduleId, known: &'a Known) -> Self {
+    pub(crate) fn of(job: &JobRecord, schedule: &ScheduleId, known: &'a KnownRecords) -> Self {
         let own = known.runs.iter().filter(|run| run.job == job.id && run.schedule.as_ref() == Some(schedule));
         let (spans, mut runs): (Vec<_>, Vec<_>) = own.partition(|run| run.span.is_some());
         runs.sort_by_key(|run| (run.nominal, run.target, run.number));

@@ -17,7 +17,7 @@ mod words;
 use cronhold_schedule::Instant;
 
 pub use fact::{Fact, Hindrance, OccurrenceOutcome, Prospect, TimePosition, Unable};
-pub use known::Known;
+pub use known::KnownRecords;
 pub(crate) use wall::LocalTimeFormat;
 pub(crate) use words::doctor;
 pub use words::{ExplanationLine, Tone};
@@ -25,7 +25,7 @@ pub use words::{ExplanationLine, Tone};
 use then::Question;
 
 use crate::ids::JobId;
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +39,13 @@ pub struct Explanation {
 }
 
 /// Why a job does or does not run: at a time when there is one, else at the moment.
-pub fn why(job: &JobId, known: &Known, world: &World, now: Instant, at: Option<Instant>) -> Explanation {
+pub fn why(
+    job: &JobId,
+    known: &KnownRecords,
+    world: &DecisionContext,
+    now: Instant,
+    at: Option<Instant>,
+) -> Explanation {
     let facts = match at {
         None => now::facts(job, known, world, now),
         Some(at) => then::facts(Question { job, known, world, now, at }),

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Timing};
 
 use super::fact::{Fact, Hindrance, Prospect, Unable};
-use super::known::Known;
+use super::known::KnownRecords;
 use crate::ids::{JobId, NodeId, RunId};
-use crate::job::{Nodes, Overlap, Schedule};
+use crate::job::{JobSchedule, NodeSelector, OverlapPolicy};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::policy::overlap::can_overlap;
-use crate::record::{Backlog, Cursor, JobRecord, LockState, Node, Run, ScheduleId};
+use crate::record::{Backlog, Cursor, JobRecord, LockState, NodeRecord, Run, ScheduleId};
 use crate::run::State;
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// More runs than this are told by their number.
 const RUNS_TOLD: usize = 10;
 
 /// What is so at the moment.
-pub(super) fn facts(id: &JobId, known: &Known, world: &World, now: Instant) -> Vec<Fact> {
+pub(super) fn facts(id: &JobId, known: &KnownRecords, world: &DecisionContext, now: Instant) -> Vec<Fact> {
     let Some(job) = &known.job else {
         let with_program = known.runs.iter().filter(|run| run.job == *id && run.state.has_program());
         return [Fact::NoJob]
@@ -48,12 +48,12 @@ pub(super) fn facts(id: &JobId, known: &Known, world: &World, now: Instant) -> V
 }
 
 /// The cursor of a schedule.
-pub(super) fn cursor<'a>(job: &JobRecord, schedule: &ScheduleId, known: &'a Known) -> Option<&'a Arc<Cursor>> {
+pub(super) fn cursor<'a>(job: &JobRecord, schedule: &ScheduleId, known: &'a KnownRecords) -> Option<&'a Arc<Cursor>> {
     known.cursors.iter().find(|cursor| cursor.job == job.id && cursor.schedule == *schedule)
 }
 
 /// How many occurrences of a backlog are left up to one of them, that one included; `COUNT_MAX` means that many or more.
-pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &World) -> Option<u32> {
+pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &DecisionContext) -> Option<u32> {
     let compiled = job.compile(job.schedule(&backlog.schedule)?, world).ok()?;
     let begun = backlog.rest().filter(|rest| rest.from <= to);
     let left = begun.flat_map(|rest| [rest.from].into_iter().chain(compiled.between(rest.from, rest.to.min(to))));
@@ -61,16 +61,16 @@ pub(super) fn count(job: &JobRecord, backlog: &Backlog, to: Instant, world: &Wor
 }
 
 /// What keeps every run of the job from starting, as far as nodes go.
-fn nodes(job: &JobRecord, known: &Known, now: Instant) -> Option<Fact> {
+fn nodes(job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Fact> {
     let last = known.nodes.iter().max_by_key(|node| node.beat)?;
     if now > last.gone {
         return Some(Fact::NoNode(Arc::clone(last)));
     }
     let labels = match &job.job.nodes {
-        Nodes::Any => Default::default(),
-        Nodes::Labels(labels) | Nodes::Each(labels) => labels.clone(),
+        NodeSelector::Any => Default::default(),
+        NodeSelector::Labels(labels) | NodeSelector::Each(labels) => labels.clone(),
     };
-    let may = |node: &&Arc<Node>| now <= node.gone && !node.draining && labels.is_subset(&node.labels);
+    let may = |node: &&Arc<NodeRecord>| now <= node.gone && !node.draining && labels.is_subset(&node.labels);
     match known.nodes.iter().find(may) {
         Some(_) => None,
         None => Some(Fact::NoEligibleNode(labels)),
@@ -78,7 +78,7 @@ fn nodes(job: &JobRecord, known: &Known, now: Instant) -> Option<Fact> {
 }
 
 /// Runs that are not finished: those with a program first, then those that wait in their order.
-fn on_their_way(job: &JobRecord, known: &Known, now: Instant) -> Vec<Fact> {
+fn on_their_way(job: &JobRecord, known: &KnownRecords, now: Instant) -> Vec<Fact> {
     let mut runs: Vec<&Arc<Run>> =
         known.runs.iter().filter(|run| run.job == job.id && !run.state.is_finished()).collect();
     let in_queue = |run: &Run| {
@@ -97,7 +97,7 @@ fn on_their_way(job: &JobRecord, known: &Known, now: Instant) -> Vec<Fact> {
 }
 
 /// What is in the way of a run, in the order in which decisions look at it.
-fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<Hindrance> {
+fn hindrance(run: &Run, job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Hindrance> {
     if run.state.has_program() {
         return None;
     }
@@ -122,19 +122,19 @@ fn hindrance(run: &Run, job: &JobRecord, known: &Known, now: Instant) -> Option<
     let row: Vec<RunId> =
         state.queue.iter().filter(|queued| is_rival(queued.target)).map(|queued| queued.run).collect();
     let position = row.iter().position(|queued| *queued == run.id).unwrap_or(0);
-    if let (Overlap::Queue { .. }, Some(before)) = (job.job.overlap, position.checked_sub(1)) {
+    if let (OverlapPolicy::Queue { .. }, Some(before)) = (job.job.overlap, position.checked_sub(1)) {
         return Some(Hindrance::Queue(row[before], position));
     }
     let others: Vec<_> = state.active.iter().filter(|active| active.run != run.id && is_rival(active.target)).collect();
     match others.first() {
-        Some(active) if job.job.overlap != Overlap::Allow => Some(Hindrance::Active(active.run, others.len())),
+        Some(active) if job.job.overlap != OverlapPolicy::Allow => Some(Hindrance::Active(active.run, others.len())),
         _ if !job.job.conditions.is_empty() => Some(Hindrance::Conditions),
         _ => None,
     }
 }
 
 /// Who holds a lock. What is no run of ours is known by a token alone, which nobody can do anything with.
-fn held_by(lock: &LockState, known: &Known) -> Hindrance {
+fn held_by(lock: &LockState, known: &KnownRecords) -> Hindrance {
     match known.run(lock.holder) {
         Some(run) => Hindrance::Lock(lock.name.clone(), run.id),
         None => {
@@ -145,7 +145,7 @@ fn held_by(lock: &LockState, known: &Known) -> Hindrance {
 }
 
 /// Why the only node that may start a run cannot; nothing, when it can or nothing is known of nodes.
-fn unable(node: NodeId, job: &JobRecord, known: &Known, now: Instant) -> Option<Unable> {
+fn unable(node: NodeId, job: &JobRecord, known: &KnownRecords, now: Instant) -> Option<Unable> {
     if known.nodes.is_empty() {
         return None;
     }
@@ -157,7 +157,7 @@ fn unable(node: NodeId, job: &JobRecord, known: &Known, now: Instant) -> Option<
 }
 
 /// The run that ended last, spans aside.
-fn last_run<'a>(job: &JobRecord, known: &'a Known) -> Option<&'a Arc<Run>> {
+fn last_run<'a>(job: &JobRecord, known: &'a KnownRecords) -> Option<&'a Arc<Run>> {
     let finished = known.runs.iter().filter(|run| run.job == job.id && run.state.is_finished() && run.span.is_none());
     finished.max_by_key(|run| (run.finished(), run.number))
 }
@@ -165,9 +165,9 @@ fn last_run<'a>(job: &JobRecord, known: &'a Known) -> Option<&'a Arc<Run>> {
 fn prospect(
     job: &JobRecord,
     id: &ScheduleId,
-    schedule: &Schedule,
-    known: &Known,
-    world: &World,
+    schedule: &JobSchedule,
+    known: &KnownRecords,
+    world: &DecisionContext,
     now: Instant,
 ) -> Prospect {
     if !schedule.enabled {

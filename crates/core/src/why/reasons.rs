@@ -5,13 +5,13 @@ use cronhold_schedule::text::shortened;
 use crate::job::{Condition, Probe, Requirement};
 use crate::record::Actor;
 use crate::run::Reason;
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// Conditions inside conditions are told down to this depth.
 const DEPTH_MAX: u32 = 4;
 
 /// A reason after "because".
-pub(super) fn because(reason: &Reason, world: &World) -> String {
+pub(super) fn because(reason: &Reason, world: &DecisionContext) -> String {
     let fixed = match reason {
         Reason::Overlap => "another run of the job was active and its `overlap` is `skip`",
         Reason::QueueFull => "as many runs of the job as may wait were waiting already",
@@ -183,7 +183,7 @@ mod tests {
             assert!(is_clause, "{text}: {because}");
         }
         assert_eq!(because(&Reason::ByOperator("wrong day".to_owned()), &world), "someone decided so: wrong day");
-        let shared = World { has_foreign: true, ..world };
+        let shared = DecisionContext { has_foreign: true, ..world };
         assert_eq!(
             because(&Reason::Lock, &shared),
             "another run, on one of our nodes or on a foreign node, held its lock"

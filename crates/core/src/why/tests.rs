@@ -7,11 +7,11 @@ pub(crate) mod scene;
 
 use cronhold_schedule::Instant;
 
-use super::{Known, Tone, why};
+use super::{KnownRecords, Tone, why};
 use scene::{id, time, world};
 
 /// Compares what is said about a scene at noon of the fifth. Blanks before lines do not count.
-fn assert_told(about: &str, known: &Known, at: Option<Instant>, expected: &str) {
+fn assert_told(about: &str, known: &KnownRecords, at: Option<Instant>, expected: &str) {
     let world = world();
     let why = why(&id(), known, &world, time("05T12:00"), at);
     let lines = why.words(known, &world).into_iter().map(|line| {

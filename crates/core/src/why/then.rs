@@ -7,20 +7,20 @@ use std::sync::Arc;
 use cronhold_schedule::{Instant, Span};
 
 use super::fact::{Fact, OccurrenceOutcome, Prospect, TimePosition};
-use super::known::Known;
+use super::known::KnownRecords;
 use super::ledger::{Ledger, LedgerEntry};
 use super::now::{count, cursor};
 use crate::ids::JobId;
-use crate::job::Schedule;
+use crate::job::JobSchedule;
 use crate::record::{JobRecord, Run, ScheduleId};
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// A question about a time.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) job: &'a JobId,
-    pub(super) known: &'a Known,
-    pub(super) world: &'a World,
+    pub(super) known: &'a KnownRecords,
+    pub(super) world: &'a DecisionContext,
     pub(super) now: Instant,
     pub(super) at: Instant,
 }
@@ -82,7 +82,7 @@ fn told(happenings: &Happenings, at: Instant) -> BTreeSet<Instant> {
 
 impl Question<'_> {
     /// Occurrences of a schedule at the time, right before it and right after it.
-    fn occurrences(&self, job: &JobRecord, id: &ScheduleId, schedule: &Schedule) -> Happenings {
+    fn occurrences(&self, job: &JobRecord, id: &ScheduleId, schedule: &JobSchedule) -> Happenings {
         let Ok(compiled) = job.compile(schedule, self.world) else { return Happenings::new() };
         let just_before = self.at.minus(Span::from_micros(1));
         let instants = [compiled.prev(self.at), compiled.next(just_before), compiled.next(self.at)];

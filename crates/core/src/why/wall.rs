@@ -1,10 +1,10 @@
 //! Times as people read them: on the wall of the job's own zone, and in UTC beside it.
 
-use cronhold_schedule::{Instant, Local, Span, TimeOfDay, Zone};
+use cronhold_schedule::{Instant, Span, TimeOfDay, WallTime, Zone};
 
-use super::known::Known;
+use super::known::KnownRecords;
 use crate::record::ScheduleId;
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// The wall clock that times are read from.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(crate) struct LocalTimeFormat(Zone);
 
 impl LocalTimeFormat {
     /// The wall of a schedule; that of the job when there is no schedule, and UTC when there is no job.
-    pub(crate) fn of(schedule: Option<&ScheduleId>, known: &Known, world: &World) -> Self {
+    pub(crate) fn of(schedule: Option<&ScheduleId>, known: &KnownRecords, world: &DecisionContext) -> Self {
         let Some(job) = &known.job else { return Self(Zone::utc()) };
         let written = schedule.and_then(|id| job.schedule(id)).and_then(|schedule| schedule.spec.zone.as_deref());
         let zone = world.zones.get(written.unwrap_or(&job.zone)).or_else(|_| world.zones.get(&job.zone));
@@ -21,7 +21,7 @@ impl LocalTimeFormat {
 
     /// A time: `2026-01-05 03:00 Europe/Berlin (02:00 UTC)`. Parts of a second are left out.
     pub(crate) fn at(&self, at: Instant) -> String {
-        let utc = Local(at.secs());
+        let utc = WallTime(at.secs());
         let local = self.0.local(at.secs());
         let there = date_and_time(local);
         match self.0.name() {
@@ -53,23 +53,23 @@ pub(super) fn rough(span: Span) -> Span {
     }
 }
 
-fn date_and_time(local: Local) -> String {
+fn date_and_time(local: WallTime) -> String {
     format!("{} {}", local.day(), time(local))
 }
 
-fn time(local: Local) -> String {
+fn time(local: WallTime) -> String {
     TimeOfDay(local.second_of_day()).to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Zones;
+    use cronhold_schedule::ZoneRegistry;
 
     use super::*;
 
     #[test]
     fn tells_times() {
-        let zones = Zones::bundled();
+        let zones = ZoneRegistry::bundled();
         for (zone, at, told, stamp) in [
             ("UTC", "2026-01-05T02:00:00Z", "2026-01-05 02:00 UTC", "2026-01-05 02:00:00.000 +00:00"),
             (

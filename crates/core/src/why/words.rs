@@ -9,11 +9,11 @@ use std::fmt;
 use cronhold_schedule::{CompileError, Instant, Span};
 
 use super::wall::rough;
-use super::{Explanation, Fact, Known, LocalTimeFormat};
+use super::{Explanation, Fact, KnownRecords, LocalTimeFormat};
 use crate::ids::{NodeId, RunId};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::record::{Run, ScheduleId};
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// One line of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl fmt::Display for ExplanationLine {
 
 impl Explanation {
     /// The answer in words. The records and the world are those that it was made of.
-    pub fn words(&self, known: &Known, world: &World) -> Vec<ExplanationLine> {
+    pub fn words(&self, known: &KnownRecords, world: &DecisionContext) -> Vec<ExplanationLine> {
         let mut teller = ExplanationWriter { why: self, known, world, lines: Vec::new() };
         for fact in &self.facts {
             match fact {
@@ -80,8 +80,8 @@ pub(super) fn counted(count: u32, noun: &str) -> String {
 /// Someone who writes down an answer.
 struct ExplanationWriter<'a> {
     why: &'a Explanation,
-    known: &'a Known,
-    world: &'a World,
+    known: &'a KnownRecords,
+    world: &'a DecisionContext,
     lines: Vec<ExplanationLine>,
 }
 

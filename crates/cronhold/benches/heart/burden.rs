@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ const LOOK_EVERY: Span = Span::from_millis(20);
 const OUTPUT: u64 = 1 << 30;
 
 /// What a program that runs costs the keeper, and how fast outputs are.
-pub(crate) fn burden(report: &mut Report, clock: &dyn Clock) {
+pub(crate) fn burden(report: &mut Report, clock: &dyn MachineClock) {
     let dir = scratch("burden");
     block_on(async {
         let rig = Rig::with_keeper(&dir, &sqlite);

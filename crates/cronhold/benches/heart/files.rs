@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 
 use crate::account::memory;
 use crate::report::{Report, Target};
@@ -17,7 +17,7 @@ const FOLDER: usize = 100;
 const EDITS: usize = 10;
 
 /// Ready within a second, and an edited file in force within a second.
-pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, count: usize) {
+pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, count: usize) {
     let dir = scratch("files");
     let jobs = dir.join("jobs");
     for number in 0..count {
@@ -50,7 +50,7 @@ pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, count: usize) {
 }
 
 /// Seconds from an edit until the job is stored.
-fn edited(daemon: &mut Daemon, clock: &dyn Clock, jobs: &Path, edit: usize) -> f64 {
+fn edited(daemon: &mut Daemon, clock: &dyn MachineClock, jobs: &Path, edit: usize) -> f64 {
     let number = edit * 17;
     let begin = clock.uptime();
     fs::write(jobs.join(format!("{}.yaml", id(number))), job(number, 90 + edit)).expect("written");

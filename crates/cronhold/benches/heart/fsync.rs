@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::report::Report;
@@ -11,7 +11,7 @@ use crate::rig::{scratch, seconds};
 
 const FOR: Span = Span::from_secs(3);
 
-pub(crate) fn measure(report: &mut Report, clock: &dyn Clock) {
+pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock) {
     let dir = scratch("fsync");
     let mut file = File::create(dir.join("bytes")).expect("a file");
     let (begin, mut count) = (clock.uptime(), 0);

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::account::{busy_percent, memory};
@@ -25,7 +25,7 @@ pub(crate) struct Limits {
     pub(crate) idle_percent: Option<f64>,
 }
 
-pub(crate) fn measure(report: &mut Report, clock: &dyn Clock, jobs: usize, limits: Limits) {
+pub(crate) fn measure(report: &mut Report, clock: &dyn MachineClock, jobs: usize, limits: Limits) {
     let dir = scratch("size");
     block_on(async {
         let rig = Rig::start(&dir, &sqlite);

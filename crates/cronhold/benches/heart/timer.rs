@@ -1,7 +1,7 @@
 //! How late the daemon's timers are, with nothing else to do.
 
 use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::report::Report;

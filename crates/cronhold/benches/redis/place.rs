@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
-use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::testing::RedisServer;
 use cronhold_wiring::StoreUrl;
 use serde_json::{Map, Value, json};
 
@@ -37,14 +37,14 @@ impl Side {
 
 /// The server, and a directory for what programs write.
 pub(crate) struct Place {
-    pub(crate) server: Server,
+    pub(crate) server: RedisServer,
     pub(crate) dir: PathBuf,
     client: PythonClient,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let server = Server::start();
+        let server = RedisServer::start();
         let client = PythonClient::start(server.port());
         Self { server, dir: scratch("redis"), client }
     }

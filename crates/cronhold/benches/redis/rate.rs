@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ const BARE: usize = 2_000;
 /// As many programs in a second as Cronken, and this many times more.
 const TIMES_MORE: f64 = 4.0;
 
-pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Clock) {
+pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn MachineClock) {
     // Both sides start a shell for each run. Nobody can start more of them than this.
     let cmd = command(place);
     let took = bare_loop(clock, BARE, || {

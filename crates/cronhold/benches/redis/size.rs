@@ -1,6 +1,6 @@
 //! Many jobs that are not due: how soon a node of either side is ready, how much memory it has, and what it does.
 
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::rig::seconds;
 
 const IDLE: Span = Span::from_secs(20);
 
-pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn Clock, jobs: usize) {
+pub(crate) fn measure(report: &mut Report, place: &mut Place, clock: &dyn MachineClock, jobs: usize) {
     for side in SIDES {
         put_rare(place, jobs);
         let of = format!("{}, {jobs} jobs", side.name());

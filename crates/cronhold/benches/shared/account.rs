@@ -3,7 +3,7 @@
 use std::fs;
 
 use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 
 use crate::rig::{block_on, seconds};

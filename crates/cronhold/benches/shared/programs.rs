@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use cronhold_core::State;
 use cronhold_core::record::Run;
 use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
@@ -28,14 +28,14 @@ const FEW_ROUNDS: usize = 50;
 const AT_ONCE: usize = 1_000;
 
 /// Seconds that a bare loop needs for so many programs.
-pub(crate) fn bare(report: &mut Report, clock: &dyn Clock) -> f64 {
+pub(crate) fn bare(report: &mut Report, clock: &dyn MachineClock) -> f64 {
     let took = bare_loop(clock, RUNS, || Command::new("/bin/true"));
     report.note("bare loop: start and wait, 64 in flight", number(RUNS as u64) / took, "/s");
     took / number(RUNS as u64)
 }
 
 /// Seconds that a bare loop needs for so many commands.
-pub(crate) fn bare_loop(clock: &dyn Clock, many: usize, command: impl Fn() -> Command) -> f64 {
+pub(crate) fn bare_loop(clock: &dyn MachineClock, many: usize, command: impl Fn() -> Command) -> f64 {
     let begin = clock.uptime();
     let mut running: VecDeque<Child> = VecDeque::new();
     for _ in 0..many {

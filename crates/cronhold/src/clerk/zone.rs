@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::record::Record;
-use cronhold_schedule::{Zone, Zones};
+use cronhold_schedule::{Zone, ZoneRegistry};
 use cronhold_store::{Fault, Query, Store};
 
 /// Jobs that are looked at.
 const LOOKED_AT: usize = 20;
 
 /// The zone of most jobs, or UTC when there are none.
-pub(super) async fn of_jobs(store: &dyn Store, zones: &Zones) -> Result<Zone, Fault> {
+pub(super) async fn of_jobs(store: &dyn Store, zones: &ZoneRegistry) -> Result<Zone, Fault> {
     let page = store.page(&Query::Jobs { after: None }, LOOKED_AT).await?;
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for stored in &page.records {

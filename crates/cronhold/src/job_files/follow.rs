@@ -5,18 +5,18 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use cronhold_api::Reloaded;
+use cronhold_api::ReloadReport;
 use cronhold_core::JobId;
-use cronhold_engine::{Clock, Handle};
-use cronhold_jobfile::directory::Watch;
+use cronhold_engine::{MachineClock, NodeHandle};
+use cronhold_jobfile::directory::DirectoryWatch;
 use cronhold_schedule::Span;
 use cronhold_store::Store;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
-use super::plan::{self, Applied, Plan};
-use super::shelf::Request;
-use super::{JobFiles, Shelf};
+use super::plan::{self, ApplyPlan, ApplyResult};
+use super::shelf::JobFileRequest;
+use super::{JobDirectories, JobFileStatus};
 use crate::clock::{self, SystemClock};
 use crate::log::Weight;
 
@@ -30,32 +30,32 @@ const LOOK_EVERY: Span = Span::from_secs(30);
 const REQUESTS_AT_ONCE: usize = 64;
 
 /// The thread with all that it needs.
-struct Follower {
-    files: JobFiles,
-    node: Handle,
+struct JobFileWatcher {
+    files: JobDirectories,
+    node: NodeHandle,
     store: Arc<dyn Store>,
     clock: SystemClock,
     /// Rings when something happens in one of the directories; absent, when the system does not give it.
-    watch: Option<AsyncFd<Watch>>,
+    watch: Option<AsyncFd<DirectoryWatch>>,
     /// Whether it was said that not everything can be watched.
     has_complained: bool,
     /// Whether something was found that has to stand for a while before it counts.
     is_open: bool,
 }
 
-impl JobFiles {
+impl JobDirectories {
     /// Follows the directories from now on.
-    pub fn follow(self, node: Handle, store: Arc<dyn Store>) -> io::Result<()> {
+    pub fn follow(self, node: NodeHandle, store: Arc<dyn Store>) -> io::Result<()> {
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         thread::Builder::new().name("job-files".to_owned()).spawn(move || {
             let log = self.log.clone();
             let followed = executor.block_on(async {
                 let clock = SystemClock::new()?;
-                let watch = Watch::new().and_then(AsyncFd::new);
+                let watch = DirectoryWatch::new().and_then(AsyncFd::new);
                 let trouble = watch.as_ref().err().map(ToString::to_string);
                 let watch = watch.ok();
                 let mut follower =
-                    Follower { files: self, node, store, clock, watch, has_complained: false, is_open: false };
+                    JobFileWatcher { files: self, node, store, clock, watch, has_complained: false, is_open: false };
                 if let Some(trouble) = trouble {
                     follower.complain(&trouble);
                 }
@@ -71,7 +71,7 @@ impl JobFiles {
     }
 }
 
-impl Follower {
+impl JobFileWatcher {
     async fn live(&mut self) {
         loop {
             self.cover();
@@ -110,8 +110,8 @@ impl Follower {
 
     /// Waits until there is a reason to look. Answers who wants to know what came of it, and whether it may be something
     /// else than files that has changed.
-    async fn wait(&mut self) -> (Vec<oneshot::Sender<Reloaded>>, bool) {
-        let shelf: Arc<Shelf> = self.files.shelf();
+    async fn wait(&mut self) -> (Vec<oneshot::Sender<ReloadReport>>, bool) {
+        let shelf: Arc<JobFileStatus> = self.files.shelf();
         let again = tokio::select! {
             biased;
             () = shelf.requests.ready() => true,
@@ -120,8 +120,8 @@ impl Follower {
         };
         let requests = shelf.requests.take(REQUESTS_AT_ONCE).into_iter();
         let replies = requests.filter_map(|request| match request {
-            Request::Look => None,
-            Request::Reload(reply) => Some(reply),
+            JobFileRequest::Look => None,
+            JobFileRequest::Reload(reply) => Some(reply),
         });
         (replies.collect(), again)
     }
@@ -170,9 +170,9 @@ impl Follower {
     }
 
     /// Reads everything for somebody who waits for it.
-    async fn reload(&mut self) -> Reloaded {
+    async fn reload(&mut self) -> ReloadReport {
         if let Err(fault) = self.files.look_up(&*self.store).await {
-            return Reloaded { summary: format!("the store cannot be read: {fault}"), mistakes: 0 };
+            return ReloadReport { summary: format!("the store cannot be read: {fault}"), mistakes: 0 };
         }
         let takes_over = self.files.hold(&self.node, &*self.store, &self.clock).await;
         self.files.refresh(clock::now());
@@ -185,12 +185,12 @@ impl Follower {
         let words = applied.words(unchanged, kept);
         let summary = [format!("{}: {words}", self.files.shown())].into_iter().chain(self.files.left_to_others());
         let summary = summary.collect::<Vec<_>>().join("; ");
-        Reloaded { summary, mistakes: self.files.mistakes() as u64 }
+        ReloadReport { summary, mistakes: self.files.mistakes() as u64 }
     }
 
     /// What has to change, after the node has got new calendars if there are any. Who takes over a directory looks at all
     /// of it, because whoever had it before may have had other files.
-    async fn plan(&mut self, again: bool, takes_over: bool) -> Plan {
+    async fn plan(&mut self, again: bool, takes_over: bool) -> ApplyPlan {
         if takes_over {
             self.files.share();
         }
@@ -216,7 +216,7 @@ impl Follower {
         plan
     }
 
-    async fn apply(&mut self, plan: Plan) -> Applied {
+    async fn apply(&mut self, plan: ApplyPlan) -> ApplyResult {
         let applied = self.files.apply(plan, &self.node, &self.clock).await;
         if let Some(changes) = applied.changes() {
             let ids = |ids: &[JobId]| (!ids.is_empty()).then(|| plan::shown(ids));
@@ -230,7 +230,7 @@ impl Follower {
 }
 
 /// Waits until something happens in one of the directories.
-async fn rang(watch: Option<&AsyncFd<Watch>>) {
+async fn rang(watch: Option<&AsyncFd<DirectoryWatch>>) {
     let Some(watch) = watch else { return std::future::pending().await };
     loop {
         // An error here would be one of the executor, and the slow look goes on.

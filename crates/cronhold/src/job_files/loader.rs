@@ -9,14 +9,14 @@ use std::task::Poll;
 
 use cronhold_core::command::Command;
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Actor, Key, LockName, Record};
+use cronhold_core::record::{Actor, LockName, Record, RecordKey};
 use cronhold_core::{NodeId, RunId};
-use cronhold_engine::{Clock, Handle, Refused};
-use cronhold_jobfile::directory::Root;
+use cronhold_engine::{MachineClock, NodeHandle, RequestError};
+use cronhold_jobfile::directory::JobsRoot;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Store};
 
-use super::{JobFiles, plan};
+use super::{JobDirectories, plan};
 use crate::log::Weight;
 
 /// How long the lock of a directory lasts when its holder is not heard of. The node renews it with each beat.
@@ -24,14 +24,14 @@ const TTL: Span = Span::from_secs(30);
 
 /// The locks of all directories, and in whose name this node holds them. All lives of a node have the same name.
 #[derive(Debug)]
-pub struct Loaders {
+pub struct LoaderLocks {
     holder: RunId,
     locks: Vec<LockName>,
 }
 
 /// What is known of the lock of a directory.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct LoaderLockState {
     /// The fence under which this node holds it; nothing, when it does not.
     fence: Option<u64>,
     /// Whether it was said that another node has it.
@@ -39,7 +39,7 @@ pub(super) struct Standing {
 }
 
 /// What came of asking for a lock.
-enum Asked {
+enum LockReply {
     /// This node holds it, under a fence.
     Held(u64),
     /// Somebody else does.
@@ -50,19 +50,19 @@ enum Asked {
     Stopping,
 }
 
-impl Loaders {
+impl LoaderLocks {
     /// The locks of a node for its directories.
-    pub(super) fn new(node: NodeId, roots: &[Root]) -> Self {
+    pub(super) fn new(node: NodeId, roots: &[JobsRoot]) -> Self {
         let locks = roots.iter().map(lock).collect();
         Self { holder: RunId::from_key(Instant::EPOCH, &format!("loader on node {node}")), locks }
     }
 
     /// Frees all locks that this node holds, so that others need not wait. All of it is asked for before this first
     /// waits, so that a node that is told to stop right afterwards still does it.
-    pub async fn let_go(&self, node: &Handle) {
+    pub async fn let_go(&self, node: &NodeHandle) {
         let ask = |lock: &LockName| {
-            let command = Command::LetGo { lock: lock.clone(), holder: self.holder };
-            Box::pin(node.ask(Actor::JobFiles, command)) as Pin<Box<dyn Future<Output = _>>>
+            let command = Command::ReleaseLock { lock: lock.clone(), holder: self.holder };
+            Box::pin(node.request(Actor::JobFiles, command)) as Pin<Box<dyn Future<Output = _>>>
         };
         let mut asked: Vec<_> = self.locks.iter().map(ask).collect();
         poll_fn(|context| {
@@ -73,15 +73,15 @@ impl Loaders {
     }
 }
 
-impl JobFiles {
+impl JobDirectories {
     /// The locks of the directories, for whoever stops the node.
-    pub fn loaders(&self) -> Arc<Loaders> {
+    pub fn loaders(&self) -> Arc<LoaderLocks> {
         Arc::clone(&self.loaders)
     }
 
     /// Asks for the locks of all directories. Answers whether this node has got one that it did not have: then others may
     /// have changed what is stored, and it is looked at again.
-    pub async fn hold(&mut self, node: &Handle, store: &dyn Store, clock: &dyn Clock) -> bool {
+    pub async fn hold(&mut self, node: &NodeHandle, store: &dyn Store, clock: &dyn MachineClock) -> bool {
         let is_shared = store.is_shared();
         let before = self.standings.clone();
         for (root, standing) in before.iter().enumerate() {
@@ -91,7 +91,8 @@ impl JobFiles {
                 self.note_standing(root, asked);
             }
         }
-        let is_new = |(now, before): (&Standing, &Standing)| now.fence.is_some() && now.fence != before.fence;
+        let is_new =
+            |(now, before): (&LoaderLockState, &LoaderLockState)| now.fence.is_some() && now.fence != before.fence;
         if !self.standings.iter().zip(&before).any(is_new) {
             return false;
         }
@@ -121,42 +122,44 @@ impl JobFiles {
         roots.map(|(root, _)| format!("{} are loaded by another node", jobs_of(root))).collect()
     }
 
-    async fn ask_for(&self, root: usize, node: &Handle, store: &dyn Store, clock: &dyn Clock) -> Asked {
+    async fn ask_for(&self, root: usize, node: &NodeHandle, store: &dyn Store, clock: &dyn MachineClock) -> LockReply {
         let (lock, holder) = (self.loaders.locks[root].clone(), self.loaders.holder);
-        let take = Command::Hold { lock: lock.clone(), holder, ttl: TTL };
+        let take = Command::AcquireLock { lock: lock.clone(), holder, ttl: TTL };
         let mut asked = give(take.clone(), node, clock).await;
-        if let Asked::Other(other) = asked
+        if let LockReply::Other(other) = asked
             && !store.is_shared()
         {
             // It was another node's when the store was elsewhere; here nobody else can be.
-            give(Command::LetGo { lock: lock.clone(), holder: other }, node, clock).await;
+            give(Command::ReleaseLock { lock: lock.clone(), holder: other }, node, clock).await;
             asked = give(take, node, clock).await;
         }
         match asked {
-            Asked::Held(_) => fence(store, lock, holder).await.unwrap_or_else(|fault| Asked::Failed(fault.to_string())),
+            LockReply::Held(_) => {
+                fence(store, lock, holder).await.unwrap_or_else(|fault| LockReply::Failed(fault.to_string()))
+            }
             other => other,
         }
     }
 
-    fn note_standing(&mut self, index: usize, asked: Asked) {
+    fn note_standing(&mut self, index: usize, asked: LockReply) {
         let Some(jobs) = self.live.roots().nth(index).map(jobs_of) else { return };
         let was_said = self.standings[index].was_said;
         let (fence, is_said, words) = match asked {
-            Asked::Held(fence) => {
+            LockReply::Held(fence) => {
                 let words = format!("{jobs} are loaded by this node from now on");
                 (Some(fence), false, was_said.then_some(("loader_taken_over", words)))
             }
-            Asked::Other(_) => {
+            LockReply::Other(_) => {
                 let words = format!("{jobs} are loaded by another node");
                 (None, true, (!was_said).then_some(("loader_elsewhere", words)))
             }
-            Asked::Failed(why) => {
+            LockReply::Failed(why) => {
                 let words = format!("it is not known who loads {jobs}: {why}");
                 (None, true, (!was_said).then_some(("loader_unknown", words)))
             }
-            Asked::Stopping => (None, was_said, None),
+            LockReply::Stopping => (None, was_said, None),
         };
-        self.standings[index] = Standing { fence, was_said: is_said };
+        self.standings[index] = LoaderLockState { fence, was_said: is_said };
         if let Some((event, words)) = words {
             self.log.emit(Weight::Usual, event, words);
         }
@@ -164,33 +167,33 @@ impl JobFiles {
 }
 
 /// Asks the node for something about a lock, again and again while that may help.
-async fn give(command: Command, node: &Handle, clock: &dyn Clock) -> Asked {
+async fn give(command: Command, node: &NodeHandle, clock: &dyn MachineClock) -> LockReply {
     match plan::ask(vec![command], node, clock).await.pop() {
-        Some((_, Ok(_))) => Asked::Held(0),
-        Some((_, Err(Refused::Rejected(Rejection::Locked { holder, .. })))) => Asked::Other(holder),
-        Some((_, Err(refused))) => Asked::Failed(refused.to_string()),
-        None => Asked::Stopping,
+        Some((_, Ok(_))) => LockReply::Held(0),
+        Some((_, Err(RequestError::Rejected(Rejection::Locked { holder, .. })))) => LockReply::Other(holder),
+        Some((_, Err(refused))) => LockReply::Failed(refused.to_string()),
+        None => LockReply::Stopping,
     }
 }
 
 /// The fence of a lock that was just taken. It is another one when somebody else has had the lock meanwhile.
-async fn fence(store: &dyn Store, lock: LockName, holder: RunId) -> Result<Asked, Fault> {
-    let found = store.load(&[Key::Lock(lock)]).await?.into_iter().flatten().next();
+async fn fence(store: &dyn Store, lock: LockName, holder: RunId) -> Result<LockReply, Fault> {
+    let found = store.load(&[RecordKey::Lock(lock)]).await?.into_iter().flatten().next();
     Ok(match found.map(|stored| stored.record) {
-        Some(Record::Lock(lock)) if lock.holder == holder => Asked::Held(lock.fence),
-        Some(Record::Lock(lock)) => Asked::Other(lock.holder),
-        _ => Asked::Failed("its lock has run out".to_owned()),
+        Some(Record::Lock(lock)) if lock.holder == holder => LockReply::Held(lock.fence),
+        Some(Record::Lock(lock)) => LockReply::Other(lock.holder),
+        _ => LockReply::Failed("its lock has run out".to_owned()),
     })
 }
 
 /// The lock of a directory. No id of a job has a `#` in it, so that it is not the lock of a job.
-fn lock(root: &Root) -> LockName {
+fn lock(root: &JobsRoot) -> LockName {
     let prefix = root.prefix.as_deref().unwrap_or_default();
     LockName::parse(&format!("#cronhold/loader/{prefix}")).expect("a prefix is an id, and they are shorter")
 }
 
 /// The jobs of a directory, for people.
-fn jobs_of(root: &Root) -> String {
+fn jobs_of(root: &JobsRoot) -> String {
     match &root.prefix {
         Some(prefix) => format!("jobs below {prefix}/"),
         None => "jobs without a prefix".to_owned(),

@@ -18,70 +18,70 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::record::Source;
-use cronhold_core::{Job, JobId, JobUid, NodeId, World};
-use cronhold_engine::{Clock, Entropy, Handle, Refused};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::decision::{CommandReply, Rejection};
+use cronhold_core::record::JobSource;
+use cronhold_core::{DecisionContext, Job, JobId, JobUid, NodeId};
+use cronhold_engine::{EntropySource, MachineClock, NodeHandle, RequestError};
 use cronhold_jobfile::Mistake;
-use cronhold_jobfile::directory::{self, Directory, Live, LoadedJob, Root};
+use cronhold_jobfile::directory::{self, Directory, JobsRoot, LiveDirectories, LoadedJob};
 use cronhold_schedule::Instant;
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_store::{Fault, Store};
 
-pub use loader::Loaders;
-pub use plan::{Applied, Plan};
+pub use loader::LoaderLocks;
+pub use plan::{ApplyPlan, ApplyResult};
 pub use roots::roots;
-pub use shelf::Shelf;
+pub use shelf::JobFileStatus;
 
 use crate::chance::SystemEntropy;
 use crate::log::{Log, Weight};
-use loader::Standing;
-use plan::Answered;
-use stored::{Own, Stored, names_calendars};
-use told::Told;
+use loader::LoaderLockState;
+use plan::CommandResult;
+use stored::{DirectoryJob, StoredJobs, names_calendars};
+use told::ReportedMistakes;
 
 /// The directories of job files, as they were looked at last.
 #[derive(Debug)]
-pub struct JobFiles {
-    live: Live,
-    sources: Vec<Source>,
+pub struct JobDirectories {
+    live: LiveDirectories,
+    sources: Vec<JobSource>,
     directory: Directory,
     /// Zones, and the calendars that are in force.
-    world: World,
-    stored: Stored,
+    world: DecisionContext,
+    stored: StoredJobs,
     /// Jobs that the node did not take, as they were, with what is shown of it.
     refused: BTreeMap<JobId, (Arc<Job>, Mistake)>,
-    told: Told,
+    told: ReportedMistakes,
     /// The locks of the directories, and which of them this node holds.
-    loaders: Arc<Loaders>,
-    standings: Vec<Standing>,
-    shelf: Arc<Shelf>,
+    loaders: Arc<LoaderLocks>,
+    standings: Vec<LoaderLockState>,
+    shelf: Arc<JobFileStatus>,
     log: Log,
 }
 
-impl JobFiles {
+impl JobDirectories {
     /// Reads the directories of a node for the first time. Mistakes are told and harm no other file.
     pub async fn load(
         node: NodeId,
-        roots: Vec<Root>,
-        world: World,
+        roots: Vec<JobsRoot>,
+        world: DecisionContext,
         store: &dyn Store,
         now: Instant,
         log: &Log,
     ) -> Result<Self, Fault> {
-        let sources: Vec<Source> = roots.iter().map(roots::source).collect();
+        let sources: Vec<JobSource> = roots.iter().map(roots::source).collect();
         let mut files = Self {
-            loaders: Arc::new(Loaders::new(node, &roots)),
-            standings: vec![Standing::default(); roots.len()],
-            shelf: Arc::new(Shelf::new(roots.clone(), world.clone())),
-            live: Live::new(roots),
+            loaders: Arc::new(LoaderLocks::new(node, &roots)),
+            standings: vec![LoaderLockState::default(); roots.len()],
+            shelf: Arc::new(JobFileStatus::new(roots.clone(), world.clone())),
+            live: LiveDirectories::new(roots),
             sources,
             directory: Directory::default(),
             world,
-            stored: Stored::default(),
+            stored: StoredJobs::default(),
             refused: BTreeMap::new(),
-            told: Told::default(),
+            told: ReportedMistakes::default(),
             log: log.clone(),
         };
         if files.sources.is_empty() {
@@ -93,7 +93,7 @@ impl JobFiles {
             live.refresh(&directory::Options { zones: &zones, zone: &zone, now });
             live
         });
-        files.live = Live::new([]);
+        files.live = LiveDirectories::new([]);
         files.look_up(store).await?;
         files.live = reading.join().expect("reading files does not panic");
         files.stored.orphans().for_each(|line| log.emit(Weight::Trouble, "job_files_orphaned", line));
@@ -106,12 +106,12 @@ impl JobFiles {
     }
 
     /// What others know of them.
-    pub fn shelf(&self) -> Arc<Shelf> {
+    pub fn shelf(&self) -> Arc<JobFileStatus> {
         Arc::clone(&self.shelf)
     }
 
     /// Zones, and the calendars that jobs can name.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &DecisionContext {
         &self.world
     }
 
@@ -126,7 +126,7 @@ impl JobFiles {
     }
 
     /// What has to change at the start. Calendars may be others than in the life before.
-    pub fn first_plan(&self) -> Plan {
+    pub fn first_plan(&self) -> ApplyPlan {
         let mut plan = self.plan(true);
         self.replan(&mut plan);
         plan
@@ -139,7 +139,7 @@ impl JobFiles {
 
     /// Looks through the store, which knows better than we remember.
     async fn look_up(&mut self, store: &dyn Store) -> Result<(), Fault> {
-        self.stored = Stored::read(store, &self.sources).await?;
+        self.stored = StoredJobs::read(store, &self.sources).await?;
         self.shelf.set_elsewhere(std::mem::take(&mut self.stored.elsewhere));
         Ok(())
     }
@@ -158,8 +158,8 @@ impl JobFiles {
 
     /// What has to change so that the stored jobs are as the files say. What was refused is asked for again only if it
     /// is other than it was, or when `again` says so.
-    fn plan(&self, again: bool) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, again: bool) -> ApplyPlan {
+        let mut plan = ApplyPlan::default();
         for (id, own) in &self.stored.own {
             match self.directory.jobs.get(id) {
                 Some(loaded) if self.is_same(loaded, own) => plan.unchanged += 1,
@@ -183,7 +183,7 @@ impl JobFiles {
     }
 
     /// Adds what has to be computed again because calendars are others.
-    fn replan(&self, plan: &mut Plan) {
+    fn replan(&self, plan: &mut ApplyPlan) {
         let put: BTreeSet<&JobId> = plan.puts.iter().filter_map(plan::id_of).collect();
         let users = self.stored.with_calendars.iter().filter(|id| !put.contains(id)).cloned();
         let again: Vec<Command> = users.map(|job| Command::Replan { job, even_older: false }).collect();
@@ -199,27 +199,27 @@ impl JobFiles {
         }
     }
 
-    fn is_same(&self, loaded: &LoadedJob, own: &Own) -> bool {
+    fn is_same(&self, loaded: &LoadedJob, own: &DirectoryJob) -> bool {
         loaded.root == own.root
             && *own.zone == *self.world.zone.name()
             && (Arc::ptr_eq(&loaded.job, &own.job) || loaded.job == own.job)
     }
 
-    fn removal(&self, id: &JobId, own: &Own) -> Command {
-        Command::RemoveJob { id: id.clone(), source: self.sources[own.root].clone(), provided: Provided::Any }
+    fn removal(&self, id: &JobId, own: &DirectoryJob) -> Command {
+        Command::RemoveJob { id: id.clone(), source: self.sources[own.root].clone(), provided: Precondition::Any }
     }
 
     fn put(&self, id: &JobId, loaded: &LoadedJob) -> Command {
         let uid = JobUid::from_bits(SystemEntropy.bits());
         let (job, source) = (Arc::clone(&loaded.job), self.sources[loaded.root].clone());
-        Command::PutJob { id: id.clone(), job, source, uid, provided: Provided::Any }
+        Command::PutJob { id: id.clone(), job, source, uid, provided: Precondition::Any }
     }
 
     /// Asks the node for what has to change in directories that it applies, and takes note of what came of it.
-    pub async fn apply(&mut self, mut plan: Plan, node: &Handle, clock: &dyn Clock) -> Applied {
-        let is_ours = |source: &Source| self.root_of(source).is_some_and(|root| self.holds(root));
+    pub async fn apply(&mut self, mut plan: ApplyPlan, node: &NodeHandle, clock: &dyn MachineClock) -> ApplyResult {
+        let is_ours = |source: &JobSource| self.root_of(source).is_some_and(|root| self.holds(root));
         let left = plan.leave_to_others(is_ours, self.holds_any());
-        let mut applied = Applied { left, ..Applied::default() };
+        let mut applied = ApplyResult { left, ..ApplyResult::default() };
         for commands in [plan.removals, plan.puts] {
             for answered in plan::ask(commands, node, clock).await {
                 self.note(answered, &mut applied);
@@ -228,11 +228,11 @@ impl JobFiles {
         applied
     }
 
-    fn root_of(&self, source: &Source) -> Option<usize> {
+    fn root_of(&self, source: &JobSource) -> Option<usize> {
         self.sources.iter().position(|own| own == source)
     }
 
-    fn note(&mut self, (command, answer): Answered, applied: &mut Applied) {
+    fn note(&mut self, (command, answer): CommandResult, applied: &mut ApplyResult) {
         match (command, answer) {
             (Command::PutJob { id, job, source, .. }, Ok(answer)) => {
                 let root = self.root_of(&source).expect("it is one of ours");
@@ -240,8 +240,8 @@ impl JobFiles {
                     self.stored.with_calendars.insert(id.clone());
                 }
                 self.refused.remove(&id);
-                self.stored.own.insert(id.clone(), Own { root, job, zone: self.world.zone.name().into() });
-                if answer == Answer::Done {
+                self.stored.own.insert(id.clone(), DirectoryJob { root, job, zone: self.world.zone.name().into() });
+                if answer == CommandReply::Done {
                     applied.put.push(id);
                 }
             }
@@ -250,7 +250,7 @@ impl JobFiles {
                 let file = self.directory.jobs.get(&id).map(|loaded| loaded.file.clone()).unwrap_or_default();
                 self.refused.insert(id, (job, refusal(&file, &refused)));
             }
-            (Command::RemoveJob { id, .. }, Ok(_) | Err(Refused::Rejected(Rejection::NoJob(_)))) => {
+            (Command::RemoveJob { id, .. }, Ok(_) | Err(RequestError::Rejected(Rejection::NoJob(_)))) => {
                 self.stored.own.remove(&id);
                 self.stored.with_calendars.remove(&id);
                 applied.removed.push(id);
@@ -266,7 +266,7 @@ impl JobFiles {
 
     /// Calendars as they are to be from now on; nothing, when they are as before. One that has a mistake or is gone stays
     /// as it was, because jobs that name it could not run without it.
-    fn new_calendars(&self) -> Option<Calendars> {
+    fn new_calendars(&self) -> Option<CalendarSet> {
         let mut calendars = self.directory.calendars.clone();
         let before = &self.world.calendars;
         for name in before.names().filter(|name| self.directory.calendars.get(name).is_none()) {
@@ -279,9 +279,9 @@ impl JobFiles {
 }
 
 /// A refusal as a mistake of the file that asks for the job.
-fn refusal(file: &str, refused: &Refused) -> Mistake {
+fn refusal(file: &str, refused: &RequestError) -> Mistake {
     let hint = match refused {
-        Refused::Rejected(rejection) => rejection.hint(),
+        RequestError::Rejected(rejection) => rejection.hint(),
         _ => None,
     };
     let mistake = Mistake::new(file, 0..0, refused.to_string());

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use cronhold_cli::counted;
 use cronhold_core::JobId;
 use cronhold_core::command::Command;
-use cronhold_core::decision::Answer;
-use cronhold_core::record::{Actor, Source};
-use cronhold_engine::{Clock, Handle, Refused};
+use cronhold_core::decision::CommandReply;
+use cronhold_core::record::{Actor, JobSource};
+use cronhold_engine::{MachineClock, NodeHandle, RequestError};
 use cronhold_schedule::Span;
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ const SHOWN_MAX: usize = 5;
 
 /// What has to change.
 #[derive(Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct ApplyPlan {
     /// Jobs that go. They go first, because one may come back from another directory.
     pub removals: Vec<Command>,
     /// Jobs that come or change, and those whose next occurrences are computed again.
@@ -31,7 +31,7 @@ pub struct Plan {
     pub kept: usize,
 }
 
-impl Plan {
+impl ApplyPlan {
     /// Takes out removals, and with them what is to come in the place of what they remove.
     pub(super) fn take_removals(&mut self, mut wanted: impl FnMut(&Command) -> bool) -> Vec<Command> {
         let (taken, left) = std::mem::take(&mut self.removals).into_iter().partition(|removal| wanted(removal));
@@ -44,7 +44,7 @@ impl Plan {
 
     /// Takes out what another node changes: jobs of directories that this one does not apply. What is computed again for
     /// calendars is left to whoever applies any. Answers how many jobs would be new or changed.
-    pub(super) fn leave_to_others(&mut self, is_ours: impl Fn(&Source) -> bool, has_any: bool) -> usize {
+    pub(super) fn leave_to_others(&mut self, is_ours: impl Fn(&JobSource) -> bool, has_any: bool) -> usize {
         let is_kept = |command: &Command| match command {
             Command::PutJob { source, .. } | Command::RemoveJob { source, .. } => is_ours(source),
             _ => has_any,
@@ -56,11 +56,11 @@ impl Plan {
 }
 
 /// A command and what came of it.
-pub(super) type Answered = (Command, Result<Answer, Refused>);
+pub(super) type CommandResult = (Command, Result<CommandReply, RequestError>);
 
 /// What came of a plan.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyResult {
     pub(super) put: Vec<JobId>,
     pub(super) removed: Vec<JobId>,
     pub(super) refused: usize,
@@ -69,7 +69,7 @@ pub struct Applied {
 }
 
 /// Asks the node for all of it.
-pub(super) async fn ask(commands: Vec<Command>, node: &Handle, clock: &dyn Clock) -> Vec<Answered> {
+pub(super) async fn ask(commands: Vec<Command>, node: &NodeHandle, clock: &dyn MachineClock) -> Vec<CommandResult> {
     let mut answered = Vec::with_capacity(commands.len());
     let mut commands = VecDeque::from(commands);
     let mut asked = JoinSet::new();
@@ -79,16 +79,16 @@ pub(super) async fn ask(commands: Vec<Command>, node: &Handle, clock: &dyn Clock
         {
             let node = node.clone();
             asked.spawn(async move {
-                let answer = node.ask(Actor::JobFiles, command.clone()).await;
+                let answer = node.request(Actor::JobFiles, command.clone()).await;
                 (command, answer)
             });
         }
         match asked.join_next().await {
-            Some(Ok((command, Err(refused)))) if is_passing(&refused) => {
+            Some(Ok((command, Err(refused)))) if is_transient(&refused) => {
                 commands.push_front(command);
                 clock.sleep(BUSY_WAIT).await;
             }
-            Some(Ok((_, Err(Refused::Stopping)))) | None => return answered,
+            Some(Ok((_, Err(RequestError::Stopping)))) | None => return answered,
             Some(Ok(pair)) => answered.push(pair),
             // Nothing aborts these tasks, and a panic in one is a bug that was told already.
             Some(Err(_)) => {}
@@ -105,15 +105,15 @@ pub(super) fn id_of(command: &Command) -> Option<&JobId> {
 }
 
 /// Whether the same command may be taken a little later.
-fn is_passing(refused: &Refused) -> bool {
+fn is_transient(refused: &RequestError) -> bool {
     match refused {
-        Refused::Busy | Refused::Late => true,
-        Refused::Failed(fault) => fault.is_passing(),
-        Refused::Rejected(_) | Refused::Stopping => false,
+        RequestError::Busy | RequestError::Late => true,
+        RequestError::Failed(fault) => fault.is_transient(),
+        RequestError::Rejected(_) | RequestError::Stopping => false,
     }
 }
 
-impl Applied {
+impl ApplyResult {
     /// Whether there is any job now; `unchanged` is that of the plan.
     pub fn has_jobs(&self, unchanged: usize) -> bool {
         unchanged + self.put.len() + self.left > 0
@@ -180,7 +180,7 @@ mod tests {
             (1, 0, 0, 2, 0, 0, "3 jobs, 1 new or changed, 2 left to another node"),
             (0, 0, 0, 0, 1, 2, "1 job, 2 left as stored: their files have mistakes or cannot be looked at"),
         ] {
-            let applied = Applied { put: ids(put), removed: ids(removed), refused, left };
+            let applied = ApplyResult { put: ids(put), removed: ids(removed), refused, left };
             assert_eq!(applied.words(unchanged, kept), expected);
         }
     }
@@ -193,7 +193,7 @@ mod tests {
             (0, 2, Some("2 removed (j0, j1)")),
             (7, 1, Some("7 new or changed (j0, j1, j2, j3, j4, 2 more), 1 removed (j0)")),
         ] {
-            let applied = Applied { put: ids(put), removed: ids(removed), refused: 3, left: 0 };
+            let applied = ApplyResult { put: ids(put), removed: ids(removed), refused: 3, left: 0 };
             assert_eq!(applied.changes().as_deref(), expected);
         }
     }

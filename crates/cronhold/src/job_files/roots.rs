@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use cronhold_cli::Failure;
+use cronhold_cli::CliError;
 use cronhold_core::JobId;
-use cronhold_core::record::Source;
-use cronhold_jobfile::directory::Root;
+use cronhold_core::record::JobSource;
+use cronhold_jobfile::directory::JobsRoot;
 
 /// Reads what was given with `--jobs`: `DIR`, or `PREFIX=DIR`. A directory that has a `=` in its name is written with
 /// `./` or `/` before it.
-pub fn roots(given: &[String]) -> Result<Vec<Root>, Failure> {
-    let mut roots: Vec<Root> = Vec::with_capacity(given.len());
+pub fn roots(given: &[String]) -> Result<Vec<JobsRoot>, CliError> {
+    let mut roots: Vec<JobsRoot> = Vec::with_capacity(given.len());
     let mut places: Vec<(PathBuf, &str)> = Vec::with_capacity(given.len());
     for text in given {
         let root = root(text);
         let place = root.path.canonicalize().ok().filter(|place| place.is_dir()).ok_or_else(|| {
             let message = format!("--jobs: there is no directory {}", root.path.display());
-            Failure::usage(message, "give the directory that the job files are in")
+            CliError::usage(message, "give the directory that the job files are in")
         })?;
         if roots.iter().any(|other| other.prefix == root.prefix) {
             let message = match &root.prefix {
@@ -24,12 +24,12 @@ pub fn roots(given: &[String]) -> Result<Vec<Root>, Failure> {
                 None => "--jobs: two directories have no prefix".to_owned(),
             };
             let hint = format!("give this one a prefix of its own: --jobs NAME={}", root.path.display());
-            return Err(Failure::usage(message, hint));
+            return Err(CliError::usage(message, hint));
         }
         if let Some((_, other)) = places.iter().find(|(other, _)| is_within(other, &place) || is_within(&place, other))
         {
             let message = format!("--jobs: {other} and {text} are in one another");
-            return Err(Failure::usage(message, "give directories that have no file in common"));
+            return Err(CliError::usage(message, "give directories that have no file in common"));
         }
         places.push((place, text));
         roots.push(root);
@@ -38,12 +38,12 @@ pub fn roots(given: &[String]) -> Result<Vec<Root>, Failure> {
 }
 
 /// Where jobs of a directory come from.
-pub(super) fn source(root: &Root) -> Source {
-    Source::Directory(root.prefix.clone().unwrap_or_default())
+pub(super) fn source(root: &JobsRoot) -> JobSource {
+    JobSource::Directory(root.prefix.clone().unwrap_or_default())
 }
 
 /// The directories as people know them.
-pub(super) fn shown<'a>(roots: impl Iterator<Item = &'a Root>) -> String {
+pub(super) fn shown<'a>(roots: impl Iterator<Item = &'a JobsRoot>) -> String {
     let shown = roots.map(|root| match &root.prefix {
         Some(prefix) => format!("{prefix}={}", root.path.display()),
         None => root.path.display().to_string(),
@@ -51,12 +51,12 @@ pub(super) fn shown<'a>(roots: impl Iterator<Item = &'a Root>) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn root(text: &str) -> Root {
+fn root(text: &str) -> JobsRoot {
     // What begins with a dot or a slash cannot be an id.
     let split = text.split_once('=').filter(|(prefix, _)| JobId::parse(prefix).is_ok());
     match split {
-        Some((prefix, path)) => Root { path: path.into(), prefix: Some(prefix.to_owned()) },
-        None => Root { path: text.into(), prefix: None },
+        Some((prefix, path)) => JobsRoot { path: path.into(), prefix: Some(prefix.to_owned()) },
+        None => JobsRoot { path: text.into(), prefix: None },
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
             ("/a=b", None, "/a=b"),
             ("=b", None, "=b"),
         ] {
-            let expected = Root { path: path.into(), prefix: prefix.map(str::to_owned) };
+            let expected = JobsRoot { path: path.into(), prefix: prefix.map(str::to_owned) };
             assert_eq!(root(text), expected, "{text}");
         }
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_api::Reloaded;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, Key, Record};
-use cronhold_core::{JobId, World};
-use cronhold_engine::queue::Queue;
-use cronhold_engine::{Feed, News};
-use cronhold_jobfile::directory::Root;
-use cronhold_server::{JobFiles, MistakeAt};
+use cronhold_api::ReloadReport;
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{Actor, Record, RecordKey};
+use cronhold_core::{DecisionContext, JobId};
+use cronhold_engine::queue::BoundedQueue;
+use cronhold_engine::{EngineEvent, EngineObserver};
+use cronhold_jobfile::directory::JobsRoot;
+use cronhold_server::{JobFilesPort, MistakeAt};
 use cronhold_store::Pending;
 use tokio::sync::oneshot;
 
@@ -23,30 +23,30 @@ const REQUESTS_MAX: usize = 64;
 
 /// What others know of the job files.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct JobFileStatus {
     /// The directories.
-    roots: Vec<Root>,
+    roots: Vec<JobsRoot>,
     mistakes: Mutex<Arc<Vec<MistakeAt>>>,
     /// What is wrong with definitions that other programs share with us.
     shared_mistakes: Mutex<Vec<MistakeAt>>,
     has_mistakes: AtomicBool,
-    world: Mutex<World>,
+    world: Mutex<DecisionContext>,
     /// Jobs that come from elsewhere than the directories.
     elsewhere: Mutex<BTreeSet<JobId>>,
-    pub(super) requests: Queue<Request>,
+    pub(super) requests: BoundedQueue<JobFileRequest>,
 }
 
 /// What is wanted.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum JobFileRequest {
     /// Something may be other than it was.
     Look,
     /// Somebody wants all of it to be read, and waits for the answer.
-    Reload(oneshot::Sender<Reloaded>),
+    Reload(oneshot::Sender<ReloadReport>),
 }
 
-impl Shelf {
-    pub(crate) fn new(roots: Vec<Root>, world: World) -> Self {
+impl JobFileStatus {
+    pub(crate) fn new(roots: Vec<JobsRoot>, world: DecisionContext) -> Self {
         Self {
             roots,
             mistakes: Mutex::default(),
@@ -54,16 +54,16 @@ impl Shelf {
             has_mistakes: AtomicBool::new(false),
             world: Mutex::new(world),
             elsewhere: Mutex::default(),
-            requests: Queue::new(REQUESTS_MAX),
+            requests: BoundedQueue::new(REQUESTS_MAX),
         }
     }
 
     /// Zones and calendars as they are now.
-    pub fn world(&self) -> World {
+    pub fn world(&self) -> DecisionContext {
         lock(&self.world).clone()
     }
 
-    pub(super) fn set_world(&self, world: World) {
+    pub(super) fn set_world(&self, world: DecisionContext) {
         *lock(&self.world) = world;
     }
 
@@ -87,7 +87,7 @@ impl Shelf {
 
     /// Asks for a look. When many wait there will be one anyway.
     pub(super) fn ring(&self) {
-        let _ = self.requests.offer(Request::Look);
+        let _ = self.requests.try_send(JobFileRequest::Look);
     }
 
     /// Has all files read again, because a signal asked for it.
@@ -98,13 +98,13 @@ impl Shelf {
         }
         log.emit(Weight::Usual, "reload_requested", "received SIGHUP; reloading job files");
         // What comes of it is told as always; nobody waits for the answer.
-        let _ = self.requests.offer(Request::Reload(oneshot::channel().0));
+        let _ = self.requests.try_send(JobFileRequest::Reload(oneshot::channel().0));
     }
 
-    fn note(&self, change: &Change) {
+    fn note(&self, change: &RecordChange) {
         let is_news = match change {
-            Change::Put(Record::Job(job)) => lock(&self.elsewhere).insert(job.id.clone()),
-            Change::Delete(Key::Job(job)) => lock(&self.elsewhere).remove(job),
+            RecordChange::Put(Record::Job(job)) => lock(&self.elsewhere).insert(job.id.clone()),
+            RecordChange::Delete(RecordKey::Job(job)) => lock(&self.elsewhere).remove(job),
             _ => false,
         };
         // A job that comes or goes can be what a file with a mistake waits for.
@@ -114,9 +114,9 @@ impl Shelf {
     }
 }
 
-impl Feed for Shelf {
-    fn tell(&self, news: &News<'_>) {
-        if let News::Committed { stamp, done } = news
+impl EngineObserver for JobFileStatus {
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        if let EngineEvent::Committed { stamp, done } = news
             && !self.roots.is_empty()
             && stamp.actor != Actor::JobFiles
         {
@@ -125,7 +125,7 @@ impl Feed for Shelf {
     }
 }
 
-impl JobFiles for Shelf {
+impl JobFilesPort for JobFileStatus {
     fn mistakes(&self) -> Vec<MistakeAt> {
         let shared = lock(&self.shared_mistakes).clone();
         lock(&self.mistakes).iter().cloned().chain(shared).collect()
@@ -135,15 +135,15 @@ impl JobFiles for Shelf {
         self.roots.iter().any(|root| root.may_have_file(job))
     }
 
-    fn reload(&self) -> Pending<'_, Reloaded> {
+    fn reload(&self) -> Pending<'_, ReloadReport> {
         Box::pin(async {
             if self.roots.is_empty() {
                 let summary = "there is no directory of job files: the daemon was started without --jobs";
-                return Reloaded { summary: summary.to_owned(), mistakes: 0 };
+                return ReloadReport { summary: summary.to_owned(), mistakes: 0 };
             }
             let (reply, answer) = oneshot::channel();
-            self.requests.send(Request::Reload(reply)).await;
-            let stopping = |_| Reloaded { summary: "the daemon is stopping".to_owned(), mistakes: 0 };
+            self.requests.send(JobFileRequest::Reload(reply)).await;
+            let stopping = |_| ReloadReport { summary: "the daemon is stopping".to_owned(), mistakes: 0 };
             answer.await.unwrap_or_else(stopping)
         })
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_cli::counted;
-use cronhold_core::record::{JobRecord, Key, Record, Source};
+use cronhold_core::record::{JobRecord, JobSource, Record, RecordKey};
 use cronhold_core::{Job, JobId};
 use cronhold_store::{Fault, Query, Store};
 
@@ -13,9 +13,9 @@ const PAGE: usize = 1_000;
 
 /// What the store has.
 #[derive(Debug, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredJobs {
     /// Jobs that come from one of the directories.
-    pub(super) own: BTreeMap<JobId, Own>,
+    pub(super) own: BTreeMap<JobId, DirectoryJob>,
     /// All others.
     pub(super) elsewhere: BTreeSet<JobId>,
     /// Jobs that name calendars, wherever they come from.
@@ -26,16 +26,16 @@ pub(super) struct Stored {
 
 /// A stored job that comes from one of the directories.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct DirectoryJob {
     /// Which.
     pub(super) root: usize,
     pub(super) job: Arc<Job>,
     pub(super) zone: Arc<str>,
 }
 
-impl Stored {
+impl StoredJobs {
     /// Looks through the store.
-    pub(super) async fn read(store: &dyn Store, sources: &[Source]) -> Result<Self, Fault> {
+    pub(super) async fn read(store: &dyn Store, sources: &[JobSource]) -> Result<Self, Fault> {
         let mut stored = Self::default();
         let mut after = None;
         loop {
@@ -46,23 +46,23 @@ impl Stored {
                 }
             }
             after = match page.next(PAGE) {
-                Some(Key::Job(last)) => Some(last),
+                Some(RecordKey::Job(last)) => Some(last),
                 _ => return Ok(stored),
             };
         }
     }
 
-    fn take(&mut self, record: &JobRecord, sources: &[Source]) {
+    fn take(&mut self, record: &JobRecord, sources: &[JobSource]) {
         if names_calendars(&record.job) {
             self.with_calendars.insert(record.id.clone());
         }
         if let Some(root) = sources.iter().position(|source| *source == record.source) {
-            let own = Own { root, job: Arc::clone(&record.job), zone: Arc::clone(&record.zone) };
+            let own = DirectoryJob { root, job: Arc::clone(&record.job), zone: Arc::clone(&record.zone) };
             self.own.insert(record.id.clone(), own);
             return;
         }
         self.elsewhere.insert(record.id.clone());
-        if let Source::Directory(prefix) = &record.source {
+        if let JobSource::Directory(prefix) = &record.source {
             self.orphans.entry(prefix.clone()).or_insert_with(|| (0, record.id.clone())).0 += 1;
         }
     }

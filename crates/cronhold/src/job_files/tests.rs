@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cronhold_cli::LogFormat;
-use cronhold_core::record::{Key, LockName, Record};
-use cronhold_core::{NodeId, World};
-use cronhold_engine::{Clock, Engine, Feed, Handle, News, NoPrograms, Options, Ports};
-use cronhold_jobfile::directory::Root;
-use cronhold_schedule::{Span, Zone, Zones};
+use cronhold_core::record::{LockName, Record, RecordKey};
+use cronhold_core::{DecisionContext, NodeId};
+use cronhold_engine::{Engine, EngineEvent, EngineObserver, MachineClock, NoPrograms, NodeHandle, NodePorts, Options};
+use cronhold_jobfile::directory::JobsRoot;
+use cronhold_schedule::{Span, Zone, ZoneRegistry};
 use cronhold_store::{MemoryStore, Query, Store};
 use tokio::task::JoinHandle;
 use tracing::Level;
 
-use super::{Applied, JobFiles};
+use super::{ApplyResult, JobDirectories};
 use crate::chance::SystemEntropy;
 use crate::clock::{self, SystemClock};
 use crate::log::{Log, LogOptions};
@@ -53,8 +53,8 @@ impl Drop for Scratch {
 #[derive(Debug)]
 struct Nobody;
 
-impl Feed for Nobody {
-    fn tell(&self, _: &News<'_>) {}
+impl EngineObserver for Nobody {
+    fn on_event(&self, _: &EngineEvent<'_>) {}
 }
 
 /// Keeps what is written.
@@ -99,17 +99,17 @@ impl Shared {
     }
 
     async fn is_held(&self, lock: &str) -> bool {
-        let key = Key::Lock(LockName::parse(lock).expect("a name"));
+        let key = RecordKey::Lock(LockName::parse(lock).expect("a name"));
         self.store.load(&[key]).await.expect("the store works")[0].is_some()
     }
 }
 
 /// A node with directories.
 struct Member {
-    handle: Handle,
+    handle: NodeHandle,
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    files: JobFiles,
+    clock: Arc<dyn MachineClock>,
+    files: JobDirectories,
     engine: JoinHandle<()>,
     log: Log,
     paper: Paper,
@@ -118,21 +118,22 @@ struct Member {
 impl Member {
     async fn start(number: u128, shared: &Shared, roots: &[(Option<&str>, &Path)]) -> Self {
         let store: Arc<dyn Store> = Arc::new(shared.store.clone());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new().expect("a clock"));
+        let clock: Arc<dyn MachineClock> = Arc::new(SystemClock::new().expect("a clock"));
         let paper = Paper::default();
         let log = Log::new(LogOptions::new(LogFormat::Json, Level::INFO), paper.clone());
-        let world = World::new(Arc::new(Zones::bundled()), "test".into(), Zone::utc());
-        let root = |(prefix, path): &(Option<&str>, &Path)| Root {
+        let world = DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "test".into(), Zone::utc());
+        let root = |(prefix, path): &(Option<&str>, &Path)| JobsRoot {
             path: path.to_path_buf(),
             prefix: prefix.map(str::to_owned),
         };
         let (node, roots) = (NodeId::from_bits(number), roots.iter().map(root).collect());
-        let files = JobFiles::load(node, roots, world, &*store, clock::now(), &log).await.expect("the store works");
-        let ports = Ports {
+        let files =
+            JobDirectories::load(node, roots, world, &*store, clock::now(), &log).await.expect("the store works");
+        let ports = NodePorts {
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
             store: Arc::clone(&store),
-            outside: Arc::new(NoPrograms),
+            programs: Arc::new(NoPrograms),
             feed: Arc::new(Nobody),
         };
         let options = Options::new(node, format!("node {number}"));
@@ -146,7 +147,7 @@ impl Member {
     }
 
     /// Does what the files say, as at a start.
-    async fn apply(&mut self) -> Applied {
+    async fn apply(&mut self) -> ApplyResult {
         self.files.refresh(clock::now());
         self.files.check(clock::now());
         let plan = self.files.first_plan();

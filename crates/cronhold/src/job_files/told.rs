@@ -9,13 +9,13 @@ use cronhold_core::JobId;
 use cronhold_jobfile::{Mistake, line_column, render_line};
 use cronhold_server::MistakeAt;
 
-use super::JobFiles;
+use super::JobDirectories;
 
 /// Mistakes that were told: their lines, with the files that they are in.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<String, String>);
+pub(super) struct ReportedMistakes(BTreeMap<String, String>);
 
-impl JobFiles {
+impl JobDirectories {
     /// Every mistake that there is now, as a line, with what others are shown of it.
     fn all_mistakes(&self) -> Vec<(String, MistakeAt)> {
         let directory = &self.directory;

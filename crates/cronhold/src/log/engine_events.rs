@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cronhold_cli::counted;
 use cronhold_core::State;
-use cronhold_core::command::Stamp;
-use cronhold_core::decision::{Change, Done};
-use cronhold_core::record::{Key, Record, Run, Transition};
-use cronhold_engine::News;
+use cronhold_core::command::CommandStamp;
+use cronhold_core::decision::{DecidedUnit, RecordChange};
+use cronhold_core::record::{Record, RecordKey, Run, Transition};
+use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use tracing::{Level, debug, info, warn};
 
@@ -23,73 +23,75 @@ const JOBS: &str = "cronhold_engine::jobs";
 const LATE: Span = Span::from_secs(1);
 
 /// Logs an event of the node. What it says of the store is logged by `store_state.rs`.
-pub(super) fn log(news: &News<'_>) {
+pub(super) fn log(news: &EngineEvent<'_>) {
     match news {
-        News::StoreAway(_) | News::StoreBack => {}
-        News::Committed { stamp, done } => log_commit(stamp, done),
-        News::Ready { planned, unfinished, took } => info!(
+        EngineEvent::StoreUnavailable(_) | EngineEvent::StoreAvailable => {}
+        EngineEvent::Committed { stamp, done } => log_commit(stamp, done),
+        EngineEvent::Ready { planned, unfinished, took } => info!(
             target: ENGINE, event = "recovered", planned, unfinished, took_ms = took.millis(),
             "recovered in {}: {}, {}",
             in_millis(*took), counted(*planned, "scheduled item"), counted(*unfinished, "unfinished run")
         ),
-        News::ClockStep { forward, by } => warn!(
+        EngineEvent::ClockStep { forward, by } => warn!(
             target: ENGINE, event = "clock_stepped", forward, by_ms = by.millis(),
             "the system clock was set {} by {}; nothing starts for some seconds",
             if *forward { "forward" } else { "back" }, in_millis(*by)
         ),
-        News::Skew { is_off: true, is_ahead, by } => warn!(
+        EngineEvent::Skew { is_off: true, is_ahead, by } => warn!(
             target: ENGINE, event = "clock_skewed", ahead = is_ahead, by_ms = by.millis(),
             "the clock of this machine is {} {} the store's time; jobs start by the store's time",
             in_millis(*by), if *is_ahead { "ahead of" } else { "behind" }
         ),
-        News::Skew { is_off: false, .. } => warn!(
+        EngineEvent::Skew { is_off: false, .. } => warn!(
             target: ENGINE, event = "clock_agrees", "the clock of this machine agrees with the store's time again"
         ),
-        News::Repaired { key, late } => warn!(
+        EngineEvent::Repaired { key, late } => warn!(
             target: ENGINE, event = "watchdog_repaired", key = %key, late_ms = late.millis(),
             "the watchdog found {key}, {} late, and repaired it", in_millis(*late)
         ),
-        News::OlderZones { ours, theirs, is_alone } => warn!(
+        EngineEvent::OlderZones { ours, theirs, is_alone } => warn!(
             target: ENGINE, event = "zone_data_older", ours, theirs,
             "schedules were computed with zone data {theirs}, which is newer than {ours}: {}",
             if *is_alone { "they are computed again" } else { "they are left to nodes that have it" }
         ),
-        News::NodeCame(name) => info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined"),
-        News::NodeGone(name) => warn!(
+        EngineEvent::NodeJoined(name) => {
+            info!(target: ENGINE, event = "node_joined", node = name, "node {name} joined")
+        }
+        EngineEvent::NodeGone(name) => warn!(
             target: ENGINE, event = "node_lost", node = name, "node {name} has sent no heartbeat for some seconds"
         ),
-        News::Draining(true) => {
+        EngineEvent::Draining(true) => {
             warn!(target: ENGINE, event = "drain_started", "this node is draining: it starts no runs")
         }
-        News::Draining(false) => warn!(target: ENGINE, event = "drain_ended", "this node starts runs again"),
-        News::Replaced => warn!(
+        EngineEvent::Draining(false) => warn!(target: ENGINE, event = "drain_ended", "this node starts runs again"),
+        EngineEvent::Replaced => warn!(
             target: ENGINE, event = "node_replaced",
             "another daemon has started with the identity of this node; this one stops"
         ),
-        News::Known(run) => debug!(
+        EngineEvent::ReportIgnored(run) => debug!(
             target: RUNS, event = "report_ignored", run = %run, "the end of run {run} is recorded already"
         ),
-        News::RecordUnreadable { key: Some(key), reason } => {
+        EngineEvent::RecordUnreadable { key: Some(key), reason } => {
             warn!(target: ENGINE, event = "record_unreadable", key = %key, "cannot read record {key}: {reason}");
         }
-        News::RecordUnreadable { key: None, reason } => {
+        EngineEvent::RecordUnreadable { key: None, reason } => {
             warn!(target: ENGINE, event = "record_unreadable", "cannot read a record: {reason}");
         }
-        News::CommandDropped { command, reason } => {
+        EngineEvent::CommandDropped { command, reason } => {
             debug!(target: ENGINE, event = "command_ignored", "{command:?} was not carried out: {reason}");
         }
     }
 }
 
-fn log_commit(stamp: &Stamp, done: &Done) {
+fn log_commit(stamp: &CommandStamp, done: &DecidedUnit) {
     for change in &done.changes {
         match change {
-            Change::Put(Record::Run(run)) => log_run(run, stamp.at),
-            Change::Put(Record::Job(job)) => debug!(
+            RecordChange::Put(Record::Run(run)) => log_run(run, stamp.at),
+            RecordChange::Put(Record::Job(job)) => debug!(
                 target: JOBS, event = "job_put", job = %job.id, revision = job.revision, actor = %stamp.actor,
                 "job {} has revision {} ({})", job.id, job.revision, stamp.actor
             ),
-            Change::Delete(Key::Job(job)) => debug!(
+            RecordChange::Delete(RecordKey::Job(job)) => debug!(
                 target: JOBS, event = "job_removed", job = %job, actor = %stamp.actor,
                 "job {job} is removed ({})", stamp.actor
             ),
@@ -173,7 +175,7 @@ fn in_millis(span: Span) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::record::{Actor, Owner, ScheduleId};
+    use cronhold_core::record::{Actor, RunOwner, ScheduleId};
     use cronhold_core::run::Reason;
     use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber};
 
@@ -200,10 +202,10 @@ mod tests {
     /// Levels and messages of what is logged for a commit of this run.
     fn lines(log: &[(State, i64, &str)], level: Level) -> String {
         let now = at(log.last().expect("a state").1);
-        let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
-        let stamp = Stamp { at: now, actor: Actor::Schedule, owner };
-        let done = Done { changes: vec![Change::Put(Record::Run(run(log)))], ..Done::default() };
-        let lines = logged(level, || super::log(&News::Committed { stamp: &stamp, done: &done }));
+        let owner = RunOwner { node: NodeId::from_bits(1), incarnation: 1 };
+        let stamp = CommandStamp { at: now, actor: Actor::Schedule, owner };
+        let done = DecidedUnit { changes: vec![RecordChange::Put(Record::Run(run(log)))], ..DecidedUnit::default() };
+        let lines = logged(level, || super::log(&EngineEvent::Committed { stamp: &stamp, done: &done }));
         let line = |line: &serde_json::Value| {
             assert_eq!(
                 (&line["event"], &line["job"], &line["number"]),
@@ -249,21 +251,21 @@ mod tests {
     fn node_events_have_names_fields_and_messages() {
         for (news, expected) in [
             (
-                News::Ready { planned: 1, unfinished: 2, took: Span::from_micros(12_345) },
+                EngineEvent::Ready { planned: 1, unfinished: 2, took: Span::from_micros(12_345) },
                 "info recovered: recovered in 12ms: 1 scheduled item, 2 unfinished runs",
             ),
             (
-                News::ClockStep { forward: false, by: Span::from_secs(61) },
+                EngineEvent::ClockStep { forward: false, by: Span::from_secs(61) },
                 "warn clock_stepped: the system clock was set back by 1m1s; nothing starts for some seconds",
             ),
             (
-                News::Skew { is_off: true, is_ahead: false, by: Span::from_millis(1_250) },
+                EngineEvent::Skew { is_off: true, is_ahead: false, by: Span::from_millis(1_250) },
                 "warn clock_skewed: the clock of this machine is 1s250ms behind the store's time; \
                  jobs start by the store's time",
             ),
-            (News::NodeGone("b"), "warn node_lost: node b has sent no heartbeat for some seconds"),
+            (EngineEvent::NodeGone("b"), "warn node_lost: node b has sent no heartbeat for some seconds"),
             (
-                News::RecordUnreadable { key: Some(&Key::Pause), reason: "not JSON" },
+                EngineEvent::RecordUnreadable { key: Some(&RecordKey::Pause), reason: "not JSON" },
                 "warn record_unreadable: cannot read record pause: not JSON",
             ),
         ] {

@@ -17,8 +17,8 @@ mod writer;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_engine::queue::Queue;
-use cronhold_engine::{Feed, News};
+use cronhold_engine::queue::BoundedQueue;
+use cronhold_engine::{EngineEvent, EngineObserver};
 use tracing::{Dispatch, dispatcher};
 
 pub use options::{LogOptions, VARIABLE};
@@ -51,7 +51,7 @@ struct Shared {
     /// What was last logged about the store.
     store_state: Mutex<StoreState>,
     /// Filled when the node has recovered.
-    ready: Queue<()>,
+    ready: BoundedQueue<()>,
 }
 
 impl Log {
@@ -60,7 +60,7 @@ impl Log {
         let args = options.to_args();
         let writer = LogWriter::start(options.line_format(), to);
         let dispatch = Dispatch::new(LogSubscriber::new(options, writer.clone()));
-        Self(Arc::new(Shared { args, dispatch, writer, store_state: Mutex::default(), ready: Queue::new(1) }))
+        Self(Arc::new(Shared { args, dispatch, writer, store_state: Mutex::default(), ready: BoundedQueue::new(1) }))
     }
 
     /// Makes this the log of the whole process, so that it receives the events of all threads and crates. Has no effect
@@ -115,16 +115,16 @@ impl Log {
     }
 }
 
-impl Feed for Log {
-    fn tell(&self, news: &News<'_>) {
+impl EngineObserver for Log {
+    fn on_event(&self, news: &EngineEvent<'_>) {
         let notice = self.store_state().on_event(news);
         self.scope(|| {
             notice.iter().for_each(StoreNotice::log);
             engine_events::log(news);
         });
-        if let News::Ready { .. } = news {
+        if let EngineEvent::Ready { .. } = news {
             // The node reports it again after the store was unavailable.
-            let _ = self.0.ready.offer(());
+            let _ = self.0.ready.try_send(());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use cronhold_cli::{Failure, LogArgs, LogFormat};
+use cronhold_cli::{CliError, LogArgs, LogFormat};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::Targets;
@@ -28,14 +28,14 @@ impl LogOptions {
 
     /// What the command line asks for: `--log` first, then the level of a short form, then the variable `CRONHOLD_LOG`,
     /// then `info`.
-    pub fn choose(args: &LogArgs, short_form: Option<Level>, variable: Option<&str>) -> Result<Self, Failure> {
+    pub fn choose(args: &LogArgs, short_form: Option<Level>, variable: Option<&str>) -> Result<Self, CliError> {
         let (origin, filter) = match (&args.log, short_form, variable) {
             (Some(filter), _, _) => ("--log", filter.as_str()),
             (None, Some(level), _) => return Ok(Self::new(args.log_format, level)),
             (None, None, variable) => (VARIABLE, variable.unwrap_or_default()),
         };
         Self::parse(args.log_format, filter).map_err(|error| {
-            Failure::usage(
+            CliError::usage(
                 format!("{origin}: {error}"),
                 "write a level and exceptions, such as `info,cronhold_server=debug`",
             )
@@ -132,7 +132,7 @@ mod tests {
             assert_eq!(options.to_args(), ["--log-format", "json", "--log", expected]);
         }
         let refused = LogOptions::choose(&LogArgs::default(), None, Some("dbug"));
-        assert!(matches!(refused, Err(Failure::Usage { message, .. }) if message.starts_with("CRONHOLD_LOG: ")));
+        assert!(matches!(refused, Err(CliError::Usage { message, .. }) if message.starts_with("CRONHOLD_LOG: ")));
     }
 
     #[test]

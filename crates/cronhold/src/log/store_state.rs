@@ -2,7 +2,7 @@
 //! rollback answers heartbeats and refuses commits, so the node reports it available and unavailable in turns; the log
 //! says when that began and when it ended.
 
-use cronhold_engine::News;
+use cronhold_engine::EngineEvent;
 use cronhold_store::Fault;
 use tracing::warn;
 
@@ -36,25 +36,25 @@ pub(super) enum StoreNotice {
 
 impl StoreState {
     /// What there is to be logged of the store after an event of the node.
-    pub(super) fn on_event(&mut self, news: &News<'_>) -> Option<StoreNotice> {
+    pub(super) fn on_event(&mut self, news: &EngineEvent<'_>) -> Option<StoreNotice> {
         match (news, &*self) {
-            (News::StoreAway(Fault::Recovering(_)), Self::Recovering) => None,
-            (News::StoreAway(fault @ Fault::Recovering(_)), _) => {
+            (EngineEvent::StoreUnavailable(Fault::Recovering(_)), Self::Recovering) => None,
+            (EngineEvent::StoreUnavailable(fault @ Fault::Recovering(_)), _) => {
                 *self = Self::Recovering;
                 Some(StoreNotice::Recovering(fault.to_string()))
             }
-            (News::StoreAway(fault), before) => {
+            (EngineEvent::StoreUnavailable(fault), before) => {
                 let why = fault.to_string();
                 let is_logged = matches!(before, Self::Unavailable(logged) if *logged == why);
                 let notice = (!is_logged).then(|| StoreNotice::Unavailable(why.clone()));
                 *self = Self::Unavailable(why);
                 notice
             }
-            (News::StoreBack, Self::Unavailable(_)) => {
+            (EngineEvent::StoreAvailable, Self::Unavailable(_)) => {
                 *self = Self::Available;
                 Some(StoreNotice::Available)
             }
-            (News::Committed { .. } | News::Ready { .. }, _) => self.on_commit(),
+            (EngineEvent::Committed { .. } | EngineEvent::Ready { .. }, _) => self.on_commit(),
             _ => None,
         }
     }
@@ -88,38 +88,38 @@ impl StoreNotice {
 #[cfg(test)]
 mod tests {
     use cronhold_core::NodeId;
-    use cronhold_core::command::Stamp;
-    use cronhold_core::decision::Done;
-    use cronhold_core::record::{Actor, Owner};
+    use cronhold_core::command::CommandStamp;
+    use cronhold_core::decision::DecidedUnit;
+    use cronhold_core::record::{Actor, RunOwner};
     use cronhold_schedule::Instant;
 
     use super::*;
 
     #[test]
     fn each_change_of_the_store_is_logged_once() {
-        let owner = Owner { node: NodeId::from_bits(1), incarnation: 1 };
-        let stamp = Stamp { at: Instant::EPOCH, actor: Actor::Schedule, owner };
-        let done = Done::default();
-        let committed = || News::Committed { stamp: &stamp, done: &done };
+        let owner = RunOwner { node: NodeId::from_bits(1), incarnation: 1 };
+        let stamp = CommandStamp { at: Instant::EPOCH, actor: Actor::Schedule, owner };
+        let done = DecidedUnit::default();
+        let committed = || EngineEvent::Committed { stamp: &stamp, done: &done };
         let [one, two] = ["46s", "45s"].map(|rest| Fault::Recovering(format!("h:1: {rest}")));
-        let [gone, full] = [Fault::Away("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
+        let [gone, full] = [Fault::Unavailable("h:1".to_owned()), Fault::ReadOnly("no room".to_owned())];
         let unavailable = |fault: &Fault| Some(StoreNotice::Unavailable(fault.to_string()));
         let recovering = || Some(StoreNotice::Recovering(one.to_string()));
         let mut state = StoreState::default();
         for (news, expected) in [
             (committed(), None),
-            (News::StoreAway(&gone), unavailable(&gone)),
-            (News::StoreAway(&gone), None),
-            (News::StoreAway(&full), unavailable(&full)),
-            (News::StoreBack, Some(StoreNotice::Available)),
-            (News::StoreAway(&one), recovering()),
-            (News::StoreBack, None),
-            (News::StoreAway(&two), None),
-            (News::StoreBack, None),
+            (EngineEvent::StoreUnavailable(&gone), unavailable(&gone)),
+            (EngineEvent::StoreUnavailable(&gone), None),
+            (EngineEvent::StoreUnavailable(&full), unavailable(&full)),
+            (EngineEvent::StoreAvailable, Some(StoreNotice::Available)),
+            (EngineEvent::StoreUnavailable(&one), recovering()),
+            (EngineEvent::StoreAvailable, None),
+            (EngineEvent::StoreUnavailable(&two), None),
+            (EngineEvent::StoreAvailable, None),
             (committed(), Some(StoreNotice::Recovered)),
             (committed(), None),
-            (News::StoreAway(&one), recovering()),
-            (News::StoreAway(&gone), unavailable(&gone)),
+            (EngineEvent::StoreUnavailable(&one), recovering()),
+            (EngineEvent::StoreUnavailable(&gone), unavailable(&gone)),
         ] {
             assert_eq!(state.on_event(&news), expected, "{news:?}");
         }

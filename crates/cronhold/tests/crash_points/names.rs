@@ -4,11 +4,11 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use cronhold_core::{NodeId, World};
+use cronhold_core::{DecisionContext, NodeId};
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::{self, SystemClock};
-use cronhold_engine::{Engine, EngineError, Feed, Handle, News, NoPrograms, Options, Ports};
-use cronhold_schedule::Zones;
+use cronhold_engine::{Engine, EngineError, EngineEvent, EngineObserver, NoPrograms, NodeHandle, NodePorts, Options};
+use cronhold_schedule::ZoneRegistry;
 use cronhold_store::MemoryStore;
 use tokio::sync::Notify;
 
@@ -18,27 +18,27 @@ const NAME: &str = "twin";
 #[derive(Debug, Default)]
 struct Readiness(Notify);
 
-impl Feed for Readiness {
-    fn tell(&self, news: &News<'_>) {
-        if let News::Ready { .. } = news {
+impl EngineObserver for Readiness {
+    fn on_event(&self, news: &EngineEvent<'_>) {
+        if let EngineEvent::Ready { .. } = news {
             self.0.notify_one();
         }
     }
 }
 
 /// A node of that name, and what tells that it is ready.
-fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, Handle, Arc<Readiness>) {
+fn node(store: &MemoryStore, id: u128, force: bool) -> (Engine, NodeHandle, Arc<Readiness>) {
     let readiness = Arc::new(Readiness::default());
-    let ports = Ports {
+    let ports = NodePorts {
         clock: Arc::new(SystemClock::new().expect("a clock")),
         entropy: Arc::new(SystemEntropy),
         store: Arc::new(store.clone()),
-        outside: Arc::new(NoPrograms),
+        programs: Arc::new(NoPrograms),
         feed: Arc::clone(&readiness) as _,
     };
-    let zones = Arc::new(Zones::bundled());
+    let zones = Arc::new(ZoneRegistry::bundled());
     let zone = zones.get("UTC").expect("a zone");
-    let world = World::new(zones, "bundled".into(), zone);
+    let world = DecisionContext::new(zones, "bundled".into(), zone);
     let options = Options { force, ..Options::new(NodeId::from_bits(id), NAME) };
     let (engine, handle) = Engine::new(ports, options, world);
     (engine, handle, readiness)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use cronhold_core::State;
-use cronhold_core::record::{Exit, Run};
+use cronhold_core::record::{ProgramExit, Run};
 use cronhold_schedule::Instant;
 
 use super::place::{Place, Stored};
@@ -66,7 +66,7 @@ fn assert_run(scene: &str, loses: Loses, run: &Run, stored: &Stored, traces: &Tr
         State::Success | State::Failure => {
             let code = if run.job.as_str() == "asked" { ASKED_EXIT } else { 0 };
             assert_eq!(run.state == State::Success, code == 0, "{told}");
-            assert_eq!(run.exit, Some(Exit::Code(code)), "{told}");
+            assert_eq!(run.exit, Some(ProgramExit::Code(code)), "{told}");
             assert_eq!((starts, ends), (1, 1), "{told}");
             let (expected, written) = (output(run), run.written.as_ref().map(|written| written.bytes));
             assert_eq!(stored.output(run), expected, "{told}");

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-use cronhold_core::record::{Cursor, Key, LockName, Record, Run};
+use cronhold_core::record::{Cursor, LockName, Record, RecordKey, Run};
 use cronhold_keeper::fail::VARIABLE;
-use cronhold_schedule::{Instant, Zones};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process};
@@ -95,7 +95,8 @@ impl Place {
 
     /// What is stored, as a reader beside the daemon sees it.
     pub(crate) fn stored(&self) -> Stored {
-        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
+        let options =
+            Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
         Stored(SqliteStore::open_reader(self.0.join("home/cronhold.db"), options).expect("a store"))
     }
 
@@ -174,7 +175,7 @@ impl Stored {
 
     /// Who holds a lock.
     pub(crate) fn holder(&self, lock: &str) -> Option<Record> {
-        let key = Key::Lock(LockName::parse(lock).expect("a name"));
+        let key = RecordKey::Lock(LockName::parse(lock).expect("a name"));
         wait_for(self.0.load(&[key])).expect("an answer").pop().flatten().map(|stored| stored.record)
     }
 }

@@ -12,11 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use cronhold_core::record::{Cursor, JobRecord, Key, LockName, Record, Run};
+use cronhold_core::record::{Cursor, JobRecord, LockName, Record, RecordKey, Run};
 use cronhold_core::{RunId, RunNumber};
-use cronhold_schedule::{Instant, Zones};
+use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
-use cronhold_store_sqlite::{OpenError, Options, SqliteStore};
+use cronhold_store_sqlite::{Options, SqliteOpenError, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
@@ -102,7 +102,7 @@ impl Place {
     pub(crate) fn holder(&self, lock: &str) -> Option<RunId> {
         let store = Stored::open(&self.path("home/cronhold.db")).expect("a store");
         let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");
-        let key = Key::Lock(LockName::parse(lock).expect("a name"));
+        let key = RecordKey::Lock(LockName::parse(lock).expect("a name"));
         let found = executor.block_on(store.load(&[key])).expect("the store works").remove(0);
         found.and_then(|stored| match stored.record {
             Record::Lock(lock) => Some(lock.holder),
@@ -289,8 +289,9 @@ impl Stored {
         Self::try_read(file).expect("a store")
     }
 
-    fn open(file: &Path) -> Result<SqliteStore, OpenError> {
-        let options = Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(Zones::bundled()), size_max: None };
+    fn open(file: &Path) -> Result<SqliteStore, SqliteOpenError> {
+        let options =
+            Options { clock: Arc::new(|| Instant::EPOCH), zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
         SqliteStore::open_reader(file, options)
     }
 
@@ -301,7 +302,7 @@ impl Stored {
     }
 
     /// The same for a store that may not have been made yet.
-    pub(crate) fn try_read(file: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn try_read(file: &Path) -> Result<Self, SqliteOpenError> {
         let store = Self::open(file)?;
         let page = |query| {
             let executor = tokio::runtime::Builder::new_current_thread().build().expect("an executor");

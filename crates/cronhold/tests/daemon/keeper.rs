@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use cronhold_core::State;
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_core::run::Reason;
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn a_killed_daemon_finds_its_programs() {
     for number in 0..PROGRAMS {
         let run = stored.run(&format!("many/{number}"), 1);
         let code = i32::try_from(number % 5).expect("small");
-        assert_eq!(run.exit, Some(Exit::Code(code)), "{number}: {:?}", run.log);
+        assert_eq!(run.exit, Some(ProgramExit::Code(code)), "{number}: {:?}", run.log);
         assert_eq!(run.state, if code == 0 { State::Success } else { State::Failure });
         let launches = run.log.iter().filter(|transition| transition.state == State::Running).count();
         assert_eq!(launches, 1, "it was started once: {:?}", run.log);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cronhold_core::State;
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_programs::output::TRUNCATED;
@@ -61,7 +61,7 @@ fn shell_and_exec() {
     }
     let stored = place.stored();
     let reason = |job: &str| stored.run(job, 1).reason.clone();
-    assert_eq!(stored.run("unheard", 1).exit, Some(Exit::Code(127)));
+    assert_eq!(stored.run("unheard", 1).exit, Some(ProgramExit::Code(127)));
     assert!(matches!(reason("missing"), Some(Reason::NotLaunched(_))), "{:?}", reason("missing"));
     let is_named = |why: &str| why.contains("KEY") && why.contains("/no/such/file");
     assert!(matches!(reason("secret"), Some(Reason::NotLaunched(why)) if is_named(&why)), "{:?}", reason("secret"));
@@ -84,8 +84,8 @@ fn shell_and_exec() {
     let run = stored.run("refuses", 1);
     let written = run.written.clone().expect("it wrote something");
     assert_eq!((written.bytes, &written.tail[..]), (11, &["last words".to_owned()][..]));
-    assert_eq!(run.exit, Some(Exit::Code(7)));
-    assert_eq!(stored.run("shot", 1).exit, Some(Exit::Signal(Signal::parse("SEGV").expect("a signal"))));
+    assert_eq!(run.exit, Some(ProgramExit::Code(7)));
+    assert_eq!(stored.run("shot", 1).exit, Some(ProgramExit::Signal(Signal::parse("SEGV").expect("a signal"))));
     assert_eq!(daemon.stop().0.code(), Some(0));
 }
 
@@ -215,7 +215,7 @@ fn timeouts() {
     for job in ["deaf", "polite"] {
         assert_eq!(stored.run(job, 1).reason, Some(Reason::Timeout), "{job}");
     }
-    assert_eq!(stored.run("deaf", 1).exit, Some(Exit::Signal(Signal::KILL)));
+    assert_eq!(stored.run("deaf", 1).exit, Some(ProgramExit::Signal(Signal::KILL)));
     assert_eq!(stored.run("polite", 1).state, State::Success);
     for file in [deaf, child] {
         place.wait_for_death(&file);

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use rustix::process::{Resource, Rlimit, Signal, prlimit};
 
 use super::daemon::{Daemon, Place};
@@ -90,7 +90,7 @@ fn output_without_room() {
     set_limit(&daemon, None);
     daemon.wait_until_run("talk#1", "failure");
     let stored = place.stored();
-    assert_eq!(stored.run("talk", 1).exit, Some(Exit::Code(3)));
+    assert_eq!(stored.run("talk", 1).exit, Some(ProgramExit::Code(3)));
     let whole: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
     let output = String::from_utf8(place.output(stored.run("talk", 1))).expect("text");
     assert_eq!(output, format!("before\n{whole}"));

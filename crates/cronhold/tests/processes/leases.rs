@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cronhold_core::record::{CommandLine, Process, Run, Work};
+use cronhold_core::record::{CommandLine, ResolvedProcess, ResolvedProgram, Run};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
 use cronhold_daemon::clock::{SystemClock, now};
-use cronhold_engine::{Clock, LaunchRequest, ProgramRunner};
+use cronhold_engine::{LaunchRequest, MachineClock, ProgramRunner};
 use cronhold_keeper::client::{ClientOptions, KeeperClient};
 use cronhold_programs::LocalRunner;
 use cronhold_programs::host_env::HostEnv;
@@ -27,7 +27,7 @@ struct Place(PathBuf);
 /// The part of a daemon that has programs. Dropping it closes the line to the keeper without a word, as a kill does.
 struct Daemon {
     programs: Arc<LocalRunner>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn MachineClock>,
     _client: KeeperClient,
     _executor: tokio::runtime::Runtime,
 }
@@ -43,10 +43,10 @@ impl Place {
     /// A run whose program writes its process into a file, heeds no signal that can be ignored, and goes on for long.
     fn run(&self, number: u8, lease: Option<Span>) -> Arc<Run> {
         let text = format!("trap '' TERM; echo $$ > {}; sleep 600 & wait", self.pid_file(number).display());
-        let process = Process::plain(CommandLine::Shell { text, shell: Some("/bin/sh".to_owned()) });
+        let process = ResolvedProcess::plain(CommandLine::Shell { text, shell: Some("/bin/sh".to_owned()) });
         let (id, job) = (RunId::from_random(now(), [number; 10]), JobId::parse("leased").expect("an id"));
         let blank = Run::blank(id, RunNumber(1), job, JobUid::from_bits(1), Instant::EPOCH);
-        let work = Some(Work::Process(Box::new(process)));
+        let work = Some(ResolvedProgram::Process(Box::new(process)));
         let mut run = Run { state: State::Starting, work, ..blank };
         (run.terms.lease, run.terms.grace) = (lease, Span::from_secs(1));
         Arc::new(run)
@@ -66,7 +66,7 @@ impl Place {
     fn daemon(&self) -> Daemon {
         // The clock wants an executor for its timer, though nobody here waits by it.
         let executor = tokio::runtime::Builder::new_current_thread().enable_io().build().expect("an executor");
-        let clock: Arc<dyn Clock> = {
+        let clock: Arc<dyn MachineClock> = {
             let _inside = executor.enter();
             Arc::new(SystemClock::new().expect("a timer"))
         };

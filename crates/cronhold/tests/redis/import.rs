@@ -1,6 +1,6 @@
 //! `cronhold import cronken`: from one Redis into another store, which is asked through a daemon or without one.
 
-use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::testing::RedisServer;
 
 use crate::site::Site;
 
@@ -11,7 +11,7 @@ const PAUSED: &str = r#"{"cron_args": {"second": "*/2"}, "job_args": {"cmd": "tr
 
 #[test]
 fn jobs_are_imported_with_their_settings() {
-    let (site, old) = (Site::new("import"), Server::start());
+    let (site, old) = (Site::new("import"), RedisServer::start());
     let from = old.url_with("namespace={old}");
     for (name, text) in [("good", GOOD), ("paused", PAUSED), ("bad", r#"{"cron_args": {}}"#), ("a#b", GOOD)] {
         old.cli(&["hset", "{old}:jobs", name, text]);
@@ -37,7 +37,7 @@ fn jobs_are_imported_with_their_settings() {
 
 #[test]
 fn jobs_are_imported_into_a_daemon_with_its_own_store() {
-    let (site, old) = (Site::new("import-daemon"), Server::start());
+    let (site, old) = (Site::new("import-daemon"), RedisServer::start());
     old.cli(&["hset", "{cronken}:jobs", "good", GOOD]);
     let data = site.path("sqlite");
     let data = data.to_str().expect("a text");

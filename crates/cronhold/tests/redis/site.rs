@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use cronhold_store_redis::testing::{Server, ServerOptions};
+use cronhold_store_redis::testing::{RedisServer, ServerOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::processes::{end_keeper_of, eventually};
 /// A directory with a Redis server. What runs in it is ended with it.
 pub(crate) struct Site {
     dir: PathBuf,
-    pub(crate) server: Server,
+    pub(crate) server: RedisServer,
 }
 
 impl Site {
@@ -28,7 +28,7 @@ impl Site {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("redis-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("a directory");
-        Self { dir, server: Server::start_with(options) }
+        Self { dir, server: RedisServer::start_with(options) }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

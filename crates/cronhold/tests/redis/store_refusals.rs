@@ -1,6 +1,6 @@
 //! Stores that cannot be worked on: what is said, what a command exits with, and that no password is shown.
 
-use cronhold_store_redis::testing::{Server, ServerOptions};
+use cronhold_store_redis::testing::{RedisServer, ServerOptions};
 
 use crate::processes::eventually;
 use crate::site::Site;
@@ -65,7 +65,7 @@ fn passwords() {
 fn what_is_no_store_for_commands() {
     let site = Site::new("wrong");
     let port = site.server.port();
-    let tls = Server::start_with(ServerOptions { tls: true, ..ServerOptions::default() });
+    let tls = RedisServer::start_with(ServerOptions { tls: true, ..ServerOptions::default() });
     let ca = tls.ca().expect("it has certificates");
     let encrypted = tls.url();
     for (url, code, says) in [

@@ -10,8 +10,8 @@ mod timing;
 mod write;
 
 use cronhold_core::Job;
-use cronhold_jobfile::foreign::{FieldMistake, Form, Note};
-use cronhold_schedule::Zones;
+use cronhold_jobfile::foreign::{FieldMistake, ForeignForm, FormNote};
+use cronhold_schedule::ZoneRegistry;
 
 pub use read::{read, read_form};
 pub use write::{with_errors, without_errors, write};
@@ -40,7 +40,7 @@ impl Dialect {
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions<'z> {
     /// Time zones that a definition can name.
-    pub zones: &'z Zones,
+    pub zones: &'z ZoneRegistry,
     /// The rules by which a `cronstring` is read.
     pub dialect: Dialect,
 }
@@ -60,13 +60,13 @@ pub struct ParsedDefinition {
     /// All mistakes in the definition.
     pub mistakes: Vec<FieldMistake>,
     /// What may surprise its writer.
-    pub notes: Vec<Note>,
+    pub notes: Vec<FormNote>,
     /// Whether the other dialect reads different times.
     pub depends_on_dialect: bool,
     /// The errors that a validation has noted in the definition.
     pub validation_errors: Option<String>,
     /// The form as it was found. Writing starts from it.
-    pub form: Form,
+    pub form: ForeignForm,
 }
 
 /// The macros of a `cronstring`, with the expression of each. `@never` has none.

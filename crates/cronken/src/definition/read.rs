@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::Job;
-use cronhold_core::job::{Lock, Program, Schedule};
+use cronhold_core::job::{JobSchedule, LockPolicy, Program};
 use cronhold_core::template::Template;
-use cronhold_jobfile::foreign::Form;
-use cronhold_jobfile::foreign::object::{Field, Mistakes, found, optional, path};
+use cronhold_jobfile::foreign::ForeignForm;
+use cronhold_jobfile::foreign::object::{FormField, FormMistakes, found, optional, path};
 use cronhold_schedule::Span;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) const TTL_MAX_SECS: u64 = 86_400;
 
 /// Reads a definition from its JSON text.
 pub fn read(text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
-    match Form::parse(text) {
+    match ForeignForm::parse(text) {
         Ok(form) => read_form(&form, options),
         Err(mistake) => ParsedDefinition {
             job: None,
@@ -26,14 +26,14 @@ pub fn read(text: &str, options: &ReadOptions<'_>) -> ParsedDefinition {
             notes: Vec::new(),
             depends_on_dialect: false,
             validation_errors: None,
-            form: Form::default(),
+            form: ForeignForm::default(),
         },
     }
 }
 
 /// Reads a definition from its form.
-pub fn read_form(form: &Form, options: &ReadOptions<'_>) -> ParsedDefinition {
-    let mut mistakes = Mistakes::default();
+pub fn read_form(form: &ForeignForm, options: &ReadOptions<'_>) -> ParsedDefinition {
+    let mut mistakes = FormMistakes::default();
     let mut notes = Vec::new();
     let cron_args = mistakes.required(&form.0, "", CRON_ARGS, "write {\"cronstring\": \"0 3 * * *\"}");
     let cron_args = cron_args.and_then(|field| mistakes.object(field));
@@ -63,7 +63,7 @@ pub fn read_form(form: &Form, options: &ReadOptions<'_>) -> ParsedDefinition {
     let validation_errors = state.and_then(|map| map.get("validation_errors")).and_then(errors_text);
     let job = match (program, spec, lock, ttl) {
         (Some(program), Some(spec), Some(lock), Some(ttl)) if mistakes.0.is_empty() => {
-            let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            let schedule = JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
             Some(Job { schedules: vec![schedule], lock, ttl, paused: paused.unwrap_or(false), ..Job::new(program) })
         }
         _ => None,
@@ -71,13 +71,13 @@ pub fn read_form(form: &Form, options: &ReadOptions<'_>) -> ParsedDefinition {
     ParsedDefinition { job, mistakes: mistakes.0, notes, depends_on_dialect, validation_errors, form: form.clone() }
 }
 
-fn lock(field: Field<'_>, mistakes: &mut Mistakes) -> Option<Lock> {
+fn lock(field: FormField<'_>, mistakes: &mut FormMistakes) -> Option<LockPolicy> {
     match field.value {
-        Value::Bool(true) => Some(Lock::Job),
+        Value::Bool(true) => Some(LockPolicy::Job),
         // Cronken reads an empty name as no lock.
-        Value::Bool(false) => Some(Lock::None),
-        Value::String(name) if name.is_empty() => Some(Lock::None),
-        Value::String(name) => Some(Lock::Named(name.clone())),
+        Value::Bool(false) => Some(LockPolicy::None),
+        Value::String(name) if name.is_empty() => Some(LockPolicy::None),
+        Value::String(name) => Some(LockPolicy::Named(name.clone())),
         other => {
             let message = format!("`lock` must be true, false or a name, but is {}", found(other));
             mistakes.report(path(JOB_ARGS, "lock"), message, "write true for a lock named like the job")

@@ -1,22 +1,22 @@
 //! Tables of definitions: what they are read as, their mistakes and notes, and that writing loses nothing.
 
-use cronhold_core::job::{Nodes, Program};
+use cronhold_core::job::{NodeSelector, Program};
 use cronhold_core::template::Template;
-use cronhold_jobfile::foreign::Written;
+use cronhold_jobfile::foreign::WrittenForm;
 use cronhold_jobfile::write_job;
-use cronhold_schedule::{Spec, Zones};
+use cronhold_schedule::{ScheduleSpec, ZoneRegistry};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 
 fn with<T>(dialect: Dialect, f: impl FnOnce(&ReadOptions<'_>) -> T) -> T {
-    f(&ReadOptions { zones: &Zones::bundled(), dialect })
+    f(&ReadOptions { zones: &ZoneRegistry::bundled(), dialect })
 }
 
-fn form(cron_args: &Value) -> Form {
+fn form(cron_args: &Value) -> ForeignForm {
     let value = json!({"cron_args": cron_args, "job_args": {"cmd": "echo {{ x }}", "lock": true, "ttl": 10}});
-    Form::parse(&value.to_string()).expect("an object")
+    ForeignForm::parse(&value.to_string()).expect("an object")
 }
 
 /// The schedule that `cron_args` are read as, or the mistakes.
@@ -29,7 +29,7 @@ fn schedule(cron_args: &Value, dialect: Dialect) -> String {
     }
 }
 
-fn written(job: &Job, found: Option<&Form>) -> Written {
+fn written(job: &Job, found: Option<&ForeignForm>) -> WrittenForm {
     with(Dialect::Cron, |options| write(job, found, options))
 }
 
@@ -57,7 +57,7 @@ fn braces_in_commands_are_not_templates() {
     let read = with(Dialect::Cron, |options| read(&value.to_string(), options));
     let job = read.job.expect("a job");
     assert_eq!(job.program, Program::Shell(Template::literal("echo {{ x }} {%")));
-    assert_eq!(job.lock, cronhold_core::job::Lock::Named("db".to_owned()));
+    assert_eq!(job.lock, cronhold_core::job::LockPolicy::Named("db".to_owned()));
     assert_eq!(job.ttl.secs(), 7);
 }
 
@@ -204,7 +204,7 @@ fn job_that_cronken_can_express_reads_back() {
         ),
     ] {
         let job = job_of(yaml);
-        let Written { form, unexpressed } = written(&job, None);
+        let WrittenForm { form, unexpressed } = written(&job, None);
         assert_eq!(unexpressed, [] as [&str; 0], "{yaml}");
         let value = form.to_value();
         assert_eq!(
@@ -236,7 +236,7 @@ fn job_that_cronken_cannot_express_is_written_as_never_due() {
         ("{program: [x], schedule: '@daily', ttl: 1500ms}", "program ttl"),
         ("{program: x, schedule: '@daily', nodes: [a], retry: 3}", "nodes retry"),
     ] {
-        let Written { form, unexpressed } = written(&job_of(yaml), None);
+        let WrittenForm { form, unexpressed } = written(&job_of(yaml), None);
         assert_eq!(unexpressed.join(" "), expected, "{yaml}");
         let value = form.to_value();
         assert_eq!(value["cron_args"], json!({"cronstring": "@never"}), "{yaml}");
@@ -248,7 +248,7 @@ fn job_that_cronken_cannot_express_is_written_as_never_due() {
 #[test]
 fn descriptive_keys_do_not_keep_cronken_from_running_a_job() {
     let job = job_of("{program: x, description: y, labels: [z], retain: {success: 5}, schedule: '0 3 * * *'}");
-    let Written { form, unexpressed } = written(&job, None);
+    let WrittenForm { form, unexpressed } = written(&job, None);
     assert_eq!(unexpressed, ["description", "labels", "retain"]);
     assert_eq!(form.to_value()["cron_args"], json!({"cronstring": "0 3 * * *"}));
 }
@@ -261,9 +261,9 @@ fn unknown_fields_and_spellings_are_kept() {
         "job_state": {"paused": false, "validation_errors": "bad"},
         "comment": ["kept"],
     });
-    let found = Form::parse(&found.to_string()).expect("an object");
+    let found = ForeignForm::parse(&found.to_string()).expect("an object");
     let job = with(Dialect::Cron, |options| read_form(&found, options)).job.expect("a job");
-    assert_eq!(written(&job, Some(&found)), Written { form: found.clone(), unexpressed: Vec::new() });
+    assert_eq!(written(&job, Some(&found)), WrittenForm { form: found.clone(), unexpressed: Vec::new() });
 
     let changed = Job { program: Program::Shell(Template::literal("b")), paused: true, ..job.clone() };
     let expected = json!({
@@ -274,8 +274,8 @@ fn unknown_fields_and_spellings_are_kept() {
     });
     assert_eq!(written(&changed, Some(&found)).form.to_value(), expected);
 
-    let beyond = Job { nodes: Nodes::Labels(["x".to_owned()].into()), ..job };
-    let Written { form, unexpressed } = written(&beyond, Some(&found));
+    let beyond = Job { nodes: NodeSelector::Labels(["x".to_owned()].into()), ..job };
+    let WrittenForm { form, unexpressed } = written(&beyond, Some(&found));
     assert_eq!(unexpressed, ["nodes"]);
     assert_eq!(form.to_value()["cron_args"], json!({"cronstring": "@never", "x": 1}));
 }
@@ -296,14 +296,14 @@ proptest! {
     fn any_expressible_job_reads_back(
         cron in cronstrings(), cmd in "\\PC{1,20}", lock in "[a-z]{0,3}", ttl in 1..100_000u64, paused: bool,
     ) {
-        let spec = Spec::parse(&cron).expect("a cron text");
+        let spec = ScheduleSpec::parse(&cron).expect("a cron text");
         let mut job = Job::new(Program::Shell(Template::literal(cmd)));
         let schedule = job_of("{program: x, schedule: '@daily'}").schedules.remove(0);
-        job.schedules = vec![cronhold_core::job::Schedule { spec, ..schedule }];
-        job.lock = if lock.is_empty() { Default::default() } else { cronhold_core::job::Lock::Named(lock) };
+        job.schedules = vec![cronhold_core::job::JobSchedule { spec, ..schedule }];
+        job.lock = if lock.is_empty() { Default::default() } else { cronhold_core::job::LockPolicy::Named(lock) };
         job.ttl = cronhold_schedule::Span::from_secs(ttl);
         job.paused = paused;
-        let Written { form, unexpressed } = written(&job, None);
+        let WrittenForm { form, unexpressed } = written(&job, None);
         let text = form.to_string();
         let read = with(Dialect::Cron, |options| read(&text, options));
         if unexpressed.is_empty() {
@@ -325,13 +325,13 @@ proptest! {
         let value = json!({
             "cron_args": cron_args, "job_args": {"cmd": "x", "lock": true, "ttl": 5, &extra: extra}, "more": {&extra: [1]},
         });
-        let found = Form::parse(&value.to_string()).expect("an object");
+        let found = ForeignForm::parse(&value.to_string()).expect("an object");
         for dialect in [Dialect::Cron, Dialect::Cronken] {
             with(dialect, |options| {
                 let read = read_form(&found, options);
                 assert_eq!(read.job.is_some(), read.mistakes.is_empty());
                 if let Some(job) = read.job {
-                    let expected = Written { form: found.clone(), unexpressed: Vec::new() };
+                    let expected = WrittenForm { form: found.clone(), unexpressed: Vec::new() };
                     assert_eq!(write(&job, Some(&found), options), expected);
                 }
             });

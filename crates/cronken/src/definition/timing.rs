@@ -1,11 +1,11 @@
 //! Reads `cron_args`: a `cronstring`, or cron fields as in APScheduler. It also finds texts that Cronken's own nodes read
 //! differently, such as a job that fires on Monday there and on Sunday here.
 
-use cronhold_jobfile::foreign::Note;
-use cronhold_jobfile::foreign::object::{Field, Mistakes, optional, path};
+use cronhold_jobfile::foreign::FormNote;
+use cronhold_jobfile::foreign::object::{FormField, FormMistakes, optional, path};
 use cronhold_schedule::cron::{CronExpr, FieldsExpr};
 use cronhold_schedule::text::{did_you_mean, shortened};
-use cronhold_schedule::{Bound, Span, Spec, TextError, Timing};
+use cronhold_schedule::{ScheduleSpec, Span, TextError, TimeBound, Timing};
 use serde_json::{Map, Value};
 
 use super::{CRON_ARGS, Dialect, MORE_CRON_ARGS, ReadOptions, WORDS};
@@ -20,13 +20,13 @@ const CRONSTRING_FIELDS: [&str; 5] = ["minute", "hour", "day", "month", "day_of_
 pub(super) struct TimingReader<'a> {
     pub(super) map: &'a Map<String, Value>,
     pub(super) options: &'a ReadOptions<'a>,
-    pub(super) mistakes: &'a mut Mistakes,
-    pub(super) notes: &'a mut Vec<Note>,
+    pub(super) mistakes: &'a mut FormMistakes,
+    pub(super) notes: &'a mut Vec<FormNote>,
     pub(super) depends_on_dialect: &'a mut bool,
 }
 
 impl<'a> TimingReader<'a> {
-    pub(super) fn read(mut self) -> Option<Spec> {
+    pub(super) fn read(mut self) -> Option<ScheduleSpec> {
         self.note_unknown_keys();
         match optional(self.map, CRON_ARGS, "cronstring") {
             Some(field) => self.cronstring(field),
@@ -40,19 +40,19 @@ impl<'a> TimingReader<'a> {
         for key in self.map.keys().filter(|key| !known().any(|known| known == *key)) {
             let meant = did_you_mean(key, known()).map(|meant| format!("; did you mean `{meant}`?"));
             let message = format!("there is no such field and it has no effect{}", meant.unwrap_or_default());
-            self.notes.push(Note { path: path(CRON_ARGS, &shortened(key)), message });
+            self.notes.push(FormNote { path: path(CRON_ARGS, &shortened(key)), message });
         }
     }
 
-    fn cronstring(&mut self, field: Field<'_>) -> Option<Spec> {
+    fn cronstring(&mut self, field: FormField<'_>) -> Option<ScheduleSpec> {
         let text = self.mistakes.some_text(field, "such as `0 3 * * *` or @daily")?.trim();
         let beside = FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS);
         for key in beside.filter(|key| *key != "cronstring" && optional(self.map, CRON_ARGS, key).is_some()) {
             let message = "it has no effect beside a `cronstring`, in Cronken as well".to_owned();
-            self.notes.push(Note { path: path(CRON_ARGS, key), message });
+            self.notes.push(FormNote { path: path(CRON_ARGS, key), message });
         }
         let expression = match WORDS.iter().find(|(word, _)| *word == text) {
-            Some((_, None)) => return Some(Spec::new(Timing::Never)),
+            Some((_, None)) => return Some(ScheduleSpec::new(Timing::Never)),
             Some((_, Some(expression))) => expression,
             None if text.starts_with('@') => return self.unknown_word(field, text),
             None => text,
@@ -71,12 +71,12 @@ impl<'a> TimingReader<'a> {
         *self.depends_on_dialect = !surprises.is_empty();
         // By Cronken's rules there is no difference to note.
         if self.options.dialect == Dialect::Cron {
-            self.notes.extend(surprises.into_iter().map(|message| Note { path: field.path(), message }));
+            self.notes.extend(surprises.into_iter().map(|message| FormNote { path: field.path(), message }));
         }
-        self.mistakes.parsed(field.path(), timing).map(Spec::new)
+        self.mistakes.parsed(field.path(), timing).map(ScheduleSpec::new)
     }
 
-    fn unknown_word<T>(&mut self, field: Field<'_>, text: &str) -> Option<T> {
+    fn unknown_word<T>(&mut self, field: FormField<'_>, text: &str) -> Option<T> {
         let words = WORDS.map(|(word, _)| word);
         let hint = match did_you_mean(text, words) {
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -85,7 +85,7 @@ impl<'a> TimingReader<'a> {
         self.mistakes.report(field.path(), format!("`{}` is not a word that Cronken knows", shortened(text)), &hint)
     }
 
-    fn fields(&mut self) -> Option<Spec> {
+    fn fields(&mut self) -> Option<ScheduleSpec> {
         let mut texts: Vec<(&str, String)> = Vec::new();
         let mut all_read = true;
         for name in FieldsExpr::NAMES {
@@ -127,7 +127,7 @@ impl<'a> TimingReader<'a> {
     }
 
     /// Adds the zone, the bounds and the jitter.
-    fn bounds(&mut self, timing: Option<Timing>) -> Option<Spec> {
+    fn bounds(&mut self, timing: Option<Timing>) -> Option<ScheduleSpec> {
         let before = self.mistakes.0.len();
         let zone = self.text_of("timezone", "such as Europe/Berlin").and_then(|(field, text)| {
             let zone = self.options.zones.get(text);
@@ -136,13 +136,13 @@ impl<'a> TimingReader<'a> {
         let start = self.bound("start_date");
         // In APScheduler a date without a time means midnight at its start, also as an end.
         let end = self.bound("end_date").map(|bound| match bound {
-            Bound::Day(day) => Bound::Local(day.midnight()),
+            TimeBound::Day(day) => TimeBound::Local(day.midnight()),
             other => other,
         });
         let jitter = optional(self.map, CRON_ARGS, "jitter")
             .and_then(|field| self.mistakes.seconds(field, 0, JITTER_MAX_SECS))
             .map_or(Span::ZERO, Span::from_secs);
-        let spec = Spec { zone, start, end, jitter, ..Spec::new(timing?) };
+        let spec = ScheduleSpec { zone, start, end, jitter, ..ScheduleSpec::new(timing?) };
         if let Err(error) = spec.check() {
             let key = if error.key == "end" { "end_date" } else { error.key };
             return self.mistakes.report(path(CRON_ARGS, key), error.message, "");
@@ -150,12 +150,12 @@ impl<'a> TimingReader<'a> {
         (self.mistakes.0.len() == before).then_some(spec)
     }
 
-    fn bound(&mut self, key: &'static str) -> Option<Bound> {
+    fn bound(&mut self, key: &'static str) -> Option<TimeBound> {
         let (field, text) = self.text_of(key, "such as 2026-03-29 18:00:00")?;
-        self.mistakes.parsed(field.path(), Bound::parse(text))
+        self.mistakes.parsed(field.path(), TimeBound::parse(text))
     }
 
-    fn text_of(&mut self, key: &'static str, hint: &str) -> Option<(Field<'a>, &'a str)> {
+    fn text_of(&mut self, key: &'static str, hint: &str) -> Option<(FormField<'a>, &'a str)> {
         let field = optional(self.map, CRON_ARGS, key)?;
         Some((field, self.mistakes.some_text(field, hint)?))
     }

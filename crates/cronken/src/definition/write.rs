@@ -1,12 +1,12 @@
 //! Writes a job in Cronken's form. A field that already says the same keeps its spelling.
 
 use cronhold_core::Job;
-use cronhold_core::job::{Lock, Program, Schedule};
+use cronhold_core::job::{JobSchedule, LockPolicy, Program};
 use cronhold_jobfile::foreign::object::differences;
-use cronhold_jobfile::foreign::{Form, Written};
+use cronhold_jobfile::foreign::{ForeignForm, WrittenForm};
 use cronhold_schedule::civil::WEEKDAYS;
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Span, Spec, Timing};
+use cronhold_schedule::{ScheduleSpec, Span, Timing};
 use serde_json::{Map, Value, json};
 
 use super::read::TTL_MAX_SECS;
@@ -25,7 +25,7 @@ const DESCRIPTIVE_KEYS: [&str; 3] = ["description", "labels", "retain"];
 /// Writes a job. `found` is the present form; its unknown fields stay.
 ///
 /// A cron expression is written with weekdays by name, because both dialects read these as the same days.
-pub fn write(job: &Job, found: Option<&Form>, options: &ReadOptions<'_>) -> Written {
+pub fn write(job: &Job, found: Option<&ForeignForm>, options: &ReadOptions<'_>) -> WrittenForm {
     let mut form = found.cloned().unwrap_or_default();
     let before = found.and_then(|form| read_form(form, options).job);
     let before = before.as_ref();
@@ -62,11 +62,11 @@ pub fn write(job: &Job, found: Option<&Form>, options: &ReadOptions<'_>) -> Writ
         Some(_) if same_schedule => {}
         schedule => replace_cron_args(&mut form, schedule.unwrap_or_else(never)),
     }
-    Written { form, unexpressed }
+    WrittenForm { form, unexpressed }
 }
 
 /// Removes the errors that a validation has noted, for a form that is valid now.
-pub fn without_errors(mut form: Form) -> Form {
+pub fn without_errors(mut form: ForeignForm) -> ForeignForm {
     if let Some(Value::Object(state)) = form.0.get_mut(JOB_STATE)
         && state.remove(ERRORS).is_some()
         && state.is_empty()
@@ -77,7 +77,7 @@ pub fn without_errors(mut form: Form) -> Form {
 }
 
 /// Adds the errors of a validation. Returns `None` if another validation has noted errors already.
-pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
+pub fn with_errors(form: &ForeignForm, errors: &str) -> Option<ForeignForm> {
     let mut form = form.clone();
     let state = form.object(JOB_STATE);
     if state.contains_key(ERRORS) {
@@ -88,13 +88,13 @@ pub fn with_errors(form: &Form, errors: &str) -> Option<Form> {
 }
 
 /// Whether the job has its schedule from this form, read in the other dialect, and both dialects read the same times.
-fn says_the_same(form: &Form, job: &Job, options: &ReadOptions<'_>) -> bool {
+fn says_the_same(form: &ForeignForm, job: &Job, options: &ReadOptions<'_>) -> bool {
     let read = read_form(form, &options.with_other_dialect());
     !read.depends_on_dialect && read.job.is_some_and(|read| read.schedules == job.schedules)
 }
 
 /// The keys of a job file, without the schedule, that the form cannot express.
-fn other_differences(job: &Job, form: &Form, options: &ReadOptions<'_>) -> Vec<String> {
+fn other_differences(job: &Job, form: &ForeignForm, options: &ReadOptions<'_>) -> Vec<String> {
     let mut probe = form.clone();
     replace_cron_args(&mut probe, never());
     let Some(read) = read_form(&probe, options).job else {
@@ -104,18 +104,18 @@ fn other_differences(job: &Job, form: &Form, options: &ReadOptions<'_>) -> Vec<S
 }
 
 /// The timing of a job with exactly one schedule that has nothing but a timing.
-fn only_spec(job: &Job) -> Option<&Spec> {
+fn only_spec(job: &Job) -> Option<&ScheduleSpec> {
     match job.schedules.as_slice() {
-        [Schedule { name: None, spec, args, enabled: true, stop: None }] if args.is_empty() => Some(spec),
+        [JobSchedule { name: None, spec, args, enabled: true, stop: None }] if args.is_empty() => Some(spec),
         _ => None,
     }
 }
 
-fn cron_args(spec: &Spec) -> Option<Map<String, Value>> {
+fn cron_args(spec: &ScheduleSpec) -> Option<Map<String, Value>> {
     if spec.calendar.is_some() || spec.gap.is_some() || spec.fold.is_some() {
         return None;
     }
-    let plain = *spec == Spec::new(spec.timing.clone());
+    let plain = *spec == ScheduleSpec::new(spec.timing.clone());
     match &spec.timing {
         Timing::Never if plain => Some(never()),
         Timing::Cron(expr) if plain => {
@@ -128,7 +128,7 @@ fn cron_args(spec: &Spec) -> Option<Map<String, Value>> {
 }
 
 /// Cron fields with zone, bounds and jitter; `None` if the form cannot express them.
-fn with_bounds(spec: &Spec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
+fn with_bounds(spec: &ScheduleSpec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
     let entries = fields.entries().into_iter();
     let mut map: Map<String, Value> = entries.map(|(name, text)| (name.to_owned(), json!(text))).collect();
     let mut put = |key: &str, value: Option<Value>| map.extend(value.map(|value| (key.to_owned(), value)));
@@ -137,7 +137,7 @@ fn with_bounds(spec: &Spec, fields: &FieldsExpr) -> Option<Map<String, Value>> {
     put("end_date", spec.end.map(|bound| json!(bound.to_string())));
     put("jitter", (spec.jitter != Span::ZERO).then(|| json!(spec.jitter.secs())));
     // A date as an end means its last moment to Cronhold and its first to Cronken. Cronken's jitter has whole seconds.
-    let says_it = !matches!(spec.end, Some(cronhold_schedule::Bound::Day(_))) && spec.jitter.is_whole_secs();
+    let says_it = !matches!(spec.end, Some(cronhold_schedule::TimeBound::Day(_))) && spec.jitter.is_whole_secs();
     says_it.then_some(map)
 }
 
@@ -161,7 +161,7 @@ fn named_weekdays(text: &str) -> Option<String> {
 }
 
 /// Replaces the fields that say the time, and keeps unknown ones.
-fn replace_cron_args(form: &mut Form, new: Map<String, Value>) {
+fn replace_cron_args(form: &mut ForeignForm, new: Map<String, Value>) {
     let map = form.object(CRON_ARGS);
     map.retain(|key, _| !FieldsExpr::NAMES.into_iter().chain(MORE_CRON_ARGS).any(|known| known == key));
     map.extend(new);
@@ -182,10 +182,10 @@ fn literal(program: &Program) -> Option<&str> {
     }
 }
 
-fn lock(lock: &Lock) -> Value {
+fn lock(lock: &LockPolicy) -> Value {
     match lock {
-        Lock::None => json!(false),
-        Lock::Job => json!(true),
-        Lock::Named(name) => json!(name),
+        LockPolicy::None => json!(false),
+        LockPolicy::Job => json!(true),
+        LockPolicy::Named(name) => json!(name),
     }
 }

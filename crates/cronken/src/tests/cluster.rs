@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::record::{Actor, JobRecord, Key, Record, Run, Source};
-use cronhold_core::{Job, JobId, NodeId, World};
-use cronhold_engine::{Clock, Engine, Entropy, Handle, NoPrograms, Options, Ports};
-use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::record::{Actor, JobRecord, JobSource, Record, RecordKey, Run};
+use cronhold_core::{DecisionContext, Job, JobId, NodeId};
+use cronhold_engine::{Engine, EntropySource, MachineClock, NoPrograms, NodeHandle, NodePorts, Options};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{
-    Fault, MemoryStore, Pending, Query, Reading, RunQuery, Settle, Shared, SharedForm, SharedRun, Standing, Store,
-    Wrapper,
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, Fault, MemoryStore, Pending, Query, RunQuery,
+    SharedDefinition, SharedRun, SharedStore, Store, Wrapper,
 };
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
@@ -30,7 +30,7 @@ const DEADLINE: Span = Span::from_secs(30);
 const CHECK_EVERY: Span = Span::from_millis(10);
 
 /// The text of a definition when it was settled, and the rules by which it was read.
-type SettledText = (String, Reading);
+type SettledText = (String, DefinitionRules);
 
 /// What Cronken shares with the nodes.
 #[derive(Debug, Default)]
@@ -73,12 +73,12 @@ impl Wrapper for NodeStore {
         &self.inside
     }
 
-    fn shared(&self) -> Option<&dyn Shared> {
+    fn shared(&self) -> Option<&dyn SharedStore> {
         Some(self)
     }
 }
 
-impl Shared for NodeStore {
+impl SharedStore for NodeStore {
     fn has_foreign_nodes(&self) -> bool {
         lock(&self.board).has_foreign
     }
@@ -102,7 +102,7 @@ impl Shared for NodeStore {
         })
     }
 
-    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedDefinition>, Fault>> {
         Box::pin(async move {
             let board = lock(&self.board);
             let names = names.map_or_else(|| board.definitions.keys().cloned().collect(), <[String]>::to_vec);
@@ -110,7 +110,7 @@ impl Shared for NodeStore {
         })
     }
 
-    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>> {
+    fn settle<'a>(&'a self, forms: &'a [DefinitionUpdate]) -> Pending<'a, Result<Vec<bool>, Fault>> {
         Box::pin(async move {
             let mut board = lock(&self.board);
             Ok(forms.iter().map(|form| board.settle(form)).collect())
@@ -124,17 +124,17 @@ impl Shared for NodeStore {
 }
 
 impl SharedBoard {
-    fn form(&self, name: String) -> SharedForm {
+    fn form(&self, name: String) -> SharedDefinition {
         let (text, settled) = self.definitions.get(&name).cloned().unwrap_or_default();
         let standing = match &settled {
-            None => Standing::New,
-            Some((settled, reading)) if Some(settled) == text.as_ref() => Standing::Settled(*reading),
-            Some(_) => Standing::Changed,
+            None => DefinitionStatus::New,
+            Some((settled, reading)) if Some(settled) == text.as_ref() => DefinitionStatus::Settled(*reading),
+            Some(_) => DefinitionStatus::Changed,
         };
-        SharedForm { name, text, standing }
+        SharedDefinition { name, text, standing }
     }
 
-    fn settle(&mut self, form: &Settle) -> bool {
+    fn settle(&mut self, form: &DefinitionUpdate) -> bool {
         if self.form(form.name.clone()).text != form.found {
             return false;
         }
@@ -203,18 +203,18 @@ impl SharedTestStore {
     }
 
     pub(super) async fn job(&self, id: &str) -> Option<Arc<JobRecord>> {
-        match self.load(Key::Job(job_id(id))).await? {
+        match self.load(RecordKey::Job(job_id(id))).await? {
             Record::Job(job) => Some(job),
             _ => None,
         }
     }
 
     pub(super) async fn is_paused(&self, id: &str) -> bool {
-        matches!(self.load(Key::JobState(job_id(id))).await, Some(Record::JobState(state)) if state.pauses.is_paused())
+        matches!(self.load(RecordKey::JobState(job_id(id))).await, Some(Record::JobState(state)) if state.pauses.is_paused())
     }
 
     pub(super) async fn is_all_paused(&self) -> bool {
-        matches!(self.load(Key::Pause).await, Some(Record::Pause(pauses)) if pauses.is_paused())
+        matches!(self.load(RecordKey::Pause).await, Some(Record::Pause(pauses)) if pauses.is_paused())
     }
 
     pub(super) async fn runs(&self) -> Vec<Arc<Run>> {
@@ -231,7 +231,7 @@ impl SharedTestStore {
         page.records.len()
     }
 
-    async fn load(&self, key: Key) -> Option<Record> {
+    async fn load(&self, key: RecordKey) -> Option<Record> {
         let found = self.store.load(&[key]).await.expect("the store works");
         found.into_iter().flatten().next().map(|stored| stored.record)
     }
@@ -239,7 +239,7 @@ impl SharedTestStore {
 
 /// A node on the shared store.
 pub(super) struct TestNode {
-    pub(super) handle: Handle,
+    pub(super) handle: NodeHandle,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: TestClock,
     pub(super) reconciler: Reconciler,
@@ -255,16 +255,16 @@ impl TestNode {
         lock(&shared.board).inboxes.push(Arc::clone(&inbox));
         let node_store = NodeStore { inside: shared.store.clone(), board: Arc::clone(&shared.board), inbox };
         let store: Arc<dyn Store> = Arc::new(node_store);
-        let (requests, zones) = (Arc::<ReconcileRequests>::default(), Arc::new(Zones::bundled()));
-        let ports = Ports {
+        let (requests, zones) = (Arc::<ReconcileRequests>::default(), Arc::new(ZoneRegistry::bundled()));
+        let ports = NodePorts {
             clock: Arc::new(TestClock),
             entropy: Arc::new(CountingEntropy),
             store: Arc::clone(&store),
-            outside: Arc::new(NoPrograms),
+            programs: Arc::new(NoPrograms),
             feed: Arc::clone(&requests) as _,
         };
         let node_id = NodeId::from_bits(number);
-        let world = World::new(Arc::clone(&zones), "test".into(), Zone::utc());
+        let world = DecisionContext::new(Arc::clone(&zones), "test".into(), Zone::utc());
         let (engine, handle) = Engine::new(ports, Options::new(node_id, format!("node {number}")), world);
         let engine = tokio::spawn(async move { engine.run().await.expect("the store works") });
         let reconciler = Reconciler::new(Arc::clone(&store), handle.clone(), zones);
@@ -280,7 +280,7 @@ impl TestNode {
             store: Arc::clone(&self.store),
             node: self.handle.clone(),
             node_id: self.node_id,
-            zones: Arc::new(Zones::bundled()),
+            zones: Arc::new(ZoneRegistry::bundled()),
             requests: Arc::clone(&self.requests),
             observer: Arc::clone(&self.observer) as _,
         };
@@ -294,7 +294,7 @@ impl TestNode {
             store: Arc::clone(&self.store),
             node: self.handle.clone(),
             node_id: self.node_id,
-            zones: Arc::new(Zones::bundled()),
+            zones: Arc::new(ZoneRegistry::bundled()),
             requests: Arc::clone(&self.requests),
             observer: Arc::clone(&self.observer) as _,
         }
@@ -314,13 +314,13 @@ impl TestNode {
     }
 
     pub(super) async fn ask_as(&self, actor: Actor, command: Command) {
-        self.handle.ask(actor, command).await.expect("the node accepts it");
+        self.handle.request(actor, command).await.expect("the node accepts it");
     }
 
     /// Creates or changes a job, as an operator does.
-    pub(super) async fn put(&self, id: &str, job: Job, source: Source) {
+    pub(super) async fn put(&self, id: &str, job: Job, source: JobSource) {
         let (id, uid) = (job_id(id), new_job_uid(&self.handle));
-        self.ask(Command::PutJob { id, job: Arc::new(job), source, uid, provided: Provided::Any }).await;
+        self.ask(Command::PutJob { id, job: Arc::new(job), source, uid, provided: Precondition::Any }).await;
     }
 
     pub(super) const fn node_id(&self) -> NodeId {
@@ -378,7 +378,7 @@ pub(super) struct TestClock;
 #[expect(clippy::disallowed_methods, reason = "the nodes of these tests run in real time")]
 static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
-impl Clock for TestClock {
+impl MachineClock for TestClock {
     fn now(&self) -> Instant {
         now()
     }
@@ -403,7 +403,7 @@ fn now() -> Instant {
 #[derive(Debug)]
 struct CountingEntropy;
 
-impl Entropy for CountingEntropy {
+impl EntropySource for CountingEntropy {
     fn bits(&self) -> u128 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Both halves change, because ids keep only some of the bits.

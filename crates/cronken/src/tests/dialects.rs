@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cronhold_core::Job;
 use cronhold_core::command::Command;
-use cronhold_core::job::Schedule;
-use cronhold_core::record::Source;
+use cronhold_core::job::JobSchedule;
+use cronhold_core::record::JobSource;
 use cronhold_schedule::cron::CronExpr;
-use cronhold_schedule::{Spec, Timing, Zones};
+use cronhold_schedule::{ScheduleSpec, Timing, ZoneRegistry};
 use serde_json::{Value, json};
 
 use super::cluster::{SharedTestStore, TestNode, in_executor, job_id};
@@ -52,7 +52,7 @@ fn definitions_are_read_again_and_not_rewritten_when_cronken_nodes_come_or_go() 
             shared.write(id, Some(&definition(text)));
         }
         shared.write("daily", Some(&definition("@daily")));
-        node.put("ours", Job { schedules: schedules("0 3 * * 1"), ..shell("true") }, Source::Api).await;
+        node.put("ours", Job { schedules: schedules("0 3 * * 1"), ..shell("true") }, JobSource::Api).await;
         node.reconcile().await;
         for has_foreign in [true, false, true] {
             let before = [state(&shared, "weekly").await.0, state(&shared, "both").await.0];
@@ -85,7 +85,7 @@ fn change_of_a_job_is_written_in_both_dialects() {
         node.reconcile().await;
         // Cron reads the same text as different times than the job has.
         let job = shared.job("weekly").await.expect("there").job.clone();
-        node.put("weekly", Job { schedules: schedules("0 0 * * 0"), ..(*job).clone() }, Source::Foreign).await;
+        node.put("weekly", Job { schedules: schedules("0 0 * * 0"), ..(*job).clone() }, JobSource::Foreign).await;
         node.reconcile().await;
         assert_eq!(state(&shared, "weekly").await, (2, "At 00:00 on Sunday".to_owned()));
         assert_eq!(cronstring(&shared, "weekly"), Some(json!("0 0 * * sun")));
@@ -101,7 +101,7 @@ fn command_does_not_read_definitions_by_other_rules() {
         shared.write("weekly", Some(&definition("0 0 * * 0")));
         node.reconcile().await;
         shared.set_foreign(true);
-        let zones = Arc::new(Zones::bundled());
+        let zones = Arc::new(ZoneRegistry::bundled());
         let command = Reconciler::new(Arc::clone(&node.store), node.handle.clone(), zones).for_command();
         let of_node = std::mem::replace(&mut node.reconciler, command);
         assert!(node.reconcile_reports().await.is_empty());
@@ -170,7 +170,7 @@ fn owned((job, path): (&str, &str)) -> (String, String) {
 }
 
 /// The schedules of a job that Cronhold creates.
-fn schedules(text: &str) -> Vec<Schedule> {
-    let spec = Spec::new(Timing::Cron(CronExpr::parse(text).expect("an expression")));
-    vec![Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None }]
+fn schedules(text: &str) -> Vec<JobSchedule> {
+    let spec = ScheduleSpec::new(Timing::Cron(CronExpr::parse(text).expect("an expression")));
+    vec![JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None }]
 }

@@ -2,10 +2,10 @@
 
 use cronhold_core::State;
 use cronhold_core::command::Command;
-use cronhold_core::job::Overlap;
-use cronhold_core::record::{Actor, Source};
+use cronhold_core::job::OverlapPolicy;
+use cronhold_core::record::{Actor, JobSource};
 use cronhold_core::{Job, NodeId};
-use cronhold_engine::Clock;
+use cronhold_engine::MachineClock;
 use cronhold_schedule::Span;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn event_takes_effect_once_on_two_nodes() {
     in_executor(async || {
         let shared = SharedTestStore::new(false);
         let [one, _two] = two_followers(&shared).await;
-        one.put("a", Job { overlap: Overlap::Allow, ..shell("true") }, Source::Api).await;
+        one.put("a", Job { overlap: OverlapPolicy::Allow, ..shell("true") }, JobSource::Api).await;
         shared.send("trigger", &json!("a"));
         one.until(async || !shared.runs().await.is_empty()).await;
         shared.send("pause", &json!("a"));
@@ -60,7 +60,7 @@ fn trigger_event_starts_a_run_of_a_paused_job() {
         let shared = SharedTestStore::new(false);
         let node = TestNode::start(1, &shared).await;
         node.follow().await;
-        node.put("a", shell("true"), Source::Api).await;
+        node.put("a", shell("true"), JobSource::Api).await;
         node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
         shared.send("trigger", &json!("a"));
         node.until(async || !shared.runs().await.is_empty()).await;
@@ -94,7 +94,7 @@ fn events_add_and_remove_jobs() {
         one.until(async || shared.job("a").await.is_some()).await;
 
         // A definition that cannot express the whole job cannot restore it.
-        one.put("rich", Job { timeout: Some(Span::from_secs(60)), ..shell("true") }, Source::Api).await;
+        one.put("rich", Job { timeout: Some(Span::from_secs(60)), ..shell("true") }, JobSource::Api).await;
         one.until(async || shared.read("rich").is_some()).await;
         shared.send("remove", &json!("rich"));
         one.until(async || shared.job("rich").await.is_none() && shared.read("rich").is_none()).await;
@@ -182,7 +182,7 @@ fn cronken_nodes_are_notified_of_changes_made_here() {
         let shared = SharedTestStore::new(true);
         let node = TestNode::start(1, &shared).await;
         node.follow().await;
-        node.put("a", shell("true"), Source::Api).await;
+        node.put("a", shell("true"), JobSource::Api).await;
         node.until(async || !shared.sent().is_empty()).await;
         node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
         node.until(async || shared.sent().len() == 2).await;
@@ -209,7 +209,7 @@ fn cronken_nodes_are_notified_of_changes_by_an_operator_named_event() {
         let shared = SharedTestStore::new(true);
         let node = TestNode::start(1, &shared).await;
         node.follow().await;
-        node.put("a", shell("true"), Source::Api).await;
+        node.put("a", shell("true"), JobSource::Api).await;
         node.until(async || shared.sent().len() == 1).await;
         let mut expected = 1;
         for name in ["event", "shared jobs", "foreign event", "foreign definition"] {
@@ -232,8 +232,8 @@ fn cronken_nodes_are_told_to_reload_when_everything_resumes() {
         let shared = SharedTestStore::new(true);
         let node = TestNode::start(1, &shared).await;
         node.follow().await;
-        node.put("a", shell("true"), Source::Api).await;
-        node.put("b", shell("true"), Source::Api).await;
+        node.put("a", shell("true"), JobSource::Api).await;
+        node.put("b", shell("true"), JobSource::Api).await;
         node.ask(Command::Pause { job: Some(job_id("a")), why: String::new() }).await;
         node.ask(Command::Pause { job: None, why: String::new() }).await;
         let shows = |job: &str| shared.read(job).is_some_and(|form| form["job_state"]["paused"] == json!(true));
@@ -255,7 +255,7 @@ fn late_event_is_handled_only_by_a_single_node() {
     in_executor(async || {
         let shared = SharedTestStore::new(false);
         let [one, two] = [TestNode::start(1, &shared).await, TestNode::start(2, &shared).await];
-        one.put("a", shell("true"), Source::Api).await;
+        one.put("a", shell("true"), JobSource::Api).await;
         let handler = one.event_handler();
         let a_second_ago = one.clock.uptime().minus(Span::from_secs(1));
         let late = |text: Value| ReceivedEvent { text: text.to_string(), not_before: a_second_ago };

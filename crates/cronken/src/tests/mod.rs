@@ -4,9 +4,9 @@ mod cluster;
 mod dialects;
 mod events;
 
-use cronhold_core::command::{Command, Provided};
+use cronhold_core::command::{Command, Precondition};
 use cronhold_core::job::Program;
-use cronhold_core::record::Source;
+use cronhold_core::record::JobSource;
 use cronhold_core::{Job, template::Template};
 use cronhold_schedule::Span;
 use serde_json::json;
@@ -48,11 +48,11 @@ fn definitions_create_jobs_and_jobs_create_definitions() {
         let shared = SharedTestStore::new(false);
         let mut node = TestNode::start(1, &shared).await;
         shared.write("theirs", Some(DAILY));
-        node.put("ours", shell("echo ours"), Source::Api).await;
+        node.put("ours", shell("echo ours"), JobSource::Api).await;
         let reports = node.reconcile_reports().await;
         assert_eq!(reports[0], jobs_changed(&["theirs"], &[]));
         let theirs = shared.job("theirs").await.expect("it is made");
-        assert_eq!((theirs.source.clone(), theirs.revision), (Source::Foreign, 1));
+        assert_eq!((theirs.source.clone(), theirs.revision), (JobSource::Foreign, 1));
         let ours = shared.read("ours").expect("it is written");
         assert_eq!(
             (&ours["job_args"]["cmd"], &ours["cron_args"]["cronstring"]),
@@ -70,7 +70,7 @@ fn definitions_create_jobs_and_jobs_create_definitions() {
         shared.write("theirs", None);
         assert_eq!(node.reconcile_reports().await, [jobs_changed(&[], &["theirs"])]);
         assert!(shared.job("theirs").await.is_none());
-        node.ask(Command::RemoveJob { id: job_id("ours"), source: Source::Api, provided: Provided::Any }).await;
+        node.ask(Command::RemoveJob { id: job_id("ours"), source: JobSource::Api, provided: Precondition::Any }).await;
         node.reconcile().await;
         assert_eq!(shared.read("ours"), None, "a definition goes with its job");
     });
@@ -155,7 +155,8 @@ fn loss_of_everything_at_once_removes_nothing() {
         assert!(shared.read("a").is_some() && shared.read("b").is_some(), "they are written again");
 
         for id in ["a", "b"] {
-            node.ask(Command::RemoveJob { id: job_id(id), source: Source::Foreign, provided: Provided::Any }).await;
+            node.ask(Command::RemoveJob { id: job_id(id), source: JobSource::Foreign, provided: Precondition::Any })
+                .await;
         }
         node.reconcile().await;
         assert!(shared.read("a").is_some(), "it is looked at twice");
@@ -169,7 +170,7 @@ fn change_of_a_definition_does_not_change_a_job_from_a_file() {
     in_executor(async || {
         let shared = SharedTestStore::new(false);
         let mut node = TestNode::start(1, &shared).await;
-        let source = Source::Directory(String::new());
+        let source = JobSource::Directory(String::new());
         node.put("a", Job { timeout: Some(Span::from_secs(9)), ..shell("echo a") }, source).await;
         node.reconcile().await;
         let before = shared.read("a").expect("written");

@@ -1,13 +1,13 @@
 //! Builds the next batch of commands from inputs and due items, and decides it. Items that another node should claim
 //! first are deferred.
 
-use cronhold_core::command::{Command, Stamp};
+use cronhold_core::command::{Command, CommandStamp};
 use cronhold_core::record::Actor;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{CommandOutcome, PreparedTurn, StampedCommand};
 
 use super::NodeLoop;
-use crate::intake::{NodeInput, Refused};
+use crate::intake::{NodeInput, RequestError};
 use crate::pending_commands::{CommandOrigin, PendingCommand};
 use crate::plan::{DueItem, PlanItem};
 
@@ -75,7 +75,7 @@ impl NodeLoop {
         for input in self.context.handle.inputs.take(share) {
             match input {
                 NodeInput::Request { deadline: Some(deadline), reply, .. } if deadline < uptime => {
-                    reply.send(Err(Refused::Late));
+                    reply.send(Err(RequestError::Late));
                 }
                 NodeInput::Request { actor, command, reply, .. } => {
                     batch.push(PendingCommand::new(actor, command, CommandOrigin::Request(reply)));
@@ -166,7 +166,7 @@ impl NodeLoop {
         let begin = self.context.uptime();
         let (mut stamped, mut origins) = (Vec::with_capacity(commands.len()), Vec::with_capacity(commands.len()));
         for PendingCommand { actor, command, origin, attempt } in commands {
-            stamped.push(StampedCommand { stamp: Stamp { at: now, actor, owner: self.context.me }, command });
+            stamped.push(StampedCommand { stamp: CommandStamp { at: now, actor, owner: self.context.me }, command });
             origins.push((origin, attempt));
         }
         let batch = CommandBatch { begin, commands: stamped, origins };

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::{Command, Report, Stamp};
+use cronhold_core::command::{Command, CommandStamp, ProgramReport};
 use cronhold_core::decide::LAUNCH_WITHIN;
-use cronhold_core::decision::{Change, Done, Effect};
+use cronhold_core::decision::{DecidedUnit, Effect, RecordChange};
 use cronhold_core::owed::{owed, owed_by};
-use cronhold_core::record::{Actor, Key, LockName, Record, Run};
+use cronhold_core::record::{Actor, LockName, Record, RecordKey, Run};
 use cronhold_core::{RunId, State, When};
 use cronhold_schedule::{Instant, Span};
 
 use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
-use crate::ports::{LaunchRequest, News};
+use crate::ports::{EngineEvent, LaunchRequest};
 use crate::store_clock::ERROR_MAX;
 
 /// The old runs of a job are checked this long after they have exceeded what the job retains.
@@ -33,9 +33,9 @@ pub(super) struct CommitReceipt<'a> {
 
 impl NodeLoop {
     /// Follows a commit of this node, and performs what it owes.
-    pub(super) async fn apply_commit(&mut self, stamp: &Stamp, done: Done, commit: CommitReceipt<'_>) {
+    pub(super) async fn apply_commit(&mut self, stamp: &CommandStamp, done: DecidedUnit, commit: CommitReceipt<'_>) {
         if !done.changes.is_empty() {
-            self.context.emit(&News::Committed { stamp, done: &done });
+            self.context.emit(&EngineEvent::Committed { stamp, done: &done });
         }
         let mut effects = Vec::new();
         for change in &done.changes {
@@ -52,21 +52,21 @@ impl NodeLoop {
 
     /// Follows a stored record, and performs what it owes.
     pub(super) async fn apply_stored(&mut self, record: &Record, now: Instant) {
-        self.record_change(&Change::Put(record.clone()), now);
+        self.record_change(&RecordChange::Put(record.clone()), now);
         let effects = owed(record, self.context.me);
         self.perform_all(effects, None, now).await;
     }
 
     /// Follows a record that another node has changed, and performs what it owes. What any node could do is left to that
     /// node for a moment.
-    pub(super) async fn apply_foreign_change(&mut self, change: &Change, now: Instant) {
-        if let Change::Put(Record::Run(run)) = change
+    pub(super) async fn apply_foreign_change(&mut self, change: &RecordChange, now: Instant) {
+        if let RecordChange::Put(Record::Run(run)) = change
             && run.state.is_finished()
             && self.programs.contains(run.id)
             && run.terms.lease.is_some()
         {
             // Another node has declared the run lost while its program is here. A program with a lease must not go on.
-            self.context.ports.outside.stop(run);
+            self.context.ports.programs.stop(run);
         }
         self.record_change(change, now);
         for effect in owed_by(change, self.context.me) {
@@ -81,13 +81,13 @@ impl NodeLoop {
     }
 
     /// Keeps what the node knows beside the store up to date with a change.
-    fn record_change(&mut self, change: &Change, now: Instant) {
+    fn record_change(&mut self, change: &RecordChange, now: Instant) {
         self.agenda.record_change(change, now);
         match change {
-            Change::Put(Record::Run(run)) if run.state.is_finished() && self.programs.remove(run.id) => {
+            RecordChange::Put(Record::Run(run)) if run.state.is_finished() && self.programs.remove(run.id) => {
                 Counters::add(&self.context.counters().finished, 1);
             }
-            Change::Put(Record::Node(node)) if node.id == self.context.me.node => {
+            RecordChange::Put(Record::Node(node)) if node.id == self.context.me.node => {
                 self.membership.record_drain(self.context.uptime());
                 self.record_draining(node.draining, now);
             }
@@ -98,7 +98,7 @@ impl NodeLoop {
     /// Follows whether this node drains.
     pub(super) fn record_draining(&mut self, draining: bool, now: Instant) {
         if std::mem::replace(&mut self.world.is_draining, draining) != draining {
-            self.context.emit(&News::Draining(draining));
+            self.context.emit(&EngineEvent::Draining(draining));
             if !draining {
                 // Runs that wait for an eligible node may have waited for this one.
                 self.agenda.wake_all(now);
@@ -128,10 +128,10 @@ impl NodeLoop {
                 if let Some(due) = run.due {
                     self.agenda.put(PlanItem::Wake(run.id), due.max(now.plus(ADOPT_WAIT)));
                 }
-                self.context.ports.outside.adopt(run);
+                self.context.ports.programs.adopt(run);
             }
-            Effect::Stop { run } => self.context.ports.outside.stop(&run),
-            Effect::Signal { run, signal } => self.context.ports.outside.signal(run, signal),
+            Effect::Stop { run } => self.context.ports.programs.stop(&run),
+            Effect::Signal { run, signal } => self.context.ports.programs.signal(run, signal),
             Effect::Prune { job } => self.agenda.put_by(PlanItem::Prune(job), now.plus(PRUNE_AFTER)),
         }
     }
@@ -151,7 +151,7 @@ impl NodeLoop {
         let has_expired = kill_at.is_some_and(|kill_at| kill_at <= uptime);
         let launch_by = sent.plus(LAUNCH_WITHIN);
         if has_expired || launch_by < uptime {
-            let report = Report::NotLaunched("the node was delayed for too long".to_owned());
+            let report = ProgramReport::NotLaunched("the node was delayed for too long".to_owned());
             self.commands.push_own(Actor::Program, Command::Report { run: run.id, report });
             return;
         }
@@ -168,7 +168,7 @@ impl NodeLoop {
             }
         };
         Counters::add(&self.context.counters().launched, 1);
-        self.context.ports.outside.launch(LaunchRequest { run, fence, launch_by, kill_at });
+        self.context.ports.programs.launch(LaunchRequest { run, fence, launch_by, kill_at });
     }
 
     /// The fence of a lock that a run holds. If it is not known from the commit, the store is asked.
@@ -177,7 +177,7 @@ impl NodeLoop {
         if let Some((_, fence)) = known {
             return Some(*fence);
         }
-        let found = self.context.ports.store.load(&[Key::Lock(lock.clone())]).await.ok()?;
+        let found = self.context.ports.store.load(&[RecordKey::Lock(lock.clone())]).await.ok()?;
         match found.into_iter().flatten().next()?.record {
             Record::Lock(held) if held.holder == run => Some(held.fence),
             _ => None,

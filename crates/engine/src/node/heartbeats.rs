@@ -1,7 +1,7 @@
 //! Applies the results of heartbeats: the store's time, the nodes that are alive, and locks that are lost.
 
 use cronhold_core::When;
-use cronhold_core::command::{Command, Report};
+use cronhold_core::command::{Command, ProgramReport};
 use cronhold_core::record::Actor;
 use cronhold_store::has_foreign_nodes;
 
@@ -9,7 +9,7 @@ use super::NodeLoop;
 use crate::heartbeater::HeartbeatResult;
 use crate::membership::OwnRecord;
 use crate::plan::PlanItem;
-use crate::ports::News;
+use crate::ports::EngineEvent;
 
 impl NodeLoop {
     /// Applies the results of heartbeats that have come since the last call.
@@ -23,10 +23,10 @@ impl NodeLoop {
         if let Some(skew) = skew
             && let Some(is_off) = self.membership.record_skew(skew)
         {
-            self.context.emit(&News::Skew { is_off, is_ahead: skew.ahead > 0, by: skew.size() });
+            self.context.emit(&EngineEvent::Skew { is_off, is_ahead: skew.ahead > 0, by: skew.size() });
         }
         for run in lost {
-            self.commands.push_own(Actor::Watchdog, Command::Report { run, report: Report::LockLost });
+            self.commands.push_own(Actor::Watchdog, Command::Report { run, report: ProgramReport::LockLost });
         }
         if let Some((requested, received, nodes)) = nodes {
             let now = self.read_clock();
@@ -54,7 +54,7 @@ impl NodeLoop {
     /// Stops, because a later process has the identity of this node.
     fn stop_replaced(&mut self) {
         if !self.is_stopping {
-            self.context.emit(&News::Replaced);
+            self.context.emit(&EngineEvent::Replaced);
             self.membership.heartbeater().silence();
             self.is_stopping = true;
         }

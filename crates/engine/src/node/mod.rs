@@ -16,8 +16,8 @@ mod watchdog;
 use std::sync::Arc;
 
 use cronhold_core::command::Command;
-use cronhold_core::record::{Actor, Key, Node as NodeRecord, Owner};
-use cronhold_core::{JobId, NodeId, RunId, When, World};
+use cronhold_core::record::{Actor, NodeRecord, RecordKey, RunOwner};
+use cronhold_core::{DecisionContext, JobId, NodeId, RunId, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, InFlightCommit, WriterSession, has_foreign_nodes};
 
@@ -27,14 +27,14 @@ use crate::agenda::Agenda;
 use crate::claim_order::ClaimOrder;
 use crate::counters::Counters;
 use crate::heartbeater::Heartbeater;
-use crate::intake::{Handle, NodeInput, Refused};
+use crate::intake::{NodeHandle, NodeInput, RequestError};
 use crate::local_programs::LocalPrograms;
 use crate::membership::{Membership, wait_for_name};
 use crate::node_clock::NodeClock;
 use crate::pending_commands::PendingCommands;
 use crate::pending_hints::PendingHints;
 use crate::plan::PlanItem;
-use crate::ports::{News, Ports};
+use crate::ports::{EngineEvent, NodePorts};
 use crate::race::{First, race};
 use crate::retention::{self, EXPIRE_EVERY};
 use crate::store_health::{BACKOFF_MAX, RetryBackoff, StoreHealth};
@@ -97,26 +97,26 @@ pub enum EngineError {
 /// A node that can be run.
 #[derive(Debug)]
 pub struct Engine {
-    ports: Ports,
+    ports: NodePorts,
     options: Options,
-    world: World,
-    handle: Handle,
+    world: DecisionContext,
+    handle: NodeHandle,
 }
 
 /// What stays the same while a node runs.
 #[derive(Debug)]
 struct NodeContext {
-    ports: Ports,
+    ports: NodePorts,
     options: Options,
-    handle: Handle,
-    me: Owner,
+    handle: NodeHandle,
+    me: RunOwner,
 }
 
 /// A running node.
 #[derive(Debug)]
 struct NodeLoop {
     context: NodeContext,
-    world: World,
+    world: DecisionContext,
     session: WriterSession,
     clock: NodeClock,
     store_health: StoreHealth,
@@ -137,8 +137,8 @@ struct SubmittedBatch {
 
 impl Engine {
     /// Creates a node, and the handle that sends requests to it.
-    pub fn new(ports: Ports, options: Options, world: World) -> (Self, Handle) {
-        let handle = Handle::new(Arc::clone(&ports.clock), Arc::clone(&ports.entropy));
+    pub fn new(ports: NodePorts, options: Options, world: DecisionContext) -> (Self, NodeHandle) {
+        let handle = NodeHandle::new(Arc::clone(&ports.clock), Arc::clone(&ports.entropy));
         (Self { ports, options, world, handle: handle.clone() }, handle)
     }
 
@@ -149,8 +149,8 @@ impl Engine {
         let mut node = loop {
             match NodeLoop::start(&ports, &options, &world, &handle).await {
                 Ok(node) => break node,
-                Err(EngineError::Store(fault)) if fault.is_passing() => {
-                    ports.feed.tell(&News::StoreAway(&fault));
+                Err(EngineError::Store(fault)) if fault.is_transient() => {
+                    ports.feed.on_event(&EngineEvent::StoreUnavailable(&fault));
                     ports.clock.sleep(backoff.advance()).await;
                     if handle.is_stopping() {
                         return Ok(());
@@ -166,8 +166,8 @@ impl Engine {
 }
 
 impl NodeContext {
-    fn emit(&self, event: &News<'_>) {
-        self.ports.feed.tell(event);
+    fn emit(&self, event: &EngineEvent<'_>) {
+        self.ports.feed.on_event(event);
     }
 
     fn uptime(&self) -> Span {
@@ -179,17 +179,22 @@ impl NodeContext {
     }
 
     /// Reports and counts a record that cannot be read.
-    fn report_unreadable(&self, key: Option<&Key>, reason: &str) {
+    fn report_unreadable(&self, key: Option<&RecordKey>, reason: &str) {
         Counters::add(&self.counters().unreadable, 1);
-        self.emit(&News::RecordUnreadable { key, reason });
+        self.emit(&EngineEvent::RecordUnreadable { key, reason });
     }
 }
 
 impl NodeLoop {
-    async fn start(ports: &Ports, options: &Options, world: &World, handle: &Handle) -> Result<Self, EngineError> {
+    async fn start(
+        ports: &NodePorts,
+        options: &Options,
+        world: &DecisionContext,
+        handle: &NodeHandle,
+    ) -> Result<Self, EngineError> {
         let session = WriterSession::new(ports.store.clone(), options.cache_max).await?;
         // Every start is a new writer, so the writer's number tells the processes of a node apart.
-        let me = Owner { node: options.node, incarnation: session.writer() };
+        let me = RunOwner { node: options.node, incarnation: session.writer() };
         let is_shared = ports.store.is_shared();
         let now = if is_shared { ports.store.time().await? } else { ports.clock.now() };
         let fresh = NodeRecord::new(options.node, options.name.clone(), me.incarnation, now);
@@ -204,7 +209,7 @@ impl NodeLoop {
         let has_foreign = has_foreign_nodes(&*ports.store);
         let mut node = Self {
             context: NodeContext { ports: ports.clone(), options: options.clone(), handle: handle.clone(), me },
-            world: World { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
+            world: DecisionContext { is_shared, has_foreign, nodes: [Arc::new(record)].into(), ..world.clone() },
             session,
             clock: NodeClock::new(is_shared),
             store_health: StoreHealth::default(),
@@ -282,7 +287,7 @@ impl NodeLoop {
     fn refuse_requests(&mut self) {
         for input in self.context.handle.inputs.take(usize::MAX) {
             if let NodeInput::Request { reply, .. } = input {
-                reply.send(Err(Refused::Stopping));
+                reply.send(Err(RequestError::Stopping));
             }
         }
         self.commands.refuse_requests();
@@ -293,7 +298,7 @@ impl NodeLoop {
         let (now, step) = self.clock.read(&*self.context.ports.clock);
         if let Some(step) = step {
             Counters::add(&self.context.counters().clock_steps, 1);
-            self.context.emit(&News::ClockStep { forward: step.forward, by: step.by });
+            self.context.emit(&EngineEvent::ClockStep { forward: step.forward, by: step.by });
             // The times in the plan were computed before the step.
             self.agenda.put_by(PlanItem::Watchdog, now.plus(WATCHDOG_AFTER_STEP));
             self.membership.heartbeater().send_soon();
@@ -311,12 +316,12 @@ impl NodeLoop {
         match fault {
             Some(fault) => {
                 if self.store_health.record_failure(self.context.uptime()) {
-                    self.context.emit(&News::StoreAway(fault));
+                    self.context.emit(&EngineEvent::StoreUnavailable(fault));
                 }
             }
             None => {
                 if self.store_health.record_success() {
-                    self.context.emit(&News::StoreBack);
+                    self.context.emit(&EngineEvent::StoreAvailable);
                 }
             }
         }

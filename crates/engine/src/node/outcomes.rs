@@ -1,7 +1,7 @@
 //! Handles the outcomes of a batch: performs what was committed, replies to requests, and puts back what failed.
 
 use cronhold_core::When;
-use cronhold_core::command::Report;
+use cronhold_core::command::ProgramReport;
 use cronhold_schedule::Span;
 use cronhold_store::{CommandOutcome, Fault, StampedCommand, WriterSession};
 
@@ -11,7 +11,7 @@ use super::effects::CommitReceipt;
 use crate::counters::Counters;
 use crate::pending_commands::{CommandOrigin, PendingCommand};
 use crate::plan::{DueItem, PlanItem};
-use crate::ports::News;
+use crate::ports::EngineEvent;
 
 /// A claim that is later than this is counted as late.
 const LATE: Span = Span::from_secs(1);
@@ -52,7 +52,7 @@ impl NodeLoop {
                     self.context.report_unreadable(Some(&key), &fault.to_string());
                     self.put_aside(&command, origin, &fault);
                 }
-                CommandOutcome::Failed(fault @ Fault::Broken(_)) => {
+                CommandOutcome::Failed(fault @ Fault::Corrupt(_)) => {
                     self.emit_dropped(&command, &fault.to_string());
                     self.put_aside(&command, origin, &fault);
                 }
@@ -75,21 +75,21 @@ impl NodeLoop {
                     Counters::raise(&self.context.counters().latest_ms, late.millis());
                 }
             }
-            CommandOrigin::Report(run, report) if is_unchanged && !matches!(report, Report::Launched) => {
-                self.context.emit(&News::Known(*run));
+            CommandOrigin::Report(run, report) if is_unchanged && !matches!(report, ProgramReport::Launched) => {
+                self.context.emit(&EngineEvent::ReportIgnored(*run));
             }
             _ => {}
         }
     }
 
     fn emit_dropped(&self, command: &StampedCommand, reason: &str) {
-        self.context.emit(&News::CommandDropped { command: &command.command, reason });
+        self.context.emit(&EngineEvent::CommandDropped { command: &command.command, reason });
     }
 
     /// Handles a command that failed because the store failed. A request gets an error; other commands are tried again.
     fn put_back(&mut self, command: &StampedCommand, origin: CommandOrigin, fault: &Fault) {
         Counters::add(&self.context.counters().faults, 1);
-        if matches!(fault, Fault::Unknown(_)) {
+        if matches!(fault, Fault::OutcomeUnknown(_)) {
             self.store_health.record_unknown_outcome();
         }
         match origin {

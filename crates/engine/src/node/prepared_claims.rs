@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cronhold_core::World;
+use cronhold_core::DecisionContext;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::PreparedTurn;
 
@@ -26,7 +26,7 @@ const BATCHES_MAX: usize = 4;
 pub(super) struct PreparedClaims {
     at: Instant,
     /// What the claims were decided with beside records. A commit does not compare it.
-    world: World,
+    world: DecisionContext,
     batches: VecDeque<(PreparedTurn, CommandBatch)>,
     /// Whether inputs from before the instant were handled since it came.
     has_yielded: bool,
@@ -38,7 +38,7 @@ impl PreparedClaims {
         self.at
     }
 
-    fn is_same_world(&self, now: &World) -> bool {
+    fn is_same_world(&self, now: &DecisionContext) -> bool {
         let then = &self.world;
         Arc::ptr_eq(&then.calendars, &now.calendars)
             && Arc::ptr_eq(&then.nodes, &now.nodes)

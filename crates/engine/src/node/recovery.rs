@@ -2,14 +2,14 @@
 //! rule as after a commit, so that nothing depends on the memory of an earlier process.
 
 use cronhold_core::command::Command;
-use cronhold_core::record::{Actor, Cursor, Key, Record};
+use cronhold_core::record::{Actor, Cursor, Record, RecordKey};
 use cronhold_core::{State, When};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Page, Query};
 
 use super::NodeLoop;
 use crate::plan::PlanItem;
-use crate::ports::News;
+use crate::ports::EngineEvent;
 
 /// Records on one page.
 const PAGE: usize = 2_000;
@@ -23,7 +23,7 @@ impl NodeLoop {
         let now = self.read_clock();
         let unfinished = self.recover_all(now).await?;
         let took = self.context.uptime().minus(before);
-        self.context.emit(&News::Ready { planned: self.agenda.len(), unfinished, took });
+        self.context.emit(&EngineEvent::Ready { planned: self.agenda.len(), unfinished, took });
         Ok(())
     }
 
@@ -60,13 +60,13 @@ impl NodeLoop {
                 self.apply_stored(&stored.record, now).await;
             }
             after = match page.next(PAGE) {
-                Some(Key::Cursor(job, schedule)) => Some((job, schedule)),
+                Some(RecordKey::Cursor(job, schedule)) => Some((job, schedule)),
                 _ => break,
             };
         }
         if let Some(theirs) = newer {
             let ours = &self.world.zones_version;
-            self.context.emit(&News::OlderZones { ours, theirs: &theirs, is_alone });
+            self.context.emit(&EngineEvent::OlderZones { ours, theirs: &theirs, is_alone });
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl NodeLoop {
                 self.apply_stored(&stored.record, now).await;
             }
             after = match page.next(PAGE) {
-                Some(Key::Backlog(job, schedule)) => Some((job, schedule)),
+                Some(RecordKey::Backlog(job, schedule)) => Some((job, schedule)),
                 _ => return Ok(()),
             };
         }
@@ -113,7 +113,7 @@ impl NodeLoop {
                 }
             }
             after = match page.next(PAGE) {
-                Some(Key::Run(run)) => Some(run),
+                Some(RecordKey::Run(run)) => Some(run),
                 _ => return Ok(count),
             };
         }

@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use cronhold_core::When;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, Kind, Stored};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Hint};
 
@@ -52,10 +52,10 @@ impl NodeLoop {
     }
 
     /// Whether this node already has something to do with a record.
-    fn is_concerned(&self, key: &Key) -> bool {
+    fn is_concerned(&self, key: &RecordKey) -> bool {
         match key {
-            Key::Run(run) => self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)),
-            Key::JobState(job) => self.agenda.has_paused(job),
+            RecordKey::Run(run) => self.programs.contains(*run) || self.agenda.has(&PlanItem::Wake(*run)),
+            RecordKey::JobState(job) => self.agenda.has_paused(job),
             _ => true,
         }
     }
@@ -65,10 +65,11 @@ impl NodeLoop {
         let loaded = self.load_readable(self.hints.next_batch()).await?;
         // The state of a job may wake a run now. It goes last, so that a later time from the run itself does not
         // replace that.
-        let (states, others): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(key, _)| key.kind() == Kind::JobState);
+        let (states, others): (Vec<_>, Vec<_>) =
+            loaded.into_iter().partition(|(key, _)| key.kind() == RecordKind::JobState);
         for (key, stored) in others.into_iter().chain(states) {
             self.hints.remove(&key);
-            let change = stored.map_or_else(|| Change::Delete(key), |stored| Change::Put(stored.record));
+            let change = stored.map_or_else(|| RecordChange::Delete(key), |stored| RecordChange::Put(stored.record));
             self.apply_foreign_change(&change, now).await;
         }
         self.plan_reload();
@@ -76,18 +77,18 @@ impl NodeLoop {
     }
 
     /// Loads records. Those that cannot be read are reported and no longer pending.
-    async fn load_readable(&mut self, keys: Vec<Key>) -> Result<Vec<(Key, Option<Stored>)>, Fault> {
+    async fn load_readable(&mut self, keys: Vec<RecordKey>) -> Result<Vec<(RecordKey, Option<StoredRecord>)>, Fault> {
         let store = &self.context.ports.store;
         match store.load(&keys).await {
             Ok(found) => return Ok(keys.into_iter().zip(found).collect()),
-            Err(Fault::Broken(_)) => {}
+            Err(Fault::Corrupt(_)) => {}
             Err(fault) => return Err(fault),
         }
         let mut loaded = Vec::with_capacity(keys.len());
         for key in keys {
             match store.load(std::slice::from_ref(&key)).await {
                 Ok(found) => loaded.push((key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Broken(_)) => {
+                Err(fault @ Fault::Corrupt(_)) => {
                     self.context.report_unreadable(Some(&key), &fault.to_string());
                     self.hints.remove(&key);
                 }

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::command::{Command, Report};
-use cronhold_core::record::{Actor, Key, Record, Run};
+use cronhold_core::command::{Command, ProgramReport};
+use cronhold_core::record::{Actor, Record, RecordKey, Run};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Fault, Hint, Obligation, Query};
 
 use super::NodeLoop;
 use crate::counters::Counters;
 use crate::plan::PlanItem;
-use crate::ports::News;
+use crate::ports::EngineEvent;
 
 /// Obligations or runs on one page.
 const PAGE: usize = 1_000;
@@ -61,13 +61,13 @@ impl NodeLoop {
                 }
             }
             after = match page.next(PAGE) {
-                Some(Key::Run(run)) => Some(run),
+                Some(RecordKey::Run(run)) => Some(run),
                 _ => break,
             };
         }
         // Another node has ended these runs, and the notification was lost.
         if self.world.is_shared && !finished.is_empty() {
-            self.record_hints(finished.into_iter().map(|run| Hint::new(Key::Run(run))).collect());
+            self.record_hints(finished.into_iter().map(|run| Hint::new(RecordKey::Run(run))).collect());
         }
         Ok(())
     }
@@ -79,19 +79,19 @@ impl NodeLoop {
             self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
         }
         if run.log.last().is_none_or(|entry| now.since(entry.at) > Self::WATCHDOG_EVERY) {
-            self.context.ports.outside.adopt(Arc::clone(run));
+            self.context.ports.programs.adopt(Arc::clone(run));
         }
     }
 
     /// Repairs a run that this node owns and does not know, because the answer to its commit was lost.
     async fn repair_unknown_run(&mut self, run: &Arc<Run>, now: Instant) {
-        let key = Key::Run(run.id);
+        let key = RecordKey::Run(run.id);
         self.report_repair(&key, run.due.map_or(Span::ZERO, |due| now.since(due)));
         self.session.evict(&key);
         let is_late = run.due.is_some_and(|due| due < now);
         // It was never launched, and now it is too late for that.
         if run.state == State::Starting && run.owner == Some(self.context.me) && is_late {
-            self.commands.push_own(Actor::Watchdog, Command::Report { run: run.id, report: Report::Lost });
+            self.commands.push_own(Actor::Watchdog, Command::Report { run: run.id, report: ProgramReport::Lost });
         } else {
             self.apply_stored(&Record::Run(Arc::clone(run)), now).await;
         }
@@ -120,15 +120,15 @@ impl NodeLoop {
     fn repair(&mut self, obligation: &Obligation, now: Instant) -> bool {
         let mut is_paused = false;
         let item = match &obligation.key {
-            Key::Cursor(job, schedule) => {
+            RecordKey::Cursor(job, schedule) => {
                 is_paused = self.agenda.is_paused(job, schedule);
                 if is_paused && !self.context.ports.store.is_shared() {
                     return false;
                 }
                 PlanItem::Fire(job.clone(), schedule.clone())
             }
-            Key::Backlog(job, schedule) => PlanItem::CatchUp(job.clone(), schedule.clone()),
-            Key::Run(run) => PlanItem::Wake(*run),
+            RecordKey::Backlog(job, schedule) => PlanItem::CatchUp(job.clone(), schedule.clone()),
+            RecordKey::Run(run) => PlanItem::Wake(*run),
             _ => return false,
         };
         if self.is_planned(&item, obligation.at, now) {
@@ -155,8 +155,8 @@ impl NodeLoop {
         !is_later_occurrence && due.is_due(now.plus(Self::WATCHDOG_EVERY))
     }
 
-    fn report_repair(&self, key: &Key, late: Span) {
+    fn report_repair(&self, key: &RecordKey, late: Span) {
         Counters::add(&self.context.counters().repaired, 1);
-        self.context.emit(&News::Repaired { key, late });
+        self.context.emit(&EngineEvent::Repaired { key, late });
     }
 }

@@ -26,14 +26,14 @@ const SUFFIXES: [&str; 2] = ["yaml", "yml"];
 
 /// A directory of job files, and the prefix of its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct JobsRoot {
     /// Path of the directory.
     pub path: PathBuf,
     /// Prefix of all ids; `team` turns `backup` into `team/backup`.
     pub prefix: Option<String>,
 }
 
-impl Root {
+impl JobsRoot {
     /// Whether a job may have a file here. Returns false only if there is certainly no file: a folder may be unreadable, and
     /// a missing directory may be an unmounted one.
     pub fn may_have_file(&self, id: &JobId) -> bool {
@@ -53,13 +53,13 @@ impl Root {
 }
 
 /// Directories that are scanned repeatedly.
-pub struct Live {
+pub struct LiveDirectories {
     roots: Vec<RootFiles>,
 }
 
 /// The last scan of one directory.
 struct RootFiles {
-    root: Root,
+    root: JobsRoot,
     /// Files as they were read last, in the order in which they are loaded.
     kept: BTreeMap<(String, String), KeptFile>,
     /// Mistakes about files and folders that could not be read.
@@ -75,14 +75,14 @@ struct KeptFile {
     is_young: bool,
 }
 
-impl Live {
+impl LiveDirectories {
     /// Directories that have not been scanned yet.
-    pub fn new(roots: impl IntoIterator<Item = Root>) -> Self {
+    pub fn new(roots: impl IntoIterator<Item = JobsRoot>) -> Self {
         Self { roots: roots.into_iter().map(RootFiles::new).collect() }
     }
 
     /// The directories.
-    pub fn roots(&self) -> impl Iterator<Item = &Root> {
+    pub fn roots(&self) -> impl Iterator<Item = &JobsRoot> {
         self.roots.iter().map(|files| &files.root)
     }
 
@@ -148,7 +148,7 @@ impl Live {
 }
 
 impl RootFiles {
-    fn new(root: Root) -> Self {
+    fn new(root: JobsRoot) -> Self {
         Self { root, kept: BTreeMap::new(), mistakes: Vec::new(), places: BTreeSet::new(), is_absent: false }
     }
 
@@ -219,7 +219,7 @@ fn is_nothing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| nothing(&error))
 }
 
-impl fmt::Debug for Live {
+impl fmt::Debug for LiveDirectories {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.roots.iter().map(|files| (&files.root, files.kept.len()))).finish()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cronhold_core::{Job, JobId};
 use cronhold_schedule::TextError;
-use cronhold_schedule::calendar::{Calendar, Calendars, check_name};
+use cronhold_schedule::calendar::{Calendar, CalendarSet, check_name};
 
 use super::file::{FileContent, ReadFile, at_place};
 use super::walk::{FileKind, FoundFile, Walked, walk};
@@ -55,7 +55,7 @@ pub(super) struct DirectoryLoader {
     broken: BTreeSet<JobId>,
     /// The valid parts of broken jobs.
     drafts: BTreeMap<JobId, LoadedJob>,
-    calendars: Calendars,
+    calendars: CalendarSet,
     /// The job of each file.
     owners: BTreeMap<String, JobId>,
     /// Names of calendars that have mistakes. Naming one is not a mistake of a job.

@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::{Job, JobId};
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{Instant, Zone, Zones};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 use check::check_drafts;
 pub use check::{CheckContext, check};
-pub use live::{Live, Root};
+pub use live::{JobsRoot, LiveDirectories};
 pub use load::{load, load_calendars};
 pub use text::{UnreadableFile, read_text};
-pub use watch::{Watch, WatchCoverage};
+pub use watch::{DirectoryWatch, WatchCoverage};
 
 use crate::mistake::Mistake;
 use crate::read::JobPlaces;
@@ -31,7 +31,7 @@ use crate::read::JobPlaces;
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
     /// All time zones.
-    pub zones: &'a Arc<Zones>,
+    pub zones: &'a Arc<ZoneRegistry>,
     /// The zone of schedules that name none.
     pub zone: &'a Zone,
     /// Start of the search for a sample occurrence of each schedule, which the checks use.
@@ -46,7 +46,7 @@ pub struct Directory {
     /// Ids of jobs that have a mistake. They exist, so a reference to one is not a mistake.
     pub broken: BTreeSet<JobId>,
     /// Calendars without a mistake.
-    pub calendars: Calendars,
+    pub calendars: CalendarSet,
     /// Names of calendars that have a mistake. They exist, so a job that uses one is valid, but cannot be compiled.
     pub broken_calendars: BTreeSet<String>,
     /// All mistakes, by file and place.

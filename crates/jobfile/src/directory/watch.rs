@@ -28,7 +28,7 @@ const CHANGES: WatchFlags = WatchFlags::from_bits_retain(
 
 /// A watch on a set of folders.
 #[derive(Debug)]
-pub struct Watch {
+pub struct DirectoryWatch {
     hints: OwnedFd,
     /// The system's ids of the folders.
     folders: BTreeSet<i32>,
@@ -43,7 +43,7 @@ pub struct WatchCoverage {
     pub trouble: Option<io::Error>,
 }
 
-impl Watch {
+impl DirectoryWatch {
     /// A watch on no folder.
     pub fn new() -> io::Result<Self> {
         let hints = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
@@ -83,7 +83,7 @@ impl Watch {
     }
 }
 
-impl AsRawFd for Watch {
+impl AsRawFd for DirectoryWatch {
     fn as_raw_fd(&self) -> RawFd {
         self.hints.as_raw_fd()
     }

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::{Program, Schedule};
+use cronhold_core::job::{JobSchedule, Program};
 use cronhold_core::template::Template;
 use cronhold_core::{Job, JobId};
-use cronhold_schedule::{Instant, Spec, Timing};
+use cronhold_schedule::{Instant, ScheduleSpec, Timing};
 use serde_json::{Value, json};
 
-use super::object::{Mistakes, differences, optional};
-use super::{FieldMistake, Form, Written};
+use super::object::{FormMistakes, differences, optional};
+use super::{FieldMistake, ForeignForm, WrittenForm};
 
 /// Go's zero time, which stands for no next time.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
@@ -31,20 +31,22 @@ pub struct CastleRead {
     /// All mistakes.
     pub mistakes: Vec<FieldMistake>,
     /// The form that was read; writing keeps its unknown fields.
-    pub form: Form,
+    pub form: ForeignForm,
 }
 
 /// Reads the JSON of one job.
 pub fn read(text: &str) -> CastleRead {
-    match Form::parse(text) {
+    match ForeignForm::parse(text) {
         Ok(form) => read_form(&form),
-        Err(mistake) => CastleRead { id: None, job: None, next: None, mistakes: vec![mistake], form: Form::default() },
+        Err(mistake) => {
+            CastleRead { id: None, job: None, next: None, mistakes: vec![mistake], form: ForeignForm::default() }
+        }
     }
 }
 
 /// Reads a form.
-pub fn read_form(form: &Form) -> CastleRead {
-    let mut mistakes = Mistakes::default();
+pub fn read_form(form: &ForeignForm) -> CastleRead {
+    let mut mistakes = FormMistakes::default();
     let mut text = |key: &'static str, hint: &str| {
         let field = mistakes.required(&form.0, "", key, hint)?;
         mistakes.some_text(field, hint)
@@ -53,7 +55,7 @@ pub fn read_form(form: &Form) -> CastleRead {
     let cmd = text("Cmd", "write the program that the job runs");
     let schedule = text("Schedule", "such as `0 3 * * *`");
     let id = name.and_then(|name| mistakes.parsed("Name".to_owned(), JobId::parse(name)));
-    let spec = schedule.and_then(|text| mistakes.parsed("Schedule".to_owned(), Spec::parse(text)));
+    let spec = schedule.and_then(|text| mistakes.parsed("Schedule".to_owned(), ScheduleSpec::parse(text)));
     let args = args(form, &mut mistakes);
     let paused = optional(&form.0, "", "HasError").map_or(Some(false), |field| mistakes.bool(field));
     let next = optional(&form.0, "", "NextRuntime").and_then(|field| {
@@ -65,7 +67,7 @@ pub fn read_form(form: &Form) -> CastleRead {
         (Some(cmd), Some(spec), Some(args), Some(paused)) if mistakes.0.is_empty() => {
             // castle-cron has neither a shell nor templates, so all words are literal.
             let words = std::iter::once(cmd).chain(args).map(Template::literal).collect();
-            let schedule = Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
+            let schedule = JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None };
             Some(Job { schedules: vec![schedule], paused, ..Job::new(Program::Exec(words)) })
         }
         _ => None,
@@ -74,7 +76,7 @@ pub fn read_form(form: &Form) -> CastleRead {
 }
 
 /// Writes a job that runs next at `next`. `found` is the current form, whose unknown fields are kept.
-pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Form>) -> Written {
+pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&ForeignForm>) -> WrittenForm {
     let mut form = found.cloned().unwrap_or_default();
     let before = found.and_then(|form| read_form(form).job);
     let same_schedule = before.is_some_and(|before| before.schedules == job.schedules);
@@ -100,11 +102,11 @@ pub fn write(id: &JobId, job: &Job, next: Option<Instant>, found: Option<&Form>)
     if !unexpressed.is_empty() {
         form.0.insert("HasError".to_owned(), json!(true));
     }
-    Written { form, unexpressed }
+    WrittenForm { form, unexpressed }
 }
 
 /// `Args`, which Go writes as `null` when there are none.
-fn args<'f>(form: &'f Form, mistakes: &mut Mistakes) -> Option<Vec<&'f str>> {
+fn args<'f>(form: &'f ForeignForm, mistakes: &mut FormMistakes) -> Option<Vec<&'f str>> {
     let Some(field) = optional(&form.0, "", "Args") else { return Some(Vec::new()) };
     let Value::Array(items) = field.value else {
         return mistakes.wrong(field, "a list of texts", "such as [\"--keep\", \"14\"]");
@@ -132,10 +134,10 @@ fn words(program: &Program) -> Vec<&str> {
 }
 
 /// Whether castle-cron itself understands a schedule: a cron expression without our own additions.
-fn runs(spec: &Spec) -> bool {
+fn runs(spec: &ScheduleSpec) -> bool {
     let Timing::Cron(expr) = &spec.timing else { return false };
     let additions = expr.depends_on_job() || expr.to_string().contains("L-");
-    *spec == Spec::new(spec.timing.clone()) && !additions
+    *spec == ScheduleSpec::new(spec.timing.clone()) && !additions
 }
 
 #[cfg(test)]
@@ -229,10 +231,10 @@ mod tests {
         let mut found = value("@daily");
         found["Owner"] = json!("ops");
         found["NextRuntime"] = json!("2026-03-29T01:00:00Z");
-        let form = Form::parse(&found.to_string()).expect("an object");
+        let form = ForeignForm::parse(&found.to_string()).expect("an object");
         let CastleRead { id, job, next, .. } = read_form(&form);
         let (id, job) = (id.expect("a name"), job.expect("a job"));
-        assert_eq!(write(&id, &job, next, Some(&form)), Written { form: form.clone(), unexpressed: Vec::new() });
+        assert_eq!(write(&id, &job, next, Some(&form)), WrittenForm { form: form.clone(), unexpressed: Vec::new() });
         let paused = Job { paused: true, ..job };
         let written = write(&id, &paused, None, Some(&form)).form.to_value();
         assert_eq!((&written["HasError"], &written["NextRuntime"]), (&json!(true), &json!(ZERO_TIME)));
@@ -248,9 +250,9 @@ mod tests {
             paused: bool,
         ) {
             let schedule = job_of("{program: x, schedule: '@daily'}").schedules.remove(0);
-            let spec = Spec::parse(&cron).expect("a cron text");
+            let spec = ScheduleSpec::parse(&cron).expect("a cron text");
             let program = Program::Exec(words.iter().map(Template::literal).collect());
-            let job = Job { schedules: vec![Schedule { spec, ..schedule }], paused, ..Job::new(program) };
+            let job = Job { schedules: vec![JobSchedule { spec, ..schedule }], paused, ..Job::new(program) };
             let next = Some(Instant::from_secs(secs));
             let written = write(&id("a/b"), &job, next, None);
             let read = read(&written.form.to_string());

@@ -6,7 +6,7 @@ pub mod object;
 
 use std::fmt;
 
-pub use object::Form;
+pub use object::ForeignForm;
 
 /// A mistake in a foreign form, by the path of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct FieldMistake {
 
 /// Something that is valid but likely to surprise, for lint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct FormNote {
     /// Path such as `cron_args.cronstring`.
     pub path: String,
     /// What may surprise, and how to write it clearly.
@@ -30,9 +30,9 @@ pub struct Note {
 
 /// A job in a foreign form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct WrittenForm {
     /// The form.
-    pub form: Form,
+    pub form: ForeignForm,
     /// Keys of our job file that the form cannot say, in order. While there are any, the form says that the job must not
     /// be run from it.
     ///
@@ -55,7 +55,7 @@ impl fmt::Display for FieldMistake {
 
 impl std::error::Error for FieldMistake {}
 
-impl fmt::Display for Note {
+impl fmt::Display for FormNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
     }

@@ -16,9 +16,9 @@ const FORM_BYTES_MAX: usize = 1 << 20;
 
 /// A foreign form with all its fields, known or not. It prints as JSON.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Form(pub Map<String, Value>);
+pub struct ForeignForm(pub Map<String, Value>);
 
-impl Form {
+impl ForeignForm {
     /// Reads the JSON of a form, whatever its fields are.
     pub fn parse(text: &str) -> Result<Self, FieldMistake> {
         let whole = |message: String, hint: &str| FieldMistake {
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for ForeignForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.to_value())
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Form {
 
 /// A value and its path.
 #[derive(Debug, Clone, Copy)]
-pub struct Field<'v> {
+pub struct FormField<'v> {
     pub parent: &'static str,
     pub key: &'static str,
     pub value: &'v Value,
@@ -67,9 +67,9 @@ pub struct Field<'v> {
 
 /// Mistakes found so far.
 #[derive(Debug, Default)]
-pub struct Mistakes(pub Vec<FieldMistake>);
+pub struct FormMistakes(pub Vec<FieldMistake>);
 
-impl Mistakes {
+impl FormMistakes {
     /// Reports a mistake, and returns `None` for the reader to return.
     pub fn report<T>(&mut self, path: String, message: impl Into<String>, hint: &str) -> Option<T> {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
@@ -92,7 +92,7 @@ impl Mistakes {
         parent: &'static str,
         key: &'static str,
         hint: &str,
-    ) -> Option<Field<'v>> {
+    ) -> Option<FormField<'v>> {
         let field = optional(map, parent, key);
         if field.is_none() {
             self.report::<()>(path(parent, key), format!("`{key}` is missing"), hint);
@@ -100,14 +100,14 @@ impl Mistakes {
         field
     }
 
-    pub fn object<'v>(&mut self, field: Field<'v>) -> Option<&'v Map<String, Value>> {
+    pub fn object<'v>(&mut self, field: FormField<'v>) -> Option<&'v Map<String, Value>> {
         match field.value {
             Value::Object(map) => Some(map),
             _ => self.wrong(field, "an object", ""),
         }
     }
 
-    pub fn text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
+    pub fn text<'v>(&mut self, field: FormField<'v>, hint: &str) -> Option<&'v str> {
         match field.value {
             Value::String(text) => Some(text),
             _ => self.wrong(field, "a text", hint),
@@ -115,7 +115,7 @@ impl Mistakes {
     }
 
     /// A text that is not empty.
-    pub fn some_text<'v>(&mut self, field: Field<'v>, hint: &str) -> Option<&'v str> {
+    pub fn some_text<'v>(&mut self, field: FormField<'v>, hint: &str) -> Option<&'v str> {
         let text = self.text(field, hint)?;
         if text.trim().is_empty() {
             return self.report(field.path(), format!("`{}` is empty", field.key), hint);
@@ -123,7 +123,7 @@ impl Mistakes {
         Some(text)
     }
 
-    pub fn bool(&mut self, field: Field<'_>) -> Option<bool> {
+    pub fn bool(&mut self, field: FormField<'_>) -> Option<bool> {
         match field.value {
             Value::Bool(value) => Some(*value),
             _ => self.wrong(field, "true or false", ""),
@@ -131,7 +131,7 @@ impl Mistakes {
     }
 
     /// Whole seconds within limits, as a number or as the text of one.
-    pub fn seconds(&mut self, field: Field<'_>, least: u64, most: u64) -> Option<u64> {
+    pub fn seconds(&mut self, field: FormField<'_>, least: u64, most: u64) -> Option<u64> {
         let seconds = match field.value {
             Value::Number(number) => number.as_u64(),
             Value::String(text) => text.trim().parse().ok(),
@@ -144,21 +144,21 @@ impl Mistakes {
         }
     }
 
-    pub fn wrong<T>(&mut self, field: Field<'_>, expected: &str, hint: &str) -> Option<T> {
+    pub fn wrong<T>(&mut self, field: FormField<'_>, expected: &str, hint: &str) -> Option<T> {
         let message = format!("`{}` must be {expected}, but is {}", field.key, found(field.value));
         self.report(field.path(), message, hint)
     }
 }
 
-impl Field<'_> {
+impl FormField<'_> {
     pub fn path(&self) -> String {
         path(self.parent, self.key)
     }
 }
 
 /// An optional field. `null` counts as absent, because some programs write absent fields as `null`.
-pub fn optional<'v>(map: &'v Map<String, Value>, parent: &'static str, key: &'static str) -> Option<Field<'v>> {
-    map.get(key).filter(|value| !value.is_null()).map(|value| Field { parent, key, value })
+pub fn optional<'v>(map: &'v Map<String, Value>, parent: &'static str, key: &'static str) -> Option<FormField<'v>> {
+    map.get(key).filter(|value| !value.is_null()).map(|value| FormField { parent, key, value })
 }
 
 pub fn path(parent: &str, key: &str) -> String {

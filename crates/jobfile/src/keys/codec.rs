@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, Limits, Lock, Nodes, OnLost, Overlap, Param,
-    Program, Retain, Retry, RetryOn, RunEvent, Schedule, StopPolicy, TemplateScope, Trigger,
+    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, JobSchedule, LockPolicy, NodeSelector, OnLost,
+    OverlapPolicy, Param, Program, ResourceLimits, Retain, Retry, RetryOn, RunEvent, StopPolicy, TemplateScope,
+    Trigger,
 };
 use cronhold_core::signal::Signal;
 use cronhold_core::template::Template;
@@ -102,7 +103,7 @@ pub(super) const PARAMS: Codec<BTreeMap<String, Param>> = Codec {
     write: |params| write::map(params, write::param),
 };
 
-pub(super) const SCHEDULES: Codec<Vec<Schedule>> = Codec {
+pub(super) const SCHEDULES: Codec<Vec<JobSchedule>> = Codec {
     shape: WHEN,
     read: |reader, item| Some(reader.schedules(item)),
     write: |schedules| schedules.iter().map(write::schedule).collect(),
@@ -123,13 +124,13 @@ pub(super) const CONDITIONS: Codec<Vec<Condition>> = Codec {
     write: |conditions| conditions.iter().map(write::condition).collect(),
 };
 
-pub(super) const LOCK: Codec<Lock> = Codec {
+pub(super) const LOCK: Codec<LockPolicy> = Codec {
     shape: ValueShape::Either(&[ValueShape::Bool, ValueShape::Text]),
     read: |reader, item| reader.lock(item),
     write: write::lock,
 };
 
-pub(super) const OVERLAP: Codec<Overlap> = Codec {
+pub(super) const OVERLAP: Codec<OverlapPolicy> = Codec {
     shape: ValueShape::Either(&[
         ValueShape::Word(&["allow", "skip", "queue", "replace"]),
         ValueShape::Map(&job::OVERLAP),
@@ -138,7 +139,7 @@ pub(super) const OVERLAP: Codec<Overlap> = Codec {
     write: |overlap| write::overlap(*overlap),
 };
 
-pub(super) const CATCH_UP: Codec<CatchUp> = Codec {
+pub(super) const CATCH_UP: Codec<CatchUpRule> = Codec {
     shape: ValueShape::Either(&[ValueShape::Word(&["none", "last", "all"]), ValueShape::Map(&job::CATCH_UP)]),
     read: |reader, item| reader.catch_up(item),
     write: write::catch_up,
@@ -199,10 +200,12 @@ pub(super) const UMASK: Codec<u32> = Codec {
     write: |mask| json!(format!("{mask:03o}")),
 };
 
-pub(super) const LIMITS: Codec<Box<Limits>> = Codec {
+pub(super) const LIMITS: Codec<Box<ResourceLimits>> = Codec {
     shape: ValueShape::Map(&job::LIMITS),
-    read: |reader, item| reader.record(item, Limits::default()).filter(|limits| !limits.is_empty()).map(Box::new),
-    write: |limits| super::write_record(&**limits, &Limits::default()),
+    read: |reader, item| {
+        reader.record(item, ResourceLimits::default()).filter(|limits| !limits.is_empty()).map(Box::new)
+    },
+    write: |limits| super::write_record(&**limits, &ResourceLimits::default()),
 };
 
 pub(super) const MEMORY: Codec<u64> = Codec {
@@ -228,7 +231,7 @@ pub(super) const PROCESSORS: Codec<u64> = Codec {
 pub(super) const PROCESSOR_TIME: Codec<Span> =
     Codec { shape: ValueShape::Span, read: |reader, item| reader.processor_time(item), write: |span| json!(span) };
 
-pub(super) const NODES: Codec<Nodes> = Codec {
+pub(super) const NODES: Codec<NodeSelector> = Codec {
     shape: ValueShape::Either(&[
         ValueShape::Word(&["each"]),
         ValueShape::List(&ValueShape::Text),

@@ -1,7 +1,7 @@
 //! Keys of a job and of its small policies.
 
 use cronhold_core::Job;
-use cronhold_core::job::{CatchUp, Feature, Limits, Param, Retain, Retry, StopPolicy, Trigger};
+use cronhold_core::job::{CatchUpRule, Feature, Param, ResourceLimits, Retain, Retry, StopPolicy, Trigger};
 
 use super::codec::{self, FROM_ONE};
 use super::record::{key, record};
@@ -117,7 +117,7 @@ pub static QUEUE: KeyTable = KeyTable {
 
 record! {
     /// `catch_up` as a map.
-    pub static CATCH_UP: CatchUp = "catch_up", "`catch_up`",
+    pub static CATCH_UP: CatchUpRule = "catch_up", "`catch_up`",
         "Which missed occurrences run later, and how old they may be.";
     always policy = codec::CATCH_UP_POLICY => key("policy", "Which missed occurrences run.").default("last");
     always within = codec::SOME_SPAN => key("within", "Age above which a missed occurrence is not run.").default("1h");
@@ -158,7 +158,7 @@ pub static ENV_SOURCE: KeyTable = KeyTable {
 
 record! {
     /// `limits`.
-    pub static LIMITS: Limits = "limits", "`limits`",
+    pub static LIMITS: ResourceLimits = "limits", "`limits`",
         "Resource limits. Memory, processors and processes are counted for the program and its descendants together.";
     option memory = codec::MEMORY => key("memory", "Memory; a program that needs more is killed.").default("no limit");
     option cpu = codec::PROCESSORS => key("cpu", "Processors, such as `0.5` or `2`.").default("no limit");

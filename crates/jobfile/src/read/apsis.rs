@@ -1,7 +1,7 @@
 //! Schedules as Apsis writes them: with `type`, and with `start` and `stop` beside each other.
 
-use cronhold_core::job::{Schedule, StopSchedule};
-use cronhold_schedule::{DailyInterval, Span, Spec, Timing};
+use cronhold_core::job::{JobSchedule, StopSchedule};
+use cronhold_schedule::{DailyInterval, ScheduleSpec, Span, Timing};
 
 use super::fields::Fields;
 use super::reader::{JobReader, NamedNode};
@@ -9,17 +9,17 @@ use crate::keys;
 
 impl JobReader<'_> {
     /// `{start: SCHEDULE, stop: …}`.
-    pub(super) fn apsis_pair(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
+    pub(super) fn apsis_pair(&mut self, item: NamedNode<'_>) -> Option<JobSchedule> {
         let fields = self.fields(item, &keys::APSIS_PAIR)?;
         let mut schedules = fields.get("start").map(|item| self.schedules(item)).unwrap_or_default();
         let schedule = schedules.pop();
         let spec = schedule.as_ref().map(|schedule| &schedule.spec);
         let stop = fields.get("stop").and_then(|item| self.stop_schedule(item, spec));
-        schedule.map(|schedule| Schedule { stop: stop.or(schedule.stop.clone()), ..schedule })
+        schedule.map(|schedule| JobSchedule { stop: stop.or(schedule.stop.clone()), ..schedule })
     }
 
     /// `{type: daily, …}`.
-    pub(super) fn apsis_typed(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
+    pub(super) fn apsis_typed(&mut self, item: NamedNode<'_>) -> Option<JobSchedule> {
         let fields = self.fields(item, &keys::APSIS_TYPED)?;
         let kind = self.word(fields.get("type")?, &["interval", "daily", "daily-interval", "explicit"])?;
         let timing = match kind {
@@ -33,11 +33,11 @@ impl JobReader<'_> {
         let (name, args) = (self.schedule_name(&fields), self.args(&fields));
         let enabled = fields.get("enabled").and_then(|item| self.bool(item)).unwrap_or(true);
         self.only_of_kind(&fields, kind);
-        let mut spec = Spec::new(timing?);
+        let mut spec = ScheduleSpec::new(timing?);
         spec.zone = zone.flatten();
         spec.calendar = calendar.flatten();
         self.check_spec(&fields, &spec)?;
-        Some(Schedule { name, spec, args, enabled, stop: None })
+        Some(JobSchedule { name, spec, args, enabled, stop: None })
     }
 
     fn apsis_interval(&mut self, fields: &Fields<'_>) -> Option<Timing> {
@@ -91,7 +91,7 @@ impl JobReader<'_> {
     }
 
     /// `{type: duration, duration: 2h}` or `{type: daytime, daytime: 18:00, tz: …}`.
-    pub(super) fn apsis_stop(&mut self, item: NamedNode<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+    pub(super) fn apsis_stop(&mut self, item: NamedNode<'_>, spec: Option<&ScheduleSpec>) -> Option<StopSchedule> {
         let fields = self.fields(item, &keys::APSIS_STOP)?;
         match self.word(fields.get("type")?, &["duration", "daytime"])? {
             "duration" => self

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::job::{EnvValue, Job, Lock, Nodes, Program};
+use cronhold_core::job::{EnvValue, Job, LockPolicy, NodeSelector, Program};
 use cronhold_core::record::LockName;
 use cronhold_schedule::Span;
 
@@ -23,11 +23,11 @@ impl JobReader<'_> {
         Some(job)
     }
 
-    pub(crate) fn lock(&mut self, item: NamedNode<'_>) -> Option<Lock> {
+    pub(crate) fn lock(&mut self, item: NamedNode<'_>) -> Option<LockPolicy> {
         if let YamlValue::Scalar(scalar) = &item.node.value
             && let ScalarKind::Bool(own) = scalar.kind()
         {
-            return Some(if own { Lock::Job } else { Lock::None });
+            return Some(if own { LockPolicy::Job } else { LockPolicy::None });
         }
         let name = self.text(item)?;
         if matches!(name.to_lowercase().as_str(), "yes" | "no" | "on" | "off" | "true" | "false" | "none") {
@@ -39,7 +39,7 @@ impl JobReader<'_> {
                 format!("the name of a lock has 1 to {} bytes, and this one has {}", LockName::MAX, name.len());
             return self.refuse(item, message, "write a short one, such as `lock: database`");
         }
-        Some(Lock::Named(name.to_owned()))
+        Some(LockPolicy::Named(name.to_owned()))
     }
 
     pub(crate) fn env(&mut self, item: NamedNode<'_>) -> BTreeMap<String, EnvValue> {
@@ -81,16 +81,16 @@ impl JobReader<'_> {
         }
     }
 
-    pub(crate) fn nodes(&mut self, item: NamedNode<'_>) -> Option<Nodes> {
+    pub(crate) fn nodes(&mut self, item: NamedNode<'_>) -> Option<NodeSelector> {
         match &item.node.value {
-            YamlValue::Scalar(scalar) if scalar.text == "each" => Some(Nodes::Each(BTreeSet::new())),
+            YamlValue::Scalar(scalar) if scalar.text == "each" => Some(NodeSelector::Each(BTreeSet::new())),
             YamlValue::Map(_) => {
                 let fields = self.fields(item, &keys::EACH)?;
                 let labels = self.texts(fields.get("each")?, "{each: [gpu]}")?;
-                Some(Nodes::Each(labels.into_iter().collect()))
+                Some(NodeSelector::Each(labels.into_iter().collect()))
             }
-            YamlValue::List(items) if items.is_empty() => Some(Nodes::Any),
-            YamlValue::List(_) => Some(Nodes::Labels(self.texts(item, "[gpu]")?.into_iter().collect())),
+            YamlValue::List(items) if items.is_empty() => Some(NodeSelector::Any),
+            YamlValue::List(_) => Some(NodeSelector::Labels(self.texts(item, "[gpu]")?.into_iter().collect())),
             _ => self.wrong(item, "`each` or a list of labels", "[gpu]"),
         }
     }

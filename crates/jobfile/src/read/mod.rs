@@ -20,8 +20,8 @@ mod timing;
 
 use std::sync::LazyLock;
 
-use cronhold_core::job::{Job, Schedule};
-use cronhold_schedule::Zones;
+use cronhold_core::job::{Job, JobSchedule};
+use cronhold_schedule::ZoneRegistry;
 use cronhold_schedule::text::shortened;
 
 pub use places::JobPlaces;
@@ -34,13 +34,13 @@ use crate::yaml::{self, YamlNode, YamlValue};
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'z> {
     /// All time zones.
-    pub zones: &'z Zones,
+    pub zones: &'z ZoneRegistry,
 }
 
 impl Default for Options<'static> {
     /// The zones that are compiled into the program.
     fn default() -> Self {
-        static BUNDLED: LazyLock<Zones> = LazyLock::new(Zones::bundled);
+        static BUNDLED: LazyLock<ZoneRegistry> = LazyLock::new(ZoneRegistry::bundled);
         Self { zones: &BUNDLED }
     }
 }
@@ -98,7 +98,7 @@ fn read_tree(root: Option<YamlNode>, text: &str, mut reader: JobReader<'_>) -> J
 /// Reads a schedule from a command line: a cron text, a phrase such as
 /// `with 10m interval`, or a YAML map or list such as `{hour: 14, day: last}`. The places have the paths that they would
 /// have in a job file, such as `schedule[0].timezone`.
-pub fn read_schedule(text: &str, options: &Options<'_>) -> Result<(Vec<Schedule>, JobPlaces), Vec<Mistake>> {
+pub fn read_schedule(text: &str, options: &Options<'_>) -> Result<(Vec<JobSchedule>, JobPlaces), Vec<Mistake>> {
     const FILE: &str = "schedule";
     let trimmed = text.trim_start();
     // A cron text may begin with `*` or `@` and may contain `: ` or ` #`, which have a meaning in YAML.

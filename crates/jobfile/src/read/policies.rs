@@ -1,6 +1,6 @@
 //! Values of the small policies of a job that have short forms or rules of their own: overlap, catch-up, retry, triggers.
 
-use cronhold_core::job::{Batching, CatchUp, CatchUpPolicy, Overlap, QUEUE_LIMIT_DEFAULT, Retry, Trigger};
+use cronhold_core::job::{Batching, CatchUpPolicy, CatchUpRule, OverlapPolicy, QUEUE_LIMIT_DEFAULT, Retry, Trigger};
 use cronhold_core::signal::Signal;
 use cronhold_schedule::text::did_you_mean;
 
@@ -11,24 +11,24 @@ use crate::keys;
 use crate::yaml::YamlValue;
 
 impl JobReader<'_> {
-    pub(crate) fn overlap(&mut self, item: NamedNode<'_>) -> Option<Overlap> {
+    pub(crate) fn overlap(&mut self, item: NamedNode<'_>) -> Option<OverlapPolicy> {
         if let YamlValue::Map(_) = item.node.value {
             let fields = self.fields(item, &keys::OVERLAP)?;
             let (_, item) = fields.kind()?;
             let fields = self.fields(item, &keys::QUEUE)?;
             let limit = fields.get("limit").map(|item| self.count(item, 1));
-            return Some(Overlap::Queue { limit: limit.unwrap_or(Some(QUEUE_LIMIT_DEFAULT))? });
+            return Some(OverlapPolicy::Queue { limit: limit.unwrap_or(Some(QUEUE_LIMIT_DEFAULT))? });
         }
         Some(match self.word(item, &["allow", "skip", "queue", "replace"])? {
-            "allow" => Overlap::Allow,
-            "skip" => Overlap::Skip,
-            "queue" => Overlap::Queue { limit: QUEUE_LIMIT_DEFAULT },
-            _ => Overlap::Replace,
+            "allow" => OverlapPolicy::Allow,
+            "skip" => OverlapPolicy::Skip,
+            "queue" => OverlapPolicy::Queue { limit: QUEUE_LIMIT_DEFAULT },
+            _ => OverlapPolicy::Replace,
         })
     }
 
-    pub(crate) fn catch_up(&mut self, item: NamedNode<'_>) -> Option<CatchUp> {
-        let mut catch_up = CatchUp::default();
+    pub(crate) fn catch_up(&mut self, item: NamedNode<'_>) -> Option<CatchUpRule> {
+        let mut catch_up = CatchUpRule::default();
         if !matches!(item.node.value, YamlValue::Map(_)) {
             catch_up.policy = self.catch_up_policy(item)?;
             return Some(catch_up);

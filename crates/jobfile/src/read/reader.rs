@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use cronhold_core::job::TemplateScope;
 use cronhold_schedule::text::{did_you_mean, shortened};
-use cronhold_schedule::{TextError, Zones};
+use cronhold_schedule::{TextError, ZoneRegistry};
 
 use crate::keys::KeySpec;
 use crate::mistake::Mistake;
@@ -19,7 +19,7 @@ use crate::yaml::{self, ScalarKind, YamlEntry, YamlNode, YamlScalar, YamlValue};
 pub(crate) struct JobReader<'t> {
     file: &'t str,
     text: &'t str,
-    pub(super) zones: &'t Zones,
+    pub(super) zones: &'t ZoneRegistry,
     /// Names of the job's params, which templates may use.
     pub(super) params: BTreeSet<String>,
     /// The scope that is being read, which decides which other names templates may use.
@@ -51,7 +51,7 @@ impl<'n> NamedNode<'n> {
 }
 
 impl<'t> JobReader<'t> {
-    pub(crate) fn new(file: &'t str, text: &'t str, zones: &'t Zones, mistakes: Vec<Mistake>) -> Self {
+    pub(crate) fn new(file: &'t str, text: &'t str, zones: &'t ZoneRegistry, mistakes: Vec<Mistake>) -> Self {
         Self {
             file,
             text,

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::{Schedule, StopSchedule};
+use cronhold_core::job::{JobSchedule, StopSchedule};
 use cronhold_core::record::ScheduleId;
-use cronhold_schedule::{Bound, Fold, Gap, Spec, Timing};
+use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
 
 use super::fields::Fields;
 use super::reader::{JobReader, NamedNode};
@@ -15,7 +15,7 @@ use crate::yaml::{YamlNode, YamlValue};
 
 impl JobReader<'_> {
     /// One schedule or a list of them. Ids must be unique, because a cursor belongs to an id.
-    pub(crate) fn schedules(&mut self, item: NamedNode<'_>) -> Vec<Schedule> {
+    pub(crate) fn schedules(&mut self, item: NamedNode<'_>) -> Vec<JobSchedule> {
         let nodes = match &item.node.value {
             YamlValue::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(item.node),
@@ -40,11 +40,11 @@ impl JobReader<'_> {
         schedules
     }
 
-    fn schedule(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
+    fn schedule(&mut self, item: NamedNode<'_>) -> Option<JobSchedule> {
         match &item.node.value {
             YamlValue::Scalar(_) => {
                 let spec = self.schedule_text(item)?;
-                Some(Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+                Some(JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
             }
             YamlValue::Map(_) if item.node.get("type").is_some() => self.apsis_typed(item),
             YamlValue::Map(_)
@@ -58,26 +58,26 @@ impl JobReader<'_> {
     }
 
     /// A schedule as one text: cron, an @-word or a phrase.
-    pub(crate) fn schedule_text(&mut self, item: NamedNode<'_>) -> Option<Spec> {
+    pub(crate) fn schedule_text(&mut self, item: NamedNode<'_>) -> Option<ScheduleSpec> {
         let text = self.value(item)?;
-        let mut spec = self.parsed(item, Spec::parse(text))?;
+        let mut spec = self.parsed(item, ScheduleSpec::parse(text))?;
         if let Some(zone) = spec.zone.take()
             && !self.is_full()
         {
-            let by = Spec::zone_place(text).start;
+            let by = ScheduleSpec::zone_place(text).start;
             let zone = self.zones.get(&zone).map_err(|error| error.shifted(by));
             spec.zone = Some(self.parsed(item, zone)?.name().to_owned());
         }
         Some(spec)
     }
 
-    fn own_schedule(&mut self, item: NamedNode<'_>) -> Option<Schedule> {
+    fn own_schedule(&mut self, item: NamedNode<'_>) -> Option<JobSchedule> {
         let fields = self.fields(item, &keys::SCHEDULE)?;
         let timing = self.timing(&fields);
         let has_timing = timing.is_some();
         // The other keys are read even if the kind is wrong, to report their mistakes.
-        let spec = self.shared(&fields, timing.unwrap_or(Spec::new(Timing::Never))).filter(|_| has_timing);
-        let schedule = Schedule {
+        let spec = self.shared(&fields, timing.unwrap_or(ScheduleSpec::new(Timing::Never))).filter(|_| has_timing);
+        let schedule = JobSchedule {
             name: self.schedule_name(&fields),
             args: self.args(&fields),
             enabled: fields.get("enabled").and_then(|item| self.bool(item)).unwrap_or(true),
@@ -89,7 +89,7 @@ impl JobReader<'_> {
     }
 
     /// Zone, bounds, jitter, calendar and clock change policies.
-    fn shared(&mut self, fields: &Fields<'_>, mut spec: Spec) -> Option<Spec> {
+    fn shared(&mut self, fields: &Fields<'_>, mut spec: ScheduleSpec) -> Option<ScheduleSpec> {
         if let Some(item) = fields.get("timezone") {
             self.once(item, spec.zone.is_some())?;
             spec.zone = Some(self.zone(item)?);
@@ -109,12 +109,12 @@ impl JobReader<'_> {
         spec.start = fields.get("start").and_then(|item| self.moment(item));
         spec.end = fields.get("end").and_then(|item| match self.moment(item)? {
             // In APScheduler, `end_date` means the first moment of a date.
-            Bound::Day(day) if item.name == "end_date" => Some(Bound::Local(day.midnight())),
+            TimeBound::Day(day) if item.name == "end_date" => Some(TimeBound::Local(day.midnight())),
             bound => Some(bound),
         });
         spec.jitter = fields.get("jitter").and_then(|item| self.span(item)).unwrap_or_default();
-        spec.gap = fields.get("gap").and_then(|item| Gap::parse(self.word(item, &Gap::NAMES)?).ok());
-        spec.fold = fields.get("fold").and_then(|item| Fold::parse(self.word(item, &Fold::NAMES)?).ok());
+        spec.gap = fields.get("gap").and_then(|item| GapPolicy::parse(self.word(item, &GapPolicy::NAMES)?).ok());
+        spec.fold = fields.get("fold").and_then(|item| FoldPolicy::parse(self.word(item, &FoldPolicy::NAMES)?).ok());
         Some(spec)
     }
 
@@ -128,7 +128,7 @@ impl JobReader<'_> {
     }
 
     /// Checks that involve several keys, such as a phase longer than its interval.
-    pub(crate) fn check_spec(&mut self, fields: &Fields<'_>, spec: &Spec) -> Option<()> {
+    pub(crate) fn check_spec(&mut self, fields: &Fields<'_>, spec: &ScheduleSpec) -> Option<()> {
         let Err(error) = spec.check() else { return Some(()) };
         let entry = fields.node.entries().iter().find(|entry| entry.key == error.key);
         let at = entry.map_or(&fields.node.span, |entry| &entry.value.span);
@@ -157,7 +157,7 @@ impl JobReader<'_> {
     }
 
     /// When the runs of a schedule are stopped, in our form or with `type`.
-    pub(crate) fn stop_schedule(&mut self, item: NamedNode<'_>, spec: Option<&Spec>) -> Option<StopSchedule> {
+    pub(crate) fn stop_schedule(&mut self, item: NamedNode<'_>, spec: Option<&ScheduleSpec>) -> Option<StopSchedule> {
         if item.node.get("type").is_some() {
             return self.apsis_stop(item, spec);
         }

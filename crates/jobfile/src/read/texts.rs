@@ -1,6 +1,6 @@
 //! Reads values that the schedule crate parses: spans, times, moments, zones, calendars.
 
-use cronhold_schedule::{Bound, CalendarExpr, Span, TimeOfDay};
+use cronhold_schedule::{CalendarExpr, Span, TimeBound, TimeOfDay};
 
 use super::reader::{JobReader, NamedNode};
 use crate::yaml::YamlValue;
@@ -32,9 +32,9 @@ impl JobReader<'_> {
     }
 
     /// A date, a local date and time, or an instant.
-    pub(crate) fn moment(&mut self, item: NamedNode<'_>) -> Option<Bound> {
+    pub(crate) fn moment(&mut self, item: NamedNode<'_>) -> Option<TimeBound> {
         match &item.node.value {
-            YamlValue::Scalar(scalar) => self.parsed(item, Bound::parse(&scalar.text)),
+            YamlValue::Scalar(scalar) => self.parsed(item, TimeBound::parse(&scalar.text)),
             _ => self.wrong(item, "a date or an instant", "2026-03-29T01:30:00Z"),
         }
     }

@@ -1,7 +1,7 @@
 //! Reads the kinds of schedules in our own form, each under its key.
 
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{DailyInterval, Edge, Shift, Span, Spec, Timing};
+use cronhold_schedule::{DailyInterval, DayShift, ScheduleSpec, Span, Timing, WindowEdge};
 
 use super::fields::Fields;
 use super::reader::{JobReader, NamedNode};
@@ -10,7 +10,7 @@ use crate::yaml::YamlValue;
 
 impl JobReader<'_> {
     /// The kind of a schedule, with the zone and the calendar inside it.
-    pub(super) fn timing(&mut self, fields: &Fields<'_>) -> Option<Spec> {
+    pub(super) fn timing(&mut self, fields: &Fields<'_>) -> Option<ScheduleSpec> {
         let (kind, item) = fields.kind()?;
         let timing = match kind {
             "cron" => return self.schedule_text(item),
@@ -27,7 +27,7 @@ impl JobReader<'_> {
             "reboot" => self.only_true(item).map(|()| Timing::Reboot)?,
             _ => self.cron_fields(fields)?,
         };
-        Some(Spec::new(timing))
+        Some(ScheduleSpec::new(timing))
     }
 
     /// Explicit instants, one or a list.
@@ -50,17 +50,17 @@ impl JobReader<'_> {
     }
 
     /// Times of day, or a map with them; the shifts may be inside the map or beside `daily`.
-    fn daily(&mut self, item: NamedNode<'_>, beside: &Fields<'_>) -> Option<Spec> {
+    fn daily(&mut self, item: NamedNode<'_>, beside: &Fields<'_>) -> Option<ScheduleSpec> {
         let shift_beside = self.shift(beside);
         if !matches!(item.node.value, YamlValue::Map(_)) {
             let times = self.times(item)?;
-            return Some(Spec::new(Timing::daily(times, shift_beside)));
+            return Some(ScheduleSpec::new(Timing::daily(times, shift_beside)));
         }
         let fields = self.fields(item, &keys::DAILY)?;
         let times = fields.get("times").and_then(|item| self.times(item));
         let inside = fields.get("date_shift").or(fields.get("calendar_shift")).is_some();
         let shift = if inside { self.shift(&fields) } else { shift_beside };
-        let spec = Spec::new(Timing::daily(times?, shift));
+        let spec = ScheduleSpec::new(Timing::daily(times?, shift));
         self.zone_and_calendar(&fields, spec)
     }
 
@@ -71,34 +71,34 @@ impl JobReader<'_> {
         (times.len() == nodes.len()).then_some(times)
     }
 
-    fn daily_interval(&mut self, item: NamedNode<'_>) -> Option<Spec> {
+    fn daily_interval(&mut self, item: NamedNode<'_>) -> Option<ScheduleSpec> {
         let fields = self.fields(item, &keys::DAILY_INTERVAL)?;
         let from = fields.get("from").and_then(|item| self.edge(item));
         let until = fields.get("until").and_then(|item| self.edge(item));
         let interval = fields.get("every").and_then(|item| self.some_span(item));
         let window = DailyInterval { from: from?, until: until?, interval: interval? };
-        self.zone_and_calendar(&fields, Spec::new(Timing::DailyInterval(window)))
+        self.zone_and_calendar(&fields, ScheduleSpec::new(Timing::DailyInterval(window)))
     }
 
-    pub(super) fn edge(&mut self, item: NamedNode<'_>) -> Option<Edge> {
+    pub(super) fn edge(&mut self, item: NamedNode<'_>) -> Option<WindowEdge> {
         if !matches!(item.node.value, YamlValue::Map(_)) {
-            return Some(Edge { time: self.time(item)?, shift: Shift::default() });
+            return Some(WindowEdge { time: self.time(item)?, shift: DayShift::default() });
         }
         let fields = self.fields(item, &keys::EDGE)?;
         let time = fields.get("time").and_then(|item| self.time(item));
         let shift = self.shift(&fields);
-        Some(Edge { time: time?, shift })
+        Some(WindowEdge { time: time?, shift })
     }
 
-    pub(super) fn shift(&mut self, fields: &Fields<'_>) -> Shift {
+    pub(super) fn shift(&mut self, fields: &Fields<'_>) -> DayShift {
         let mut days = |name| {
             let days = fields.get(name).and_then(|item| self.whole(item, -366, 366)).unwrap_or(0);
             i32::try_from(days).unwrap_or(0)
         };
-        Shift { calendar_days: days("calendar_shift"), days: days("date_shift") }
+        DayShift { calendar_days: days("calendar_shift"), days: days("date_shift") }
     }
 
-    fn zone_and_calendar(&mut self, fields: &Fields<'_>, mut spec: Spec) -> Option<Spec> {
+    fn zone_and_calendar(&mut self, fields: &Fields<'_>, mut spec: ScheduleSpec) -> Option<ScheduleSpec> {
         if let Some(item) = fields.get("timezone") {
             spec.zone = Some(self.zone(item)?);
         }

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cronhold_core::RunId;
-use cronhold_core::record::Written;
+use cronhold_core::record::OutputSummary;
 use cronhold_keeper::OutputLimits;
 
 pub use progress::TRUNCATED;
@@ -129,14 +129,14 @@ impl OutputFile {
     }
 
     /// How much was written, and the last lines.
-    fn written(&self, progress: &OutputProgress, total: u64) -> io::Result<Written> {
+    fn written(&self, progress: &OutputProgress, total: u64) -> io::Result<OutputSummary> {
         let bytes = progress.base + total;
         if total == 0 {
-            return Ok(Written { bytes, tail: Vec::new() });
+            return Ok(OutputSummary { bytes, tail: Vec::new() });
         }
         let from = total.saturating_sub(LINES_BYTES);
         let end = read(&File::open(&self.0)?, from, total)?;
-        Ok(Written { bytes, tail: last_lines(&end, from > 0) })
+        Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0) })
     }
 
     fn stamp(&self) -> Option<FileStamp> {
@@ -463,9 +463,9 @@ mod tests {
         fs::write(&scratch.0.0, "one\ntwo\nlater\n").expect("written");
         let none = OutputProgress::default();
         let written = scratch.0.written(&none, 8).expect("there");
-        assert_eq!(written, Written { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
+        assert_eq!(written, OutputSummary { bytes: 8, tail: vec!["one".to_owned(), "two".to_owned()] });
         let nowhere = OutputFile::new(Path::new("/no/such"), RunId::from_key(Instant::EPOCH, "x"));
-        assert_eq!(nowhere.written(&none, 0).expect("nothing to read"), Written::default());
+        assert_eq!(nowhere.written(&none, 0).expect("nothing to read"), OutputSummary::default());
         assert!(nowhere.written(&none, 1).is_err() && !nowhere.has_changed(&none));
     }
 }

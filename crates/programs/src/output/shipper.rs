@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use cronhold_core::RunId;
-use cronhold_core::record::Written;
-use cronhold_engine::Clock;
+use cronhold_core::record::OutputSummary;
+use cronhold_engine::MachineClock;
 use cronhold_keeper::fail;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Store};
@@ -48,7 +48,7 @@ struct ShipperLoop {
     data: PathBuf,
     store: Arc<dyn Store>,
     runner: Arc<LocalRunner>,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn MachineClock>,
     is_stopping: Arc<AtomicBool>,
     /// How far each output is stored; `None` if the store has to be asked.
     progress: BTreeMap<RunId, Option<OutputProgress>>,
@@ -75,7 +75,7 @@ struct StoreReply {
 
 impl OutputShipper {
     /// Starts the thread for the outputs in a data directory. The clock is made inside the thread's executor.
-    pub fn start<C: Clock + 'static>(
+    pub fn start<C: MachineClock + 'static>(
         data: PathBuf,
         store: Arc<dyn Store>,
         runner: Arc<LocalRunner>,
@@ -112,7 +112,7 @@ impl ShipperLoop {
         data: PathBuf,
         store: Arc<dyn Store>,
         runner: Arc<LocalRunner>,
-        clock: Box<dyn Clock>,
+        clock: Box<dyn MachineClock>,
         is_stopping: Arc<AtomicBool>,
     ) -> Self {
         Self {
@@ -199,9 +199,9 @@ impl ShipperLoop {
         let progress = self.progress.remove(&run).flatten().unwrap_or_default();
         self.finishing.remove(&run);
         // The report of a program that was lost with its keeper says nothing about its output.
-        let written = total.map_or_else(Written::default, |total| {
+        let written = total.map_or_else(OutputSummary::default, |total| {
             let written = OutputFile::new(&self.data, run).written(&progress, total);
-            written.unwrap_or_else(|_| Written { bytes: total, tail: Vec::new() })
+            written.unwrap_or_else(|_| OutputSummary { bytes: total, tail: Vec::new() })
         });
         fail::point("daemon-after-output");
         self.runner.output_stored(run, written);
@@ -298,7 +298,7 @@ impl ShipperLoop {
                     self.poll_at = Span::ZERO;
                 }
             }
-            Err(fault) if fault.is_passing() => {
+            Err(fault) if fault.is_transient() => {
                 let wait = self.retry.map_or(RETRY_MIN, |(_, wait)| wait.plus(wait).min(RETRY_MAX));
                 self.retry = Some((self.clock.uptime().plus(wait), wait));
             }

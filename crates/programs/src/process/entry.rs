@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::command::Report;
+use cronhold_core::command::ProgramReport;
 use cronhold_core::record::Run;
 use cronhold_core::signal::Signal;
 use cronhold_engine::LaunchRequest;
@@ -27,7 +27,7 @@ pub(super) struct ProcessEntry {
     /// Whether the run is final in the store, so that the node does not wait for a report.
     pub(super) is_settled: bool,
     /// The last report, for a node that asks again.
-    pub(super) last_report: Option<Report>,
+    pub(super) last_report: Option<ProgramReport>,
 }
 
 /// The state of a process. ARCHITECTURE.md has the table of transitions.

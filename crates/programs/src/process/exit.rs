@@ -1,7 +1,7 @@
 //! Turns the end of a process into a report for the node.
 
-use cronhold_core::command::{Report, Verdict};
-use cronhold_core::record::{self, Run, Work, Written};
+use cronhold_core::command::{ExitOutcome, ProgramReport};
+use cronhold_core::record::{self, OutputSummary, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_keeper::{ProcessExit, ProgramEnd};
@@ -10,29 +10,34 @@ use cronhold_keeper::{ProcessExit, ProgramEnd};
 const SIGNAL_CODE: i32 = 128;
 
 /// A process has ended. Without a run only exit code 0 is a success.
-pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: Written) -> Report {
+pub(super) fn ended(run: Option<&Run>, end: ProgramEnd, written: OutputSummary) -> ProgramReport {
     let by_signal = |number| Signal::from_number(number).ok_or(SIGNAL_CODE + number);
     let ended = match end.exit {
         ProcessExit::Code(code) => Err(code),
         ProcessExit::Signal(number) => by_signal(number),
     };
     let (success, reason, exit) = match ended {
-        Ok(signal) => (false, Some(Reason::Signal(signal)), record::Exit::Signal(signal)),
-        Err(code) => (is_success(run, code), Some(Reason::ExitCode(code)), record::Exit::Code(code)),
+        Ok(signal) => (false, Some(Reason::Signal(signal)), record::ProgramExit::Signal(signal)),
+        Err(code) => (is_success(run, code), Some(Reason::ExitCode(code)), record::ProgramExit::Code(code)),
     };
     // A plain success has no reason.
     let reason = reason.filter(|reason| *reason != Reason::ExitCode(0) || !success);
     // As with a stop, what ended the process says more than its exit code.
     let reason = if end.by_lease { Some(Reason::LockLost) } else { reason };
-    Report::Ended(Verdict { success, reason, exit: Some(exit), written: Some(written) })
+    ProgramReport::Ended(ExitOutcome { success, reason, exit: Some(exit), written: Some(written) })
 }
 
 /// A process was stopped before it was started.
-pub(super) fn never_started(signal: Signal) -> Report {
-    Report::Ended(Verdict { success: false, reason: Some(Reason::Signal(signal)), exit: None, written: None })
+pub(super) fn never_started(signal: Signal) -> ProgramReport {
+    ProgramReport::Ended(ExitOutcome {
+        success: false,
+        reason: Some(Reason::Signal(signal)),
+        exit: None,
+        written: None,
+    })
 }
 
 fn is_success(run: Option<&Run>, code: i32) -> bool {
-    let Some(Work::Process(process)) = run.and_then(|run| run.work.as_ref()) else { return code == 0 };
+    let Some(ResolvedProgram::Process(process)) = run.and_then(|run| run.work.as_ref()) else { return code == 0 };
     u8::try_from(code).is_ok_and(|code| process.success_codes.contains(&code))
 }

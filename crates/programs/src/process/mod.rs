@@ -19,9 +19,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use cronhold_core::command::Report;
+use cronhold_core::command::ProgramReport;
 use cronhold_core::decide::LAUNCH_WITHIN;
-use cronhold_core::record::{Run, Written};
+use cronhold_core::record::{OutputSummary, Run};
 use cronhold_core::signal::Signal;
 use cronhold_core::{RunId, State};
 use cronhold_engine::LaunchRequest;
@@ -54,7 +54,7 @@ pub struct Processes {
     launch_deadlines: BTreeSet<(Span, RunId)>,
     /// When processes of settled runs are forgotten.
     expiries: BTreeSet<(Span, RunId)>,
-    reports: VecDeque<(RunId, Report)>,
+    reports: VecDeque<(RunId, ProgramReport)>,
     unstored: VecDeque<UnstoredOutput>,
     events: Vec<ProgramEvent>,
 }
@@ -99,7 +99,7 @@ impl Processes {
                 entry.stop = Some(stop);
                 self.outbox.stop(id, stop);
             }
-            ProcessState::Running if state == State::Starting => self.report(id, Report::Launched),
+            ProcessState::Running if state == State::Starting => self.report(id, ProgramReport::Launched),
             ProcessState::Reported => {
                 if let Some(report) = entry.last_report.clone() {
                     self.report(id, report);
@@ -136,7 +136,7 @@ impl Processes {
         } else if self.entries.contains_key(&run) {
             self.outbox.signal(run, signal);
         } else {
-            self.report(run, Report::Lost);
+            self.report(run, ProgramReport::Lost);
         }
     }
 
@@ -163,7 +163,7 @@ impl Processes {
     }
 
     fn end(&mut self, run: RunId, signal: Signal, grace: Span) {
-        let Some(entry) = self.entries.get_mut(&run) else { return self.report(run, Report::Lost) };
+        let Some(entry) = self.entries.get_mut(&run) else { return self.report(run, ProgramReport::Lost) };
         match entry.state {
             ProcessState::Queued => {
                 self.launch_deadlines.remove(&(entry.launch_by, run));
@@ -219,16 +219,16 @@ impl Processes {
     pub fn refused(&mut self, run: RunId, why: String) {
         let state = self.entries.get(&run).map(|entry| entry.state);
         if matches!(state, Some(ProcessState::Requested | ProcessState::Uncertain)) {
-            self.report_last(run, Report::NotLaunched(why));
+            self.report_last(run, ProgramReport::NotLaunched(why));
         }
     }
 
     /// The output of a program that has ended or was lost is stored.
-    pub fn output_stored(&mut self, run: RunId, written: Written) {
+    pub fn output_stored(&mut self, run: RunId, written: OutputSummary) {
         let Some(entry) = self.entries.get(&run) else { return };
         match entry.state {
             ProcessState::Ended(end) => self.report_last(run, exit::ended(entry.run.as_deref(), end, written)),
-            ProcessState::Lost => self.report_last(run, Report::KeeperLost),
+            ProcessState::Lost => self.report_last(run, ProgramReport::KeeperLost),
             _ => {}
         }
     }
@@ -282,7 +282,7 @@ impl Processes {
                     self.outbox.extend(run);
                 }
                 if before != ProcessState::Running {
-                    self.report(run, Report::Launched);
+                    self.report(run, ProgramReport::Launched);
                 }
             }
             (_, Some(ProgramStage::Ended(end))) => {
@@ -303,7 +303,7 @@ impl Processes {
             }
             (ProcessState::Sought | ProcessState::Running, None) => {
                 self.entries.remove(&run);
-                self.report(run, Report::Lost);
+                self.report(run, ProgramReport::Lost);
             }
             (_, None) => {}
         }
@@ -390,15 +390,15 @@ impl Processes {
     }
 
     /// Takes up to `most` reports that there are by now.
-    pub fn take_reports(&mut self, uptime: Span, most: usize) -> Vec<(RunId, Report)> {
+    pub fn take_reports(&mut self, uptime: Span, most: usize) -> Vec<(RunId, ProgramReport)> {
         while let Some((_, run)) = self.launch_deadlines.first().copied().filter(|(at, _)| *at <= uptime) {
             self.launch_deadlines.pop_first();
             let why = self.link.error();
             let why = why.unwrap_or_else(|| format!("the keeper did not start it within {LAUNCH_WITHIN}"));
-            self.report_last(run, Report::NotLaunched(why));
+            self.report_last(run, ProgramReport::NotLaunched(why));
         }
         let count = self.reports.len().min(most);
-        let taken: Vec<(RunId, Report)> = self.reports.drain(..count).collect();
+        let taken: Vec<(RunId, ProgramReport)> = self.reports.drain(..count).collect();
         for (run, _) in &taken {
             if self.entries.get(run).is_some_and(ProcessEntry::is_done) {
                 self.expiries.insert((uptime.plus(EXPIRE_AFTER), *run));
@@ -465,14 +465,14 @@ impl Processes {
     }
 
     /// The last report of a run.
-    fn report_last(&mut self, run: RunId, report: Report) {
+    fn report_last(&mut self, run: RunId, report: ProgramReport) {
         let Some(entry) = self.entries.get_mut(&run) else { return };
         entry.state = ProcessState::Reported;
         entry.last_report = Some(report.clone());
         self.report(run, report);
     }
 
-    fn report(&mut self, run: RunId, report: Report) {
+    fn report(&mut self, run: RunId, report: ProgramReport) {
         self.reports.push_back((run, report));
     }
 

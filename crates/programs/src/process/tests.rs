@@ -5,8 +5,8 @@ mod shared;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::command::Report;
-use cronhold_core::record::{CommandLine, Process, Run, Work, Written};
+use cronhold_core::command::ProgramReport;
+use cronhold_core::record::{CommandLine, OutputSummary, ResolvedProcess, ResolvedProgram, Run};
 use cronhold_core::run::State;
 use cronhold_core::signal::Signal;
 use cronhold_engine::LaunchRequest;
@@ -20,9 +20,9 @@ use crate::testing::run_of;
 
 /// The run with a number, in a state.
 fn run(number: &str, state: State) -> Arc<Run> {
-    let mut process = Process::plain(CommandLine::Exec(vec!["true".to_owned()]));
+    let mut process = ResolvedProcess::plain(CommandLine::Exec(vec!["true".to_owned()]));
     process.success_codes = vec![0, 3];
-    let mut run = run_of(Work::Process(Box::new(process)), &[(state, 100)]);
+    let mut run = run_of(ResolvedProgram::Process(Box::new(process)), &[(state, 100)]);
     run.id = id(number);
     Arc::new(run)
 }
@@ -97,7 +97,7 @@ fn step(processes: &mut Processes, uptime: u64, line: &str) {
         ["ended", number, how] => {
             processes.receive(FromKeeper::Ended { run: key(number), end: end(how) });
         }
-        ["stored", number] => processes.output_stored(id(number), Written { bytes: 5, tail: Vec::new() }),
+        ["stored", number] => processes.output_stored(id(number), OutputSummary { bytes: 5, tail: Vec::new() }),
         ["wait"] => {}
         _ => panic!("what is `{line}`?"),
     }
@@ -135,11 +135,11 @@ fn outcome(processes: &mut Processes, uptime: u64) -> Vec<String> {
     }
     for (run, report) in processes.take_reports(Span::from_secs(uptime), 10) {
         let report = match report {
-            Report::Ended(verdict) => {
+            ProgramReport::Ended(verdict) => {
                 let reason = verdict.reason.map_or_else(|| "nothing to say".to_owned(), |reason| reason.to_string());
                 format!("{}: {reason}", if verdict.success { "success" } else { "failure" })
             }
-            Report::NotLaunched(why) => format!("not launched: {why}"),
+            ProgramReport::NotLaunched(why) => format!("not launched: {why}"),
             other => format!("{other:?}").to_lowercase(),
         };
         shown.push(format!("{} {report}", number(run)));

@@ -16,11 +16,11 @@ const WORDS: usize = DAYS.div_ceil(64);
 ///
 /// Invariant: bits that stand for no day are zero.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Bitmap {
+pub(super) struct DayBitmap {
     words: Box<[u64]>,
 }
 
-impl Bitmap {
+impl DayBitmap {
     /// No day.
     pub(super) fn new() -> Self {
         Self { words: vec![0; WORDS].into_boxed_slice() }
@@ -32,7 +32,7 @@ impl Bitmap {
         let mut pattern = [0_u64; 7];
         for number in 0..7 * 64 {
             let day = FIRST_DAY.plus(number);
-            let Place { word, bit } = place(day);
+            let BitPosition { word, bit } = place(day);
             pattern[word] |= u64::from(mask >> day.weekday() & 1) << bit;
         }
         let mut words: Box<[u64]> = pattern.iter().copied().cycle().take(WORDS).collect();
@@ -64,13 +64,13 @@ impl Bitmap {
         if day < FIRST_DAY || day > LAST_DAY {
             return false;
         }
-        let Place { word, bit } = place(day);
+        let BitPosition { word, bit } = place(day);
         self.words[word] >> bit & 1 == 1
     }
 
     /// The 31 days from `first` on, which must be between `FIRST_DAY` and `LAST_DAY`, as bits 1–31.
     pub(super) fn month_days(&self, first: Day) -> u32 {
-        let Place { word, bit } = place(first);
+        let BitPosition { word, bit } = place(first);
         let next = self.words.get(word + 1).copied().unwrap_or(0);
         let both = u128::from(next) << 64 | u128::from(self.words[word]);
         ((both >> bit) << 1) as u32
@@ -134,15 +134,15 @@ impl Bitmap {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct BitPosition {
     word: usize,
     bit: u32,
 }
 
 /// Where the bit of a day stands. The day must be between `FIRST_DAY` and `LAST_DAY`.
-fn place(day: Day) -> Place {
+fn place(day: Day) -> BitPosition {
     let index = day.0.cast_unsigned();
-    Place { word: (index / 64) as usize, bit: index % 64 }
+    BitPosition { word: (index / 64) as usize, bit: index % 64 }
 }
 
 fn day_at(word: usize, bit: u32) -> Day {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn ends_at_the_last_day() {
         assert_eq!((DAYS, WORDS), (47_847, 748));
-        let all = Bitmap::of_weekdays(0x7f);
+        let all = DayBitmap::of_weekdays(0x7f);
         assert_eq!(all.count(), 47_847);
         assert_eq!(all.nth_after(LAST_DAY, 1), None);
         assert_eq!(all.nth_before(FIRST_DAY, 1), None);
@@ -174,7 +174,7 @@ mod tests {
         for (first, last, count) in
             [(-5, 2, 3), (60, 70, 11), (0, 200, 201), (47_840, 60_000, 7), (5, 4, 0), (-9, -1, 0), (i32::MIN, -1, 0)]
         {
-            let mut bitmap = Bitmap::new();
+            let mut bitmap = DayBitmap::new();
             bitmap.insert(Day(first), Day(last));
             assert_eq!(bitmap.count(), count, "{first} to {last}");
         }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn agrees_with_a_sorted_set() {
         let numbers: BTreeSet<i32> = (0..2_000).map(|n| n * n % 47_847).chain([63, 64, 127, 128, 47_846]).collect();
-        let mut bitmap = Bitmap::new();
+        let mut bitmap = DayBitmap::new();
         for number in &numbers {
             bitmap.insert(Day(*number), Day(*number));
         }

@@ -1,30 +1,30 @@
 //! Files of dates: one date a line, as people keep lists of holidays.
 
 use super::Calendar;
-use super::bitmap::{Bitmap, FIRST_DAY, LAST_DAY};
-use super::mistakes::{Mistakes, check_len};
+use super::bitmap::{DayBitmap, FIRST_DAY, LAST_DAY};
+use super::mistakes::{CalendarMistakes, check_len};
 use crate::civil::Day;
 use crate::text::{TextError, did_you_mean};
 
 /// A date with the place of its word in the file.
-struct Dated {
+struct DatedWord {
     day: Day,
     at: usize,
     len: usize,
 }
 
 #[derive(Default)]
-struct File {
-    start: Option<Dated>,
-    stop: Option<Dated>,
-    dates: Vec<Dated>,
-    mistakes: Mistakes,
+struct DateFile {
+    start: Option<DatedWord>,
+    stop: Option<DatedWord>,
+    dates: Vec<DatedWord>,
+    mistakes: CalendarMistakes,
 }
 
 /// Reads a file of dates.
 pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
     check_len(text)?;
-    let mut file = File::default();
+    let mut file = DateFile::default();
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = text.len() - body.len();
     for line in body.split_inclusive('\n') {
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
     file.calendar()
 }
 
-impl File {
+impl DateFile {
     fn line(&mut self, line: &str, at: usize) {
         let Some((word, word_at)) = first_word(line, 0) else { return };
         let bound = match word.to_ascii_uppercase().as_str() {
@@ -75,7 +75,7 @@ impl File {
             self.mistakes.push(TextError::new(stop.at..stop.at + stop.len, message));
             return self.mistakes.or(Calendar::none());
         }
-        let mut days = Bitmap::new();
+        let mut days = DayBitmap::new();
         for date in &self.dates {
             match self.misplaced(date.day) {
                 Some(message) => self.mistakes.push(TextError::new(date.at..date.at + date.len, message)),
@@ -114,9 +114,9 @@ fn first_word(line: &str, from: usize) -> Option<(&str, usize)> {
     (!word.is_empty()).then_some((word, at))
 }
 
-fn dated(word: &str, at: usize) -> Result<Dated, TextError> {
+fn dated(word: &str, at: usize) -> Result<DatedWord, TextError> {
     match Day::parse(word) {
-        Ok(day) => Ok(Dated { day, at, len: word.len() }),
+        Ok(day) => Ok(DatedWord { day, at, len: word.len() }),
         Err(mistake) => Err(match did_you_mean(word, ["START", "STOP"]) {
             Some(meant) => mistake.hint(format!("did you mean `{meant}`?")),
             None => mistake,

@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use super::bitmap::{Bitmap, FIRST_DAY, LAST_DAY};
+use super::bitmap::{DayBitmap, FIRST_DAY, LAST_DAY};
 use super::weekdays::WEEK;
 use crate::civil::{Day, weekdays_of_month};
 
 /// A set of days between `FIRST_DAY` and `LAST_DAY`.
 #[derive(Clone)]
-pub(super) enum Days {
+pub(super) enum DaySet {
     /// Every day whose weekday is in the mask (bit 0 is Sunday).
     Weekdays(u8),
     /// Exactly these days.
-    Listed(Arc<Bitmap>),
+    Listed(Arc<DayBitmap>),
 }
 
 /// How two sets are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum SetOperator {
     /// Days of either.
     Or,
     /// Days of the first that are not in the second.
@@ -27,7 +27,7 @@ pub(super) enum Operator {
     And,
 }
 
-impl Operator {
+impl SetOperator {
     /// The operator on sets that are bits of a word.
     fn apply(self, a: u64, b: u64) -> u64 {
         match self {
@@ -38,7 +38,7 @@ impl Operator {
     }
 }
 
-impl Days {
+impl DaySet {
     pub(super) const ALL: Self = Self::Weekdays(WEEK);
     pub(super) const NONE: Self = Self::Weekdays(0);
 
@@ -81,7 +81,7 @@ impl Days {
     }
 
     /// This set joined with another.
-    pub(super) fn combined(&self, operator: Operator, other: &Self) -> Self {
+    pub(super) fn combined(&self, operator: SetOperator, other: &Self) -> Self {
         match (self, other) {
             (Self::Weekdays(a), Self::Weekdays(b)) => {
                 Self::Weekdays(operator.apply(u64::from(*a), u64::from(*b)) as u8)
@@ -90,9 +90,9 @@ impl Days {
         }
     }
 
-    fn bitmap(&self) -> Arc<Bitmap> {
+    fn bitmap(&self) -> Arc<DayBitmap> {
         match self {
-            Self::Weekdays(mask) => Arc::new(Bitmap::of_weekdays(*mask)),
+            Self::Weekdays(mask) => Arc::new(DayBitmap::of_weekdays(*mask)),
             Self::Listed(bitmap) => Arc::clone(bitmap),
         }
     }
@@ -115,7 +115,7 @@ fn nth_weekday(mask: u8, day: Day, n: u32, direction: i32) -> Option<Day> {
     Some(found)
 }
 
-impl PartialEq for Days {
+impl PartialEq for DaySet {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Weekdays(a), Self::Weekdays(b)) => a == b,
@@ -124,7 +124,7 @@ impl PartialEq for Days {
     }
 }
 
-impl Eq for Days {}
+impl Eq for DaySet {}
 
 #[cfg(test)]
 mod tests {
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn weekdays_agree_with_their_bitmap() {
         for mask in [0, 1, 0b011_1110, 0b110_0011, 0b010_0100, WEEK] {
-            let weekdays = Days::Weekdays(mask);
-            let listed = Days::Listed(weekdays.bitmap());
+            let weekdays = DaySet::Weekdays(mask);
+            let listed = DaySet::Listed(weekdays.bitmap());
             assert!(weekdays == listed);
             let edges = [i32::MIN, -400, -1, 0, 1, 5, 20_000, 47_840, 47_846, 47_847, 48_300, i32::MAX];
             for day in edges.map(Day) {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::days::Operator;
+use super::days::SetOperator;
 use super::parse;
 use super::weekdays::weekdays_text;
 use crate::text::TextError;
@@ -17,28 +17,28 @@ use crate::text::TextError;
 /// - parentheses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarExpr {
-    pub(super) root: Node,
+    pub(super) root: ExprNode,
 }
 
 /// Part of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum ExprNode {
     All,
     None,
     /// Invariant: neither empty nor all seven days.
     Weekdays(u8),
-    Name(Name),
-    Not(Box<Node>),
+    Name(CalendarName),
+    Not(Box<ExprNode>),
     Join {
-        operator: Operator,
-        left: Box<Node>,
-        right: Box<Node>,
+        operator: SetOperator,
+        left: Box<ExprNode>,
+        right: Box<ExprNode>,
     },
 }
 
 /// The name of a calendar, and where it stands in the text that was parsed.
 #[derive(Debug, Clone)]
-pub(super) struct Name {
+pub(super) struct CalendarName {
     pub(super) name: String,
     pub(super) at: Range<usize>,
 }
@@ -57,7 +57,7 @@ impl CalendarExpr {
     }
 }
 
-impl Node {
+impl ExprNode {
     fn collect_names<'a>(&'a self, names: &mut Vec<&'a str>) {
         match self {
             Self::All | Self::None | Self::Weekdays(_) => {}
@@ -73,8 +73,8 @@ impl Node {
     /// How tightly it holds together when printed; an operand that is looser needs parentheses.
     fn tightness(&self) -> u8 {
         match self {
-            Self::Join { operator: Operator::Or | Operator::Minus, .. } => 0,
-            Self::Join { operator: Operator::And, .. } => 1,
+            Self::Join { operator: SetOperator::Or | SetOperator::Minus, .. } => 0,
+            Self::Join { operator: SetOperator::And, .. } => 1,
             _ => 2,
         }
     }
@@ -99,9 +99,9 @@ impl Node {
                 let tightness = self.tightness();
                 left.print(f, tightness)?;
                 f.write_str(match operator {
-                    Operator::Or => " + ",
-                    Operator::Minus => " - ",
-                    Operator::And => " & ",
+                    SetOperator::Or => " + ",
+                    SetOperator::Minus => " - ",
+                    SetOperator::And => " & ",
                 })?;
                 right.print(f, tightness + 1)
             }
@@ -116,13 +116,13 @@ impl fmt::Display for CalendarExpr {
 }
 
 /// Where a name stands says nothing about the calendar: the canonical text has it elsewhere.
-impl PartialEq for Name {
+impl PartialEq for CalendarName {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Name {}
+impl Eq for CalendarName {}
 
 #[cfg(test)]
 mod tests {
@@ -168,19 +168,19 @@ mod tests {
         assert_eq!(expr.names(), ["b", "a", "c", "b"]);
     }
 
-    fn any_node() -> impl Strategy<Value = Node> {
+    fn any_node() -> impl Strategy<Value = ExprNode> {
         let name = prop::sample::select(vec!["a", "us-business", "x/y.z", "mon-close"]);
         let leaf = prop_oneof![
-            Just(Node::All),
-            Just(Node::None),
-            (1_u8..0x7f).prop_map(Node::Weekdays),
-            name.prop_map(|name| Node::Name(Name { name: name.to_owned(), at: 0..0 })),
+            Just(ExprNode::All),
+            Just(ExprNode::None),
+            (1_u8..0x7f).prop_map(ExprNode::Weekdays),
+            name.prop_map(|name| ExprNode::Name(CalendarName { name: name.to_owned(), at: 0..0 })),
         ];
         leaf.prop_recursive(8, 32, 2, |inner| {
-            let operator = prop::sample::select(vec![Operator::Or, Operator::Minus, Operator::And]);
+            let operator = prop::sample::select(vec![SetOperator::Or, SetOperator::Minus, SetOperator::And]);
             prop_oneof![
-                inner.clone().prop_map(|node| Node::Not(Box::new(node))),
-                (operator, inner.clone(), inner).prop_map(|(operator, left, right)| Node::Join {
+                inner.clone().prop_map(|node| ExprNode::Not(Box::new(node))),
+                (operator, inner.clone(), inner).prop_map(|(operator, left, right)| ExprNode::Join {
                     operator,
                     left: Box::new(left),
                     right: Box::new(right)

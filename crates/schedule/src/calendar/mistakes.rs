@@ -11,11 +11,11 @@ const MISTAKES_MAX: usize = 100;
 
 /// Mistakes found so far.
 #[derive(Debug, Default)]
-pub(super) struct Mistakes {
+pub(super) struct CalendarMistakes {
     found: Vec<TextError>,
 }
 
-impl Mistakes {
+impl CalendarMistakes {
     pub(super) fn push(&mut self, mistake: TextError) {
         if !self.is_full() {
             self.found.push(mistake);

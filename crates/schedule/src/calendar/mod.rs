@@ -16,37 +16,37 @@ use std::sync::Arc;
 
 pub use bitmap::{FIRST_DAY, LAST_DAY};
 pub use expr::CalendarExpr;
-pub use named::Calendars;
+pub use named::CalendarSet;
 pub use parse::check_name;
 
 use crate::civil::Day;
 use crate::text::TextError;
-use bitmap::Bitmap;
-use days::{Days, Operator};
+use bitmap::DayBitmap;
+use days::{DaySet, SetOperator};
 
 /// A set of days, ready to be asked. Cheap to clone.
 ///
 /// Invariant: it holds no day before `FIRST_DAY` or after `LAST_DAY`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Calendar {
-    days: Days,
+    days: DaySet,
     known_until: Option<Day>,
 }
 
 impl Calendar {
     /// Every day.
     pub fn all() -> Self {
-        Self { days: Days::ALL, known_until: None }
+        Self { days: DaySet::ALL, known_until: None }
     }
 
     /// No day.
     pub fn none() -> Self {
-        Self { days: Days::NONE, known_until: None }
+        Self { days: DaySet::NONE, known_until: None }
     }
 
     /// Every day whose weekday is in the mask; bit 0 is Sunday, bit 7 means nothing.
     pub fn weekdays(mask: u8) -> Self {
-        Self { days: Days::Weekdays(mask & weekdays::WEEK), known_until: None }
+        Self { days: DaySet::Weekdays(mask & weekdays::WEEK), known_until: None }
     }
 
     /// Reads a file of dates: one date a line, what follows it on the line is ignored, as are empty
@@ -99,12 +99,12 @@ impl Calendar {
         self.known_until
     }
 
-    fn listed(days: Bitmap, known_until: Option<Day>) -> Self {
+    fn listed(days: DayBitmap, known_until: Option<Day>) -> Self {
         let known_until = known_until.map(|day| day.min(LAST_DAY));
-        Self { days: Days::Listed(Arc::new(days)), known_until }
+        Self { days: DaySet::Listed(Arc::new(days)), known_until }
     }
 
-    fn combined(&self, operator: Operator, other: &Self) -> Self {
+    fn combined(&self, operator: SetOperator, other: &Self) -> Self {
         let known_until = match (self.known_until, other.known_until) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -116,10 +116,10 @@ impl Calendar {
 impl fmt::Debug for Calendar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.days {
-            Days::Weekdays(0) => f.write_str("Calendar(none)"),
-            Days::Weekdays(weekdays::WEEK) => f.write_str("Calendar(all)"),
-            Days::Weekdays(mask) => write!(f, "Calendar({})", weekdays::weekdays_text(*mask)),
-            Days::Listed(bitmap) => {
+            DaySet::Weekdays(0) => f.write_str("Calendar(none)"),
+            DaySet::Weekdays(weekdays::WEEK) => f.write_str("Calendar(all)"),
+            DaySet::Weekdays(mask) => write!(f, "Calendar({})", weekdays::weekdays_text(*mask)),
+            DaySet::Listed(bitmap) => {
                 let (first, last) = (self.next(FIRST_DAY), self.prev(LAST_DAY));
                 write!(f, "Calendar({} days, {first:?} to {last:?})", bitmap.count())
             }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::days::Operator;
-use super::expr::{Name, Node};
+use super::days::SetOperator;
+use super::expr::{CalendarName, ExprNode};
 use super::weekdays::weekday;
 use super::{Calendar, CalendarExpr};
 use crate::civil::WEEKDAYS;
@@ -14,11 +14,11 @@ const NAMES_SHOWN: usize = 12;
 
 /// The calendars that expressions can refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Calendars {
+pub struct CalendarSet {
     by_name: BTreeMap<String, Calendar>,
 }
 
-impl Calendars {
+impl CalendarSet {
     /// No calendar yet: weekdays, `all` and `none` can be compiled nevertheless.
     pub fn new() -> Self {
         Self::default()
@@ -46,18 +46,20 @@ impl Calendars {
     }
 
     /// Invariant: the parser bounds how deep this goes, by its limits on depth and operands.
-    fn evaluate(&self, node: &Node) -> Result<Calendar, TextError> {
+    fn evaluate(&self, node: &ExprNode) -> Result<Calendar, TextError> {
         Ok(match node {
-            Node::All => Calendar::all(),
-            Node::None => Calendar::none(),
-            Node::Weekdays(mask) => Calendar::weekdays(*mask),
-            Node::Name(name) => self.get(&name.name).cloned().ok_or_else(|| self.unknown(name))?,
-            Node::Not(inner) => Calendar::all().combined(Operator::Minus, &self.evaluate(inner)?),
-            Node::Join { operator, left, right } => self.evaluate(left)?.combined(*operator, &self.evaluate(right)?),
+            ExprNode::All => Calendar::all(),
+            ExprNode::None => Calendar::none(),
+            ExprNode::Weekdays(mask) => Calendar::weekdays(*mask),
+            ExprNode::Name(name) => self.get(&name.name).cloned().ok_or_else(|| self.unknown(name))?,
+            ExprNode::Not(inner) => Calendar::all().combined(SetOperator::Minus, &self.evaluate(inner)?),
+            ExprNode::Join { operator, left, right } => {
+                self.evaluate(left)?.combined(*operator, &self.evaluate(right)?)
+            }
         })
     }
 
-    fn unknown(&self, name: &Name) -> TextError {
+    fn unknown(&self, name: &CalendarName) -> TextError {
         let error = TextError::new(name.at.clone(), format!("there is no calendar `{}`", shortened(&name.name)));
         if let Some(meant) = did_you_mean(&name.name, self.names()) {
             return error.hint(format!("did you mean `{meant}`? {}", self.known()));
@@ -104,8 +106,8 @@ mod tests {
     use super::*;
     use crate::civil::Day;
 
-    fn calendars() -> Calendars {
-        let mut calendars = Calendars::new();
+    fn calendars() -> CalendarSet {
+        let mut calendars = CalendarSet::new();
         let file = |text: &str| Calendar::from_dates(text).expect(text);
         calendars.insert("holidays", file("STOP 2027-01-01\n2026-01-01\n2026-05-01"));
         calendars.insert("freeze", file("2026-05-04\n2026-05-05"));
@@ -160,13 +162,13 @@ mod tests {
             assert!(error.to_string().contains(message), "{text}: {error}");
         }
         let expr = CalendarExpr::parse("x").expect("a name");
-        let error = Calendars::new().compile(&expr).expect_err("nothing is known").to_string();
+        let error = CalendarSet::new().compile(&expr).expect_err("nothing is known").to_string();
         assert!(error.contains("no calendar files are known"), "{error}");
     }
 
     #[test]
     fn a_long_list_of_names_is_cut() {
-        let mut calendars = Calendars::new();
+        let mut calendars = CalendarSet::new();
         for number in 0..30 {
             calendars.insert(format!("cal-{number:02}"), Calendar::all());
         }

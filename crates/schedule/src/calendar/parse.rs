@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::days::Operator;
-use super::expr::{Name, Node};
+use super::days::SetOperator;
+use super::expr::{CalendarName, ExprNode};
 use super::weekdays::{WEEK, weekday, weekday_range, weekdays_text};
 use crate::civil::WEEKDAYS;
 use crate::text::{TextError, did_you_mean, shortened};
@@ -19,17 +19,17 @@ const OPERANDS_MAX: usize = 256;
 const OPERATORS_HINT: &str = "join calendars with `+`, `-` or `&` between blanks, weekdays with commas";
 
 /// Reads an expression.
-pub(super) fn expression(text: &str) -> Result<Node, TextError> {
+pub(super) fn expression(text: &str) -> Result<ExprNode, TextError> {
     let too_long = || TextError::new(0..text.len(), format!("a calendar has at most {LEN_MAX} characters"));
     if text.len() > LEN_MAX {
         return Err(too_long());
     }
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0, operands: 0 };
+    let mut parser = CalendarParser { tokens: tokens(text)?, next: 0, end: text.len(), depth: 0, operands: 0 };
     let root = parser.sum()?;
     if let Some((token, at)) = parser.peek() {
         return Err(match token {
-            Token::Close => TextError::new(at, "this parenthesis closes nothing"),
-            Token::Comma => TextError::new(at, "only weekdays are listed with commas").hint(OPERATORS_HINT),
+            CalendarToken::Close => TextError::new(at, "this parenthesis closes nothing"),
+            CalendarToken::Comma => TextError::new(at, "only weekdays are listed with commas").hint(OPERATORS_HINT),
             _ => TextError::new(at, "expected an operator before this").hint(OPERATORS_HINT),
         });
     }
@@ -69,17 +69,17 @@ pub fn check_name(name: &str) -> Result<(), TextError> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum CalendarToken<'a> {
     Operand(&'a str),
-    Operator(Operator),
+    Operator(SetOperator),
     Not,
     Open,
     Close,
     Comma,
 }
 
-struct Parser<'a> {
-    tokens: Vec<(Token<'a>, Range<usize>)>,
+struct CalendarParser<'a> {
+    tokens: Vec<(CalendarToken<'a>, Range<usize>)>,
     next: usize,
     /// Length of the text: where something is missing at the end.
     end: usize,
@@ -87,54 +87,54 @@ struct Parser<'a> {
     operands: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn peek(&self) -> Option<(Token<'a>, Range<usize>)> {
+impl<'a> CalendarParser<'a> {
+    fn peek(&self) -> Option<(CalendarToken<'a>, Range<usize>)> {
         self.tokens.get(self.next).cloned()
     }
 
     /// Operands joined by `+` and `-`, grouped to the left.
-    fn sum(&mut self) -> Result<Node, TextError> {
+    fn sum(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.product()?;
-        while let Some((Token::Operator(operator @ (Operator::Or | Operator::Minus)), at)) = self.peek() {
+        while let Some((CalendarToken::Operator(operator @ (SetOperator::Or | SetOperator::Minus)), at)) = self.peek() {
             self.next += 1;
             let right = self.product()?;
-            if operator == Operator::Minus {
+            if operator == SetOperator::Minus {
                 check_minus(&left, &right, at)?;
             }
-            left = Node::Join { operator, left: Box::new(left), right: Box::new(right) };
+            left = ExprNode::Join { operator, left: Box::new(left), right: Box::new(right) };
         }
         Ok(left)
     }
 
     /// Operands joined by `&`, grouped to the left.
-    fn product(&mut self) -> Result<Node, TextError> {
+    fn product(&mut self) -> Result<ExprNode, TextError> {
         let mut left = self.operand()?;
-        while let Some((Token::Operator(operator @ Operator::And), _)) = self.peek() {
+        while let Some((CalendarToken::Operator(operator @ SetOperator::And), _)) = self.peek() {
             self.next += 1;
             let right = self.operand()?;
-            left = Node::Join { operator, left: Box::new(left), right: Box::new(right) };
+            left = ExprNode::Join { operator, left: Box::new(left), right: Box::new(right) };
         }
         Ok(left)
     }
 
-    fn operand(&mut self) -> Result<Node, TextError> {
+    fn operand(&mut self) -> Result<ExprNode, TextError> {
         let Some((token, at)) = self.peek() else {
             return Err(expected_operand(self.end..self.end));
         };
         self.next += 1;
         match token {
-            Token::Operand(word) => self.word(word, at),
-            Token::Not => {
+            CalendarToken::Operand(word) => self.word(word, at),
+            CalendarToken::Not => {
                 self.deeper(&at)?;
                 let inner = self.operand()?;
                 self.depth -= 1;
-                Ok(Node::Not(Box::new(inner)))
+                Ok(ExprNode::Not(Box::new(inner)))
             }
-            Token::Open => {
+            CalendarToken::Open => {
                 self.deeper(&at)?;
                 let inner = self.sum()?;
                 match self.peek() {
-                    Some((Token::Close, _)) => self.next += 1,
+                    Some((CalendarToken::Close, _)) => self.next += 1,
                     Some((_, other)) => {
                         return Err(
                             TextError::new(other, "expected an operator or `)` before this").hint(OPERATORS_HINT)
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
                 self.depth -= 1;
                 Ok(inner)
             }
-            Token::Operator(_) | Token::Close | Token::Comma => Err(expected_operand(at)),
+            CalendarToken::Operator(_) | CalendarToken::Close | CalendarToken::Comma => Err(expected_operand(at)),
         }
     }
 
@@ -159,34 +159,34 @@ impl<'a> Parser<'a> {
     }
 
     /// A word that is no operator: `all`, `none`, weekdays with what is listed after them, or a name.
-    fn word(&mut self, word: &str, at: Range<usize>) -> Result<Node, TextError> {
+    fn word(&mut self, word: &str, at: Range<usize>) -> Result<ExprNode, TextError> {
         self.operands += 1;
         if self.operands > OPERANDS_MAX {
             return Err(TextError::new(at, format!("a calendar has at most {OPERANDS_MAX} operands")));
         }
         if word.eq_ignore_ascii_case("all") {
-            return Ok(Node::All);
+            return Ok(ExprNode::All);
         }
         if word.eq_ignore_ascii_case("none") {
-            return Ok(Node::None);
+            return Ok(ExprNode::None);
         }
         let Some(mut mask) = weekday_range(word) else {
             check_name(word).map_err(|error| error.shifted(at.start))?;
-            return Ok(Node::Name(Name { name: word.to_owned(), at }));
+            return Ok(ExprNode::Name(CalendarName { name: word.to_owned(), at }));
         };
-        while let Some((Token::Comma, comma)) = self.peek() {
+        while let Some((CalendarToken::Comma, comma)) = self.peek() {
             self.next += 1;
-            let Some((Token::Operand(listed), listed_at)) = self.peek() else {
+            let Some((CalendarToken::Operand(listed), listed_at)) = self.peek() else {
                 return Err(TextError::new(comma, "expected a weekday after the comma"));
             };
             self.next += 1;
             mask |= weekday_range(listed).ok_or_else(|| not_a_weekday(listed, listed_at))?;
         }
-        Ok(if mask == WEEK { Node::All } else { Node::Weekdays(mask) })
+        Ok(if mask == WEEK { ExprNode::All } else { ExprNode::Weekdays(mask) })
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, TextError> {
+fn tokens(text: &str) -> Result<Vec<(CalendarToken<'_>, Range<usize>)>, TextError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -196,12 +196,12 @@ fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, TextError> {
                 at += len;
                 continue;
             }
-            '+' | '|' => Token::Operator(Operator::Or),
-            '&' => Token::Operator(Operator::And),
-            '!' => Token::Not,
-            '(' => Token::Open,
-            ')' => Token::Close,
-            ',' => Token::Comma,
+            '+' | '|' => CalendarToken::Operator(SetOperator::Or),
+            '&' => CalendarToken::Operator(SetOperator::And),
+            '!' => CalendarToken::Not,
+            '(' => CalendarToken::Open,
+            ')' => CalendarToken::Close,
+            ',' => CalendarToken::Comma,
             _ if is_word(c) => {
                 let word = text[at..].split(|c| !is_word(c)).next().expect("a split yields at least one part");
                 len = word.len();
@@ -218,26 +218,26 @@ fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, TextError> {
     Ok(tokens)
 }
 
-fn word_token(word: &str, at: usize) -> Result<Token<'_>, TextError> {
+fn word_token(word: &str, at: usize) -> Result<CalendarToken<'_>, TextError> {
     let glued = |dash: usize| {
         Err(TextError::new(dash..dash + 1, "a minus needs a blank on both sides")
             .hint("names may hold dashes; write `us-business - freeze`"))
     };
     Ok(match word {
-        "-" => Token::Operator(Operator::Minus),
-        _ if word.eq_ignore_ascii_case("or") => Token::Operator(Operator::Or),
-        _ if word.eq_ignore_ascii_case("and") => Token::Operator(Operator::And),
-        _ if word.eq_ignore_ascii_case("not") => Token::Not,
+        "-" => CalendarToken::Operator(SetOperator::Minus),
+        _ if word.eq_ignore_ascii_case("or") => CalendarToken::Operator(SetOperator::Or),
+        _ if word.eq_ignore_ascii_case("and") => CalendarToken::Operator(SetOperator::And),
+        _ if word.eq_ignore_ascii_case("not") => CalendarToken::Not,
         _ if word.starts_with('-') => return glued(at),
         _ if word.ends_with('-') => return glued(at + word.len() - 1),
-        _ => Token::Operand(word),
+        _ => CalendarToken::Operand(word),
     })
 }
 
 /// `Mon - Fri` takes Friday from Monday, which nobody means.
-fn check_minus(left: &Node, right: &Node, at: Range<usize>) -> Result<(), TextError> {
+fn check_minus(left: &ExprNode, right: &ExprNode, at: Range<usize>) -> Result<(), TextError> {
     match (left, right) {
-        (Node::Weekdays(a), Node::Weekdays(b)) if a.count_ones() == 1 && b.count_ones() == 1 => {
+        (ExprNode::Weekdays(a), ExprNode::Weekdays(b)) if a.count_ones() == 1 && b.count_ones() == 1 => {
             let (a, b) = (weekdays_text(*a), weekdays_text(*b));
             Err(TextError::new(at, format!("`{a} - {b}` takes {b} away from {a}"))
                 .hint(format!("a range of weekdays has no blanks: `{a}-{b}`")))

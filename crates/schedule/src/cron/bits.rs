@@ -18,7 +18,7 @@ pub(crate) const NTH_LAST: u32 = 5;
 
 /// A cron rule in bits. A value's bit has the value's own number; weekday 0 is Sunday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cron {
+pub(crate) struct CronBits {
     pub(crate) seconds: u64,
     pub(crate) minutes: u64,
     /// ISO weeks of the year.
@@ -26,7 +26,7 @@ pub(crate) struct Cron {
     /// The n-th or last such weekday of a month.
     pub(crate) nth: u64,
     /// Years since 1970.
-    pub(crate) years: Years,
+    pub(crate) years: YearSet,
     pub(crate) hours: u32,
     pub(crate) days: u32,
     /// The working day nearest to this day of the month.
@@ -35,13 +35,13 @@ pub(crate) struct Cron {
     pub(crate) from_end: u32,
     pub(crate) months: u16,
     pub(crate) weekdays: u8,
-    pub(crate) traits: Traits,
+    pub(crate) traits: CronTraits,
 }
 
 /// What the sets alone do not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent facts about a text, kept in five bytes")]
-pub(crate) struct Traits {
+pub(crate) struct CronTraits {
     /// The last working day of the month is one of the days.
     pub(crate) last_working_day: bool,
     /// Days of the month were restricted by something other than `*`.
@@ -56,9 +56,9 @@ pub(crate) struct Traits {
 
 /// A set of years from 1970 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Years([u64; 3]);
+pub(crate) struct YearSet([u64; 3]);
 
-impl Years {
+impl YearSet {
     pub(crate) const NONE: Self = Self([0; 3]);
 
     pub(crate) fn all() -> Self {
@@ -83,21 +83,21 @@ impl Years {
     }
 }
 
-impl Cron {
+impl CronBits {
     /// Nothing in any set.
     pub(crate) const EMPTY: Self = Self {
         seconds: 0,
         minutes: 0,
         weeks: ALL_WEEKS,
         nth: 0,
-        years: Years::NONE,
+        years: YearSet::NONE,
         hours: 0,
         days: 0,
         nearest: 0,
         from_end: 0,
         months: 0,
         weekdays: 0,
-        traits: Traits {
+        traits: CronTraits {
             last_working_day: false,
             days_restricted: false,
             weekdays_restricted: false,

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use super::bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, Years};
-use super::hashed::Hashed;
-use super::item::{self, Item, Piece};
+use super::bits::{CronBits, NTH_LAST, NTH_PER_WEEKDAY, YearSet};
+use super::hashed::HashedField;
+use super::item::{self, CronItem, CronToken};
 use super::set::{self, FieldKind};
 use crate::civil::{MONTHS, WEEKDAYS};
 use crate::text::TextError;
@@ -26,9 +26,9 @@ const YEAR: FieldKind = FieldKind::YEAR;
 #[derive(Debug, Clone)]
 pub struct CronExpr {
     /// Everything but the fields that are hashed; those are empty here.
-    bits: Cron,
+    bits: CronBits,
     /// Seconds, minutes, hours, days, months and weekdays that are given as `H`.
-    hashed: [Option<Hashed>; 6],
+    hashed: [Option<HashedField>; 6],
     /// How many fields were written. Lint asks; it does not tell two expressions apart.
     fields: u8,
 }
@@ -56,7 +56,7 @@ impl CronExpr {
             7 => 0,
             _ => return Err(wrong_count(text, &pieces)),
         };
-        let mut full = [Piece { text: "*", at: 0 }; 7];
+        let mut full = [CronToken { text: "*", at: 0 }; 7];
         full[0].text = "0";
         full[skipped..skipped + pieces.len()].copy_from_slice(&pieces);
         let fields = pieces.len() as u8;
@@ -68,9 +68,9 @@ impl CronExpr {
         })
     }
 
-    fn from_fields(pieces: [Piece<'_>; 7], fields: u8) -> Result<Self, TextError> {
+    fn from_fields(pieces: [CronToken<'_>; 7], fields: u8) -> Result<Self, TextError> {
         let [second, minute, hour, day, month, weekday, year] = pieces;
-        let mut expr = Self { bits: Cron::EMPTY, hashed: [None; 6], fields };
+        let mut expr = Self { bits: CronBits::EMPTY, hashed: [None; 6], fields };
         expr.bits.seconds = expr.plain(0, second, SECOND)?.0;
         expr.bits.minutes = expr.plain(1, minute, MINUTE)?.0;
         let (hours, hour_star) = expr.plain(2, hour, HOUR)?;
@@ -85,7 +85,7 @@ impl CronExpr {
     }
 
     /// The rule in bits for a job: its id decides what `H` stands for.
-    pub(crate) fn resolve(&self, job: &str) -> Cron {
+    pub(crate) fn resolve(&self, job: &str) -> CronBits {
         let mut bits = self.bits;
         for (index, hashed) in self.hashed.into_iter().enumerate() {
             let Some(hashed) = hashed else { continue };
@@ -110,7 +110,7 @@ impl CronExpr {
 
     /// Whether it leaves the year open.
     pub fn every_year(&self) -> bool {
-        self.bits.years == Years::all()
+        self.bits.years == YearSet::all()
     }
 
     /// How many fields were written.
@@ -119,8 +119,8 @@ impl CronExpr {
     }
 
     /// A field without special entries: its values, and whether it is `*` or `*/n` as a whole.
-    fn plain(&mut self, index: usize, piece: Piece<'_>, kind: FieldKind) -> Result<(u64, bool), TextError> {
-        if let Some(hashed) = Hashed::parse(piece, kind)? {
+    fn plain(&mut self, index: usize, piece: CronToken<'_>, kind: FieldKind) -> Result<(u64, bool), TextError> {
+        if let Some(hashed) = HashedField::parse(piece, kind)? {
             self.hashed[index] = Some(hashed);
             return Ok((0, false));
         }
@@ -136,9 +136,9 @@ impl CronExpr {
         Ok((bits, stars == 1 && entries == 1))
     }
 
-    fn days(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
+    fn days(&mut self, piece: CronToken<'_>) -> Result<(), TextError> {
         self.bits.traits.days_restricted = !matches!(piece.text, "*" | "?");
-        if let Some(hashed) = Hashed::parse(piece, DAY)? {
+        if let Some(hashed) = HashedField::parse(piece, DAY)? {
             self.hashed[3] = Some(hashed);
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl CronExpr {
             } else if upper == "LW" || upper == "WL" {
                 self.bits.traits.last_working_day = true;
             } else if upper.starts_with("L-") {
-                let back = Piece { text: &entry.text[2..], at: entry.at + 2 };
+                let back = CronToken { text: &entry.text[2..], at: entry.at + 2 };
                 let kind =
                     FieldKind { name: "days before the last", min: 1, max: 30, value_max: 30, star: false, names: &[] };
                 self.bits.from_end |= 1 << item::value(back, kind)?;
@@ -170,9 +170,9 @@ impl CronExpr {
         Ok(())
     }
 
-    fn weekdays(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
+    fn weekdays(&mut self, piece: CronToken<'_>) -> Result<(), TextError> {
         self.bits.traits.weekdays_restricted = !matches!(piece.text, "*" | "?");
-        if let Some(hashed) = Hashed::parse(piece, WEEKDAY)? {
+        if let Some(hashed) = HashedField::parse(piece, WEEKDAY)? {
             self.hashed[5] = Some(hashed);
             return Ok(());
         }
@@ -201,8 +201,8 @@ impl CronExpr {
         Ok(())
     }
 
-    fn years(&mut self, piece: Piece<'_>) -> Result<(), TextError> {
-        self.bits.years = Years::NONE;
+    fn years(&mut self, piece: CronToken<'_>) -> Result<(), TextError> {
+        self.bits.years = YearSet::NONE;
         for entry in piece.entries() {
             let item = parse_item(entry, YEAR)?;
             for year in (item.first..=item.last).step_by(item.step as usize) {
@@ -214,21 +214,21 @@ impl CronExpr {
 }
 
 /// Blank-separated fields with their places.
-fn fields_of(text: &str) -> Vec<Piece<'_>> {
+fn fields_of(text: &str) -> Vec<CronToken<'_>> {
     text.split_whitespace()
-        .map(|field| Piece { text: field, at: field.as_ptr() as usize - text.as_ptr() as usize })
+        .map(|field| CronToken { text: field, at: field.as_ptr() as usize - text.as_ptr() as usize })
         .collect()
 }
 
 const COMMAND_HINT: &str = "give the schedule alone: what to run stands in the job's `program`";
 
 /// Whether a piece looks as if a line of a crontab was pasted, with its command, its user or a comment.
-fn is_command(piece: &Piece<'_>) -> bool {
+fn is_command(piece: &CronToken<'_>) -> bool {
     let word = piece.text.len() > 1 && piece.text.bytes().all(|byte| byte.is_ascii_lowercase());
     word || piece.text.starts_with(['/', '#', '.', '~', '[', '-'])
 }
 
-fn wrong_count(text: &str, pieces: &[Piece<'_>]) -> TextError {
+fn wrong_count(text: &str, pieces: &[CronToken<'_>]) -> TextError {
     let at = pieces.get(7).map_or(0..text.len(), |extra| extra.at..text.len());
     let count = pieces.len();
     let fields = if count == 1 { "field" } else { "fields" };
@@ -241,7 +241,7 @@ fn wrong_count(text: &str, pieces: &[Piece<'_>]) -> TextError {
     )
 }
 
-fn parse_item(entry: Piece<'_>, kind: FieldKind) -> Result<Item, TextError> {
+fn parse_item(entry: CronToken<'_>, kind: FieldKind) -> Result<CronItem, TextError> {
     let item = item::parse(entry, kind, |_, _| kind.max).map_err(|error| match misplaced(entry.text, kind) {
         Some(hint) => error.hint(hint),
         None => error,
@@ -270,14 +270,14 @@ fn misplaced(text: &str, kind: FieldKind) -> Option<&'static str> {
 }
 
 /// The weekdays of an entry; a range may go over the end of the week, and 7 is Sunday.
-fn week(item: Item) -> u8 {
+fn week(item: CronItem) -> u8 {
     let last = if item.first > item.last { item.last + 7 } else { item.last };
     let days = set::stepped(item.first, last, item.step);
     (days | days >> 7) as u8 & 0x7f
 }
 
 /// `5L` or `friL`: the weekday, when the entry has that shape.
-fn last_weekday(entry: Piece<'_>) -> Option<Result<u32, TextError>> {
+fn last_weekday(entry: CronToken<'_>) -> Option<Result<u32, TextError>> {
     let len = entry.text.len();
     let is_last = len > 1 && entry.text.is_char_boundary(len - 1) && entry.text[len - 1..].eq_ignore_ascii_case("l");
     // No name of a weekday ends in an l, so a trailing one is always the mark.
@@ -300,7 +300,7 @@ impl fmt::Display for CronExpr {
         };
         let month = plain(4, u64::from(bits.months), MONTH);
         let years: Vec<u32> = (YEAR.min..=YEAR.max).filter(|year| bits.years.contains(year.cast_signed())).collect();
-        let every_year = bits.years == Years::all();
+        let every_year = bits.years == YearSet::all();
         let on_the_minute = bits.seconds == 1 && self.hashed[0].is_none();
         if !on_the_minute {
             write!(f, "{} ", plain(0, bits.seconds, SECOND))?;

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::bits::{ALL_WEEKS, Cron, NTH_LAST, NTH_PER_WEEKDAY, Years};
-use super::item::{self, Item, Piece};
+use super::bits::{ALL_WEEKS, CronBits, NTH_LAST, NTH_PER_WEEKDAY, YearSet};
+use super::item::{self, CronItem, CronToken};
 use super::set::{self, FieldKind};
 use crate::civil::MONTHS;
 use crate::text::{TextError, did_you_mean, shortened};
@@ -38,7 +38,7 @@ const MINUTE: usize = 6;
 /// Named cron fields as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldsExpr {
-    bits: Cron,
+    bits: CronBits,
     /// Which fields were given, by their index.
     given: u8,
 }
@@ -60,7 +60,7 @@ impl FieldsExpr {
         let Some(least) = texts.iter().rposition(Option::is_some) else {
             return Err((0, TextError::new(0..0, "expected at least one field").hint(Self::NAMES.join(", "))));
         };
-        let mut expr = Self { bits: Cron::EMPTY, given: 0 };
+        let mut expr = Self { bits: CronBits::EMPTY, given: 0 };
         expr.bits.traits.both_must_match = true;
         for (index, given) in texts.into_iter().enumerate() {
             // A week and its days have no minimum that would make sense, so they stay free.
@@ -77,7 +77,7 @@ impl FieldsExpr {
     }
 
     /// The rule in bits.
-    pub(crate) fn resolve(&self) -> Cron {
+    pub(crate) fn resolve(&self) -> CronBits {
         self.bits
     }
 
@@ -93,10 +93,10 @@ impl FieldsExpr {
         }
         let kind = KINDS[index];
         let mut values = 0;
-        let mut years = Years::NONE;
+        let mut years = YearSet::NONE;
         let mut star = false;
         let mut entries = 0;
-        for entry in (Piece { text, at: 0 }).entries() {
+        for entry in (CronToken { text, at: 0 }).entries() {
             entries += 1;
             let entry = trimmed(entry);
             if index == DAY && self.special_day(entry)? {
@@ -138,7 +138,7 @@ impl FieldsExpr {
     }
 
     /// `last`, `last fri` or `2nd wed`: whether the entry was one of them.
-    fn special_day(&mut self, entry: Piece<'_>) -> Result<bool, TextError> {
+    fn special_day(&mut self, entry: CronToken<'_>) -> Result<bool, TextError> {
         let mut words = entry.text.split_whitespace();
         let (Some(place), weekday, None) = (words.next(), words.next(), words.next()) else {
             return Ok(false);
@@ -174,7 +174,7 @@ impl FieldsExpr {
         let bits = &self.bits;
         let kind = KINDS[index];
         match index {
-            YEAR if bits.years == Years::all() => "*".to_owned(),
+            YEAR if bits.years == YearSet::all() => "*".to_owned(),
             YEAR => {
                 let years: Vec<u32> = (kind.min..=kind.max).filter(|y| bits.years.contains(y.cast_signed())).collect();
                 set::list_text(&years, kind.min, kind.max, true)
@@ -232,7 +232,7 @@ fn field_index(name: &str) -> Result<usize, TextError> {
     })
 }
 
-fn parse_item(entry: Piece<'_>, kind: FieldKind) -> Result<Item, TextError> {
+fn parse_item(entry: CronToken<'_>, kind: FieldKind) -> Result<CronItem, TextError> {
     let item = item::parse(entry, kind, |first, last| last.saturating_sub(first).max(1))?;
     if item.first > item.last {
         return Err(item::reversed(entry, kind, item));
@@ -240,7 +240,7 @@ fn parse_item(entry: Piece<'_>, kind: FieldKind) -> Result<Item, TextError> {
     Ok(item)
 }
 
-fn trimmed(entry: Piece<'_>) -> Piece<'_> {
+fn trimmed(entry: CronToken<'_>) -> CronToken<'_> {
     let start = leading_blanks(entry.text);
     entry.part(start, start.max(entry.text.trim_end().len()))
 }

@@ -1,6 +1,6 @@
 //! `H` in a cron field: a value that the job's id decides, so that a thousand daily jobs do not start at one instant.
 
-use super::item::{self, Piece};
+use super::item::{self, CronToken};
 use super::set::{self, FieldKind};
 use crate::hash::StableHash;
 use crate::text::TextError;
@@ -14,16 +14,16 @@ const DAY_ALWAYS: u8 = 28;
 
 /// `H`, `H/step`, `H(first-last)` or `H(first-last)/step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hashed {
+pub(super) struct HashedField {
     first: u8,
     last: u8,
     /// Zero for a single value.
     step: u8,
 }
 
-impl Hashed {
+impl HashedField {
     /// Reads a field that begins with `H`; nothing when it does not.
-    pub(super) fn parse(piece: Piece<'_>, kind: FieldKind) -> Result<Option<Self>, TextError> {
+    pub(super) fn parse(piece: CronToken<'_>, kind: FieldKind) -> Result<Option<Self>, TextError> {
         let text = piece.text;
         if !text.starts_with(['H', 'h']) {
             return Ok(None);

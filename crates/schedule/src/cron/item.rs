@@ -6,7 +6,7 @@ use crate::text::{TextError, did_you_mean, shortened};
 
 /// An entry with its ends and step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct CronItem {
     pub(super) first: u32,
     pub(super) last: u32,
     pub(super) step: u32,
@@ -16,22 +16,22 @@ pub(super) struct Item {
 
 /// A piece of an expression and where it stands in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct CronToken<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> CronToken<'a> {
     /// The part from `start` to `end`.
     pub(super) fn part(self, start: usize, end: usize) -> Self {
         Self { text: &self.text[start..end], at: self.at + start }
     }
 
     /// Its parts between commas.
-    pub(super) fn entries(self) -> impl Iterator<Item = Piece<'a>> {
+    pub(super) fn entries(self) -> impl Iterator<Item = CronToken<'a>> {
         let mut at = self.at;
         self.text.split(',').map(move |text| {
-            let piece = Piece { text, at };
+            let piece = CronToken { text, at };
             at += text.len() + 1;
             piece
         })
@@ -44,7 +44,11 @@ impl<'a> Piece<'a> {
 }
 
 /// Reads an entry. `step_max` tells how large a step may be for given ends.
-pub(super) fn parse(piece: Piece<'_>, kind: FieldKind, step_max: impl Fn(u32, u32) -> u32) -> Result<Item, TextError> {
+pub(super) fn parse(
+    piece: CronToken<'_>,
+    kind: FieldKind,
+    step_max: impl Fn(u32, u32) -> u32,
+) -> Result<CronItem, TextError> {
     let (base, step) = match piece.text.find('/') {
         Some(slash) => (piece.part(0, slash), Some(piece.part(slash + 1, piece.text.len()))),
         None => (piece, None),
@@ -62,11 +66,11 @@ pub(super) fn parse(piece: Piece<'_>, kind: FieldKind, step_max: impl Fn(u32, u3
         Some(step) => step_value(step, kind, step_max(first, last))?,
         None => 1,
     };
-    Ok(Item { first, last, step, star })
+    Ok(CronItem { first, last, step, star })
 }
 
 /// The mistake of a range that goes down.
-pub(super) fn reversed(piece: Piece<'_>, kind: FieldKind, item: Item) -> TextError {
+pub(super) fn reversed(piece: CronToken<'_>, kind: FieldKind, item: CronItem) -> TextError {
     let range = piece.text.split('/').next().unwrap_or_default();
     let (first, last) = range.split_once('-').unwrap_or((range, ""));
     let upper = kind.written_like(kind.max, first);
@@ -79,7 +83,7 @@ pub(super) fn reversed(piece: Piece<'_>, kind: FieldKind, item: Item) -> TextErr
 }
 
 /// Reads one value, a number or a name.
-pub(super) fn value(piece: Piece<'_>, kind: FieldKind) -> Result<u32, TextError> {
+pub(super) fn value(piece: CronToken<'_>, kind: FieldKind) -> Result<u32, TextError> {
     let text = piece.text;
     if text.bytes().next().is_some_and(|byte| byte.is_ascii_digit()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let number = text.parse::<u32>().ok().filter(|number| *number >= kind.min && *number <= kind.value_max);
@@ -100,7 +104,7 @@ pub(super) fn value(piece: Piece<'_>, kind: FieldKind) -> Result<u32, TextError>
     })
 }
 
-fn step_value(piece: Piece<'_>, kind: FieldKind, max: u32) -> Result<u32, TextError> {
+fn step_value(piece: CronToken<'_>, kind: FieldKind, max: u32) -> Result<u32, TextError> {
     let digits = !piece.text.is_empty() && piece.text.bytes().all(|byte| byte.is_ascii_digit());
     let step = piece.text.parse::<u32>().ok().filter(|_| digits);
     match step {

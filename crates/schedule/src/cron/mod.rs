@@ -8,7 +8,7 @@ mod item;
 mod search;
 mod set;
 
-pub(crate) use bits::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years};
+pub(crate) use bits::{CronBits, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, YearSet};
 pub use expression::CronExpr;
 pub use fields::FieldsExpr;
 pub(crate) use search::CronTimes;

@@ -1,41 +1,41 @@
 //! The search for the next and the last local time of a cron rule, month by month, so that it ends soon also where
 //! nothing matches. A calendar is one more set of days.
 
-use super::bits::{Cron, YEAR_MAX, YEAR_MIN};
+use super::bits::{CronBits, YEAR_MAX, YEAR_MIN};
 use crate::calendar::Calendar;
-use crate::civil::{DAY_SECS, Day, Local, Ymd};
+use crate::civil::{DAY_SECS, Day, WallTime, Ymd};
 use crate::walk::LocalTimes;
 
 /// The local times of a cron rule, kept to the days of a calendar if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CronTimes<'a> {
-    pub(crate) cron: &'a Cron,
+    pub(crate) cron: &'a CronBits,
     pub(crate) calendar: Option<&'a Calendar>,
 }
 
 impl LocalTimes for CronTimes<'_> {
-    fn at_or_after(&self, from: Local) -> Option<Local> {
+    fn at_or_after(&self, from: WallTime) -> Option<WallTime> {
         let today = from.day();
         if self.matches_day(today)
             && let Some(second) = self.time_at_or_after(from.second_of_day())
         {
-            return Some(Local(today.midnight().0 + i64::from(second)));
+            return Some(WallTime(today.midnight().0 + i64::from(second)));
         }
         let first = self.time_at_or_after(0)?;
         let day = self.day_at_or_after(today.plus(1))?;
-        Some(Local(day.midnight().0 + i64::from(first)))
+        Some(WallTime(day.midnight().0 + i64::from(first)))
     }
 
-    fn at_or_before(&self, until: Local) -> Option<Local> {
+    fn at_or_before(&self, until: WallTime) -> Option<WallTime> {
         let today = until.day();
         if self.matches_day(today)
             && let Some(second) = self.time_at_or_before(until.second_of_day())
         {
-            return Some(Local(today.midnight().0 + i64::from(second)));
+            return Some(WallTime(today.midnight().0 + i64::from(second)));
         }
         let last = self.time_at_or_before((DAY_SECS - 1) as u32)?;
         let day = self.day_at_or_before(today.plus(-1))?;
-        Some(Local(day.midnight().0 + i64::from(last)))
+        Some(WallTime(day.midnight().0 + i64::from(last)))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Warnings about clock changes: times that do not exist on a coming day, and times that come twice.
 
-use super::{Lint, Warning};
-use crate::civil::{Local, TimeOfDay};
-use crate::cron::Cron;
+use super::{LintKind, LintWarning};
+use crate::civil::{TimeOfDay, WallTime};
+use crate::cron::CronBits;
 use crate::instant::Instant;
 use crate::schedule::Schedule;
 use crate::span::Span;
-use crate::spec::{Bound, DailyInterval, Fold, Gap, Spec, Timing};
-use crate::zone::Change;
+use crate::spec::{DailyInterval, FoldPolicy, GapPolicy, ScheduleSpec, TimeBound, Timing};
+use crate::zone::OffsetChange;
 
 /// How far ahead clock changes are looked at: two years, so that each kind comes up twice.
 const AHEAD: Span = Span::from_secs(2 * 366 * 86_400);
@@ -16,29 +16,29 @@ const DATES: usize = 2;
 
 /// A local time of a schedule that a clock change leaves out or repeats.
 #[derive(Debug, Clone, Copy)]
-struct Hit {
-    what: What,
-    local: Local,
+struct ClockChangeHit {
+    what: ClockChangeKind,
+    local: WallTime,
     /// What the clock shows at the two ends of the gap or fold.
-    from: Local,
-    until: Local,
+    from: WallTime,
+    until: WallTime,
 }
 
 /// What the time is to the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum ClockChangeKind {
     Run,
     WindowBegins,
     WindowEnds,
 }
 
 /// The first gap and the first fold that the schedule runs into.
-pub(super) fn clock_changes(spec: &Spec, schedule: &Schedule, now: Instant) -> Vec<Warning> {
+pub(super) fn clock_changes(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Vec<LintWarning> {
     let Some((gap, fold)) = schedule.policy() else {
         return Vec::new();
     };
     // A rule for all hours that follows elapsed time is due as often as on other days.
-    if (gap, fold) == (Gap::Skip, Fold::Both) && schedule.cron().is_some_and(Cron::runs_all_hours) {
+    if (gap, fold) == (GapPolicy::Skip, FoldPolicy::Both) && schedule.cron().is_some_and(CronBits::runs_all_hours) {
         return Vec::new();
     }
     let mut gaps = Vec::new();
@@ -54,132 +54,160 @@ pub(super) fn clock_changes(spec: &Spec, schedule: &Schedule, now: Instant) -> V
 }
 
 /// The first time of the schedule that a change leaves out or repeats.
-fn hit(spec: &Spec, schedule: &Schedule, change: Change) -> Option<Hit> {
+fn hit(spec: &ScheduleSpec, schedule: &Schedule, change: OffsetChange) -> Option<ClockChangeHit> {
     let (before, after) = (change.at + i64::from(change.before), change.at + i64::from(change.after));
-    let (from, until) = (Local(before.min(after)), Local(before.max(after)));
-    let hit = |what: What| move |local: Local| Hit { what, local, from, until };
-    let inside = |local: &Local| (from..until).contains(local);
+    let (from, until) = (WallTime(before.min(after)), WallTime(before.max(after)));
+    let hit = |what: ClockChangeKind| move |local: WallTime| ClockChangeHit { what, local, from, until };
+    let inside = |local: &WallTime| (from..until).contains(local);
     let found = match &spec.timing {
         Timing::DailyInterval(window) => window_hit(window, from, inside).map(|(what, local)| hit(what)(local)),
         Timing::At(instants) => {
             let locals = instants.iter().filter_map(|bound| match bound {
-                Bound::Instant(_) => None,
-                Bound::Local(local) => Some(*local),
-                Bound::Day(day) => Some(day.midnight()),
+                TimeBound::Instant(_) => None,
+                TimeBound::Local(local) => Some(*local),
+                TimeBound::Day(day) => Some(day.midnight()),
             });
-            locals.filter(inside).min().map(hit(What::Run))
+            locals.filter(inside).min().map(hit(ClockChangeKind::Run))
         }
-        _ => schedule.local_between(from, until).map(hit(What::Run)),
+        _ => schedule.local_between(from, until).map(hit(ClockChangeKind::Run)),
     };
     found.filter(|hit| within_bounds(spec, hit.local, change) && on_its_days(spec, schedule, hit.local))
 }
 
 /// An edge of the window that a change touches.
-fn window_hit(window: &DailyInterval, from: Local, inside: impl Fn(&Local) -> bool) -> Option<(What, Local)> {
-    let edges = [(What::WindowBegins, window.from.time), (What::WindowEnds, window.until.time)];
+fn window_hit(
+    window: &DailyInterval,
+    from: WallTime,
+    inside: impl Fn(&WallTime) -> bool,
+) -> Option<(ClockChangeKind, WallTime)> {
+    let edges = [(ClockChangeKind::WindowBegins, window.from.time), (ClockChangeKind::WindowEnds, window.until.time)];
     // A change around midnight touches two days.
     let days = [from.day(), from.day().plus(1)];
-    let on_days = |(what, time): (What, TimeOfDay)| days.map(|day| (what, Local(day.midnight().0 + i64::from(time.0))));
+    let on_days = |(what, time): (ClockChangeKind, TimeOfDay)| {
+        days.map(|day| (what, WallTime(day.midnight().0 + i64::from(time.0))))
+    };
     edges.into_iter().flat_map(on_days).find(|(_, local)| inside(local))
 }
 
 /// Whether a time lies between the schedule's own start and end.
-fn within_bounds(spec: &Spec, local: Local, change: Change) -> bool {
-    let order = |bound: Bound| match bound {
-        Bound::Instant(instant) => change.at.cmp(&instant.secs()),
-        Bound::Local(bound) => local.cmp(&bound),
-        Bound::Day(day) => local.day().cmp(&day),
+fn within_bounds(spec: &ScheduleSpec, local: WallTime, change: OffsetChange) -> bool {
+    let order = |bound: TimeBound| match bound {
+        TimeBound::Instant(instant) => change.at.cmp(&instant.secs()),
+        TimeBound::Local(bound) => local.cmp(&bound),
+        TimeBound::Day(day) => local.day().cmp(&day),
     };
     spec.start.is_none_or(|start| order(start).is_ge()) && spec.end.is_none_or(|end| order(end).is_le())
 }
 
 /// Whether the time is on a day of the calendar. Rules of local times know their days; others are asked for the
 /// occurrence that the time becomes, and where it becomes none there is no warning rather than a false one.
-fn on_its_days(spec: &Spec, schedule: &Schedule, local: Local) -> bool {
+fn on_its_days(spec: &ScheduleSpec, schedule: &Schedule, local: WallTime) -> bool {
     let knows_days = !matches!(spec.timing, Timing::DailyInterval(_) | Timing::At(_));
     if spec.calendar.is_none() || knows_days {
         return true;
     }
-    let mut shown = schedule.zone().instants(local, Gap::Next, Fold::Both).map(Instant::from_secs);
+    let mut shown = schedule.zone().instants(local, GapPolicy::Next, FoldPolicy::Both).map(Instant::from_secs);
     shown.any(|at| schedule.next(at.minus(Span::from_secs(1))) == Some(at))
 }
 
 /// The days of hits that are like the first.
-fn dates(hits: &[Hit]) -> String {
-    let times = |hit: &Hit| (hit.what, [hit.local, hit.from, hit.until].map(Local::second_of_day));
+fn dates(hits: &[ClockChangeHit]) -> String {
+    let times = |hit: &ClockChangeHit| (hit.what, [hit.local, hit.from, hit.until].map(WallTime::second_of_day));
     let alike = hits.iter().filter(|hit| hits.first().map(times) == Some(times(hit)));
     let days: Vec<String> = alike.take(DATES).map(|hit| hit.local.day().to_string()).collect();
     days.join(" and ")
 }
 
-fn time(local: Local) -> TimeOfDay {
+fn time(local: WallTime) -> TimeOfDay {
     TimeOfDay(local.second_of_day())
 }
 
-fn gap_warning(hit: Hit, dates: &str, zone: &str, gap: Gap) -> Warning {
+fn gap_warning(hit: ClockChangeHit, dates: &str, zone: &str, gap: GapPolicy) -> LintWarning {
     let until = time(hit.until);
     let (outcome, hint) = match (hit.what, gap) {
-        (What::Run, Gap::Next) => (format!("it runs once at {until} instead"), "`gap: skip` leaves such a day out"),
-        (What::Run, Gap::Skip) => ("it does not run then".to_owned(), "`gap: next` runs it at the end of the gap"),
-        (What::WindowBegins, Gap::Next) => {
+        (ClockChangeKind::Run, GapPolicy::Next) => {
+            (format!("it runs once at {until} instead"), "`gap: skip` leaves such a day out")
+        }
+        (ClockChangeKind::Run, GapPolicy::Skip) => {
+            ("it does not run then".to_owned(), "`gap: next` runs it at the end of the gap")
+        }
+        (ClockChangeKind::WindowBegins, GapPolicy::Next) => {
             (format!("it begins at {until} instead"), "`gap: skip` leaves out the window of such a day")
         }
-        (What::WindowEnds, Gap::Next) => {
+        (ClockChangeKind::WindowEnds, GapPolicy::Next) => {
             (format!("it ends at {until} instead"), "`gap: skip` leaves out the window of such a day")
         }
-        (_, Gap::Skip) => ("there is no window then".to_owned(), "`gap: next` moves it to the end of the gap"),
+        (_, GapPolicy::Skip) => ("there is no window then".to_owned(), "`gap: next` moves it to the end of the gap"),
     };
     let subject = subject(hit, "does not exist");
     let from = time(hit.from);
     let message = format!("{subject} on {dates} in {zone} (the clock goes from {from} to {until}): {outcome}");
-    Warning { lint: Lint::Gap, message, hint: hint.to_owned() }
+    LintWarning { lint: LintKind::Gap, message, hint: hint.to_owned() }
 }
 
-fn fold_warning(hit: Hit, dates: &str, zone: &str, fold: Fold) -> Warning {
+fn fold_warning(hit: ClockChangeHit, dates: &str, zone: &str, fold: FoldPolicy) -> LintWarning {
     let (outcome, hint) = match (hit.what, fold) {
-        (What::Run, Fold::First) => ("it runs the first time only", "`fold: second` or `fold: both` say otherwise"),
-        (What::Run, Fold::Second) => ("it runs the second time only", "`fold: first` or `fold: both` say otherwise"),
-        (What::Run, Fold::Both) => ("it runs both times", "`fold: first` or `fold: second` run it once"),
-        (What::WindowBegins, Fold::First | Fold::Both) => ("it begins the first time", "`fold: second` says otherwise"),
-        (What::WindowBegins, Fold::Second) => ("it begins the second time", "`fold: first` says otherwise"),
-        (What::WindowEnds, Fold::First) => ("it ends the first time", "`fold: both` ends it the second time"),
-        (What::WindowEnds, Fold::Second | Fold::Both) => ("it ends the second time", "`fold: first` says otherwise"),
+        (ClockChangeKind::Run, FoldPolicy::First) => {
+            ("it runs the first time only", "`fold: second` or `fold: both` say otherwise")
+        }
+        (ClockChangeKind::Run, FoldPolicy::Second) => {
+            ("it runs the second time only", "`fold: first` or `fold: both` say otherwise")
+        }
+        (ClockChangeKind::Run, FoldPolicy::Both) => {
+            ("it runs both times", "`fold: first` or `fold: second` run it once")
+        }
+        (ClockChangeKind::WindowBegins, FoldPolicy::First | FoldPolicy::Both) => {
+            ("it begins the first time", "`fold: second` says otherwise")
+        }
+        (ClockChangeKind::WindowBegins, FoldPolicy::Second) => {
+            ("it begins the second time", "`fold: first` says otherwise")
+        }
+        (ClockChangeKind::WindowEnds, FoldPolicy::First) => {
+            ("it ends the first time", "`fold: both` ends it the second time")
+        }
+        (ClockChangeKind::WindowEnds, FoldPolicy::Second | FoldPolicy::Both) => {
+            ("it ends the second time", "`fold: first` says otherwise")
+        }
     };
     let subject = subject(hit, "comes twice");
     let (from, until) = (time(hit.from), time(hit.until));
     let message = format!("{subject} on {dates} in {zone} (the clock goes from {until} back to {from}): {outcome}");
-    Warning { lint: Lint::Fold, message, hint: hint.to_owned() }
+    LintWarning { lint: LintKind::Fold, message, hint: hint.to_owned() }
 }
 
-fn subject(hit: Hit, does: &str) -> String {
+fn subject(hit: ClockChangeHit, does: &str) -> String {
     let at = time(hit.local);
     match hit.what {
-        What::Run => format!("{at} {does}"),
-        What::WindowBegins => format!("its window begins at {at}, which {does}"),
-        What::WindowEnds => format!("its window ends at {at}, which {does}"),
+        ClockChangeKind::Run => format!("{at} {does}"),
+        ClockChangeKind::WindowBegins => format!("its window begins at {at}, which {does}"),
+        ClockChangeKind::WindowEnds => format!("its window ends at {at}, which {does}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calendar::{CalendarExpr, Calendars};
-    use crate::schedule::Surroundings;
-    use crate::zone::{Zone, Zones};
+    use crate::calendar::{CalendarExpr, CalendarSet};
+    use crate::schedule::CompileContext;
+    use crate::zone::{Zone, ZoneRegistry};
 
     #[test]
     fn finds_given_times() {
-        let (zones, utc, calendars) = (Zones::bundled(), Zone::utc(), Calendars::new());
-        let around = Surroundings { zones: &zones, zone: &utc, calendars: &calendars, job: "job" };
+        let (zones, utc, calendars) = (ZoneRegistry::bundled(), Zone::utc(), CalendarSet::new());
+        let around = CompileContext { zones: &zones, zone: &utc, calendars: &calendars, job: "job" };
         for (at, calendar, expected) in [
             (&["2026-03-29T02:30", "2026-10-25T02:00"][..], None, &["2026-03-29T02:30", "2026-10-25T02:00"][..]),
             (&["2026-03-29T03:00", "2026-03-30T02:30", "2026-10-25T00:30:00Z"], None, &[]),
             (&["2026-03-29T02:30"], Some("Sun"), &["2026-03-29T02:30"]),
             (&["2026-03-29T02:30"], Some("Mon-Fri"), &[]),
         ] {
-            let bounds = at.iter().map(|text| Bound::parse(text).expect(text)).collect();
+            let bounds = at.iter().map(|text| TimeBound::parse(text).expect(text)).collect();
             let calendar = calendar.map(|text| CalendarExpr::parse(text).expect(text));
-            let spec = Spec { zone: Some("Europe/Berlin".to_owned()), calendar, ..Spec::new(Timing::at(bounds)) };
+            let spec = ScheduleSpec {
+                zone: Some("Europe/Berlin".to_owned()),
+                calendar,
+                ..ScheduleSpec::new(Timing::at(bounds))
+            };
             let schedule = Schedule::compile(&spec, around).expect("compiles");
             let now = Instant::parse("2026-01-01T00:00:00Z").expect("valid");
             let changes = schedule.zone().changes(now.secs(), now.plus(AHEAD).secs());

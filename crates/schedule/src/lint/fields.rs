@@ -1,12 +1,12 @@
 //! Warnings about cron fields: either of two days, steps that do not come out even, months without the day.
 
-use super::{Lint, Warning, day_text};
+use super::{LintKind, LintWarning, day_text};
 use crate::civil::{Day, MONTHS, Ymd};
-use crate::cron::{Cron, Years, distance, values};
+use crate::cron::{CronBits, YearSet, distance, values};
 use crate::instant::Instant;
 use crate::schedule::Schedule;
 use crate::span::Span;
-use crate::spec::{Fold, Gap};
+use crate::spec::{FoldPolicy, GapPolicy};
 use crate::words::english::{joined, ordinal};
 
 /// So many coming days are named in a warning.
@@ -18,13 +18,13 @@ const COMMON_YEAR: i32 = 2025;
 /// A year with 29 February.
 pub(super) const LEAP_YEAR: i32 = 2024;
 
-pub(super) fn cron_warnings(cron: &Cron, schedule: &Schedule, now: Instant) -> Vec<Warning> {
+pub(super) fn cron_warnings(cron: &CronBits, schedule: &Schedule, now: Instant) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     if cron.either_day_matches() {
         let days = coming_days(schedule, now);
         let next = if days.is_empty() { String::new() } else { format!(", next on {}", days.join(", ")) };
-        warnings.push(Warning {
-            lint: Lint::EitherDay,
+        warnings.push(LintWarning {
+            lint: LintKind::EitherDay,
             message: format!("day of month and day of week are both given: it runs when either matches{next}"),
             hint: "to require both, write named fields such as {day: 1-7, day_of_week: mon}".to_owned(),
         });
@@ -41,7 +41,7 @@ fn coming_days(schedule: &Schedule, now: Instant) -> Vec<String> {
     let zone = schedule.zone();
     let next_day = |at: &Instant| {
         let midnight = zone.local(at.secs()).day().plus(1).midnight();
-        let first = zone.instants(midnight, Gap::Next, Fold::First).next()?;
+        let first = zone.instants(midnight, GapPolicy::Next, FoldPolicy::First).next()?;
         schedule.next(Instant::from_secs(first).minus(Span::from_secs(1)))
     };
     let days = std::iter::successors(schedule.next(now), next_day);
@@ -49,10 +49,10 @@ fn coming_days(schedule: &Schedule, now: Instant) -> Vec<String> {
 }
 
 /// Steps of seconds, minutes and hours whose last distance is shorter than the others.
-fn uneven_times(cron: &Cron) -> Vec<Warning> {
+fn uneven_times(cron: &CronBits) -> Vec<LintWarning> {
     let single = |bits: u64| bits.count_ones() == 1;
     let hours = u64::from(cron.hours);
-    let all_days = cron.runs_all_days() && cron.years == Years::all();
+    let all_days = cron.runs_all_days() && cron.years == YearSet::all();
     let all_hours = all_days && cron.runs_all_hours();
     let all_minutes = all_hours && cron.minutes.count_ones() == 60;
     let day_after_day = (!cron.traits.days_restricted || has_neighbours(u64::from(cron.days), 32))
@@ -66,12 +66,12 @@ fn uneven_times(cron: &Cron) -> Vec<Warning> {
         ("minute", 60, minutes, all_hours && single(cron.seconds)),
         ("hour", 24, hour_step, all_days && single(cron.minutes) && single(cron.seconds)),
     ];
-    let warning = |(unit, size, uneven, free): (&str, u32, Option<Uneven>, bool)| {
-        let Uneven { step, first, last } = uneven?;
+    let warning = |(unit, size, uneven, free): (&str, u32, Option<UnevenStep>, bool)| {
+        let UnevenStep { step, first, last } = uneven?;
         let later = size - last + first;
         let plural = if later == 1 { "" } else { "s" };
-        Some(Warning {
-            lint: Lint::UnevenStep,
+        Some(LintWarning {
+            lint: LintKind::UnevenStep,
             message: format!(
                 "every {step} {unit}s does not divide {size}: after {unit} {last} comes {unit} {first}, \
                  {later} {unit}{plural} later"
@@ -88,19 +88,19 @@ fn uneven_times(cron: &Cron) -> Vec<Warning> {
 }
 
 /// Values that look like a step over the whole field and do not go round evenly.
-struct Uneven {
+struct UnevenStep {
     step: u32,
     first: u32,
     last: u32,
 }
 
 /// Three values or more at one distance, or two where the second is beyond the middle: closer ones would have had a third.
-fn uneven_step(values: &[u32], size: u32) -> Option<Uneven> {
+fn uneven_step(values: &[u32], size: u32) -> Option<UnevenStep> {
     let step = distance(values)?;
     let (first, last) = (values[0], values[values.len() - 1]);
     let whole_field = first < step && last + step >= size;
     let plausible = values.len() >= 3 || first == 0 && step > size / 2;
-    (step > 1 && whole_field && plausible && !size.is_multiple_of(step)).then_some(Uneven { step, first, last })
+    (step > 1 && whole_field && plausible && !size.is_multiple_of(step)).then_some(UnevenStep { step, first, last })
 }
 
 /// Whether a value and the next one are both in a set that goes round.
@@ -117,7 +117,7 @@ fn dividing(step: u32, size: u32) -> String {
 }
 
 /// A step of days, which every month begins anew: the first time that two come closer.
-fn uneven_days(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warning> {
+fn uneven_days(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let days = values(u64::from(cron.days));
     let step = distance(&days).filter(|step| *step > 1 && days.len() >= 3)?;
     let whole_field = days[0] == 1 && days[days.len() - 1] + step > 31;
@@ -132,7 +132,7 @@ fn uneven_days(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warning
         Day::from_ymd(year + (months / 12).cast_signed(), months % 12 + 1, 1)
     });
     let (last, first) = turns.find_map(|day| {
-        let turn = Instant::from_secs(zone.instants(day.midnight(), Gap::Next, Fold::First).next()?);
+        let turn = Instant::from_secs(zone.instants(day.midnight(), GapPolicy::Next, FoldPolicy::First).next()?);
         let day_of = |at: Instant| zone.local(at.secs()).day();
         let last = schedule.prev(turn).map(day_of)?;
         let first = schedule.next(turn.minus(Span::from_secs(1))).map(day_of)?;
@@ -140,9 +140,9 @@ fn uneven_days(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warning
     })?;
     let distance = first.0 - last.0;
     let plural = if distance == 1 { "" } else { "s" };
-    let free = cron.months.count_ones() == 12 && cron.years == Years::all();
-    Some(Warning {
-        lint: Lint::UnevenStep,
+    let free = cron.months.count_ones() == 12 && cron.years == YearSet::all();
+    Some(LintWarning {
+        lint: LintKind::UnevenStep,
         message: format!(
             "every {step} days begins anew with each month: after {last} comes {first}, {distance} day{plural} later"
         ),
@@ -155,13 +155,13 @@ fn uneven_days(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warning
 }
 
 /// A step of months, which every year begins anew.
-fn uneven_months(cron: &Cron) -> Option<Warning> {
+fn uneven_months(cron: &CronBits) -> Option<LintWarning> {
     let months: Vec<u32> = values(u64::from(cron.months)).into_iter().map(|month| month - 1).collect();
     // Two months in a year are more likely meant than not.
-    let Uneven { step, first, last } = uneven_step(&months, 12).filter(|_| months.len() >= 3)?;
+    let UnevenStep { step, first, last } = uneven_step(&months, 12).filter(|_| months.len() >= 3)?;
     let (before, after) = (MONTHS[last as usize], MONTHS[first as usize]);
-    Some(Warning {
-        lint: Lint::UnevenStep,
+    Some(LintWarning {
+        lint: LintKind::UnevenStep,
         message: format!(
             "every {step} months does not divide 12: after {before} comes {after}, {} months later",
             12 - last + first
@@ -171,7 +171,7 @@ fn uneven_months(cron: &Cron) -> Option<Warning> {
 }
 
 /// Months that are named and do not have the day.
-fn short_months(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warning> {
+fn short_months(cron: &CronBits, schedule: &Schedule, now: Instant) -> Option<LintWarning> {
     let day = cron.first_numbered_day()?;
     let without = cron.months_without_its_days(COMMON_YEAR);
     // Where no month has the day it never runs, which is another warning.
@@ -187,5 +187,5 @@ fn short_months(cron: &Cron, schedule: &Schedule, now: Instant) -> Option<Warnin
         format!("{} {have} no {the} and {are} left out, next on {next}", joined(&names, "and"))
     };
     let hint = "for the last day of a month write `L` as its day".to_owned();
-    Some(Warning { lint: Lint::ShortMonths, message, hint })
+    Some(LintWarning { lint: LintKind::ShortMonths, message, hint })
 }

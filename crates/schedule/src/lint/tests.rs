@@ -1,28 +1,28 @@
 //! Schedules and the warnings about them, asked on 15 January 2026.
 
 use super::*;
-use crate::calendar::{CalendarExpr, Calendars};
+use crate::calendar::{CalendarExpr, CalendarSet};
 use crate::civil::TimeOfDay;
 use crate::cron::FieldsExpr;
-use crate::schedule::Surroundings;
-use crate::spec::{Bound, DailyInterval, Edge, Gap, Shift};
-use crate::zone::{Zone, Zones};
+use crate::schedule::CompileContext;
+use crate::spec::{DailyInterval, DayShift, GapPolicy, TimeBound, WindowEdge};
+use crate::zone::{Zone, ZoneRegistry};
 
-fn all(spec: &Spec, past: Past) -> Vec<Warning> {
-    let (zones, zone, calendars) = (Zones::bundled(), Zone::utc(), Calendars::new());
-    let around = Surroundings { zones: &zones, zone: &zone, calendars: &calendars, job: "job" };
+fn all(spec: &ScheduleSpec, past: JobHistory) -> Vec<LintWarning> {
+    let (zones, zone, calendars) = (ZoneRegistry::bundled(), Zone::utc(), CalendarSet::new());
+    let around = CompileContext { zones: &zones, zone: &zone, calendars: &calendars, job: "job" };
     let schedule = Schedule::compile(spec, around).expect("compiles");
     let now = Instant::parse("2026-01-15T12:00:00Z").expect("valid");
     lint(spec, &schedule, "job", now, past)
 }
 
-fn told(spec: &Spec) -> Vec<String> {
-    let line = |warning: Warning| format!("{}: {}", warning.lint.name(), warning.message);
-    all(spec, Past::default()).into_iter().map(line).collect()
+fn told(spec: &ScheduleSpec) -> Vec<String> {
+    let line = |warning: LintWarning| format!("{}: {}", warning.lint.name(), warning.message);
+    all(spec, JobHistory::default()).into_iter().map(line).collect()
 }
 
-fn parsed(text: &str) -> Spec {
-    Spec::parse(text).expect(text)
+fn parsed(text: &str) -> ScheduleSpec {
+    ScheduleSpec::parse(text).expect(text)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn hints_at_what_keeps_the_other_fields() {
         ("0 0 */2 * *", "for a steady rhythm write `@every 2d`, which counts from 1970-01-01 in UTC"),
         ("0 0 */2 1-3 *", "to keep days apart name them, such as `1,11,21`"),
     ] {
-        let hints: Vec<String> = all(&parsed(text), Past::default()).into_iter().map(|one| one.hint).collect();
+        let hints: Vec<String> = all(&parsed(text), JobHistory::default()).into_iter().map(|one| one.hint).collect();
         assert_eq!(hints, [hint], "{text}");
     }
 }
@@ -115,7 +115,7 @@ const FOLD: &str = "2026-10-25 and 2027-10-31 in Europe/Berlin (the clock goes f
 #[test]
 fn warns_of_clock_changes() {
     let night = || parsed("CRON_TZ=Europe/Berlin 30 2 * * *");
-    let bound = |text| Some(Bound::parse(text).expect(text));
+    let bound = |text| Some(TimeBound::parse(text).expect(text));
     let gap = format!("gap: 02:30 does not exist on {GAP}: it runs once at 03:00 instead");
     let fold = format!("fold: 02:30 comes twice on {FOLD}: it runs the first time only");
     let both = [gap.clone(), fold.clone()];
@@ -125,14 +125,14 @@ fn warns_of_clock_changes() {
         (parsed("CRON_TZ=Europe/Berlin 30 0-23 * * *"), &both),
         (parsed("CRON_TZ=Europe/Berlin 30 * * * *"), &[]),
         (parsed("CRON_TZ=Europe/Berlin 30 2 1 * *"), &[]),
-        (Spec { end: bound("2026-02-01"), ..night() }, &[]),
-        (Spec { end: bound("2026-03-29"), ..night() }, &[gap.replace(" and 2027-03-28", "")]),
+        (ScheduleSpec { end: bound("2026-02-01"), ..night() }, &[]),
+        (ScheduleSpec { end: bound("2026-03-29"), ..night() }, &[gap.replace(" and 2027-03-28", "")]),
         (
-            Spec { start: bound("2026-03-30"), end: bound("2026-10-25T02:30"), ..night() },
+            ScheduleSpec { start: bound("2026-03-30"), end: bound("2026-10-25T02:30"), ..night() },
             &[fold.replace(" and 2027-10-31", "")],
         ),
         (
-            Spec { gap: Some(Gap::Skip), end: bound("2026-09-01"), ..night() },
+            ScheduleSpec { gap: Some(GapPolicy::Skip), end: bound("2026-09-01"), ..night() },
             &[gap.replace(" and 2027-03-28", "").replace("runs once at 03:00 instead", "does not run then")],
         ),
     ] {
@@ -142,10 +142,11 @@ fn warns_of_clock_changes() {
 
 #[test]
 fn warns_of_windows_at_clock_changes() {
-    let edge = |hour: u32, minute: u32| Edge { time: TimeOfDay(hour * 3600 + minute * 60), shift: Shift::default() };
+    let edge =
+        |hour: u32, minute: u32| WindowEdge { time: TimeOfDay(hour * 3600 + minute * 60), shift: DayShift::default() };
     let window = |from, until| {
         let timing = Timing::DailyInterval(DailyInterval { from, until, interval: Span::from_secs(900) });
-        Spec { zone: Some("Europe/Berlin".to_owned()), ..Spec::new(timing) }
+        ScheduleSpec { zone: Some("Europe/Berlin".to_owned()), ..ScheduleSpec::new(timing) }
     };
     let begins = || window(edge(2, 30), edge(6, 0));
     let on = |text| Some(CalendarExpr::parse(text).expect(text));
@@ -154,12 +155,12 @@ fn warns_of_windows_at_clock_changes() {
     for (spec, expected) in [
         (begins(), vec![gap.clone(), fold.clone()]),
         (
-            Spec { gap: Some(Gap::Skip), ..begins() },
+            ScheduleSpec { gap: Some(GapPolicy::Skip), ..begins() },
             vec![gap.replace("it begins at 03:00 instead", "there is no window then"), fold.clone()],
         ),
         // Clocks change on Sundays.
-        (Spec { calendar: on("Sun"), ..begins() }, vec![gap, fold]),
-        (Spec { calendar: on("Mon-Fri"), ..begins() }, vec![]),
+        (ScheduleSpec { calendar: on("Sun"), ..begins() }, vec![gap, fold]),
+        (ScheduleSpec { calendar: on("Mon-Fri"), ..begins() }, vec![]),
         (window(edge(9, 0), edge(17, 0)), vec![]),
         (
             window(edge(1, 0), edge(2, 30)),
@@ -175,15 +176,15 @@ fn warns_of_windows_at_clock_changes() {
 
 #[test]
 fn warns_of_schedules_that_have_ended() {
-    let bound = |text| Some(Bound::parse(text).expect(text));
+    let bound = |text| Some(TimeBound::parse(text).expect(text));
     let ended = "never: never fires again: its last occurrence was";
     for (spec, expected) in [
         (parsed("0 0 31 2 *"), "never: never fires: no date matches".to_owned()),
         (parsed("0 0 1 1 * 2020"), format!("{ended} 2020-01-01T00:00:00+00:00")),
-        (Spec { end: bound("2026-01-10"), ..parsed("@daily") }, format!("{ended} 2026-01-10T00:00:00+00:00")),
+        (ScheduleSpec { end: bound("2026-01-10"), ..parsed("@daily") }, format!("{ended} 2026-01-10T00:00:00+00:00")),
         // No ISO week 1 has a day in June; but what comes after the last known year is not looked at.
         (
-            Spec::new(Timing::Fields(FieldsExpr::parse(&[("month", "6"), ("week", "1")]).expect("valid"))),
+            ScheduleSpec::new(Timing::Fields(FieldsExpr::parse(&[("month", "6"), ("week", "1")]).expect("valid"))),
             "never: never fires before 2101: no date matches".to_owned(),
         ),
     ] {
@@ -205,7 +206,7 @@ fn warns_of_zones_that_mislead() {
 
 #[test]
 fn warns_of_runs_that_take_too_long() {
-    let past = Past { median_run: Some(Span::from_secs(700)) };
+    let past = JobHistory { median_run: Some(Span::from_secs(700)) };
     let warnings = |text: &str| all(&parsed(text), past).into_iter().map(|one| one.message).collect::<Vec<_>>();
     assert_eq!(warnings("*/10 * * * *"), ["occurrences are 10m apart, but half of its runs take 11m40s or longer"]);
     assert!(warnings("0 * * * *").is_empty());
@@ -215,7 +216,7 @@ fn warns_of_runs_that_take_too_long() {
 #[test]
 fn asks_for_the_job_that_it_is_about() {
     let spec = parsed("H 3 * * * *");
-    let message = all(&spec, Past::default()).remove(0).message;
+    let message = all(&spec, JobHistory::default()).remove(0).message;
     assert!(message.ends_with(&spec.words("job")), "{message}");
     assert_ne!(spec.words("job"), spec.words(""), "the test needs an expression that tells jobs apart");
 }

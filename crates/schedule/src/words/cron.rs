@@ -2,7 +2,9 @@
 
 use super::english::{LIST_MAX, counted, every_nth, every_span, joined, named_runs, ordinal};
 use crate::civil::{MONTHS, TimeOfDay, WEEKDAYS};
-use crate::cron::{Cron, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, Years, distance, monday_first, runs, values};
+use crate::cron::{
+    CronBits, NTH_LAST, NTH_PER_WEEKDAY, YEAR_MAX, YEAR_MIN, YearSet, distance, monday_first, runs, values,
+};
 use crate::span::Span;
 
 const NTH_WORDS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
@@ -25,24 +27,27 @@ pub(super) struct CronWords {
 }
 
 /// The values of seconds, minutes and hours.
-struct Clock {
+struct ClockFields {
     seconds: Vec<u32>,
     minutes: Vec<u32>,
     hours: Vec<u32>,
 }
 
-pub(super) fn cron_words(cron: &Cron) -> CronWords {
-    let clock =
-        Clock { seconds: values(cron.seconds), minutes: values(cron.minutes), hours: values(u64::from(cron.hours)) };
+pub(super) fn cron_words(cron: &CronBits) -> CronWords {
+    let clock = ClockFields {
+        seconds: values(cron.seconds),
+        minutes: values(cron.minutes),
+        hours: values(u64::from(cron.hours)),
+    };
     let months = values(u64::from(cron.months));
     // `the 1st of January through March` would be taken for ninety days.
     let single = runs(&months).iter().all(|(first, last)| last - first < 2);
     let months = (months.len() < 12).then(|| joined(&named_runs(&months, month_name), "and"));
     let days = day_words(cron, months.as_deref().filter(|_| single));
     let mut rest = match (&months, &days) {
-        (None, _) | (_, Some(Days { month_told: true, .. })) => String::new(),
+        (None, _) | (_, Some(DayWords { month_told: true, .. })) => String::new(),
         // Without a comma the months would be taken for those of the last day only.
-        (Some(months), Some(Days { either: true, .. })) => format!(", in {months}"),
+        (Some(months), Some(DayWords { either: true, .. })) => format!(", in {months}"),
         (Some(months), _) => format!(" in {months}"),
     };
     let weeks = values(cron.weeks);
@@ -51,7 +56,7 @@ pub(super) fn cron_words(cron: &Cron) -> CronWords {
         let weeks = every_nth(&weeks, "ISO week", number).unwrap_or_else(|| counted("ISO week", &weeks, number));
         rest += &format!(" in {weeks}");
     }
-    if cron.years != Years::all() {
+    if cron.years != YearSet::all() {
         let years: Vec<u32> =
             (YEAR_MIN..=YEAR_MAX).filter(|year| cron.years.contains(*year)).map(i32::cast_unsigned).collect();
         let number = |year: u32| year.to_string();
@@ -65,7 +70,7 @@ fn month_name(month: u32) -> String {
     MONTHS[month as usize - 1].to_owned()
 }
 
-impl Clock {
+impl ClockFields {
     fn words(&self) -> String {
         let count = self.seconds.len() * self.minutes.len() * self.hours.len();
         if count <= LIST_MAX {
@@ -107,7 +112,7 @@ impl Clock {
     /// Times without a rhythm over the day: seconds of minutes of hours.
     fn by_unit(&self) -> String {
         let (seconds, minutes) = (self.seconds.as_slice(), self.minutes.as_slice());
-        let hours = Hours::of(&self.hours);
+        let hours = HourWords::of(&self.hours);
         match (seconds, steady(minutes, "minute")) {
             ([0], Some(every)) => hours.holding(&every),
             ([0], None) => hours.around(&format!("at {}", units(minutes, "minute"))),
@@ -124,7 +129,7 @@ impl Clock {
 }
 
 /// How the hours of a rule are told.
-enum Hours {
+enum HourWords {
     All,
     /// One or a few stretches: `from 09:00 through 17:59`.
     Stretches {
@@ -135,7 +140,7 @@ enum Hours {
     Listed(String),
 }
 
-impl Hours {
+impl HourWords {
     fn of(hours: &[u32]) -> Self {
         let stretches = runs(hours);
         if hours.len() == 24 {
@@ -185,7 +190,7 @@ fn units(values: &[u32], unit: &str) -> String {
 }
 
 /// The days of a rule.
-struct Days {
+struct DayWords {
     text: String,
     /// Whether its months were told with the days.
     month_told: bool,
@@ -193,7 +198,7 @@ struct Days {
     either: bool,
 }
 
-fn day_words(cron: &Cron, months: Option<&str>) -> Option<Days> {
+fn day_words(cron: &CronBits, months: Option<&str>) -> Option<DayWords> {
     let both = cron.traits.both_must_match;
     let mut numbered = numbered_days(cron);
     let mut weekdays = Vec::new();
@@ -218,11 +223,11 @@ fn day_words(cron: &Cron, months: Option<&str>) -> Option<Days> {
         Some(numbered) if both => format!("{numbered} when it falls on {}", joined(&weekdays, "or")),
         Some(numbered) => format!("{numbered} or on {}", joined(&weekdays, "and")),
     };
-    Some(Days { text, month_told, either })
+    Some(DayWords { text, month_told, either })
 }
 
 /// Days that are counted within a month.
-fn numbered_days(cron: &Cron) -> Vec<String> {
+fn numbered_days(cron: &CronBits) -> Vec<String> {
     let the = |day: u32| format!("the {}", ordinal(day));
     let mut numbered = Vec::new();
     let days = values(u64::from(cron.days));
@@ -245,7 +250,7 @@ fn numbered_days(cron: &Cron) -> Vec<String> {
 }
 
 /// `the third Friday`, `the last Monday`.
-fn nth_weekdays(cron: &Cron) -> Vec<String> {
+fn nth_weekdays(cron: &CronBits) -> Vec<String> {
     let told = |bit: u32| {
         let weekday = WEEKDAYS[(bit / NTH_PER_WEEKDAY) as usize];
         match bit % NTH_PER_WEEKDAY {

@@ -58,7 +58,7 @@ fn tells_times_of_cron() {
             "Every minute of the hours that begin at 01:00, 02:00, 05:00, 08:00 and 13:00 every day",
         ),
     ] {
-        assert_eq!(Spec::parse(text).expect(text).words("job"), words, "{text}");
+        assert_eq!(ScheduleSpec::parse(text).expect(text).words("job"), words, "{text}");
     }
 }
 
@@ -96,7 +96,7 @@ fn tells_days_of_cron() {
         ("0 0 1 1 * 2026-2028,2030", "At 00:00 on the 1st of January in 2026 through 2028 and 2030"),
         ("0 0 1 1 * 2020-2040/2", "At 00:00 on the 1st of January in every 2nd year from 2020 through 2040"),
     ] {
-        assert_eq!(Spec::parse(text).expect(text).words("job"), words, "{text}");
+        assert_eq!(ScheduleSpec::parse(text).expect(text).words("job"), words, "{text}");
     }
 }
 
@@ -114,7 +114,7 @@ fn tells_named_fields() {
         (&[("week", "1-3,5")], "At 00:00 every day in ISO weeks 1 through 3 and 5"),
         (&[("week", "*/2")], "At 00:00 every day in every 2nd ISO week from 1 through 53"),
     ] {
-        let spec = Spec::new(Timing::Fields(FieldsExpr::parse(fields).expect("valid")));
+        let spec = ScheduleSpec::new(Timing::Fields(FieldsExpr::parse(fields).expect("valid")));
         assert_eq!(spec.words("job"), words, "{fields:?}");
     }
 }
@@ -135,38 +135,44 @@ fn tells_other_kinds() {
         ("@never", "Never by itself"),
         ("@reboot", "Once whenever a node starts"),
     ] {
-        assert_eq!(Spec::parse(text).expect(text).words("job"), words, "{text}");
+        assert_eq!(ScheduleSpec::parse(text).expect(text).words("job"), words, "{text}");
     }
     let hour = Timing::Every { interval: Span::from_secs(3600), phase: Span::from_secs(60) };
-    assert_eq!(Spec::new(hour).words("job"), "Every hour, offset by 1 minute");
+    assert_eq!(ScheduleSpec::new(hour).words("job"), "Every hour, offset by 1 minute");
 }
 
 #[test]
 fn tells_bounds_jitter_and_calendars() {
-    let bound = |text| Some(Bound::parse(text).expect(text));
+    let bound = |text| Some(TimeBound::parse(text).expect(text));
     let calendar = || Some(CalendarExpr::parse("Mon-Fri").expect("valid"));
-    let of = |text| Spec::parse(text).expect(text);
+    let of = |text| ScheduleSpec::parse(text).expect(text);
     let (cron, every) = (|| of("CRON_TZ=Asia/Tokyo 0 18 * * *"), || of("CRON_TZ=Asia/Tokyo @every 1h"));
     for (spec, words) in [
-        (Spec { jitter: Span::from_secs(60), ..every() }, "Every hour, started up to 1 minute later"),
-        (Spec { start: bound("2026-02-01"), ..every() }, "Every hour, Asia/Tokyo time, from 2026-02-01"),
-        (Spec { start: bound("2026-02-01T00:00:00Z"), ..every() }, "Every hour, from 2026-02-01T00:00:00Z"),
-        (Spec { end: bound("2026-02-01"), ..cron() }, "At 18:00 every day, Asia/Tokyo time, through 2026-02-01"),
+        (ScheduleSpec { jitter: Span::from_secs(60), ..every() }, "Every hour, started up to 1 minute later"),
+        (ScheduleSpec { start: bound("2026-02-01"), ..every() }, "Every hour, Asia/Tokyo time, from 2026-02-01"),
+        (ScheduleSpec { start: bound("2026-02-01T00:00:00Z"), ..every() }, "Every hour, from 2026-02-01T00:00:00Z"),
         (
-            Spec { end: bound("2026-02-01T12:00"), ..cron() },
+            ScheduleSpec { end: bound("2026-02-01"), ..cron() },
+            "At 18:00 every day, Asia/Tokyo time, through 2026-02-01",
+        ),
+        (
+            ScheduleSpec { end: bound("2026-02-01T12:00"), ..cron() },
             "At 18:00 every day, Asia/Tokyo time, until 2026-02-01T12:00",
         ),
-        (Spec { calendar: calendar(), ..cron() }, "At 18:00 on days of the calendar `Mon-Fri`, Asia/Tokyo time"),
         (
-            Spec { calendar: calendar(), ..every() },
+            ScheduleSpec { calendar: calendar(), ..cron() },
+            "At 18:00 on days of the calendar `Mon-Fri`, Asia/Tokyo time",
+        ),
+        (
+            ScheduleSpec { calendar: calendar(), ..every() },
             "Every hour, only on days of the calendar `Mon-Fri`, Asia/Tokyo time",
         ),
         (
-            Spec { calendar: calendar(), ..of("0 18 1 * *") },
+            ScheduleSpec { calendar: calendar(), ..of("0 18 1 * *") },
             "At 18:00 on the 1st of the month, only on days of the calendar `Mon-Fri`",
         ),
         (
-            Spec { calendar: calendar(), ..of("with 10m interval") },
+            ScheduleSpec { calendar: calendar(), ..of("with 10m interval") },
             "10 minutes after the previous run has ended, only on days of the calendar `Mon-Fri`",
         ),
     ] {
@@ -174,8 +180,8 @@ fn tells_bounds_jitter_and_calendars() {
     }
 }
 
-fn shift(calendar_days: i32, days: i32) -> Shift {
-    Shift { calendar_days, days }
+fn shift(calendar_days: i32, days: i32) -> DayShift {
+    DayShift { calendar_days, days }
 }
 
 #[test]
@@ -183,7 +189,7 @@ fn tells_daily_times() {
     let daily = |shift, calendar: Option<&str>| {
         let times = vec![TimeOfDay(9 * 3600), TimeOfDay(17 * 3600 + 1800)];
         let calendar = calendar.map(|text| CalendarExpr::parse(text).expect(text));
-        Spec { calendar, ..Spec::new(Timing::Daily(Daily { times, shift })) }.words("job")
+        ScheduleSpec { calendar, ..ScheduleSpec::new(Timing::Daily(DailyTiming { times, shift })) }.words("job")
     };
     for (shift, calendar, words) in [
         (shift(0, 0), None, "At 09:00 and 17:30 every day"),
@@ -207,11 +213,11 @@ fn tells_daily_times() {
 
 #[test]
 fn tells_windows() {
-    let window = |from: (u32, Shift), until: (u32, Shift), calendar: Option<&str>| {
-        let edge = |(hour, shift): (u32, Shift)| Edge { time: TimeOfDay(hour * 3600), shift };
+    let window = |from: (u32, DayShift), until: (u32, DayShift), calendar: Option<&str>| {
+        let edge = |(hour, shift): (u32, DayShift)| WindowEdge { time: TimeOfDay(hour * 3600), shift };
         let timing = DailyInterval { from: edge(from), until: edge(until), interval: Span::from_secs(900) };
         let calendar = calendar.map(|text| CalendarExpr::parse(text).expect(text));
-        Spec { calendar, ..Spec::new(Timing::DailyInterval(timing)) }.words("job")
+        ScheduleSpec { calendar, ..ScheduleSpec::new(Timing::DailyInterval(timing)) }.words("job")
     };
     let none = shift(0, 0);
     for (from, until, calendar, words) in [
@@ -252,7 +258,7 @@ fn tells_instants() {
             "At 4 given times, the first of them on 2026-05-01 at 00:00",
         ),
     ] {
-        let bounds = instants.iter().map(|text| Bound::parse(text).expect(text)).collect();
-        assert_eq!(Spec::new(Timing::At(bounds)).words("job"), words);
+        let bounds = instants.iter().map(|text| TimeBound::parse(text).expect(text)).collect();
+        assert_eq!(ScheduleSpec::new(Timing::At(bounds)).words("job"), words);
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use cronhold_schedule::{
-    Bound, CalendarExpr, Daily, DailyInterval, Day, Edge, Fold, Gap, Instant, Local, Shift, Span, Spec, TimeOfDay,
-    Timing, Zones,
+    CalendarExpr, DailyInterval, DailyTiming, Day, DayShift, FoldPolicy, GapPolicy, Instant, ScheduleSpec, Span,
+    TimeBound, TimeOfDay, Timing, WallTime, WindowEdge, ZoneRegistry,
 };
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -58,8 +58,8 @@ struct Case<'a> {
     week: Option<Week>,
     after: i64,
     until: i64,
-    gap: Option<Gap>,
-    fold: Option<Fold>,
+    gap: Option<GapPolicy>,
+    fold: Option<FoldPolicy>,
 }
 
 impl<'a> Case<'a> {
@@ -75,8 +75,8 @@ impl<'a> Case<'a> {
             week: dice.one_in(2).then(|| Week::random(dice)),
             after: near,
             until: near + 3 * DAY,
-            gap: *dice.pick(&[None, Some(Gap::Next), Some(Gap::Skip)]),
-            fold: *dice.pick(&[None, Some(Fold::First), Some(Fold::Second), Some(Fold::Both)]),
+            gap: *dice.pick(&[None, Some(GapPolicy::Next), Some(GapPolicy::Skip)]),
+            fold: *dice.pick(&[None, Some(FoldPolicy::First), Some(FoldPolicy::Second), Some(FoldPolicy::Both)]),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Case<'a> {
     }
 
     /// A day shifted along the calendar and by plain days.
-    fn shifted(&self, date: Date, shift: Shift) -> Date {
+    fn shifted(&self, date: Date, shift: DayShift) -> Date {
         let every_day = Week { text: String::new(), days: (0..7).collect() };
         let along = self.week.as_ref().unwrap_or(&every_day).shifted(date, shift.calendar_days);
         along.checked_add(jiff::Span::new().days(shift.days)).expect("in range")
@@ -97,18 +97,19 @@ impl<'a> Case<'a> {
     }
 
     fn instants(&self, local: DateTime) -> Vec<i64> {
-        oracle::shown(&self.zone.zone, local).instants(self.gap.unwrap_or(Gap::Next), self.fold.unwrap_or(Fold::First))
+        oracle::shown(&self.zone.zone, local)
+            .instants(self.gap.unwrap_or(GapPolicy::Next), self.fold.unwrap_or(FoldPolicy::First))
     }
 
     /// The occurrences of a timing in the window must be those of `expected` that lie in it.
     fn check(
         &self,
         timing: Timing,
-        zones: &Zones,
+        zones: &ZoneRegistry,
         with_policy: bool,
         expected: impl IntoIterator<Item = i64>,
     ) -> usize {
-        let mut spec = Spec::new(timing);
+        let mut spec = ScheduleSpec::new(timing);
         spec.calendar = self.week.as_ref().map(|week| CalendarExpr::parse(&week.text).expect("weekdays"));
         if with_policy {
             (spec.gap, spec.fold) = (self.gap, self.fold);
@@ -151,14 +152,14 @@ fn each_case(seed: u64, mut run: impl FnMut(&mut Dice, &Case<'_>) -> usize) {
 
 #[test]
 fn intervals() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     each_case(1, |dice, case| check_interval(dice, case, &zones));
 }
 
 /// Where clocks went back over midnight, the day before comes back for a while.
 #[test]
 fn intervals_where_a_day_comes_back() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(5);
     let mut changes = 0;
     for zone in &oracle::zones() {
@@ -176,7 +177,7 @@ fn intervals_where_a_day_comes_back() {
     assert!(changes > 20, "only {changes} such changes");
 }
 
-fn check_interval(dice: &mut Dice, case: &Case<'_>, zones: &Zones) -> usize {
+fn check_interval(dice: &mut Dice, case: &Case<'_>, zones: &ZoneRegistry) -> usize {
     let interval = i64::from(*dice.pick(&[60, 90, 600, 900, 1800, 3600, 5400, 7 * 3600, 86_400, 100_000]));
     let phase = if dice.one_in(2) { 0 } else { dice.second(0, interval - 1) };
     let span = |secs: i64| Span::from_secs(secs.unsigned_abs());
@@ -189,7 +190,7 @@ fn check_interval(dice: &mut Dice, case: &Case<'_>, zones: &Zones) -> usize {
 
 #[test]
 fn times_of_day() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     each_case(2, |dice, case| {
         let mut times: Vec<TimeOfDay> = (0..dice.number(1, 4)).map(|_| time(dice)).collect();
         times.sort();
@@ -202,18 +203,18 @@ fn times_of_day() {
             .flat_map(|date| times.iter().map(move |time| at(date, *time)))
             .flat_map(|local| case.instants(local))
             .collect();
-        case.check(Timing::Daily(Daily { times, shift }), &zones, true, expected)
+        case.check(Timing::Daily(DailyTiming { times, shift }), &zones, true, expected)
     });
 }
 
 #[test]
 fn windows() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     each_case(3, |dice, case| {
         let case = &Case { gap: None, fold: None, week: case.week.clone(), ..*case };
         let shift = shift(dice);
-        let from = Edge { time: time(dice), shift };
-        let mut until = Edge { time: time(dice), shift };
+        let from = WindowEdge { time: time(dice), shift };
+        let mut until = WindowEdge { time: time(dice), shift };
         if until.time <= from.time {
             until.shift.days += 1;
         } else if dice.one_in(4) {
@@ -224,7 +225,7 @@ fn windows() {
             .dates(40)
             .filter(|date| case.contains(*date))
             .flat_map(|date| {
-                let edge = |edge: Edge| case.instants(at(case.shifted(date, edge.shift), edge.time))[0];
+                let edge = |edge: WindowEdge| case.instants(at(case.shifted(date, edge.shift), edge.time))[0];
                 // A gap that swallows the window leaves one occurrence, at its end.
                 (edge(from)..edge(until).max(edge(from) + 1)).step_by(interval as usize)
             })
@@ -236,7 +237,7 @@ fn windows() {
 
 #[test]
 fn explicit_instants() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     each_case(4, |dice, case| {
         let mut bounds = Vec::new();
         let mut expected = Vec::new();
@@ -244,9 +245,9 @@ fn explicit_instants() {
             let second = dice.second(case.after - DAY, case.until + DAY);
             let local = wall_clock(&case.zone.zone, second, dice);
             let (bound, instants) = match dice.number(0, 2) {
-                0 => (Bound::Instant(Instant::from_secs(second)), vec![second]),
-                1 => (Bound::Local(plain(local)), case.instants(local)),
-                _ => (Bound::Day(plain(local).day()), case.instants(local.date().at(0, 0, 0, 0))),
+                0 => (TimeBound::Instant(Instant::from_secs(second)), vec![second]),
+                1 => (TimeBound::Local(plain(local)), case.instants(local)),
+                _ => (TimeBound::Day(plain(local).day()), case.instants(local.date().at(0, 0, 0, 0))),
             };
             bounds.push(bound);
             expected.extend(instants);
@@ -256,9 +257,9 @@ fn explicit_instants() {
     });
 }
 
-fn shift(dice: &mut Dice) -> Shift {
+fn shift(dice: &mut Dice) -> DayShift {
     let days = |dice: &mut Dice| if dice.one_in(2) { 0 } else { dice.number(0, 6).cast_signed() - 3 };
-    Shift { calendar_days: days(dice), days: days(dice) }
+    DayShift { calendar_days: days(dice), days: days(dice) }
 }
 
 /// A local time near a second, moved a little so that gaps are hit as well.
@@ -267,9 +268,9 @@ fn wall_clock(zone: &TimeZone, second: i64, dice: &mut Dice) -> DateTime {
     oracle::wall(zone, second).checked_add(jiff::Span::new().seconds(moved)).expect("in range")
 }
 
-fn plain(local: DateTime) -> Local {
+fn plain(local: DateTime) -> WallTime {
     let part = |part: i8| u32::from(part.unsigned_abs());
     let day = Day::from_ymd(i32::from(local.year()), part(local.month()), part(local.day()));
     let second = part(local.hour()) * 3600 + part(local.minute()) * 60 + part(local.second());
-    Local(day.midnight().0 + i64::from(second))
+    WallTime(day.midnight().0 + i64::from(second))
 }

@@ -9,13 +9,13 @@ mod named;
 mod oracle;
 mod transitions;
 
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Zone, Zones};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, Zone, ZoneRegistry};
 
 /// A schedule in a zone.
-fn compile(spec: &Spec, zones: &Zones, zone: &Zone) -> Schedule {
-    let calendars = Calendars::new();
-    let around = Surroundings { zones, zone, calendars: &calendars, job: "properties" };
+fn compile(spec: &ScheduleSpec, zones: &ZoneRegistry, zone: &Zone) -> Schedule {
+    let calendars = CalendarSet::new();
+    let around = CompileContext { zones, zone, calendars: &calendars, job: "properties" };
     Schedule::compile(spec, around).unwrap_or_else(|error| panic!("{spec}: {error:?}"))
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_schedule::{Fold, Gap};
+use cronhold_schedule::{FoldPolicy, GapPolicy};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
@@ -18,8 +18,8 @@ pub(crate) trait LocalRule {
     fn every_hour(&self) -> bool;
 
     /// What happens at clock changes when nothing is said.
-    fn usual_policy(&self) -> (Gap, Fold) {
-        if self.every_hour() { (Gap::Skip, Fold::Both) } else { (Gap::Next, Fold::First) }
+    fn usual_policy(&self) -> (GapPolicy, FoldPolicy) {
+        if self.every_hour() { (GapPolicy::Skip, FoldPolicy::Both) } else { (GapPolicy::Next, FoldPolicy::First) }
     }
 }
 
@@ -91,14 +91,14 @@ pub(crate) fn shown(zone: &TimeZone, local: DateTime) -> Shown {
 
 impl Shown {
     /// The seconds that it stands for under a policy.
-    pub(crate) fn instants(self, gap: Gap, fold: Fold) -> Vec<i64> {
+    pub(crate) fn instants(self, gap: GapPolicy, fold: FoldPolicy) -> Vec<i64> {
         match (self, gap, fold) {
             (Self::Once(at), ..)
-            | (Self::Never(at), Gap::Next, _)
-            | (Self::Twice(at, _), _, Fold::First)
-            | (Self::Twice(_, at), _, Fold::Second) => vec![at],
-            (Self::Twice(first, second), _, Fold::Both) => vec![first, second],
-            (Self::Never(_), Gap::Skip, _) => vec![],
+            | (Self::Never(at), GapPolicy::Next, _)
+            | (Self::Twice(at, _), _, FoldPolicy::First)
+            | (Self::Twice(_, at), _, FoldPolicy::Second) => vec![at],
+            (Self::Twice(first, second), _, FoldPolicy::Both) => vec![first, second],
+            (Self::Never(_), GapPolicy::Skip, _) => vec![],
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn dates(zone: &TimeZone, after: i64, until: i64) -> impl Iterator<It
 }
 
 /// The occurrences after one second and not after another.
-pub(crate) fn occurrences(matches: &[Shown], gap: Gap, fold: Fold, after: i64, until: i64) -> Vec<i64> {
+pub(crate) fn occurrences(matches: &[Shown], gap: GapPolicy, fold: FoldPolicy, after: i64, until: i64) -> Vec<i64> {
     let set: BTreeSet<i64> = matches.iter().flat_map(|shown| shown.instants(gap, fold)).collect();
     set.into_iter().filter(|at| *at > after && *at <= until).collect()
 }

@@ -1,7 +1,7 @@
 //! Cron around every change of every zone's offset, and far from changes: the list of occurrences is the oracle's.
 
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Fold, Gap, Spec, Timing, Zone, Zones};
+use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec, Timing, Zone, ZoneRegistry};
 
 use crate::dice::Dice;
 use crate::expression::Expression;
@@ -14,26 +14,26 @@ const WINDOW: i64 = 14 * 3600;
 /// 1970-01-01 and 2101-01-01.
 const RANGE: (i64, i64) = (0, 4_133_980_800);
 /// The policies that can be written; nothing written stands for the usual one.
-const POLICIES: [Option<(Gap, Fold)>; 7] = [
+const POLICIES: [Option<(GapPolicy, FoldPolicy)>; 7] = [
     None,
-    Some((Gap::Next, Fold::First)),
-    Some((Gap::Next, Fold::Second)),
-    Some((Gap::Next, Fold::Both)),
-    Some((Gap::Skip, Fold::First)),
-    Some((Gap::Skip, Fold::Second)),
-    Some((Gap::Skip, Fold::Both)),
+    Some((GapPolicy::Next, FoldPolicy::First)),
+    Some((GapPolicy::Next, FoldPolicy::Second)),
+    Some((GapPolicy::Next, FoldPolicy::Both)),
+    Some((GapPolicy::Skip, FoldPolicy::First)),
+    Some((GapPolicy::Skip, FoldPolicy::Second)),
+    Some((GapPolicy::Skip, FoldPolicy::Both)),
 ];
 
 /// A zone in both libraries.
 struct Place<'a> {
     case: &'a ZoneCase,
-    zones: &'a Zones,
+    zones: &'a ZoneRegistry,
     zone: Zone,
 }
 
 /// Compares occurrences in a window under all policies, backwards under one of them, and says how many local times match.
 fn compare(
-    spec: &Spec,
+    spec: &ScheduleSpec,
     rule: &(impl LocalRule + std::fmt::Debug),
     place: &Place<'_>,
     window: (i64, i64),
@@ -42,7 +42,8 @@ fn compare(
     let (after, until) = window;
     let matches = oracle::matches(rule, &place.case.zone, after, until);
     for (index, policy) in POLICIES.into_iter().enumerate() {
-        let spec = Spec { gap: policy.map(|policy| policy.0), fold: policy.map(|policy| policy.1), ..spec.clone() };
+        let spec =
+            ScheduleSpec { gap: policy.map(|policy| policy.0), fold: policy.map(|policy| policy.1), ..spec.clone() };
         let schedule = compile(&spec, place.zones, &place.zone);
         let (gap, fold) = policy.unwrap_or(rule.usual_policy());
         let expected = oracle::occurrences(&matches, gap, fold, after, until);
@@ -61,9 +62,9 @@ fn compare(
 fn cron(dice: &mut Dice, place: &Place<'_>, window: (i64, i64), turn: usize) -> usize {
     let near = oracle::wall(&place.case.zone, i64::midpoint(window.0, window.1));
     let rule = Expression::random(dice, near);
-    let spec = Spec::parse(&rule.text).unwrap_or_else(|error| panic!("{}: {error}", rule.text));
+    let spec = ScheduleSpec::parse(&rule.text).unwrap_or_else(|error| panic!("{}: {error}", rule.text));
     let canonical = spec.to_string();
-    assert_eq!(Spec::parse(&canonical).as_ref(), Ok(&spec), "{} prints as {canonical}", rule.text);
+    assert_eq!(ScheduleSpec::parse(&canonical).as_ref(), Ok(&spec), "{} prints as {canonical}", rule.text);
     compare(&spec, &rule, place, window, turn)
 }
 
@@ -75,12 +76,12 @@ fn named_fields(dice: &mut Dice, place: &Place<'_>, window: (i64, i64), turn: us
     let entries = fields.entries();
     let canonical: Vec<(&str, &str)> = entries.iter().map(|(name, text)| (*name, text.as_str())).collect();
     assert_eq!(FieldsExpr::parse(&canonical).as_ref(), Ok(&fields), "{texts:?} prints as {canonical:?}");
-    compare(&Spec::new(Timing::Fields(fields)), &rule, place, window, turn)
+    compare(&ScheduleSpec::new(Timing::Fields(fields)), &rule, place, window, turn)
 }
 
 /// Every `parts`-th zone from `part` on, so that the parts can run at once.
 fn around_every_change(part: usize, parts: usize) {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(part as u64);
     let mut windows = 0;
     let mut hits = 0;
@@ -121,7 +122,7 @@ fn around_every_change_of_offset_fourth_quarter() {
 
 #[test]
 fn in_random_windows() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let mut dice = Dice::new(99);
     let cases = oracle::zones();
     for turn in 0..3000 {
@@ -137,7 +138,7 @@ fn in_random_windows() {
 /// Long ways between occurrences: the day is found by a naive walk over dates.
 #[test]
 fn next_is_found_however_far_away() {
-    let zones = Zones::bundled();
+    let zones = ZoneRegistry::bundled();
     let place_zone = Zone::utc();
     let case = ZoneCase { name: "UTC".to_owned(), zone: jiff::tz::TimeZone::UTC, changes: Vec::new() };
     let mut dice = Dice::new(7);
@@ -145,13 +146,14 @@ fn next_is_found_however_far_away() {
         let after = dice.second(RANGE.0, RANGE.1);
         let near = oracle::wall(&case.zone, after);
         let rule = Expression::random(&mut dice, near);
-        let spec = Spec::parse(&rule.text).expect("a good expression");
+        let spec = ScheduleSpec::parse(&rule.text).expect("a good expression");
         let found = compile(&spec, &zones, &place_zone).next(cronhold_schedule::Instant::from_secs(after));
         let end = dice.second(after, after + 20 * 366 * 86_400).min(RANGE.1);
         let day = oracle::dates(&case.zone, after, end).filter(|date| rule.on_day(*date)).find_map(|date| {
             let start = date.to_zoned(case.zone.clone()).expect("in range").timestamp().as_second();
             let matches = oracle::matches(&rule, &case.zone, start, start);
-            let all = oracle::occurrences(&matches, Gap::Next, Fold::First, after.max(start - 1), start + 86_399);
+            let all =
+                oracle::occurrences(&matches, GapPolicy::Next, FoldPolicy::First, after.max(start - 1), start + 86_399);
             all.first().copied()
         });
         match day {

@@ -1,17 +1,17 @@
 //! Starts and ends: days, local times, and local times that come twice or not at all.
 
-use cronhold_schedule::{Bound, Spec};
+use cronhold_schedule::{ScheduleSpec, TimeBound};
 
 use crate::{check_spec, compile, instant, parse, shown};
 
-fn within(text: &str, start: Option<&str>, end: Option<&str>) -> Spec {
-    let bound = |text: &str| Bound::parse(text).unwrap_or_else(|error| panic!("{error}"));
-    Spec { start: start.map(bound), end: end.map(bound), ..parse(text) }
+fn within(text: &str, start: Option<&str>, end: Option<&str>) -> ScheduleSpec {
+    let bound = |text: &str| TimeBound::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    ScheduleSpec { start: start.map(bound), end: end.map(bound), ..parse(text) }
 }
 
 /// All occurrences of 2026.
 #[track_caller]
-fn check_all(spec: &Spec, zone: &str, expected: &[&str]) {
+fn check_all(spec: &ScheduleSpec, zone: &str, expected: &[&str]) {
     let schedule = compile(spec, zone);
     let (first, last) = (instant("2025-12-31T00:00:00Z"), instant("2027-01-02T00:00:00Z"));
     let found: Vec<String> = schedule.between(first, last).map(|at| shown(&schedule, at)).collect();
@@ -79,10 +79,10 @@ fn a_start_does_not_move_an_interval() {
 /// In Havana the clock goes from 01:00 back to 00:00, so that midnight comes twice, and both belong to the new day.
 #[test]
 fn a_day_as_end_where_midnight_comes_twice() {
-    let end = Some(Bound::parse("2026-10-31").expect("a date"));
-    let half_past = Spec { end, ..parse("30 0 * * *") };
+    let end = Some(TimeBound::parse("2026-10-31").expect("a date"));
+    let half_past = ScheduleSpec { end, ..parse("30 0 * * *") };
     check_spec(&half_past, "America/Havana", "2026-10-30T12:00:00Z", &["2026-10-31T00:30-04:00"]);
     assert_eq!(compile(&half_past, "America/Havana").coming(instant("2026-10-30T12:00:00Z")).count(), 1);
-    let every = compile(&Spec { end, ..parse("@every 30m") }, "America/Havana");
+    let every = compile(&ScheduleSpec { end, ..parse("@every 30m") }, "America/Havana");
     assert_eq!(every.prev(instant("2027-01-01T00:00:00Z")), Some(instant("2026-11-01T03:30:00Z")));
 }

@@ -1,6 +1,6 @@
 //! Clocks that go forward and back, by an hour, by half an hour, by two, at midnight, and by odd seconds.
 
-use cronhold_schedule::{Fold, Gap, Spec};
+use cronhold_schedule::{FoldPolicy, GapPolicy, ScheduleSpec};
 
 use crate::{check, check_spec, parse};
 
@@ -90,24 +90,25 @@ fn every_hour_follows_elapsed_time() {
 
 #[test]
 fn policies_can_be_chosen() {
-    let half_past_two = |gap, fold| Spec { gap: Some(gap), fold: Some(fold), ..parse("30 2 * * *") };
+    let half_past_two = |gap, fold| ScheduleSpec { gap: Some(gap), fold: Some(fold), ..parse("30 2 * * *") };
     let berlin = "Europe/Berlin";
     let spring = "2026-03-28T12:00:00Z";
     let autumn = "2026-10-24T12:00:00Z";
-    check_spec(&half_past_two(Gap::Skip, Fold::First), berlin, spring, &["2026-03-30T02:30+02:00"]);
+    check_spec(&half_past_two(GapPolicy::Skip, FoldPolicy::First), berlin, spring, &["2026-03-30T02:30+02:00"]);
     check_spec(
-        &half_past_two(Gap::Next, Fold::Second),
+        &half_past_two(GapPolicy::Next, FoldPolicy::Second),
         berlin,
         autumn,
         &["2026-10-25T02:30+01:00", "2026-10-26T02:30+01:00"],
     );
     check_spec(
-        &half_past_two(Gap::Next, Fold::Both),
+        &half_past_two(GapPolicy::Next, FoldPolicy::Both),
         berlin,
         autumn,
         &["2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00", "2026-10-26T02:30+01:00"],
     );
-    let every_minute = Spec { gap: Some(Gap::Next), fold: Some(Fold::First), ..parse("*/30 * * * *") };
+    let every_minute =
+        ScheduleSpec { gap: Some(GapPolicy::Next), fold: Some(FoldPolicy::First), ..parse("*/30 * * * *") };
     check_spec(
         &every_minute,
         berlin,

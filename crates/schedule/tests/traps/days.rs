@@ -1,12 +1,12 @@
 //! Which days an expression means: ends of months, working days, the n-th weekday, leap days, days of both kinds.
 
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Spec, Timing};
+use cronhold_schedule::{ScheduleSpec, Timing};
 
 use crate::{check, check_dates, check_none, check_spec, parse};
 
-fn fields(fields: &[(&str, &str)]) -> Spec {
-    Spec::new(Timing::Fields(FieldsExpr::parse(fields).unwrap_or_else(|error| panic!("{fields:?}: {error:?}"))))
+fn fields(fields: &[(&str, &str)]) -> ScheduleSpec {
+    ScheduleSpec::new(Timing::Fields(FieldsExpr::parse(fields).unwrap_or_else(|error| panic!("{fields:?}: {error:?}"))))
 }
 
 #[test]

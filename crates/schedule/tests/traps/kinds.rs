@@ -1,7 +1,8 @@
 //! Schedules that are not cron: intervals, counts from the previous run, times of day, windows, and calendars.
 
 use cronhold_schedule::{
-    Bound, CalendarExpr, Daily, DailyInterval, Edge, Instant, Shift, Span, Spec, TimeOfDay, Timing,
+    CalendarExpr, DailyInterval, DailyTiming, DayShift, Instant, ScheduleSpec, Span, TimeBound, TimeOfDay, Timing,
+    WindowEdge,
 };
 
 use crate::{check, check_spec, compile, instant, parse};
@@ -10,23 +11,23 @@ fn time(text: &str) -> TimeOfDay {
     TimeOfDay::parse(text).expect(text)
 }
 
-fn on(calendar: &str, spec: Spec) -> Spec {
-    Spec { calendar: Some(CalendarExpr::parse(calendar).expect(calendar)), ..spec }
+fn on(calendar: &str, spec: ScheduleSpec) -> ScheduleSpec {
+    ScheduleSpec { calendar: Some(CalendarExpr::parse(calendar).expect(calendar)), ..spec }
 }
 
-fn daily(times: &[&str], calendar_days: i32, days: i32) -> Spec {
+fn daily(times: &[&str], calendar_days: i32, days: i32) -> ScheduleSpec {
     let times = times.iter().map(|text| time(text)).collect();
-    Spec::new(Timing::Daily(Daily { times, shift: Shift { calendar_days, days } }))
+    ScheduleSpec::new(Timing::Daily(DailyTiming { times, shift: DayShift { calendar_days, days } }))
 }
 
-fn window(from: &str, until: &str, days: i32, every: &str) -> Spec {
-    let from = Edge { time: time(from), shift: Shift::default() };
-    let until = Edge { time: time(until), shift: Shift { calendar_days: 0, days } };
-    Spec::new(Timing::DailyInterval(DailyInterval { from, until, interval: Span::parse(every).expect(every) }))
+fn window(from: &str, until: &str, days: i32, every: &str) -> ScheduleSpec {
+    let from = WindowEdge { time: time(from), shift: DayShift::default() };
+    let until = WindowEdge { time: time(until), shift: DayShift { calendar_days: 0, days } };
+    ScheduleSpec::new(Timing::DailyInterval(DailyInterval { from, until, interval: Span::parse(every).expect(every) }))
 }
 
 /// The `date` that an occurrence gives to its run.
-fn date_of(spec: &Spec, at: &str) -> String {
+fn date_of(spec: &ScheduleSpec, at: &str) -> String {
     let args = compile(spec, "UTC").automatic_args(instant(at));
     args.into_iter().find(|(name, _)| *name == "date").map(|(_, value)| value).expect("every occurrence has a date")
 }
@@ -46,7 +47,7 @@ fn intervals_are_aligned_to_the_epoch() {
     assert_eq!(seven.next(first), Some(first.plus(Span::from_secs(7 * 3600))));
     let late = Timing::Every { interval: Span::from_secs(3600), phase: Span::from_secs(600) };
     check_spec(
-        &Spec::new(late),
+        &ScheduleSpec::new(late),
         "Europe/Berlin",
         "2026-10-25T00:00:00Z",
         &["2026-10-25T02:10+02:00", "2026-10-25T02:10+01:00", "2026-10-25T03:10+01:00"],
@@ -229,14 +230,14 @@ fn a_window_on_business_days() {
 #[test]
 fn explicit_instants() {
     let bounds = ["2026-10-25T02:30", "2026-03-29T02:30", "2026-07-01T12:00:00Z", "2026-05-01"];
-    let at = Timing::At(bounds.iter().map(|text| Bound::parse(text).expect(text)).collect());
+    let at = Timing::At(bounds.iter().map(|text| TimeBound::parse(text).expect(text)).collect());
     check_spec(
-        &Spec::new(at.clone()),
+        &ScheduleSpec::new(at.clone()),
         "Europe/Berlin",
         "2026-01-01T00:00:00Z",
         &["2026-03-29T03:00+02:00", "2026-05-01T00:00+02:00", "2026-07-01T14:00+02:00", "2026-10-25T02:30+02:00"],
     );
-    assert_eq!(compile(&Spec::new(at), "UTC").next(instant("2026-12-01T00:00:00Z")), None);
+    assert_eq!(compile(&ScheduleSpec::new(at), "UTC").next(instant("2026-12-01T00:00:00Z")), None);
 }
 
 #[test]
@@ -250,9 +251,9 @@ fn a_window_that_ends_before_it_begins_is_refused() {
 /// Edges with different shifts along the calendar cannot be compared before the calendar is known.
 #[test]
 fn windows_without_room_end_the_search() {
-    let edge = |text, calendar_days| Edge { time: time(text), shift: Shift { calendar_days, days: 0 } };
+    let edge = |text, calendar_days| WindowEdge { time: time(text), shift: DayShift { calendar_days, days: 0 } };
     let timing = DailyInterval { from: edge("01:00", 1), until: edge("02:00", 0), interval: Span::from_secs(60) };
-    let schedule = compile(&on("Mon-Fri", Spec::new(Timing::DailyInterval(timing))), "UTC");
+    let schedule = compile(&on("Mon-Fri", ScheduleSpec::new(Timing::DailyInterval(timing))), "UTC");
     assert_eq!(schedule.next(instant("2026-01-01T00:00:00Z")), None);
     assert_eq!(schedule.prev(instant("2026-01-01T00:00:00Z")), None);
 }
@@ -273,8 +274,8 @@ fn blanks_in_a_phrase_do_not_matter() {
 #[test]
 fn a_count_from_the_previous_run_keeps_to_its_limits() {
     let after = |start: Option<&str>, end: Option<&str>, calendar: &str| {
-        let bound = |text: Option<&str>| text.map(|text| Bound::parse(text).expect(text));
-        let spec = Spec { start: bound(start), end: bound(end), ..parse("with 10m interval") };
+        let bound = |text: Option<&str>| text.map(|text| TimeBound::parse(text).expect(text));
+        let spec = ScheduleSpec { start: bound(start), end: bound(end), ..parse("with 10m interval") };
         compile(&on(calendar, spec), "Europe/Berlin")
     };
     let run_end = instant("2026-02-01T12:00:00Z");
@@ -288,7 +289,7 @@ fn a_count_from_the_previous_run_keeps_to_its_limits() {
 
 #[test]
 fn what_an_occurrence_gives_to_its_run() {
-    let spec = Spec { zone: Some("Europe/Berlin".to_owned()), ..on("Mon-Fri", daily(&["18:00"], 1, 1)) };
+    let spec = ScheduleSpec { zone: Some("Europe/Berlin".to_owned()), ..on("Mon-Fri", daily(&["18:00"], 1, 1)) };
     let args = compile(&spec, "UTC").automatic_args(instant("2026-03-28T17:00:00Z"));
     let expected = [
         ("time", "2026-03-28T17:00:00Z"),

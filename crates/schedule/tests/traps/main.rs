@@ -8,25 +8,25 @@ mod kinds;
 mod skipped_days;
 mod stable;
 
-use cronhold_schedule::calendar::{Calendar, Calendars};
-use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, TimeOfDay, Zones};
+use cronhold_schedule::calendar::{Calendar, CalendarSet};
+use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, TimeOfDay, ZoneRegistry};
 
 /// Calendars that the traps speak of: Labour Day and Christmas of 2026.
-fn calendars() -> Calendars {
-    let mut calendars = Calendars::new();
+fn calendars() -> CalendarSet {
+    let mut calendars = CalendarSet::new();
     calendars.insert("holidays", Calendar::from_dates("2026-05-01\n2026-12-25").expect("two dates"));
     calendars
 }
 
-fn compile(spec: &Spec, zone: &str) -> Schedule {
-    let zones = Zones::bundled();
+fn compile(spec: &ScheduleSpec, zone: &str) -> Schedule {
+    let zones = ZoneRegistry::bundled();
     let zone = zones.get(zone).expect(zone);
-    let around = Surroundings { zones: &zones, zone: &zone, calendars: &calendars(), job: "reports/prices" };
+    let around = CompileContext { zones: &zones, zone: &zone, calendars: &calendars(), job: "reports/prices" };
     Schedule::compile(spec, around).unwrap_or_else(|error| panic!("{spec}: {error:?}"))
 }
 
-fn parse(text: &str) -> Spec {
-    Spec::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+fn parse(text: &str) -> ScheduleSpec {
+    ScheduleSpec::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn instant(text: &str) -> Instant {
@@ -43,7 +43,7 @@ fn shown(schedule: &Schedule, at: Instant) -> String {
 
 /// The first occurrences after an instant, as many as expected, must be these; and the same backwards.
 #[track_caller]
-fn check_spec(spec: &Spec, zone: &str, after: &str, expected: &[&str]) {
+fn check_spec(spec: &ScheduleSpec, zone: &str, after: &str, expected: &[&str]) {
     let schedule = compile(spec, zone);
     let after = instant(after);
     let found: Vec<Instant> = schedule.coming(after).take(expected.len()).collect();

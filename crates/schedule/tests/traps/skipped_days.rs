@@ -1,6 +1,6 @@
 //! Zones that crossed the date line and have a day that never was.
 
-use cronhold_schedule::{Gap, Spec};
+use cronhold_schedule::{GapPolicy, ScheduleSpec};
 
 use crate::{check, check_spec, parse};
 
@@ -31,7 +31,7 @@ fn a_weekly_run_on_the_missing_friday() {
         &["2011-12-23T09:00-10:00", "2011-12-31T00:00+14:00", "2012-01-06T09:00+14:00"],
     );
     check_spec(
-        &Spec { gap: Some(Gap::Skip), ..friday },
+        &ScheduleSpec { gap: Some(GapPolicy::Skip), ..friday },
         "Pacific/Apia",
         after,
         &["2011-12-23T09:00-10:00", "2012-01-06T09:00+14:00"],

@@ -3,22 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::cron::FieldsExpr;
 use cronhold_schedule::{
-    Bound, CalendarExpr, DailyInterval, Edge, Fold, Gap, Instant, Schedule, Shift, Span, Spec, Surroundings, TimeOfDay,
-    Timing, Zone, Zones,
+    CalendarExpr, CompileContext, DailyInterval, DayShift, FoldPolicy, GapPolicy, Instant, Schedule, ScheduleSpec,
+    Span, TimeBound, TimeOfDay, Timing, WindowEdge, Zone, ZoneRegistry,
 };
 
 use crate::{instant, parse};
 
-fn for_job(spec: &Spec, job: &str) -> Schedule {
-    let (zones, zone, calendars) = (Zones::bundled(), Zone::utc(), Calendars::new());
-    Schedule::compile(spec, Surroundings { zones: &zones, zone: &zone, calendars: &calendars, job }).expect("compiles")
+fn for_job(spec: &ScheduleSpec, job: &str) -> Schedule {
+    let (zones, zone, calendars) = (ZoneRegistry::bundled(), Zone::utc(), CalendarSet::new());
+    Schedule::compile(spec, CompileContext { zones: &zones, zone: &zone, calendars: &calendars, job })
+        .expect("compiles")
 }
 
-fn with_jitter(text: &str, jitter: &str) -> Spec {
-    Spec { jitter: Span::parse(jitter).expect(jitter), ..parse(text) }
+fn with_jitter(text: &str, jitter: &str) -> ScheduleSpec {
+    ScheduleSpec { jitter: Span::parse(jitter).expect(jitter), ..parse(text) }
 }
 
 #[test]
@@ -98,15 +99,15 @@ fn jitter_stays_below_the_next_occurrence() {
 /// starts anew.
 #[test]
 fn ids_never_change() {
-    let spec = |edit: &dyn Fn(&mut Spec)| {
+    let spec = |edit: &dyn Fn(&mut ScheduleSpec)| {
         let mut spec = parse("0 18 * * 1-5");
         edit(&mut spec);
         spec
     };
     let args = BTreeMap::from([("region".to_owned(), "eu".to_owned())]);
     let time = |text: &str| TimeOfDay::parse(text).expect(text);
-    let bound = |text: &str| Bound::parse(text).expect(text);
-    let edge = |text: &str, days| Edge { time: time(text), shift: Shift { calendar_days: 0, days } };
+    let bound = |text: &str| TimeBound::parse(text).expect(text);
+    let edge = |text: &str, days| WindowEdge { time: time(text), shift: DayShift { calendar_days: 0, days } };
     let window = DailyInterval { from: edge("22:00", 0), until: edge("02:00", 1), interval: Span::from_secs(600) };
     let fields = FieldsExpr::parse(&[("day", "last fri"), ("hour", "*/3")]).expect("good");
     let ids = [
@@ -116,10 +117,11 @@ fn ids_never_change() {
         spec(&|spec| spec.start = Some(bound("2026-01-01"))).digest(&args),
         spec(&|spec| spec.end = Some(bound("2026-01-01T18:00"))).digest(&args),
         spec(&|spec| spec.calendar = Some(CalendarExpr::parse("Mon-Fri - holidays").expect("good"))).digest(&args),
-        spec(&|spec| spec.gap = Some(Gap::Skip)).digest(&args),
-        spec(&|spec| spec.fold = Some(Fold::Both)).digest(&args),
+        spec(&|spec| spec.gap = Some(GapPolicy::Skip)).digest(&args),
+        spec(&|spec| spec.fold = Some(FoldPolicy::Both)).digest(&args),
         spec(&|spec| spec.timing = Timing::Fields(fields.clone())).digest(&args),
-        spec(&|spec| spec.timing = Timing::daily(vec![time("18:00"), time("09:00")], Shift::default())).digest(&args),
+        spec(&|spec| spec.timing = Timing::daily(vec![time("18:00"), time("09:00")], DayShift::default()))
+            .digest(&args),
         spec(&|spec| spec.timing = Timing::DailyInterval(window.clone())).digest(&args),
         spec(&|spec| spec.timing = Timing::at(vec![bound("2026-02-01T00:00:00Z"), bound("2026-01-01")])).digest(&args),
         parse("H H * * *").digest(&args),

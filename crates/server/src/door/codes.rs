@@ -12,9 +12,9 @@ const CODES_MAX: usize = 8;
 
 /// Codes that were not used yet, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Codes(Vec<(String, Instant)>);
+pub(super) struct OneTimeCodes(Vec<(String, Instant)>);
 
-impl Codes {
+impl OneTimeCodes {
     /// Adds a code.
     pub(super) fn add(&mut self, code: String, now: Instant) {
         if self.0.len() >= CODES_MAX {
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn each_works_once_and_soon() {
         let now = Instant::from_secs(1_800_000_000);
-        let mut codes = Codes::default();
+        let mut codes = OneTimeCodes::default();
         codes.add("a".to_owned(), now);
         codes.add("b".to_owned(), now);
         assert!(codes.take("b", now) && !codes.take("b", now));

@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cronhold_engine::Entropy;
+use cronhold_engine::EntropySource;
 use cronhold_schedule::{Instant, Span};
 
-use codes::Codes;
+use codes::OneTimeCodes;
 
 /// How long a session is valid.
 const SESSION: Span = Span::from_secs(30 * 24 * 60 * 60);
@@ -21,30 +21,30 @@ const SESSION: Span = Span::from_secs(30 * 24 * 60 * 60);
 const SESSION_PURPOSE: &str = "session until ";
 
 /// Checks tokens and sessions.
-pub struct Door {
+pub struct Authenticator {
     /// The file of the token; `None` if the token is only in memory.
     path: Option<PathBuf>,
-    entropy: Arc<dyn Entropy>,
-    keys: Mutex<Keys>,
+    entropy: Arc<dyn EntropySource>,
+    keys: Mutex<SigningKeys>,
 }
 
-struct Keys {
+struct SigningKeys {
     token: String,
-    codes: Codes,
+    codes: OneTimeCodes,
 }
 
-impl Door {
+impl Authenticator {
     /// Loads the token of a data directory, and creates one if there is none.
-    pub fn open(folder: &Path, entropy: Arc<dyn Entropy>) -> io::Result<Self> {
-        let path = folder.join(cronhold_api::Token::FILE);
+    pub fn open(folder: &Path, entropy: Arc<dyn EntropySource>) -> io::Result<Self> {
+        let path = folder.join(cronhold_api::AdminToken::FILE);
         let token = token::kept_or_new(&path, &*entropy)?;
-        Ok(Self { path: Some(path), entropy, keys: Mutex::new(Keys { token, codes: Codes::default() }) })
+        Ok(Self { path: Some(path), entropy, keys: Mutex::new(SigningKeys { token, codes: OneTimeCodes::default() }) })
     }
 
     /// Creates a token that is only in memory, and returns it.
-    pub fn private(entropy: Arc<dyn Entropy>) -> (Self, String) {
+    pub fn private(entropy: Arc<dyn EntropySource>) -> (Self, String) {
         let token = token::make(&*entropy);
-        let keys = Mutex::new(Keys { token: token.clone(), codes: Codes::default() });
+        let keys = Mutex::new(SigningKeys { token: token.clone(), codes: OneTimeCodes::default() });
         (Self { path: None, entropy, keys }, token)
     }
 
@@ -61,13 +61,13 @@ impl Door {
     }
 
     /// Uses up a code and returns a session; `None` if the code is invalid.
-    pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<Session> {
+    pub(crate) fn enter(&self, code: &str, now: Instant) -> Option<NewSession> {
         let mut keys = self.keys();
         if !keys.codes.take(code, now) {
             return None;
         }
         let until = now.plus(SESSION).secs();
-        Some(Session { text: format!("{until}.{}", signature(&keys.token, until)), lasts: SESSION })
+        Some(NewSession { text: format!("{until}.{}", signature(&keys.token, until)), lasts: SESSION })
     }
 
     /// Whether a text is a valid session that has not expired.
@@ -85,18 +85,18 @@ impl Door {
         if let Some(path) = &self.path {
             token::write(path, &token)?;
         }
-        *keys = Keys { token: token.clone(), codes: Codes::default() };
+        *keys = SigningKeys { token: token.clone(), codes: OneTimeCodes::default() };
         Ok(token)
     }
 
-    fn keys(&self) -> MutexGuard<'_, Keys> {
+    fn keys(&self) -> MutexGuard<'_, SigningKeys> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A new session.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct NewSession {
     /// The value of the cookie.
     pub(crate) text: String,
     /// How long it is valid.
@@ -107,7 +107,7 @@ fn signature(token: &str, until: i64) -> String {
     sign::hex(&sign::hmac(token.as_bytes(), format!("{SESSION_PURPOSE}{until}").as_bytes()))
 }
 
-impl fmt::Debug for Door {
+impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
             Some(path) => write!(f, "Door({})", path.display()),
@@ -119,17 +119,17 @@ impl fmt::Debug for Door {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Dice, Scratch};
+    use crate::testing::{FixedEntropy, ServerScratchDir};
 
     const NOW: Instant = Instant::from_secs(1_800_000_000);
 
-    fn door(scratch: &Scratch) -> Door {
-        Door::open(scratch.path(), Arc::new(Dice::default())).expect("a door")
+    fn door(scratch: &ServerScratchDir) -> Authenticator {
+        Authenticator::open(scratch.path(), Arc::new(FixedEntropy::default())).expect("a door")
     }
 
     #[test]
     fn a_session_lives_with_its_token() {
-        let scratch = Scratch::new("door");
+        let scratch = ServerScratchDir::new("door");
         let first = door(&scratch);
         let code = first.code(NOW);
         let session = first.enter(&code, NOW).expect("let in");
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn a_private_door_has_a_token_of_its_own() {
-        let dice = Arc::new(Dice::default());
-        let (one, token) = Door::private(Arc::clone(&dice) as _);
-        let (other, _) = Door::private(dice);
+        let dice = Arc::new(FixedEntropy::default());
+        let (one, token) = Authenticator::private(Arc::clone(&dice) as _);
+        let (other, _) = Authenticator::private(dice);
         assert!(one.is_token(&token) && !other.is_token(&token));
         let renewed = one.renew().expect("no file is needed");
         assert!(one.is_token(&renewed) && !one.is_token(&token));
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn forged_sessions_are_none() {
-        let scratch = Scratch::new("door-forged");
+        let scratch = ServerScratchDir::new("door-forged");
         let door = door(&scratch);
         let session = door.enter(&door.code(NOW), NOW).expect("let in").text;
         let (until, signed) = session.split_once('.').expect("two parts");

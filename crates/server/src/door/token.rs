@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cronhold_engine::Entropy;
+use cronhold_engine::EntropySource;
 
 use crate::private_file;
 
@@ -17,7 +17,7 @@ const LENGTH_MAX: usize = 512;
 const OTHERS: u32 = 0o077;
 
 /// A new token: 256 random bits.
-pub(super) fn make(entropy: &dyn Entropy) -> String {
+pub(super) fn make(entropy: &dyn EntropySource) -> String {
     format!("{:032x}{:032x}", entropy.bits(), entropy.bits())
 }
 
@@ -27,7 +27,7 @@ pub(super) fn write(path: &Path, token: &str) -> io::Result<()> {
 }
 
 /// The token that is there, or a new one that stays there.
-pub(super) fn kept_or_new(path: &Path, entropy: &dyn Entropy) -> io::Result<String> {
+pub(super) fn kept_or_new(path: &Path, entropy: &dyn EntropySource) -> io::Result<String> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -54,13 +54,13 @@ pub(super) fn kept_or_new(path: &Path, entropy: &dyn Entropy) -> io::Result<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Dice, Scratch};
+    use crate::testing::{FixedEntropy, ServerScratchDir};
 
     #[test]
     fn is_made_once_and_only_ours() {
-        let scratch = Scratch::new("token");
+        let scratch = ServerScratchDir::new("token");
         let path = scratch.path().join("token");
-        let dice = Dice::default();
+        let dice = FixedEntropy::default();
         let made = kept_or_new(&path, &dice).expect("made");
         assert_eq!(made.len(), 64);
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, private_file::MODE);

@@ -1,27 +1,27 @@
 //! Readers of the feed: those who keep up, those who come back, and those who are too slow.
 
-use cronhold_core::record::{Actor, JobState, Owner};
+use cronhold_core::record::{Actor, JobState, RunOwner};
 use cronhold_core::{JobUid, NodeId, RunNumber};
-use cronhold_engine::Feed as _;
+use cronhold_engine::EngineObserver as _;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Fault;
 
 use super::*;
 
-fn stamp(secs: i64) -> Stamp {
-    let owner = Owner { node: NodeId::from_bits(9), incarnation: 3 };
-    Stamp { at: Instant::from_secs(secs), actor: Actor::Schedule, owner }
+fn stamp(secs: i64) -> CommandStamp {
+    let owner = RunOwner { node: NodeId::from_bits(9), incarnation: 3 };
+    CommandStamp { at: Instant::from_secs(secs), actor: Actor::Schedule, owner }
 }
 
-fn commit(feed: &Feed, secs: i64, changes: Vec<Change>) {
-    let done = Done { changes, ..Done::default() };
-    feed.tell(&News::Committed { stamp: &stamp(secs), done: &done });
+fn commit(feed: &FeedBuffer, secs: i64, changes: Vec<RecordChange>) {
+    let done = DecidedUnit { changes, ..DecidedUnit::default() };
+    feed.on_event(&EngineEvent::Committed { stamp: &stamp(secs), done: &done });
 }
 
-fn run(number: u64) -> Change {
+fn run(number: u64) -> RecordChange {
     let at = Instant::from_secs(0);
     let id = RunId::from_key(at, &number.to_string());
-    Change::Put(Record::Run(Arc::new(Run::blank(id, RunNumber(number), job(), JobUid::from_bits(1), at))))
+    RecordChange::Put(Record::Run(Arc::new(Run::blank(id, RunNumber(number), job(), JobUid::from_bits(1), at))))
 }
 
 fn job() -> JobId {
@@ -29,7 +29,7 @@ fn job() -> JobId {
 }
 
 /// What is there to be read at once.
-fn now(reader: &mut Reader) -> Option<Read> {
+fn now(reader: &mut FeedReader) -> Option<FeedRead> {
     let mut next = std::pin::pin!(reader.next());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match next.as_mut().poll(&mut context) {
@@ -40,14 +40,14 @@ fn now(reader: &mut Reader) -> Option<Read> {
 
 /// Numbers of runs that are there to be read at once.
 #[track_caller]
-fn numbers(reader: &mut Reader) -> Vec<u64> {
+fn numbers(reader: &mut FeedReader) -> Vec<u64> {
     match now(reader) {
         None => Vec::new(),
-        Some(Read::Gap(at)) => panic!("a gap up to {at:?}"),
-        Some(Read::Events(events)) => events
+        Some(FeedRead::Gap(at)) => panic!("a gap up to {at:?}"),
+        Some(FeedRead::Events(events)) => events
             .into_iter()
             .map(|(_, event)| match event {
-                Event::Run(run) => run.number.0,
+                FeedEntry::Run(run) => run.number.0,
                 other => panic!("{other:?}"),
             })
             .collect(),
@@ -56,7 +56,7 @@ fn numbers(reader: &mut Reader) -> Vec<u64> {
 
 #[test]
 fn readers_get_what_comes_after_them() {
-    let feed = Arc::new(Feed::default());
+    let feed = Arc::new(FeedBuffer::default());
     let mut early = feed.reader(None);
     commit(&feed, 1, vec![run(1)]);
     let mut late = feed.reader(None);
@@ -70,7 +70,7 @@ fn readers_get_what_comes_after_them() {
 
 #[test]
 fn who_comes_back_misses_nothing() {
-    let feed = Arc::new(Feed::default());
+    let feed = Arc::new(FeedBuffer::default());
     let mut first = feed.reader(None);
     commit(&feed, 1, vec![run(1), run(2)]);
     assert_eq!(numbers(&mut first), [1, 2]);
@@ -86,7 +86,7 @@ fn who_comes_back_misses_nothing() {
 
 #[test]
 fn gaps_are_told() {
-    let feed = Arc::new(Feed::default());
+    let feed = Arc::new(FeedBuffer::default());
     let mut slow = feed.reader(None);
     commit(&feed, 1, vec![run(0)]);
     let epoch = feed.lock().epoch;
@@ -95,14 +95,14 @@ fn gaps_are_told() {
         commit(&feed, 1, vec![run(number)]);
     }
     let latest = EventId { epoch, number: KEPT_MAX as u64 + 1 };
-    assert_eq!(now(&mut slow), Some(Read::Gap(latest)));
+    assert_eq!(now(&mut slow), Some(FeedRead::Gap(latest)));
     commit(&feed, 2, vec![run(7)]);
     assert_eq!(numbers(&mut slow), [7]);
     // Another life, and a number that nobody can have seen.
     let latest = EventId { epoch, number: latest.number + 1 };
     for after in [EventId { epoch: epoch + 1, number: 5 }, EventId { epoch, number: 999_999 }] {
         let mut stranger = feed.reader(Some(after));
-        assert_eq!(now(&mut stranger), Some(Read::Gap(latest)), "{after:?}");
+        assert_eq!(now(&mut stranger), Some(FeedRead::Gap(latest)), "{after:?}");
         assert_eq!(now(&mut stranger), None);
     }
     // Nothing is sent that is longer than a batch.
@@ -112,37 +112,40 @@ fn gaps_are_told() {
 
 #[test]
 fn tells_what_is_worth_telling() {
-    let feed = Arc::new(Feed::default());
+    let feed = Arc::new(FeedBuffer::default());
     let mut reader = feed.reader(None);
-    let pause = Pause { since: Instant::from_secs(2), by: Actor::Schedule, why: String::new() };
-    let state = |current: Option<&Pause>, last| {
-        let pauses = Pauses { current: current.cloned(), last };
-        Change::Put(Record::JobState(Arc::new(JobState { pauses, ..JobState::new(job()) })))
+    let pause = ActivePause { since: Instant::from_secs(2), by: Actor::Schedule, why: String::new() };
+    let state = |current: Option<&ActivePause>, last| {
+        let pauses = PauseState { current: current.cloned(), last };
+        RecordChange::Put(Record::JobState(Arc::new(JobState { pauses, ..JobState::new(job()) })))
     };
     commit(&feed, 1, vec![state(None, None)]);
     commit(&feed, 2, vec![state(Some(&pause), None)]);
-    commit(&feed, 3, vec![state(Some(&pause), None), Change::Delete(Key::JobState(job()))]);
+    commit(&feed, 3, vec![state(Some(&pause), None), RecordChange::Delete(RecordKey::JobState(job()))]);
     commit(&feed, 4, vec![state(None, Some((Instant::from_secs(2), Instant::from_secs(4))))]);
     commit(
         &feed,
         5,
-        vec![state(None, Some((Instant::from_secs(2), Instant::from_secs(4)))), Change::Delete(Key::Job(job()))],
+        vec![
+            state(None, Some((Instant::from_secs(2), Instant::from_secs(4)))),
+            RecordChange::Delete(RecordKey::Job(job())),
+        ],
     );
-    feed.tell(&News::StoreAway(&Fault::Away("gone".to_owned())));
-    feed.tell(&News::StoreBack);
-    feed.tell(&News::ClockStep { forward: true, by: Span::from_secs(60) });
-    feed.tell(&News::RecordUnreadable { key: None, reason: "not a record" });
-    let Some(Read::Events(events)) = now(&mut reader) else { panic!("there are events") };
-    let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
+    feed.on_event(&EngineEvent::StoreUnavailable(&Fault::Unavailable("gone".to_owned())));
+    feed.on_event(&EngineEvent::StoreAvailable);
+    feed.on_event(&EngineEvent::ClockStep { forward: true, by: Span::from_secs(60) });
+    feed.on_event(&EngineEvent::RecordUnreadable { key: None, reason: "not a record" });
+    let Some(FeedRead::Events(events)) = now(&mut reader) else { panic!("there are events") };
+    let events: Vec<FeedEntry> = events.into_iter().map(|(_, event)| event).collect();
     assert_eq!(
         events,
         [
-            Event::Pause(Some(job()), Some(pause)),
-            Event::Pause(Some(job()), None),
-            Event::Job(job(), None),
-            Event::Store(Some("the store is unavailable: gone".to_owned())),
-            Event::Store(None),
-            Event::Node("its clock was set forward by 1m".to_owned()),
+            FeedEntry::Pause(Some(job()), Some(pause)),
+            FeedEntry::Pause(Some(job()), None),
+            FeedEntry::Job(job(), None),
+            FeedEntry::Store(Some("the store is unavailable: gone".to_owned())),
+            FeedEntry::Store(None),
+            FeedEntry::Node("its clock was set forward by 1m".to_owned()),
         ]
     );
 }

@@ -6,7 +6,7 @@ use crate::testing::with_rig;
 #[test]
 fn hosts() {
     let ours = |address: &str, host: &str| {
-        Hosts::new(address.parse().expect("an address"), &["Cron.example".to_owned()]).is_ours(host)
+        AllowedHosts::new(address.parse().expect("an address"), &["Cron.example".to_owned()]).is_ours(host)
     };
     for host in ["127.0.0.1:2766", "localhost:2766", "LOCALHOST:2766", "[::1]:2766", "cron.example", "cron.example:443"]
     {

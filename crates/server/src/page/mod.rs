@@ -11,11 +11,11 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cronhold_api::Code;
+use cronhold_api::ProblemCode;
 use sha2::{Digest, Sha256};
 
-use crate::App;
-use crate::problem::Denied;
+use crate::AppState;
+use crate::problem::ApiError;
 
 /// Digits of the hash that names the folder; enough that two versions never share one.
 const VERSION_DIGITS: usize = 16;
@@ -35,7 +35,7 @@ const PICTURE: &str = "image/svg+xml";
 
 /// A file of the page.
 #[derive(Debug)]
-struct Asset {
+struct PageAsset {
     name: &'static str,
     media_type: &'static str,
     text: &'static str,
@@ -43,13 +43,13 @@ struct Asset {
 
 macro_rules! assets {
     ($($media_type:ident $name:literal,)*) => {
-        &[$(Asset { name: $name, media_type: $media_type, text: include_str!(concat!("assets/", $name)) },)*]
+        &[$(PageAsset { name: $name, media_type: $media_type, text: include_str!(concat!("assets/", $name)) },)*]
     };
 }
 
 const DOCUMENT: &str = include_str!("assets/index.html");
 
-const ASSETS: &[Asset] = assets![
+const ASSETS: &[PageAsset] = assets![
     STYLE "style.css",
     STYLE "controls.css",
     STYLE "tables.css",
@@ -87,7 +87,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The routes of the page.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/", get(document)).route("/page/{version}/{name}", get(asset))
 }
 
@@ -106,10 +106,10 @@ async fn document(headers: HeaderMap) -> Response {
 }
 
 /// A file of the page, as long as the folder is the one of this daemon.
-async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, Denied> {
+async fn asset(Path((version, name)): Path<(String, String)>) -> Result<Response, ApiError> {
     let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| version == *VERSION);
     let Some(asset) = found else {
-        let denied = Denied::new(Code::NotFound, "the page has no such file");
+        let denied = ApiError::new(ProblemCode::NotFound, "the page has no such file");
         return Err(denied.hint("load the page anew: the daemon may have another version now"));
     };
     let response = ([(header::CONTENT_TYPE, asset.media_type)], asset.text).into_response();

@@ -7,32 +7,32 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{Backfill, BackfillItem, Code, Problem};
+use cronhold_api::{BackfillItem, BackfillPlan, Problem, ProblemCode};
 use cronhold_core::record::{JobRecord, Run, ScheduleId};
-use cronhold_core::why::Known;
+use cronhold_core::why::KnownRecords;
 use cronhold_core::{Args, State as RunState, job};
 use cronhold_schedule::{Instant, Schedule, Span};
 use serde::Deserialize;
 
 use super::next::{compile, enabled};
 use super::runs::read;
-use crate::App;
-use crate::extract::{Asked, OfJob};
-use crate::known::{self, Runs};
-use crate::problem::Denied;
+use crate::AppState;
+use crate::extract::{JobIdPath, QueryParams};
+use crate::known::{self, RunSelection};
+use crate::problem::ApiError;
 
 /// Occurrences in one answer.
 const ITEMS_MAX: usize = 1_000;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/jobs/{id}/backfill", get(backfill))
 }
 
 /// The stretch that is asked for, both ends included.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Stretch {
+pub(crate) struct BackfillQuery {
     from: Option<String>,
     to: Option<String>,
 }
@@ -44,20 +44,20 @@ pub(crate) struct Stretch {
         ("from" = String, Query, description = "From this time on"),
         ("to" = Option<String>, Query, description = "Up to this time; now, when absent"),
     ),
-    responses((status = 200, body = Backfill), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = BackfillPlan), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn backfill(
-    State(app): State<Arc<App>>,
-    OfJob(job): OfJob,
-    Asked(stretch): Asked<Stretch>,
-) -> Result<Json<Backfill>, Denied> {
+    State(app): State<Arc<AppState>>,
+    JobIdPath(job): JobIdPath,
+    QueryParams(stretch): QueryParams<BackfillQuery>,
+) -> Result<Json<BackfillPlan>, ApiError> {
     let from = read("from", stretch.from.as_deref(), Instant::parse)?;
-    let from =
-        from.ok_or_else(|| Denied::new(Code::BadRequest, "`from` is missing").hint("give a time to begin at"))?;
+    let from = from
+        .ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`from` is missing").hint("give a time to begin at"))?;
     let to = read("to", stretch.to.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
     if from > to {
-        return Err(Denied::new(Code::BadRequest, "`from` must not be after `to`"));
+        return Err(ApiError::new(ProblemCode::BadRequest, "`from` must not be after `to`"));
     }
-    let known = known::load_there(&*app.store, &job, Runs::All).await?.known;
+    let known = known::load_there(&*app.store, &job, RunSelection::All).await?.known;
     let world = (app.world)();
     let mut items = Vec::new();
     let just_before = from.minus(Span::from_micros(1));
@@ -73,14 +73,14 @@ pub(crate) async fn backfill(
     items.sort_by(|one: &BackfillItem, other| (one.at, &one.schedule).cmp(&(other.at, &other.schedule)));
     let cut = items.len() > ITEMS_MAX;
     items.truncate(ITEMS_MAX);
-    Ok(Json(Backfill { items, cut }))
+    Ok(Json(BackfillPlan { items, cut }))
 }
 
 fn item(
     at: Instant,
-    (job, id, schedule): (&JobRecord, &ScheduleId, &job::Schedule),
+    (job, id, schedule): (&JobRecord, &ScheduleId, &job::JobSchedule),
     compiled: &Schedule,
-    known: &Known,
+    known: &KnownRecords,
 ) -> BackfillItem {
     let automatic = compiled.automatic_args(at).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let args: BTreeMap<String, String> = match Args::bind(&job.job.params, &schedule.args, &automatic) {
@@ -93,7 +93,7 @@ fn item(
 }
 
 /// What became of an occurrence: the state of its latest run, be it made by the schedule or by an earlier backfill.
-fn became(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known: &Known) -> Option<RunState> {
+fn became(at: Instant, id: &ScheduleId, args: &BTreeMap<String, String>, known: &KnownRecords) -> Option<RunState> {
     let is_own = |run: &Run| match &run.schedule {
         Some(schedule) => schedule == id,
         None => run.args.iter().eq(args.iter().map(|(name, value)| (name.as_str(), value.as_str()))),

@@ -7,40 +7,40 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
-use cronhold_api::{Code, Control, Problem};
-use cronhold_core::command::{Command, Provided};
+use cronhold_api::{ControlEvent, Problem, ProblemCode};
+use cronhold_core::command::{Command, Precondition};
 use cronhold_core::decision::Rejection;
-use cronhold_core::record::{Actor, Source};
+use cronhold_core::record::{Actor, JobSource};
 use cronhold_core::{Job, JobId};
 use cronhold_cronken::definition::{self, Dialect, ReadOptions};
 use cronhold_cronken::event::{CronkenEvent, resume_all};
-use cronhold_engine::Refused;
-use cronhold_jobfile::foreign::Form;
+use cronhold_engine::RequestError;
+use cronhold_jobfile::foreign::ForeignForm;
 
 use super::job_put::new_uid;
 use super::jobs::find;
-use crate::App;
-use crate::caller::Caller;
-use crate::describe::Mistakes;
-use crate::extract::Body;
+use crate::AppState;
+use crate::caller::RequestIdentity;
+use crate::describe::JobFileMistakes;
+use crate::extract::JsonBody;
 use crate::find_node::find_node;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/control", post(control))
 }
 
 /// Does what an event asks for.
-#[utoipa::path(post, path = "/api/v1/control", tag = "control", request_body = Control,
+#[utoipa::path(post, path = "/api/v1/control", tag = "control", request_body = ControlEvent,
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn control(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Body(event): Body<Control>,
-) -> Result<StatusCode, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    JsonBody(event): JsonBody<ControlEvent>,
+) -> Result<StatusCode, ApiError> {
     let read = CronkenEvent::from_action(&event.action, &event.args);
-    let event = read.map_err(|error| Denied::unreadable(Code::Invalid, error))?;
+    let event = read.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     if let Some(command) = event.command(app.node.random_run_id()) {
         ask(&app, actor, command).await?;
         return Ok(StatusCode::NO_CONTENT);
@@ -48,8 +48,8 @@ pub(crate) async fn control(
     match event {
         CronkenEvent::Add(id, form) => {
             let job = Arc::new(read_job(&app, &form)?);
-            let (uid, provided) = (new_uid(&app), Provided::New);
-            ask(&app, actor, Command::PutJob { id, job, source: Source::Api, uid, provided }).await?;
+            let (uid, provided) = (new_uid(&app), Precondition::New);
+            ask(&app, actor, Command::PutJob { id, job, source: JobSource::Api, uid, provided }).await?;
         }
         CronkenEvent::Resume(None) => resume_all(&app.node, &*app.store, &actor).await?,
         CronkenEvent::Validate(names) => validate(&app, &names).await?,
@@ -60,16 +60,16 @@ pub(crate) async fn control(
 }
 
 /// Sends a command to the node. It succeeds if what it asks for is so already.
-async fn ask(app: &App, actor: Actor, command: Command) -> Result<(), Denied> {
+async fn ask(app: &AppState, actor: Actor, command: Command) -> Result<(), ApiError> {
     match app.ask(actor, command).await {
         Ok(_) => Ok(()),
-        Err(Refused::Rejected(rejection)) if rejection.is_so_already() => Ok(()),
+        Err(RequestError::Rejected(rejection)) if rejection.is_so_already() => Ok(()),
         Err(refused) => Err(refused.into()),
     }
 }
 
 /// Drains the nodes with these names. If one of them does not exist, none is drained.
-async fn drain(app: &App, actor: Actor, names: &[String]) -> Result<(), Denied> {
+async fn drain(app: &AppState, actor: Actor, names: &[String]) -> Result<(), ApiError> {
     let mut nodes = Vec::with_capacity(names.len());
     for name in names {
         nodes.push(find_node(&*app.store, name).await?.id);
@@ -81,10 +81,10 @@ async fn drain(app: &App, actor: Actor, names: &[String]) -> Result<(), Denied> 
 }
 
 /// Validates jobs. Stored jobs are valid; only job files and shared definitions can have mistakes.
-async fn validate(app: &App, names: &[String]) -> Result<(), Denied> {
-    let mistakes = Mistakes::now(app);
+async fn validate(app: &AppState, names: &[String]) -> Result<(), ApiError> {
+    let mistakes = JobFileMistakes::now(app);
     let ids = names.iter().map(|name| JobId::parse(name)).collect::<Result<Vec<JobId>, _>>();
-    let ids = ids.map_err(|error| Denied::unreadable(Code::Invalid, error))?;
+    let ids = ids.map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     let mut wrong = Vec::new();
     for (id, found) in &mistakes.of_jobs {
         if ids.is_empty() || ids.contains(id) {
@@ -92,7 +92,7 @@ async fn validate(app: &App, names: &[String]) -> Result<(), Denied> {
         }
     }
     if !wrong.is_empty() {
-        return Err(Denied::new(Code::Invalid, wrong.join("\n")));
+        return Err(ApiError::new(ProblemCode::Invalid, wrong.join("\n")));
     }
     for id in ids {
         find(app, &id).await?.ok_or(Rejection::NoJob(id))?;
@@ -101,10 +101,10 @@ async fn validate(app: &App, names: &[String]) -> Result<(), Denied> {
 }
 
 /// Reads the job of an `add` event.
-fn read_job(app: &App, form: &Form) -> Result<Job, Denied> {
+fn read_job(app: &AppState, form: &ForeignForm) -> Result<Job, ApiError> {
     let world = (app.world)();
     let options = ReadOptions { zones: &world.zones, dialect: Dialect::Cron };
     let read = definition::read_form(form, &options);
     let wrong = || read.mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    read.job.clone().ok_or_else(|| Denied::new(Code::Invalid, wrong()))
+    read.job.clone().ok_or_else(|| ApiError::new(ProblemCode::Invalid, wrong()))
 }

@@ -6,10 +6,10 @@ use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::openapi::OpenApi;
 
-use crate::{App, openapi};
+use crate::{AppState, openapi};
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/openapi.json", get(document))
 }
 

@@ -10,19 +10,19 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cronhold_api::{Code, JobChange, NodeChange, Pause, PauseChange, Problem, Reset, StoreChange};
+use cronhold_api::{FeedReset, JobChange, NodeChange, PauseChange, PauseSummary, Problem, ProblemCode, StoreChange};
 use cronhold_core::JobId;
 use cronhold_core::record::Run;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::runs::read;
-use crate::App;
-use crate::extract::Asked;
-use crate::feed::{Event, EventId, Read, Reader};
+use crate::AppState;
+use crate::extract::QueryParams;
+use crate::feed::{EventId, FeedEntry, FeedRead, FeedReader};
 use crate::node_names::NodeNames;
-use crate::problem::Denied;
-use crate::stream::{self, Gone, Writer};
+use crate::problem::ApiError;
+use crate::stream::{self, ReaderGone, StreamWriter};
 
 /// When nothing has happened for so long, that is said, so that both sides notice when the other is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -32,14 +32,14 @@ const RETRY: Duration = Duration::from_secs(1);
 const GAP: &str = "some events are not kept any longer, or belong to another life of the node";
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/feed", get(feed))
 }
 
 /// What is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct FeedQuery {
     job: Option<String>,
 }
 
@@ -53,14 +53,14 @@ pub(crate) struct Which {
     ),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "4XX", body = Problem)))]
 pub(crate) async fn feed(
-    State(app): State<Arc<App>>,
-    Asked(which): Asked<Which>,
+    State(app): State<Arc<AppState>>,
+    QueryParams(which): QueryParams<FeedQuery>,
     headers: HeaderMap,
-) -> Result<Response, Denied> {
+) -> Result<Response, ApiError> {
     let job = read("job", which.job.as_deref(), JobId::parse)?;
     let after = headers.get("last-event-id").map(seen).transpose()?;
     let reader = app.feed.reader(after);
-    let teller = Teller { app, job, names: NodeNames::default() };
+    let teller = FeedSender { app, job, names: NodeNames::default() };
     let body = stream::body(move |writer| async move { teller.tell(reader, &writer).await });
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -70,40 +70,40 @@ pub(crate) async fn feed(
 }
 
 /// The event that someone has seen last.
-fn seen(text: &HeaderValue) -> Result<EventId, Denied> {
+fn seen(text: &HeaderValue) -> Result<EventId, ApiError> {
     let parsed = text.to_str().ok().and_then(|text| {
         let (epoch, number) = text.trim().split_once('-')?;
         Some(EventId { epoch: u64::from_str_radix(epoch, 16).ok()?, number: number.parse().ok()? })
     });
-    parsed.ok_or_else(|| Denied::new(Code::BadRequest, "`Last-Event-ID` is not the id of an event"))
+    parsed.ok_or_else(|| ApiError::new(ProblemCode::BadRequest, "`Last-Event-ID` is not the id of an event"))
 }
 
 /// Someone who is told.
-struct Teller {
-    app: Arc<App>,
+struct FeedSender {
+    app: Arc<AppState>,
     job: Option<JobId>,
     names: NodeNames,
 }
 
-impl Teller {
-    async fn tell(mut self, mut reader: Reader, writer: &Writer) -> Result<(), Gone> {
+impl FeedSender {
+    async fn tell(mut self, mut reader: FeedReader, writer: &StreamWriter) -> Result<(), ReaderGone> {
         // An id without an event: from here on nothing is missed, even if nothing has happened yet.
-        writer.write(format!("retry: {}\nid: {}\n\n", RETRY.as_millis(), Id(reader.position()))).await?;
+        writer.write(format!("retry: {}\nid: {}\n\n", RETRY.as_millis(), FeedEventId(reader.position()))).await?;
         let mut quiet = std::pin::pin!(sleep(KEEP_ALIVE));
         loop {
             let read = tokio::select! {
                 read = reader.next() => read,
                 () = quiet.as_mut() => {
                     // What was not wanted counts as seen.
-                    writer.write(format!(": nothing new\nid: {}\n\n", Id(reader.position()))).await?;
+                    writer.write(format!(": nothing new\nid: {}\n\n", FeedEventId(reader.position()))).await?;
                     quiet.set(sleep(KEEP_ALIVE));
                     continue;
                 }
-                () = writer.gone() => return Err(Gone),
+                () = writer.gone() => return Err(ReaderGone),
             };
             let text = match read {
-                Read::Gap(id) => event(id, "reset", &Reset { why: GAP.to_owned() }),
-                Read::Events(events) => self.words(events).await,
+                FeedRead::Gap(id) => event(id, "reset", &FeedReset { why: GAP.to_owned() }),
+                FeedRead::Events(events) => self.words(events).await,
             };
             if !text.is_empty() {
                 writer.write(text).await?;
@@ -113,12 +113,12 @@ impl Teller {
     }
 
     /// The events that this reader wants, as they are sent.
-    async fn words(&mut self, events: Vec<(EventId, Event)>) -> String {
-        let wanted = |event: &Event| match (&self.job, event.job()) {
+    async fn words(&mut self, events: Vec<(EventId, FeedEntry)>) -> String {
+        let wanted = |event: &FeedEntry| match (&self.job, event.job()) {
             (Some(wanted), Some(job)) => wanted == job,
             _ => true,
         };
-        let events: Vec<(EventId, Event)> = events.into_iter().filter(|(_, event)| wanted(event)).collect();
+        let events: Vec<(EventId, FeedEntry)> = events.into_iter().filter(|(_, event)| wanted(event)).collect();
         let runs = events.iter().filter_map(|(_, event)| run(event));
         // A store that fails has no names; ids are good enough then.
         let _ = self.names.learn(&*self.app.store, runs).await;
@@ -129,13 +129,13 @@ impl Teller {
         text
     }
 
-    fn word(&self, text: &mut String, id: EventId, told: Event) {
+    fn word(&self, text: &mut String, id: EventId, told: FeedEntry) {
         text.push_str(&match told {
-            Event::Run(run) => event(id, "run", &self.names.tell(&run)),
-            Event::Job(job, revision) => event(id, "job", &JobChange { id: job.to_string(), revision }),
-            Event::Pause(job, pause) => {
+            FeedEntry::Run(run) => event(id, "run", &self.names.tell(&run)),
+            FeedEntry::Job(job, revision) => event(id, "job", &JobChange { id: job.to_string(), revision }),
+            FeedEntry::Pause(job, pause) => {
                 let everything = job.is_none();
-                let pause = pause.map(|pause| Pause {
+                let pause = pause.map(|pause| PauseSummary {
                     since: pause.since,
                     by: pause.by.to_string(),
                     why: pause.why,
@@ -143,15 +143,15 @@ impl Teller {
                 });
                 event(id, "pause", &PauseChange { job: job.map(|job| job.to_string()), pause })
             }
-            Event::Node(message) => event(id, "node", &NodeChange { message }),
-            Event::Store(trouble) => event(id, "store", &StoreChange { away: trouble.is_some(), trouble }),
+            FeedEntry::Node(message) => event(id, "node", &NodeChange { message }),
+            FeedEntry::Store(trouble) => event(id, "store", &StoreChange { away: trouble.is_some(), trouble }),
         });
     }
 }
 
-fn run(event: &Event) -> Option<&Run> {
+fn run(event: &FeedEntry) -> Option<&Run> {
     match event {
-        Event::Run(run) => Some(run),
+        FeedEntry::Run(run) => Some(run),
         _ => None,
     }
 }
@@ -160,14 +160,14 @@ fn run(event: &Event) -> Option<&Run> {
 fn event(id: EventId, name: &str, value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("what is told is made of texts and numbers");
     let mut text = String::with_capacity(json.len() + 64);
-    write!(text, "id: {}\nevent: {name}\ndata: {json}\n\n", Id(id)).expect("a string takes any text");
+    write!(text, "id: {}\nevent: {name}\ndata: {json}\n\n", FeedEventId(id)).expect("a string takes any text");
     text
 }
 
 /// The id of an event as it is sent.
-struct Id(EventId);
+struct FeedEventId(EventId);
 
-impl std::fmt::Display for Id {
+impl std::fmt::Display for FeedEventId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:x}-{}", self.0.epoch, self.0.number)
     }

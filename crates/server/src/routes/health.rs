@@ -6,32 +6,32 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::Health;
+use cronhold_api::HealthReport;
 
-use crate::App;
+use crate::AppState;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/health", get(health)).route("/ready", get(ready))
 }
 
 /// Whether the daemon works.
 #[utoipa::path(get, path = "/health", tag = "health", security(()),
-    responses((status = 200, body = Health), (status = 503, body = Health)))]
-pub(crate) async fn health(State(app): State<Arc<App>>) -> (StatusCode, Json<Health>) {
+    responses((status = 200, body = HealthReport), (status = 503, body = HealthReport)))]
+pub(crate) async fn health(State(app): State<Arc<AppState>>) -> (StatusCode, Json<HealthReport>) {
     let health = look(&app).await;
     (status(health.ok), Json(health))
 }
 
 /// Whether the node has taken up everything that was stored, and starts what is due.
 #[utoipa::path(get, path = "/ready", tag = "health", security(()),
-    responses((status = 200, body = Health), (status = 503, body = Health)))]
-pub(crate) async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Health>) {
+    responses((status = 200, body = HealthReport), (status = 503, body = HealthReport)))]
+pub(crate) async fn ready(State(app): State<Arc<AppState>>) -> (StatusCode, Json<HealthReport>) {
     let health = look(&app).await;
     (status(health.ok && health.ready), Json(health))
 }
 
-async fn look(app: &App) -> Health {
+async fn look(app: &AppState) -> HealthReport {
     // The reason may contain paths, so it is only in the log.
     let is_well = app.store.health().await.trouble.is_none();
     let unreadable_records = app.feed.unreadable_records();
@@ -42,7 +42,7 @@ async fn look(app: &App) -> Health {
         (true, 0) => None,
     };
     let (ready, version) = (app.is_ready(), app.version.to_owned());
-    Health { ok: is_well, ready, trouble, unreadable_records, version }
+    HealthReport { ok: is_well, ready, trouble, unreadable_records, version }
 }
 
 fn status(is_well: bool) -> StatusCode {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{Code, Holes, Line, Problem};
+use cronhold_api::{AnswerLine, HolesReport, Problem, ProblemCode};
 use cronhold_core::JobId;
 use cronhold_core::holes::{self, Hole};
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_core::why::Tone;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Query;
@@ -17,10 +17,10 @@ use serde::Deserialize;
 
 use super::runs::read;
 use super::why::{line, tone};
-use crate::App;
-use crate::extract::Asked;
-use crate::known::{self, Loaded, Runs};
-use crate::problem::Denied;
+use crate::AppState;
+use crate::extract::QueryParams;
+use crate::known::{self, JobHistoryRecords, RunSelection};
+use crate::problem::ApiError;
 
 /// How far back it is looked when nobody says so.
 const BACK: Span = Span::from_secs(86_400);
@@ -34,14 +34,14 @@ const PAGE: usize = 500;
 const LINES_MAX: usize = 1_000;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/holes", get(ask))
 }
 
 /// Where it is looked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Where {
+pub(crate) struct HolesQuery {
     job: Option<String>,
     from: Option<String>,
     to: Option<String>,
@@ -56,17 +56,20 @@ pub(crate) struct Where {
         ("to" = Option<String>, Query, description = "Up to this time; now, when absent"),
         ("after" = Option<String>, Query, description = "Only jobs after this one: `next` of the answer before"),
     ),
-    responses((status = 200, body = Holes), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn ask(State(app): State<Arc<App>>, Asked(place): Asked<Where>) -> Result<Json<Holes>, Denied> {
+    responses((status = 200, body = HolesReport), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn ask(
+    State(app): State<Arc<AppState>>,
+    QueryParams(place): QueryParams<HolesQuery>,
+) -> Result<Json<HolesReport>, ApiError> {
     let now = app.clock.now();
     let to = read("to", place.to.as_deref(), Instant::parse)?.unwrap_or(now).min(now);
     let from = read("from", place.from.as_deref(), Instant::parse)?.unwrap_or(to.minus(BACK));
     if from > to {
-        return Err(Denied::new(Code::BadRequest, "`from` must not be after `to`, nor after the present"));
+        return Err(ApiError::new(ProblemCode::BadRequest, "`from` must not be after `to`, nor after the present"));
     }
-    let mut holes = Holes { from, to, jobs: 0, found: 0, lines: Vec::new(), next: None };
+    let mut holes = HolesReport { from, to, jobs: 0, found: 0, lines: Vec::new(), next: None };
     if let Some(job) = read("job", place.job.as_deref(), JobId::parse)? {
-        let loaded = known::load_there(&*app.store, &job, Runs::All).await?;
+        let loaded = known::load_there(&*app.store, &job, RunSelection::All).await?;
         look(&app, &loaded, &mut holes);
         return Ok(Json(holes));
     }
@@ -76,14 +79,14 @@ pub(crate) async fn ask(State(app): State<Arc<App>>, Asked(place): Asked<Where>)
 }
 
 /// Looks at all jobs after one, as far as it gets.
-async fn look_at_all(app: &App, mut after: Option<JobId>, holes: &mut Holes) -> Result<(), Denied> {
+async fn look_at_all(app: &AppState, mut after: Option<JobId>, holes: &mut HolesReport) -> Result<(), ApiError> {
     let mut runs = 0;
     loop {
         let page = app.store.page(&Query::Jobs { after }, PAGE).await?;
         let next = page.next(PAGE);
         for stored in page.records {
-            let Key::Job(job) = stored.record.key() else { continue };
-            let loaded = known::load(&*app.store, &job, Runs::All).await?;
+            let RecordKey::Job(job) = stored.record.key() else { continue };
+            let loaded = known::load(&*app.store, &job, RunSelection::All).await?;
             runs += loaded.runs();
             look(app, &loaded, holes);
             // Others have questions too.
@@ -93,14 +96,14 @@ async fn look_at_all(app: &App, mut after: Option<JobId>, holes: &mut Holes) -> 
                 return Ok(());
             }
         }
-        let Some(Key::Job(last)) = next else { return Ok(()) };
+        let Some(RecordKey::Job(last)) = next else { return Ok(()) };
         after = Some(last);
     }
 }
 
 /// Looks at a job.
-fn look(app: &App, loaded: &Loaded, holes: &mut Holes) {
-    let Loaded { known, cut } = loaded;
+fn look(app: &AppState, loaded: &JobHistoryRecords, holes: &mut HolesReport) {
+    let JobHistoryRecords { known, cut } = loaded;
     let world = (app.world)();
     holes.jobs += 1;
     // Before the first run that was loaded nothing is known, and everything would look like a hole.
@@ -109,7 +112,7 @@ fn look(app: &App, loaded: &Loaded, holes: &mut Holes) {
         && let Some(job) = &known.job
     {
         let text = format!("Of `{}` nothing before {from} was checked: it has too many runs.", job.id);
-        holes.lines.push(Line { tone: tone(Tone::Answer).to_owned(), text });
+        holes.lines.push(AnswerLine { tone: tone(Tone::Answer).to_owned(), text });
     }
     let found = holes::holes(known, &world, from, holes.to.max(from));
     holes.found += found.found.iter().map(|Hole { stretch, .. }| u64::from(stretch.count)).sum::<u64>();

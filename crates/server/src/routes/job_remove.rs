@@ -6,15 +6,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use cronhold_api::Problem;
 use cronhold_core::JobId;
-use cronhold_core::command::{Command, Provided};
-use cronhold_core::record::Source;
+use cronhold_core::command::{Command, Precondition};
+use cronhold_core::record::JobSource;
 
 use super::job_put::seen;
 use super::jobs::find;
-use crate::App;
-use crate::caller::Caller;
-use crate::extract::OfJob;
-use crate::problem::Denied;
+use crate::AppState;
+use crate::caller::RequestIdentity;
+use crate::extract::JobIdPath;
+use crate::problem::ApiError;
 
 /// Removes a job that was put by the command line or the API, or whose file is gone.
 #[utoipa::path(delete, path = "/api/v1/jobs/{id}", tag = "jobs",
@@ -24,14 +24,14 @@ use crate::problem::Denied;
     ),
     responses((status = 204), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    OfJob(id): OfJob,
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    JobIdPath(id): JobIdPath,
     headers: HeaderMap,
-) -> Result<StatusCode, Denied> {
+) -> Result<StatusCode, ApiError> {
     let provided = match headers.get(header::IF_MATCH) {
         Some(tag) => seen(tag)?,
-        None => Provided::Any,
+        None => Precondition::Any,
     };
     let source = source(&app, &id).await?;
     app.ask(actor, Command::RemoveJob { id, source, provided }).await?;
@@ -40,11 +40,11 @@ pub(crate) async fn remove(
 
 /// In whose name a job is removed. One whose directory is not given any more, or was emptied, would stay for ever: nobody
 /// but the person who asks can speak for it.
-async fn source(app: &App, id: &JobId) -> Result<Source, Denied> {
+async fn source(app: &AppState, id: &JobId) -> Result<JobSource, ApiError> {
     match find(app, id).await? {
-        Some(job) if matches!(job.source, Source::Directory(_)) && !app.files.may_have_file(id) => {
+        Some(job) if matches!(job.source, JobSource::Directory(_)) && !app.files.may_have_file(id) => {
             Ok(job.source.clone())
         }
-        _ => Ok(Source::Api),
+        _ => Ok(JobSource::Api),
     }
 }

@@ -9,13 +9,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use cronhold_api::Problem;
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Query};
 
-use crate::App;
+use crate::AppState;
 use crate::load_readable::load_readable;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Jobs per page when they are counted.
@@ -24,16 +24,16 @@ const PAGE: usize = 1_000;
 const COUNT_LASTS: Span = Span::from_secs(30);
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
-    Router::new().route("/metrics", get(metrics)).layer(Extension(Arc::new(Counted::default())))
+pub(crate) fn router() -> Router<Arc<AppState>> {
+    Router::new().route("/metrics", get(metrics)).layer(Extension(Arc::new(JobCountCache::default())))
 }
 
 /// The last count of jobs, and when it was made.
 #[derive(Debug, Default)]
-pub(crate) struct Counted(Mutex<Option<(Span, Counts)>>);
+pub(crate) struct JobCountCache(Mutex<Option<(Span, JobCounts)>>);
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct JobCounts {
     jobs: u64,
     paused: u64,
     /// Records of jobs that cannot be read.
@@ -45,9 +45,9 @@ struct Counts {
     responses((status = 200, content_type = "text/plain", body = String), (status = "4XX", body = Problem),
         (status = 503, body = Problem)))]
 pub(crate) async fn metrics(
-    State(app): State<Arc<App>>,
-    Extension(counted): Extension<Arc<Counted>>,
-) -> Result<Response, Denied> {
+    State(app): State<Arc<AppState>>,
+    Extension(counted): Extension<Arc<JobCountCache>>,
+) -> Result<Response, ApiError> {
     let (counts, store) = (counted.now(&app).await?, app.store.health().await);
     let reading = app.node.counters();
     let mistakes = app.files.mistakes().len() as u64;
@@ -85,30 +85,30 @@ pub(crate) async fn metrics(
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 
-impl Counted {
-    async fn now(&self, app: &App) -> Result<Counts, Fault> {
+impl JobCountCache {
+    async fn now(&self, app: &AppState) -> Result<JobCounts, Fault> {
         let uptime = app.clock.uptime();
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, counts)) = last.filter(|(at, _)| uptime.minus(*at) < COUNT_LASTS) {
             return Ok(counts);
         }
-        let counts = Counts::count(app).await?;
+        let counts = JobCounts::count(app).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((uptime, counts));
         Ok(counts)
     }
 }
 
-impl Counts {
-    async fn count(app: &App) -> Result<Self, Fault> {
+impl JobCounts {
+    async fn count(app: &AppState) -> Result<Self, Fault> {
         let mut counts = Self::default();
         let mut after = None;
         loop {
             let page = app.store.page(&Query::Jobs { after }, PAGE).await?;
             let ids = page.records.iter().filter_map(|stored| match &stored.record {
-                Record::Job(job) => Some(Key::JobState(job.id.clone())),
+                Record::Job(job) => Some(RecordKey::JobState(job.id.clone())),
                 _ => None,
             });
-            let states: Vec<Key> = ids.collect();
+            let states: Vec<RecordKey> = ids.collect();
             counts.jobs += states.len() as u64;
             let (states, unreadable) = load_readable(&*app.store, &states).await?;
             counts.unreadable += (page.unreadable.len() + unreadable.len()) as u64;
@@ -118,7 +118,7 @@ impl Counts {
             });
             counts.paused += paused.count() as u64;
             after = match page.next(PAGE) {
-                Some(Key::Job(last)) => Some(last),
+                Some(RecordKey::Job(last)) => Some(last),
                 _ => return Ok(counts),
             };
         }

@@ -25,17 +25,17 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{Method, Uri};
-use cronhold_api::Code;
+use cronhold_api::ProblemCode;
 use cronhold_schedule::text::shortened;
 
-use crate::problem::Denied;
-use crate::{App, page};
+use crate::problem::ApiError;
+use crate::{AppState, page};
 
 #[cfg(test)]
 mod tests;
 
 /// Everything that can be asked, without the guard.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .merge(jobs::router())
         .merge(pauses::router())
@@ -59,11 +59,11 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .method_not_allowed_fallback(not_in_this_way)
 }
 
-async fn no_such_path(uri: Uri) -> Denied {
-    Denied::new(Code::NotFound, format!("there is nothing at `{}`", shortened(uri.path())))
+async fn no_such_path(uri: Uri) -> ApiError {
+    ApiError::new(ProblemCode::NotFound, format!("there is nothing at `{}`", shortened(uri.path())))
         .hint("GET /openapi.json tells what there is; a job's id is one part of a path, with `%2F` for `/`")
 }
 
-async fn not_in_this_way(method: Method, uri: Uri) -> Denied {
-    Denied::new(Code::MethodNotAllowed, format!("`{}` cannot be asked with {method}", shortened(uri.path())))
+async fn not_in_this_way(method: Method, uri: Uri) -> ApiError {
+    ApiError::new(ProblemCode::MethodNotAllowed, format!("`{}` cannot be asked with {method}", shortened(uri.path())))
 }

@@ -5,31 +5,31 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{Code, LIMIT_MAX, Occurrence, Problem};
+use cronhold_api::{LIMIT_MAX, Problem, ProblemCode, UpcomingRun};
 use cronhold_core::record::{JobRecord, ScheduleId};
-use cronhold_core::why::Known;
-use cronhold_core::{World, job};
+use cronhold_core::why::KnownRecords;
+use cronhold_core::{DecisionContext, job};
 use cronhold_schedule::{Instant, Schedule};
 use serde::Deserialize;
 
 use super::runs::read;
-use crate::App;
-use crate::extract::{Asked, OfJob};
-use crate::known::{self, Runs};
-use crate::problem::Denied;
+use crate::AppState;
+use crate::extract::{JobIdPath, QueryParams};
+use crate::known::{self, RunSelection};
+use crate::problem::ApiError;
 
 /// Occurrences when nobody says how many.
 const COUNT: usize = 5;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/jobs/{id}/next", get(next))
 }
 
 /// Which occurrences are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct NextQuery {
     count: Option<usize>,
     from: Option<String>,
 }
@@ -41,18 +41,18 @@ pub(crate) struct Which {
         ("count" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
         ("from" = Option<String>, Query, description = "What comes after this time; now, when absent"),
     ),
-    responses((status = 200, body = Vec<Occurrence>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = Vec<UpcomingRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn next(
-    State(app): State<Arc<App>>,
-    OfJob(job): OfJob,
-    Asked(which): Asked<Which>,
-) -> Result<Json<Vec<Occurrence>>, Denied> {
+    State(app): State<Arc<AppState>>,
+    JobIdPath(job): JobIdPath,
+    QueryParams(which): QueryParams<NextQuery>,
+) -> Result<Json<Vec<UpcomingRun>>, ApiError> {
     let count = which.count.unwrap_or(COUNT);
     if !(1..=LIMIT_MAX).contains(&count) {
-        return Err(Denied::new(Code::BadRequest, format!("`count` must be from 1 to {LIMIT_MAX}")));
+        return Err(ApiError::new(ProblemCode::BadRequest, format!("`count` must be from 1 to {LIMIT_MAX}")));
     }
     let from = read("from", which.from.as_deref(), Instant::parse)?.unwrap_or(app.clock.now());
-    let known = known::load_there(&*app.store, &job, Runs::Present).await?.known;
+    let known = known::load_there(&*app.store, &job, RunSelection::Present).await?.known;
     let world = (app.world)();
     let mut coming = Vec::new();
     for (job, id, schedule) in enabled(&known) {
@@ -65,7 +65,7 @@ pub(crate) async fn next(
 }
 
 /// The schedules of a job that count.
-pub(super) fn enabled(known: &Known) -> impl Iterator<Item = (&JobRecord, &ScheduleId, &job::Schedule)> {
+pub(super) fn enabled(known: &KnownRecords) -> impl Iterator<Item = (&JobRecord, &ScheduleId, &job::JobSchedule)> {
     let schedules = known.job.iter().flat_map(|job| job.schedules().map(move |(id, schedule)| (&**job, id, schedule)));
     schedules.filter(|(_, _, schedule)| schedule.enabled)
 }
@@ -74,19 +74,19 @@ pub(super) fn enabled(known: &Known) -> impl Iterator<Item = (&JobRecord, &Sched
 pub(super) fn compile(
     job: &JobRecord,
     id: &ScheduleId,
-    schedule: &job::Schedule,
-    world: &World,
-) -> Result<Schedule, Denied> {
+    schedule: &job::JobSchedule,
+    world: &DecisionContext,
+) -> Result<Schedule, ApiError> {
     job.compile(schedule, world).map_err(|error| {
         let text = format!("the schedule `{id}` cannot be asked: `{}`: {}", error.key, error.error.message);
-        Denied::new(Code::Invalid, text)
+        ApiError::new(ProblemCode::Invalid, text)
     })
 }
 
 /// What comes after a time. A schedule that counts from the run before goes on from what its cursor says, as if each
 /// run ended at once; while it waits for a run to end nobody knows when the next comes.
 fn times<'a>(
-    known: &Known,
+    known: &KnownRecords,
     id: &ScheduleId,
     compiled: &'a Schedule,
     after: Instant,
@@ -100,8 +100,8 @@ fn times<'a>(
     first.into_iter().chain(others.into_iter().flatten()).skip_while(move |at| *at <= after)
 }
 
-fn occurrence(at: Instant, id: &ScheduleId, compiled: &Schedule) -> Occurrence {
-    Occurrence {
+fn occurrence(at: Instant, id: &ScheduleId, compiled: &Schedule) -> UpcomingRun {
+    UpcomingRun {
         at,
         due: at.plus(compiled.jitter(at)),
         schedule: id.to_string(),

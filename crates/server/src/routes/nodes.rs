@@ -5,25 +5,25 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use cronhold_api::{Drained, Node, Problem};
+use cronhold_api::{DrainReply, NodeSummary, Problem};
 use cronhold_core::command::Command;
-use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::record::{self, Actor, Key, Record};
+use cronhold_core::decision::{CommandReply, Rejection};
+use cronhold_core::record::{self, Actor, Record, RecordKey};
 use cronhold_schedule::Instant;
 use cronhold_store::{Fault, Query, all_nodes};
 
-use super::pauses::Nothing;
-use crate::App;
-use crate::caller::Caller;
-use crate::extract::{Body, Segment};
+use super::pauses::EmptyBody;
+use crate::AppState;
+use crate::caller::RequestIdentity;
+use crate::extract::{JsonBody, PathSegment};
 use crate::find_node::find_node;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// Runs of a node that are counted.
 const RUNS_MAX: usize = 1_000;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/nodes", get(list))
         .route("/api/v1/nodes/{node}/drain", post(drain))
@@ -32,8 +32,8 @@ pub(crate) fn router() -> Router<Arc<App>> {
 
 /// All nodes by id.
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes",
-    responses((status = 200, body = Vec<Node>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Vec<Node>>, Denied> {
+    responses((status = 200, body = Vec<NodeSummary>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+pub(crate) async fn list(State(app): State<Arc<AppState>>) -> Result<Json<Vec<NodeSummary>>, ApiError> {
     let now = app.store.time().await?;
     let mut nodes = Vec::new();
     for node in all_nodes(&*app.store).await? {
@@ -45,43 +45,43 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Vec<Node>>,
 /// Lets a node start nothing any more. What it runs goes on.
 #[utoipa::path(post, path = "/api/v1/nodes/{node}/drain", tag = "nodes",
     params(("node" = String, Path, description = "Its name or id")),
-    responses((status = 200, body = Drained), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = DrainReply), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn drain(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-    Body(Nothing {}): Body<Nothing>,
-) -> Result<Json<Drained>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+    JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
+) -> Result<Json<DrainReply>, ApiError> {
     set(&app, actor, &name, true).await.map(Json)
 }
 
 /// Lets a node that drains start things again.
 #[utoipa::path(post, path = "/api/v1/nodes/{node}/undrain", tag = "nodes",
     params(("node" = String, Path, description = "Its name or id")),
-    responses((status = 200, body = Drained), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = DrainReply), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn undrain(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-    Body(Nothing {}): Body<Nothing>,
-) -> Result<Json<Drained>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+    JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
+) -> Result<Json<DrainReply>, ApiError> {
     set(&app, actor, &name, false).await.map(Json)
 }
 
 /// Lets a node drain or not, and answers with what it is then.
-async fn set(app: &App, actor: Actor, name: &str, on: bool) -> Result<Drained, Denied> {
+async fn set(app: &AppState, actor: Actor, name: &str, on: bool) -> Result<DrainReply, ApiError> {
     let id = find_node(&*app.store, name).await?.id;
     let answer = app.ask(actor, Command::Drain { node: id, on }).await?;
-    let stored = app.store.load(&[Key::Node(id)]).await?.into_iter().flatten().next();
+    let stored = app.store.load(&[RecordKey::Node(id)]).await?.into_iter().flatten().next();
     let Some(Record::Node(node)) = stored.map(|stored| stored.record) else { return Err(Rejection::NoNode(id).into()) };
     let now = app.store.time().await?;
-    Ok(Drained { changed: answer == Answer::Done, node: told(&node, now, app).await? })
+    Ok(DrainReply { changed: answer == CommandReply::Done, node: told(&node, now, app).await? })
 }
 
-async fn told(node: &record::Node, now: Instant, app: &App) -> Result<Node, Fault> {
+async fn told(node: &record::NodeRecord, now: Instant, app: &AppState) -> Result<NodeSummary, Fault> {
     let is_this = node.id == app.this;
     let runs = app.store.page(&Query::Unfinished { node: Some(node.id), after: None }, RUNS_MAX).await?.records.len();
-    Ok(Node {
+    Ok(NodeSummary {
         id: node.id.to_string(),
         name: node.name.clone(),
         incarnation: node.incarnation,

@@ -8,19 +8,19 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cronhold_api::{Code, Problem};
+use cronhold_api::{Problem, ProblemCode};
 use cronhold_core::RunId;
 use cronhold_core::record::Run;
 use cronhold_store::Store;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::App;
-use crate::extract::{Asked, Segment};
-use crate::feed::Reader;
+use crate::AppState;
+use crate::extract::{PathSegment, QueryParams};
+use crate::feed::FeedReader;
 use crate::find_run::{find_run, load_run};
-use crate::problem::Denied;
-use crate::stream::{self, Gone, Writer};
+use crate::problem::ApiError;
+use crate::stream::{self, ReaderGone, StreamWriter};
 
 /// Bytes that are read and sent at once.
 const PIECE_MAX: usize = 256 * 1024;
@@ -34,14 +34,14 @@ const RUN: HeaderName = HeaderName::from_static("x-cronhold-run");
 const OUTPUT: HeaderName = HeaderName::from_static("x-cronhold-output");
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/runs/{run}/output", get(output))
 }
 
 /// Which part is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct OutputQuery {
     from: Option<u64>,
     #[serde(default)]
     follow: bool,
@@ -62,11 +62,11 @@ pub(crate) struct Which {
         (status = 206, description = "The range", content_type = "application/octet-stream", body = String),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn output(
-    State(app): State<Arc<App>>,
-    Segment(name): Segment,
-    Asked(which): Asked<Which>,
+    State(app): State<Arc<AppState>>,
+    PathSegment(name): PathSegment,
+    QueryParams(which): QueryParams<OutputQuery>,
     headers: HeaderMap,
-) -> Result<Response, Denied> {
+) -> Result<Response, ApiError> {
     let run = find_run(&*app.store, &name).await?;
     if which.follow {
         return Ok(follow(&app, &run, which.from.unwrap_or(0)));
@@ -74,10 +74,10 @@ pub(crate) async fn output(
     let length = app.store.read(run.id, 0, 0).await?.length;
     let asked = headers.get(header::RANGE).filter(|_| which.from.is_none());
     let asked = asked.and_then(|range| range.to_str().ok());
-    let part = match asked.map_or(Asks::All, Asks::parse) {
-        Asks::All => Part { from: which.from.unwrap_or(0).min(length), until: length, is_range: false },
+    let part = match asked.map_or(RangeRequest::All, RangeRequest::parse) {
+        RangeRequest::All => ByteRange { from: which.from.unwrap_or(0).min(length), until: length, is_range: false },
         asks => match asks.within(length) {
-            Some((from, until)) => Part { from, until, is_range: true },
+            Some((from, until)) => ByteRange { from, until, is_range: true },
             None => return Ok(not_satisfiable(length)),
         },
     };
@@ -86,14 +86,14 @@ pub(crate) async fn output(
 
 /// A part of an output; the end is the byte after the last.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct ByteRange {
     from: u64,
     until: u64,
     is_range: bool,
 }
 
-impl Part {
-    fn answer(self, app: &App, run: &Run, length: u64) -> Response {
+impl ByteRange {
+    fn answer(self, app: &AppState, run: &Run, length: u64) -> Response {
         let Self { from, until, is_range } = self;
         let (store, id) = (Arc::clone(&app.store), run.id);
         let body = stream::body(move |writer| async move { send(&*store, id, from, until, &writer).await.map(drop) });
@@ -112,7 +112,7 @@ impl Part {
 
 /// What a `Range` header asks for. What is not one range of bytes asks for all, as the header's rules say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asks {
+enum RangeRequest {
     All,
     /// From a byte to another or to the end, both included.
     From(u64, Option<u64>),
@@ -120,7 +120,7 @@ enum Asks {
     Last(u64),
 }
 
-impl Asks {
+impl RangeRequest {
     fn parse(text: &str) -> Self {
         let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         let Some((first, last)) = text.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
@@ -148,9 +148,10 @@ impl Asks {
 }
 
 fn not_satisfiable(length: u64) -> Response {
-    let mut problem = Problem::new(Code::BadRequest, format!("the output has {length} bytes and none in that range"));
+    let mut problem =
+        Problem::new(ProblemCode::BadRequest, format!("the output has {length} bytes and none in that range"));
     problem.status = StatusCode::RANGE_NOT_SATISFIABLE.as_u16();
-    let mut response = Denied::from(problem).into_response();
+    let mut response = ApiError::from(problem).into_response();
     let range = HeaderValue::try_from(format!("bytes */{length}")).expect("it is made of digits");
     response.headers_mut().insert(header::CONTENT_RANGE, range);
     response
@@ -177,7 +178,7 @@ fn described(run: &Run, length: Option<u64>, body: axum::body::Body) -> Response
 }
 
 /// Sends a part of an output as far as it is there. Answers with where it ended.
-async fn send(store: &dyn Store, run: RunId, from: u64, until: u64, writer: &Writer) -> Result<u64, Gone> {
+async fn send(store: &dyn Store, run: RunId, from: u64, until: u64, writer: &StreamWriter) -> Result<u64, ReaderGone> {
     let mut at = from;
     while at < until {
         let most = usize::try_from(until - at).unwrap_or(PIECE_MAX).min(PIECE_MAX);
@@ -193,7 +194,7 @@ async fn send(store: &dyn Store, run: RunId, from: u64, until: u64, writer: &Wri
 }
 
 /// Sends an output on and on until the run has ended.
-fn follow(app: &Arc<App>, run: &Run, from: u64) -> Response {
+fn follow(app: &Arc<AppState>, run: &Run, from: u64) -> Response {
     let (store, id) = (Arc::clone(&app.store), run.id);
     // From before the run is looked at, so that its end cannot fall in between.
     let news = app.feed.reader(None);
@@ -201,7 +202,13 @@ fn follow(app: &Arc<App>, run: &Run, from: u64) -> Response {
     described(run, None, body)
 }
 
-async fn pursue(store: &dyn Store, id: RunId, from: u64, mut news: Reader, writer: &Writer) -> Result<(), Gone> {
+async fn pursue(
+    store: &dyn Store,
+    id: RunId,
+    from: u64,
+    mut news: FeedReader,
+    writer: &StreamWriter,
+) -> Result<(), ReaderGone> {
     let mut at = from;
     loop {
         // Everything is stored before a run ends; so what is read after that is all there is.
@@ -210,7 +217,7 @@ async fn pursue(store: &dyn Store, id: RunId, from: u64, mut news: Reader, write
             Err(_) => {
                 tokio::select! {
                     () = sleep(AWAY_WAIT) => continue,
-                    () = writer.gone() => return Err(Gone),
+                    () = writer.gone() => return Err(ReaderGone),
                 }
             }
         };
@@ -221,7 +228,7 @@ async fn pursue(store: &dyn Store, id: RunId, from: u64, mut news: Reader, write
         tokio::select! {
             () = news.hears_of(id) => {}
             () = sleep(LOOK_EVERY) => {}
-            () = writer.gone() => return Err(Gone),
+            () = writer.gone() => return Err(ReaderGone),
         }
     }
 }

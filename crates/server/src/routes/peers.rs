@@ -6,16 +6,16 @@ use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use cronhold_api::{PeerRun, PeerState, Problem};
-use cronhold_core::record::Exit;
-use cronhold_store::{SharedRun, SharedState};
+use cronhold_core::record::ProgramExit;
+use cronhold_store::{SharedRun, SharedRunState};
 use serde::Deserialize;
 
-use crate::App;
-use crate::extract::{Asked, limit};
-use crate::problem::Denied;
+use crate::AppState;
+use crate::extract::{QueryParams, limit};
+use crate::problem::ApiError;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/peers/runs", get(runs))
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct PeerRunQuery {
     ),
     responses((status = 200, body = Vec<PeerRun>), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn runs(
-    State(app): State<Arc<App>>,
-    Asked(query): Asked<PeerRunQuery>,
-) -> Result<Json<Vec<PeerRun>>, Denied> {
+    State(app): State<Arc<AppState>>,
+    QueryParams(query): QueryParams<PeerRunQuery>,
+) -> Result<Json<Vec<PeerRun>>, ApiError> {
     let limit = limit(query.limit)?;
     let runs = match app.store.shared().filter(|shared| shared.has_foreign_nodes()) {
         Some(shared) => shared.foreign_runs(query.job.as_deref(), limit).await?,
@@ -49,18 +49,18 @@ pub(crate) async fn runs(
 
 fn peer_run(run: SharedRun) -> PeerRun {
     let (exit_code, signal) = match run.exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal.to_string())),
+        Some(ProgramExit::Code(code)) => (Some(code), None),
+        Some(ProgramExit::Signal(signal)) => (None, Some(signal.to_string())),
         None => (None, None),
     };
     PeerRun {
         id: run.id,
         job: run.job,
         state: match run.state {
-            SharedState::Running => PeerState::Running,
-            SharedState::Success => PeerState::Success,
-            SharedState::Failure => PeerState::Failure,
-            SharedState::Frozen => PeerState::Frozen,
+            SharedRunState::Running => PeerState::Running,
+            SharedRunState::Success => PeerState::Success,
+            SharedRunState::Failure => PeerState::Failure,
+            SharedRunState::Frozen => PeerState::Frozen,
         },
         host: run.host,
         started: run.started,
@@ -100,8 +100,8 @@ mod tests {
             job: "report".to_owned(),
             host: "draco".to_owned(),
             started: Instant::from_secs(1_800_000_000),
-            state: SharedState::Failure,
-            exit: Some(Exit::Code(3)),
+            state: SharedRunState::Failure,
+            exit: Some(ProgramExit::Code(3)),
             took: Some(Span::from_micros(1_500_900)),
             tail: vec!["no".to_owned()],
         };
@@ -110,13 +110,13 @@ mod tests {
             "took_ms": 1500, "exit_code": 3, "signal": null, "tail": ["no"],
         });
         assert_eq!(json!(peer_run(run.clone())), expected);
-        let killed = peer_run(SharedRun { exit: Some(Exit::Signal(Signal::KILL)), ..run.clone() });
+        let killed = peer_run(SharedRun { exit: Some(ProgramExit::Signal(Signal::KILL)), ..run.clone() });
         assert_eq!((killed.exit_code, killed.signal.as_deref()), (None, Some("SIGKILL")));
         for (state, name) in [
-            (SharedState::Running, "running"),
-            (SharedState::Success, "success"),
-            (SharedState::Failure, "failure"),
-            (SharedState::Frozen, "frozen"),
+            (SharedRunState::Running, "running"),
+            (SharedRunState::Success, "success"),
+            (SharedRunState::Failure, "failure"),
+            (SharedRunState::Frozen, "frozen"),
         ] {
             let shown = peer_run(SharedRun { state, ..run.clone() });
             assert_eq!((shown.state.name(), json!(shown.state)), (name, json!(name)));

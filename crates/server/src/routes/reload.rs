@@ -5,20 +5,23 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
-use cronhold_api::{Problem, Reloaded};
+use cronhold_api::{Problem, ReloadReport};
 
-use super::pauses::Nothing;
-use crate::App;
-use crate::extract::Body;
+use super::pauses::EmptyBody;
+use crate::AppState;
+use crate::extract::JsonBody;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/reload", post(reload))
 }
 
 /// Reads all job files anew and does what they say.
 #[utoipa::path(post, path = "/api/v1/reload", tag = "jobs",
-    responses((status = 200, body = Reloaded), (status = "4XX", body = Problem)))]
-pub(crate) async fn reload(State(app): State<Arc<App>>, Body(Nothing {}): Body<Nothing>) -> Json<Reloaded> {
+    responses((status = 200, body = ReloadReport), (status = "4XX", body = Problem)))]
+pub(crate) async fn reload(
+    State(app): State<Arc<AppState>>,
+    JsonBody(EmptyBody {}): JsonBody<EmptyBody>,
+) -> Json<ReloadReport> {
     Json(app.files.reload().await)
 }

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
-use cronhold_api::{Code, Made, MarkBody, Problem, RerunBody, Run, SignalBody, SkipBody};
+use cronhold_api::{CreatedRun, MarkBody, Problem, ProblemCode, RerunBody, RunSummary, SignalBody, SkipBody};
 use cronhold_core::RunId;
 use cronhold_core::command::Command;
 use cronhold_core::decision::Rejection;
@@ -16,16 +16,16 @@ use cronhold_core::record::Actor;
 use cronhold_core::signal::Signal;
 
 use super::runs::{ask_for_run, key};
-use crate::App;
-use crate::caller::Caller;
-use crate::extract::{Body, Segment};
+use crate::AppState;
+use crate::caller::RequestIdentity;
+use crate::extract::{JsonBody, PathSegment};
 use crate::find_run::{find_run, load_run};
-use crate::keys::{Keyed, Keys};
+use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names;
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/runs/{run}/start", post(start))
         .route("/api/v1/runs/{run}/skip", post(skip))
@@ -38,11 +38,11 @@ pub(crate) fn router() -> Router<Arc<App>> {
 
 /// Asks for something to be done with a run, and answers with what it is then.
 async fn operate(
-    app: &App,
+    app: &AppState,
     actor: Actor,
     name: &str,
     command: impl FnOnce(RunId) -> Command,
-) -> Result<Json<Run>, Denied> {
+) -> Result<Json<RunSummary>, ApiError> {
     let id = find_run(&*app.store, name).await?.id;
     app.ask(actor, command(id)).await?;
     let run = load_run(&*app.store, id).await?.ok_or(Rejection::NoRun(id))?;
@@ -52,76 +52,76 @@ async fn operate(
 /// Starts a run that waits: first for its time, then for whatever else it waits for.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/start", tag = "runs",
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn start(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-) -> Result<Json<Run>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+) -> Result<Json<RunSummary>, ApiError> {
     operate(&app, actor, &name, |run| Command::Start { run }).await
 }
 
 /// Skips a run that has not started.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/skip", tag = "runs", request_body = SkipBody,
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn skip(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-    Body(SkipBody { why }): Body<SkipBody>,
-) -> Result<Json<Run>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+    JsonBody(SkipBody { why }): JsonBody<SkipBody>,
+) -> Result<Json<RunSummary>, ApiError> {
     operate(&app, actor, &name, |run| Command::Skip { run, why }).await
 }
 
 /// Ends a run's program: its signal, time to obey, then SIGKILL.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/stop", tag = "runs",
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn stop(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-) -> Result<Json<Run>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+) -> Result<Json<RunSummary>, ApiError> {
     operate(&app, actor, &name, |run| Command::Stop { run }).await
 }
 
 /// Sends SIGKILL to a run's program.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/kill", tag = "runs",
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn kill(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-) -> Result<Json<Run>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+) -> Result<Json<RunSummary>, ApiError> {
     operate(&app, actor, &name, |run| Command::Signal { run, signal: Signal::KILL }).await
 }
 
 /// Sends a run's program a signal.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/signal", tag = "runs", request_body = SignalBody,
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn signal(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-    Body(SignalBody { signal }): Body<SignalBody>,
-) -> Result<Json<Run>, Denied> {
-    let signal = Signal::parse(&signal).map_err(|error| Denied::unreadable(Code::Invalid, error))?;
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+    JsonBody(SignalBody { signal }): JsonBody<SignalBody>,
+) -> Result<Json<RunSummary>, ApiError> {
+    let signal = Signal::parse(&signal).map_err(|error| ApiError::unreadable(ProblemCode::Invalid, error))?;
     operate(&app, actor, &name, |run| Command::Signal { run, signal }).await
 }
 
 /// Gives a finished run another finished state.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/mark", tag = "runs", request_body = MarkBody,
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = RunSummary), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn mark(
-    State(app): State<Arc<App>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
-    Body(MarkBody { state, why }): Body<MarkBody>,
-) -> Result<Json<Run>, Denied> {
+    State(app): State<Arc<AppState>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
+    JsonBody(MarkBody { state, why }): JsonBody<MarkBody>,
+) -> Result<Json<RunSummary>, ApiError> {
     operate(&app, actor, &name, |run| Command::Mark { run, state, why }).await
 }
 
@@ -132,23 +132,23 @@ pub(crate) async fn mark(
         ("Idempotency-Key" = Option<String>, Header, description = "Asked for twice under one key, it is one run"),
     ),
     responses(
-        (status = 200, description = "It was made before", body = Made),
-        (status = 201, description = "Made", body = Made),
+        (status = 200, description = "It was made before", body = CreatedRun),
+        (status = 201, description = "Made", body = CreatedRun),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn rerun(
-    State(app): State<Arc<App>>,
-    Extension(keys): Extension<Arc<Keys>>,
-    Caller(actor): Caller,
-    Segment(name): Segment,
+    State(app): State<Arc<AppState>>,
+    Extension(keys): Extension<Arc<IdempotencyKeys>>,
+    RequestIdentity(actor): RequestIdentity,
+    PathSegment(name): PathSegment,
     headers: HeaderMap,
-    Body(RerunBody { anew }): Body<RerunBody>,
-) -> Result<Response, Denied> {
+    JsonBody(RerunBody { anew }): JsonBody<RerunBody>,
+) -> Result<Response, ApiError> {
     let old = find_run(&*app.store, &name).await?;
     let id = match key(&headers)? {
         None => app.node.random_run_id(),
         Some(key) => {
             // As it was asked: the latest run of a job is another one the second time.
-            let keyed = Keyed { job: &old.job, what: &name, key };
+            let keyed = KeyedRequest { job: &old.job, what: &name, key };
             keys.id(&keyed, app.clock.now(), &*app.store).await?
         }
     };

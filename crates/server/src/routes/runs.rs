@@ -7,22 +7,22 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use cronhold_api::{Code, Made, Problem, RunBody, RunDetail, RunList, Step};
+use cronhold_api::{CreatedRun, Problem, ProblemCode, RunBody, RunDetail, RunList, RunStep};
 use cronhold_core::command::Command;
-use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::record::{Actor, CommandLine, Key, Run, Work};
+use cronhold_core::decision::{CommandReply, Rejection};
+use cronhold_core::record::{Actor, CommandLine, RecordKey, ResolvedProgram, Run};
 use cronhold_core::{JobId, RunId, State as RunState};
 use cronhold_schedule::{Instant, TextError};
 use cronhold_store::{Query, RunQuery};
 use serde::Deserialize;
 
-use crate::App;
-use crate::caller::Caller;
-use crate::extract::{Asked, Body, OfJob, Segment, limit};
+use crate::AppState;
+use crate::caller::RequestIdentity;
+use crate::extract::{JobIdPath, JsonBody, PathSegment, QueryParams, limit};
 use crate::find_run::{find_run, is_job, load_run, run_of};
-use crate::keys::{Keyed, Keys};
+use crate::keys::{IdempotencyKeys, KeyedRequest};
 use crate::node_names::{self, NodeNames};
-use crate::problem::Denied;
+use crate::problem::ApiError;
 
 /// The header under which one run is asked for several times.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -30,19 +30,19 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const KEY_MAX: usize = 255;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/v1/runs", get(list))
         .route("/api/v1/runs/{run}", get(show))
         .route("/api/v1/jobs/{id}/runs", post(make))
         .merge(super::run_operations::router())
-        .layer(Extension(Arc::new(Keys::default())))
+        .layer(Extension(Arc::new(IdempotencyKeys::default())))
 }
 
 /// Which runs are asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Which {
+pub(crate) struct RunsQuery {
     job: Option<String>,
     state: Option<String>,
     since: Option<String>,
@@ -60,12 +60,15 @@ pub(crate) struct Which {
         ("limit" = Option<usize>, Query, minimum = 1, maximum = 1000, description = "How many"),
     ),
     responses((status = 200, body = RunList), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn list(State(app): State<Arc<App>>, Asked(which): Asked<Which>) -> Result<Json<RunList>, Denied> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    QueryParams(which): QueryParams<RunsQuery>,
+) -> Result<Json<RunList>, ApiError> {
     let (query, limit) = (which.query()?, limit(which.limit)?);
     let job = query.job.clone();
     let page = app.store.page(&Query::Runs(query), limit).await?;
     let next = page.next(limit).and_then(|key| match key {
-        Key::Run(last) => Some(last.to_string()),
+        RecordKey::Run(last) => Some(last.to_string()),
         _ => None,
     });
     let runs: Vec<Arc<Run>> = page.records.into_iter().filter_map(run_of).collect();
@@ -77,8 +80,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Asked(which): Asked<Which>
     Ok(Json(RunList { runs, next, unreadable: page.unreadable }))
 }
 
-impl Which {
-    fn query(&self) -> Result<RunQuery, Denied> {
+impl RunsQuery {
+    fn query(&self) -> Result<RunQuery, ApiError> {
         let states = self.state.as_deref().unwrap_or_default().split(',').map(str::trim);
         let states = states.filter(|state| !state.is_empty()).map(RunState::parse).collect::<Result<_, _>>();
         Ok(RunQuery {
@@ -96,17 +99,17 @@ pub(super) fn read<T>(
     name: &str,
     text: Option<&str>,
     parse: impl FnOnce(&str) -> Result<T, TextError>,
-) -> Result<Option<T>, Denied> {
+) -> Result<Option<T>, ApiError> {
     text.map(parse).transpose().map_err(|error| wrong(name, error))
 }
 
-fn wrong(name: &str, mut error: TextError) -> Denied {
+fn wrong(name: &str, mut error: TextError) -> ApiError {
     error.message = format!("`{name}`: {}", error.message);
-    Denied::unreadable(Code::BadRequest, error)
+    ApiError::unreadable(ProblemCode::BadRequest, error)
 }
 
 /// There is such a job, or there was one: its runs outlive it.
-async fn known(app: &App, job: JobId) -> Result<(), Denied> {
+async fn known(app: &AppState, job: JobId) -> Result<(), ApiError> {
     let of_job = RunQuery { job: Some(job.clone()), ..RunQuery::default() };
     if is_job(&*app.store, &job).await? || !app.store.page(&Query::Runs(of_job), 1).await?.records.is_empty() {
         return Ok(());
@@ -118,10 +121,13 @@ async fn known(app: &App, job: JobId) -> Result<(), Denied> {
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path, description = "Its id, `job#number`, or a job for its latest run that is not only planned")),
     responses((status = 200, body = RunDetail), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
-pub(crate) async fn show(State(app): State<Arc<App>>, Segment(name): Segment) -> Result<Json<RunDetail>, Denied> {
+pub(crate) async fn show(
+    State(app): State<Arc<AppState>>,
+    PathSegment(name): PathSegment,
+) -> Result<Json<RunDetail>, ApiError> {
     let run = find_run(&*app.store, &name).await?;
     let told = node_names::tell(&*app.store, &run).await?;
-    let log = run.log.iter().map(|entry| Step {
+    let log = run.log.iter().map(|entry| RunStep {
         at: entry.at,
         state: entry.state,
         actor: entry.actor.to_string(),
@@ -137,15 +143,15 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Segment(name): Segment) ->
 }
 
 /// What a run executes, in one line. Lines of a shell are separated as they are written, by line ends.
-fn command(work: &Work) -> String {
+fn command(work: &ResolvedProgram) -> String {
     match work {
-        Work::Noop(span) if span.is_zero() => "noop".to_owned(),
-        Work::Noop(span) => format!("noop for {span}"),
-        Work::Process(process) => match &process.command {
+        ResolvedProgram::Noop(span) if span.is_zero() => "noop".to_owned(),
+        ResolvedProgram::Noop(span) => format!("noop for {span}"),
+        ResolvedProgram::Process(process) => match &process.command {
             CommandLine::Shell { text, .. } => text.clone(),
             CommandLine::Exec(words) => words.join(" "),
         },
-        Work::Unsupported(kind) => kind.clone(),
+        ResolvedProgram::Unsupported(kind) => kind.clone(),
     }
 }
 
@@ -157,22 +163,24 @@ fn command(work: &Work) -> String {
     ),
     request_body = RunBody,
     responses(
-        (status = 200, description = "It was made before", body = Made),
-        (status = 201, description = "Made", body = Made),
+        (status = 200, description = "It was made before", body = CreatedRun),
+        (status = 201, description = "Made", body = CreatedRun),
         (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn make(
-    State(app): State<Arc<App>>,
-    Extension(keys): Extension<Arc<Keys>>,
-    Caller(actor): Caller,
-    OfJob(job): OfJob,
+    State(app): State<Arc<AppState>>,
+    Extension(keys): Extension<Arc<IdempotencyKeys>>,
+    RequestIdentity(actor): RequestIdentity,
+    JobIdPath(job): JobIdPath,
     headers: HeaderMap,
-    Body(RunBody { args, at }): Body<RunBody>,
-) -> Result<Response, Denied> {
+    JsonBody(RunBody { args, at }): JsonBody<RunBody>,
+) -> Result<Response, ApiError> {
     let id = match (key(&headers)?, at) {
         (None, None) => app.node.random_run_id(),
         (None, Some(at)) => with_time(at, app.node.random_run_id()),
-        (Some(key), Some(at)) => Keyed { job: &job, what: "run", key }.id(at),
-        (Some(key), None) => keys.id(&Keyed { job: &job, what: "run", key }, app.clock.now(), &*app.store).await?,
+        (Some(key), Some(at)) => KeyedRequest { job: &job, what: "run", key }.id(at),
+        (Some(key), None) => {
+            keys.id(&KeyedRequest { job: &job, what: "run", key }, app.clock.now(), &*app.store).await?
+        }
     };
     let command = Command::Run { job: job.clone(), args, id, at };
     ask_for_run(&app, actor, job, id, command).await
@@ -186,30 +194,30 @@ fn with_time(at: Instant, random: RunId) -> RunId {
 }
 
 /// The key under which something is asked for.
-pub(super) fn key(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = key.to_str().ok().filter(|key| (1..=KEY_MAX).contains(&key.len()));
     text.map(Some).ok_or_else(|| {
-        Denied::new(Code::BadRequest, format!("`Idempotency-Key` must have 1 to {KEY_MAX} plain letters"))
+        ApiError::new(ProblemCode::BadRequest, format!("`Idempotency-Key` must have 1 to {KEY_MAX} plain letters"))
     })
 }
 
 /// Asks for a run with an id, and says whether it was there before.
 pub(super) async fn ask_for_run(
-    app: &App,
+    app: &AppState,
     actor: Actor,
     job: JobId,
     id: RunId,
     command: Command,
-) -> Result<Response, Denied> {
+) -> Result<Response, ApiError> {
     let was_there = load_run(&*app.store, id).await?.is_some();
     let answer = app.ask(actor, command).await?;
-    let Answer::Run { id, number } = answer else {
-        return Err(Denied::new(Code::Internal, "a run was asked for, and the answer is something else"));
+    let CommandReply::Run { id, number } = answer else {
+        return Err(ApiError::new(ProblemCode::Internal, "a run was asked for, and the answer is something else"));
     };
     let status = if was_there { StatusCode::OK } else { StatusCode::CREATED };
     let place = [(header::LOCATION, format!("{}/runs/{id}", cronhold_api::BASE))];
-    let made = Made { id: id.to_string(), job: job.to_string(), number: number.0 };
+    let made = CreatedRun { id: id.to_string(), job: job.to_string(), number: number.0 };
     Ok((status, place, Json(made)).into_response())
 }
 

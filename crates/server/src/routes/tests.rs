@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use cronhold_core::NodeId;
-use cronhold_core::record::{Key, Node};
-use cronhold_engine::{Feed, News};
+use cronhold_core::record::{NodeRecord, RecordKey};
+use cronhold_engine::{EngineEvent, EngineObserver};
 use cronhold_schedule::{Instant, Span};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn nodes_and_health() {
         }
         // The node reports the same record each time that it needs it.
         for _ in 0..2 {
-            rig.app.feed.tell(&News::RecordUnreadable { key: Some(&Key::Pause), reason: "not JSON" });
+            rig.app.feed.on_event(&EngineEvent::RecordUnreadable { key: Some(&RecordKey::Pause), reason: "not JSON" });
         }
         let health = rig.raw("GET /health", "").await.json();
         assert_eq!((&health["ok"], &health["unreadable_records"]), (&json!(true), &json!(1)));
@@ -69,7 +69,7 @@ fn nodes_of_one_name() {
         let now = rig.app.store.time().await.expect("a time");
         let beat = async |bits: u128, gone: Instant| {
             let labels = BTreeSet::from(["gpu".to_owned()]);
-            let node = Node { gone, labels, ..Node::new(NodeId::from_bits(bits), "twin", 900, now) };
+            let node = NodeRecord { gone, labels, ..NodeRecord::new(NodeId::from_bits(bits), "twin", 900, now) };
             rig.app.store.beat(&node, &[]).await.expect("heard");
         };
         beat(1, Instant::EPOCH).await;

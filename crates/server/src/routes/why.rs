@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use cronhold_api::{Line, Problem, Why};
-use cronhold_core::World;
+use cronhold_api::{AnswerLine, Problem, WhyReport};
+use cronhold_core::DecisionContext;
 use cronhold_core::decision::Rejection;
 use cronhold_core::why::{self, Tone};
 use cronhold_schedule::Instant;
@@ -14,20 +14,20 @@ use cronhold_store::has_foreign_nodes;
 use serde::Deserialize;
 
 use super::runs::read;
-use crate::App;
-use crate::extract::{Asked, OfJob};
-use crate::known::{self, Runs};
-use crate::problem::Denied;
+use crate::AppState;
+use crate::extract::{JobIdPath, QueryParams};
+use crate::known::{self, RunSelection};
+use crate::problem::ApiError;
 
 /// The routes.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/api/v1/jobs/{id}/why", get(ask))
 }
 
 /// About when it is asked.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct When {
+pub(crate) struct WhyQuery {
     at: Option<String>,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct When {
         ("id" = String, Path, description = "The job's id"),
         ("at" = Option<String>, Query, description = "About this time; about the present, when absent"),
     ),
-    responses((status = 200, body = Why), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, body = WhyReport), (status = "4XX", body = Problem), (status = 503, body = Problem)))]
 pub(crate) async fn ask(
-    State(app): State<Arc<App>>,
-    OfJob(job): OfJob,
-    Asked(when): Asked<When>,
-) -> Result<Json<Why>, Denied> {
+    State(app): State<Arc<AppState>>,
+    JobIdPath(job): JobIdPath,
+    QueryParams(when): QueryParams<WhyQuery>,
+) -> Result<Json<WhyReport>, ApiError> {
     let at = read("at", when.at.as_deref(), Instant::parse)?;
-    let runs = if at.is_some() { Runs::All } else { Runs::Present };
+    let runs = if at.is_some() { RunSelection::All } else { RunSelection::Present };
     let loaded = known::load(&*app.store, &job, runs).await?;
     // A job that is gone can still have runs to speak of.
     if loaded.known.job.is_none() && !loaded.known.runs.iter().any(|run| run.job == job) {
@@ -53,19 +53,19 @@ pub(crate) async fn ask(
     // Nodes that share a store go by its time, and so does what they have written.
     let now = if app.store.is_shared() { app.store.time().await? } else { app.clock.now() };
     let has_foreign = has_foreign_nodes(&*app.store);
-    let world = World { has_foreign, ..(app.world)() };
+    let world = DecisionContext { has_foreign, ..(app.world)() };
     let answer = why::why(&job, &loaded.known, &world, now, at);
-    let mut lines: Vec<Line> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
+    let mut lines: Vec<AnswerLine> = answer.words(&loaded.known, &world).into_iter().map(line).collect();
     if let Some(cut) = loaded.cut.filter(|cut| at.is_some_and(|at| at <= *cut)) {
         let text = format!("only the latest {} runs were looked at, which begin at {cut}", known::RUNS_MAX);
-        lines.insert(0, Line { tone: tone(Tone::Advice).to_owned(), text });
+        lines.insert(0, AnswerLine { tone: tone(Tone::Advice).to_owned(), text });
     }
-    Ok(Json(Why { job: job.to_string(), now, at, lines }))
+    Ok(Json(WhyReport { job: job.to_string(), now, at, lines }))
 }
 
 /// A line of the core as it is told.
-pub(super) fn line(line: why::ExplanationLine) -> Line {
-    Line { tone: tone(line.tone).to_owned(), text: line.text }
+pub(super) fn line(line: why::ExplanationLine) -> AnswerLine {
+    AnswerLine { tone: tone(line.tone).to_owned(), text: line.text }
 }
 
 /// The word for a kind of line.

@@ -7,8 +7,8 @@ use cronhold_core::job::CatchUpPolicy;
 use cronhold_core::record::{Actor, Run};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, runs};
-use crate::mirror::{Mirror, name};
+use super::{CheckResult, CheckerContext, InvariantChecker, runs};
+use crate::mirror::{StoreModel, name};
 
 /// What a node may start in a second, three times: a second of its decisions touches three of its own, because its
 /// seconds begin elsewhere and it may learn meanwhile that it was wrong about the time.
@@ -16,17 +16,17 @@ const RATE_MAX: u32 = 3 * 100;
 
 /// Counts what was started in the second at which a node has arrived.
 #[derive(Debug, Default)]
-pub(super) struct CatchUp {
+pub(super) struct CatchUpRateChecker {
     /// For each life of a node, by the number of its writer.
     rates: BTreeMap<u64, (i64, u32)>,
 }
 
-impl Checker for CatchUp {
+impl InvariantChecker for CatchUpRateChecker {
     fn name(&self) -> &'static str {
         "catch-up stays within its policy"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit).filter(|run| is_caught_up(run) && !mirror.runs.contains_key(&run.id)) {
             is_wanted(mirror, run).map_err(|what| format!("{} {what}", name(run)))?;
             let second = run.log.first().map_or(0, |first| first.at.secs());
@@ -47,7 +47,7 @@ fn is_caught_up(run: &Run) -> bool {
     run.creator() == Some(&Actor::CatchUp) && run.attempt == 1 && !is_skip
 }
 
-fn is_wanted(mirror: &Mirror, run: &Run) -> Opinion {
+fn is_wanted(mirror: &StoreModel, run: &Run) -> CheckResult {
     let job = mirror.jobs.get(&run.job).ok_or("is caught up though its job was removed")?;
     let id = run.schedule.as_ref().ok_or("is caught up and has no schedule")?;
     let schedule = job.schedule(id).ok_or("is caught up though its schedule was removed")?;

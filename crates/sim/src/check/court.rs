@@ -2,26 +2,26 @@
 
 use std::fmt;
 
-use cronhold_core::record::{Node, Run};
+use cronhold_core::record::{NodeRecord, Run};
 use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::Span;
 use cronhold_store::{Committed, Unit};
 
 use super::{
-    Checker, Opinion, Scene, catch_up, drain, each, early, fence, first_start, launch, lease, lock, numbers,
-    obligation, outcome, overlap, pause, place, reason, sets, table,
+    CheckResult, CheckerContext, InvariantChecker, catch_up, drain, each, early, fence, first_start, launch, lease,
+    lock, numbers, obligation, outcome, overlap, pause, place, reason, sets, table,
 };
 
 /// What a checker has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct Violation {
     /// Which checker.
     pub checker: &'static str,
     /// What is wrong.
     pub what: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.checker, self.what)
     }
@@ -29,7 +29,7 @@ impl fmt::Display for Finding {
 
 /// A program that starts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Launch<'a> {
+pub(crate) struct ObservedLaunch<'a> {
     /// Its run, as whoever starts it knows it.
     pub(crate) run: &'a Run,
     /// Where.
@@ -42,7 +42,7 @@ pub(crate) struct Launch<'a> {
 
 /// What becomes of the daemon of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum DaemonChange {
     /// It works from now on.
     Up,
     /// It does nothing from now on: it has crashed, was stopped, or stands still.
@@ -57,38 +57,38 @@ pub(crate) enum Turn {
 
 /// All checkers.
 #[derive(Debug)]
-pub(crate) struct Court {
-    checkers: Vec<Box<dyn Checker>>,
-    finding: Option<Finding>,
+pub(crate) struct CheckerSet {
+    checkers: Vec<Box<dyn InvariantChecker>>,
+    finding: Option<Violation>,
 }
 
-impl Default for Court {
+impl Default for CheckerSet {
     fn default() -> Self {
-        let checkers: Vec<Box<dyn Checker>> = vec![
-            Box::<first_start::FirstStart>::default(),
-            Box::<table::Table>::default(),
-            Box::<reason::Reasons>::default(),
-            Box::<pause::Pause>::default(),
-            Box::<place::Place>::default(),
-            Box::<each::Each>::default(),
-            Box::<drain::Drain>::default(),
-            Box::<early::Early>::default(),
-            Box::<launch::Launched>::default(),
-            Box::<lease::Lease>::default(),
-            Box::<lock::Lock>::default(),
-            Box::<fence::Fence>::default(),
-            Box::<overlap::Overlap>::default(),
-            Box::<numbers::Numbers>::default(),
-            Box::<sets::Sets>::default(),
-            Box::<catch_up::CatchUp>::default(),
-            Box::<obligation::Obligations>::default(),
-            Box::<outcome::Outcome>::default(),
+        let checkers: Vec<Box<dyn InvariantChecker>> = vec![
+            Box::<first_start::FirstStartChecker>::default(),
+            Box::<table::TransitionChecker>::default(),
+            Box::<reason::ReasonChecker>::default(),
+            Box::<pause::PauseChecker>::default(),
+            Box::<place::PlacementChecker>::default(),
+            Box::<each::EachNodeChecker>::default(),
+            Box::<drain::DrainChecker>::default(),
+            Box::<early::EarlyStartChecker>::default(),
+            Box::<launch::LaunchChecker>::default(),
+            Box::<lease::LeaseChecker>::default(),
+            Box::<lock::LockChecker>::default(),
+            Box::<fence::FenceChecker>::default(),
+            Box::<overlap::OverlapChecker>::default(),
+            Box::<numbers::RunNumberChecker>::default(),
+            Box::<sets::JobStateChecker>::default(),
+            Box::<catch_up::CatchUpRateChecker>::default(),
+            Box::<obligation::ObligationChecker>::default(),
+            Box::<outcome::OutcomeChecker>::default(),
         ];
         Self { checkers, finding: None }
     }
 }
 
-impl Court {
+impl CheckerSet {
     /// One checker alone, by its name.
     #[cfg(test)]
     pub(crate) fn only(name: &str) -> Self {
@@ -98,23 +98,23 @@ impl Court {
         court
     }
 
-    pub(crate) fn before(&mut self, scene: Scene<'_>, unit: &Unit) {
+    pub(crate) fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) {
         self.hear(|checker| checker.before(scene, unit));
     }
 
-    pub(crate) fn after(&mut self, scene: Scene<'_>, unit: &Unit, committed: &Committed) {
+    pub(crate) fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, committed: &Committed) {
         self.hear(|checker| checker.after(scene, unit, committed));
     }
 
-    pub(crate) fn beaten(&mut self, scene: Scene<'_>, node: &Node) {
+    pub(crate) fn beaten(&mut self, scene: CheckerContext<'_>, node: &NodeRecord) {
         self.hear(|checker| checker.beaten(scene, node));
     }
 
-    pub(crate) fn saw_nodes(&mut self, scene: Scene<'_>, node: NodeId) {
+    pub(crate) fn saw_nodes(&mut self, scene: CheckerContext<'_>, node: NodeId) {
         self.checkers.iter_mut().for_each(|checker| checker.saw_nodes(scene, node));
     }
 
-    pub(crate) fn launched(&mut self, scene: Scene<'_>, launch: &Launch<'_>) {
+    pub(crate) fn launched(&mut self, scene: CheckerContext<'_>, launch: &ObservedLaunch<'_>) {
         self.hear(|checker| checker.launched(scene, launch));
     }
 
@@ -122,28 +122,28 @@ impl Court {
         self.checkers.iter_mut().for_each(|checker| checker.extended(run, kill_at));
     }
 
-    pub(crate) fn ended(&mut self, scene: Scene<'_>, run: RunId) {
+    pub(crate) fn ended(&mut self, scene: CheckerContext<'_>, run: RunId) {
         self.hear(|checker| checker.ended(scene, run));
     }
 
     /// Nothing is said of a node when it is about all of them.
-    pub(crate) fn turned(&mut self, scene: Scene<'_>, node: Option<NodeId>, turn: Turn) {
+    pub(crate) fn turned(&mut self, scene: CheckerContext<'_>, node: Option<NodeId>, turn: DaemonChange) {
         self.checkers.iter_mut().for_each(|checker| checker.turned(scene, node, turn));
     }
 
-    pub(crate) fn rested(&mut self, scene: Scene<'_>) {
+    pub(crate) fn rested(&mut self, scene: CheckerContext<'_>) {
         self.hear(|checker| checker.rested(scene));
     }
 
-    pub(crate) fn finding(&self) -> Option<Finding> {
+    pub(crate) fn finding(&self) -> Option<Violation> {
         self.finding.clone()
     }
 
     /// Asks every checker and keeps the first finding.
-    fn hear(&mut self, ask: impl Fn(&mut dyn Checker) -> Opinion) {
+    fn hear(&mut self, ask: impl Fn(&mut dyn InvariantChecker) -> CheckResult) {
         for checker in &mut self.checkers {
             if let Err(what) = ask(checker.as_mut()) {
-                self.finding.get_or_insert(Finding { checker: checker.name(), what });
+                self.finding.get_or_insert(Violation { checker: checker.name(), what });
             }
         }
     }

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Node, Record};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{NodeRecord, Record};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Opinion, Scene, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, starting};
 use crate::mirror::name;
 
 /// A node may be wrong about the store's time by half a second, and a decision takes its time when it begins.
@@ -17,18 +17,18 @@ const SLACK: Span = Span::from_secs(1);
 
 /// Remembers who drains, and since when they must know.
 #[derive(Debug, Default)]
-pub(super) struct Drain {
-    draining: BTreeMap<NodeId, Known>,
+pub(super) struct DrainChecker {
+    draining: BTreeMap<NodeId, DrainingNode>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct DrainingNode {
     looks: u32,
     since: Option<Instant>,
 }
 
-impl Drain {
-    fn note(&mut self, node: &Node) {
+impl DrainChecker {
+    fn note(&mut self, node: &NodeRecord) {
         if node.draining {
             self.draining.entry(node.id).or_default();
         } else {
@@ -37,12 +37,12 @@ impl Drain {
     }
 }
 
-impl Checker for Drain {
+impl InvariantChecker for DrainChecker {
     fn name(&self) -> &'static str {
         "a node that drains starts nothing"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         if self.draining.is_empty() {
             return Ok(());
         }
@@ -56,21 +56,21 @@ impl Checker for Drain {
         Ok(())
     }
 
-    fn after(&mut self, _: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
         for change in &unit.changes {
-            if let Change::Put(Record::Node(node)) = change {
+            if let RecordChange::Put(Record::Node(node)) = change {
                 self.note(node);
             }
         }
         Ok(())
     }
 
-    fn beaten(&mut self, _: Scene<'_>, node: &Node) -> Opinion {
+    fn beaten(&mut self, _: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
         self.note(node);
         Ok(())
     }
 
-    fn saw_nodes(&mut self, scene: Scene<'_>, node: NodeId) {
+    fn saw_nodes(&mut self, scene: CheckerContext<'_>, node: NodeId) {
         if let Some(known) = self.draining.get_mut(&node) {
             known.looks += 1;
             if known.looks == 2 {

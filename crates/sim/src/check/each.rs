@@ -3,30 +3,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Node, Record, ScheduleId};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{NodeRecord, Record, ScheduleId};
 use cronhold_core::{JobId, NodeId};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use super::fitness::Fitness;
-use super::{Checker, Opinion, Scene, Turn, runs};
+use super::fitness::FaultWindows;
+use super::{CheckResult, CheckerContext, DaemonChange, InvariantChecker, runs};
 
 /// After this long everybody knows who is there: six seconds, and some calls of up to two seconds each way.
 const KNOWN_AFTER: Span = Span::from_secs(20);
 
 /// Remembers who is there.
 #[derive(Debug, Default)]
-pub(super) struct Each {
-    fitness: Fitness,
+pub(super) struct EachNodeChecker {
+    fitness: FaultWindows,
 }
 
-impl Checker for Each {
+impl InvariantChecker for EachNodeChecker {
     fn name(&self) -> &'static str {
         "a run on each node is on each"
     }
 
-    fn before(&mut self, scene: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         let mut claimed: BTreeMap<(&JobId, &ScheduleId, Instant), BTreeSet<NodeId>> = BTreeMap::new();
         for run in runs(unit).filter(|run| run.attempt == 1 && !scene.mirror.runs.contains_key(&run.id)) {
             if let (Some(schedule), Some(target)) = (&run.schedule, run.target) {
@@ -42,26 +42,26 @@ impl Checker for Each {
             }
         }
         for change in &unit.changes {
-            if let Change::Put(Record::Node(node)) = change {
-                self.fitness.turned(Some(node.id), Turn::Disturbed, scene.at);
+            if let RecordChange::Put(Record::Node(node)) = change {
+                self.fitness.turned(Some(node.id), DaemonChange::Disturbed, scene.at);
             }
         }
         Ok(())
     }
 
-    fn beaten(&mut self, scene: Scene<'_>, node: &Node) -> Opinion {
+    fn beaten(&mut self, scene: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
         self.fitness.beaten(node.id, scene.at);
         Ok(())
     }
 
-    fn turned(&mut self, scene: Scene<'_>, node: Option<NodeId>, turn: Turn) {
+    fn turned(&mut self, scene: CheckerContext<'_>, node: Option<NodeId>, turn: DaemonChange) {
         self.fitness.turned(node, turn, scene.at);
     }
 }
 
-impl Each {
+impl EachNodeChecker {
     /// Whether a node has been there long enough, and whoever claims cannot have lost sight of it.
-    fn is_known(&self, scene: Scene<'_>, node: NodeId) -> bool {
+    fn is_known(&self, scene: CheckerContext<'_>, node: NodeId) -> bool {
         let others = scene.mirror.nodes.keys().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared));
         let since = self.fitness.since(node, scene.at, scene.is_shared);
         since.is_some_and(|since| others.max().unwrap_or(since).max(since).plus(KNOWN_AFTER) <= scene.at)

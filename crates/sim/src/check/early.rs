@@ -7,8 +7,8 @@ use cronhold_core::record::Run;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, is_asked, starting};
-use crate::mirror::{Mirror, name};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
+use crate::mirror::{StoreModel, name};
 
 /// How wrong a node may be about the store's time.
 const UNSURE_MAX: Span = Span::from_millis(500);
@@ -18,19 +18,23 @@ const LEARN: Span = Span::from_secs(30);
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct EarlyStartChecker {
     /// What the store's clock said when the simulation began, as far as it says now.
     begin: Option<Instant>,
     /// When that changed last.
     set: Option<Span>,
 }
 
-impl Checker for Early {
+impl InvariantChecker for EarlyStartChecker {
     fn name(&self) -> &'static str {
         "nothing starts before it is due"
     }
 
-    fn before(&mut self, Scene { mirror, now, at, is_shared, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(
+        &mut self,
+        CheckerContext { mirror, now, at, is_shared, .. }: CheckerContext<'_>,
+        unit: &Unit,
+    ) -> CheckResult {
         let begin = Some(now.minus(at));
         if self.begin.is_some_and(|before| Some(before) != begin) {
             self.set = Some(at);
@@ -50,7 +54,7 @@ impl Checker for Early {
 }
 
 /// When a run was to start, as far as its records say.
-fn due(mirror: &Mirror, run: &Run) -> Option<Instant> {
+fn due(mirror: &StoreModel, run: &Run) -> Option<Instant> {
     match mirror.runs.get(&run.id) {
         Some(old) if old.state == State::Scheduled => old.due,
         Some(_) => None,

@@ -7,12 +7,12 @@ use cronhold_core::RunId;
 use cronhold_core::record::LockName;
 use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Launch, Opinion, Scene};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch};
 use crate::mirror::name;
 
 /// Remembers the highest numbers.
 #[derive(Debug, Default)]
-pub(super) struct Fence {
+pub(super) struct FenceChecker {
     /// What the store gave last, and to whom.
     given: BTreeMap<LockName, (u64, RunId)>,
     /// The highest that a program was told.
@@ -21,12 +21,12 @@ pub(super) struct Fence {
     of_run: BTreeMap<RunId, u64>,
 }
 
-impl Checker for Fence {
+impl InvariantChecker for FenceChecker {
     fn name(&self) -> &'static str {
         "fences only grow"
     }
 
-    fn after(&mut self, _: Scene<'_>, unit: &Unit, committed: &Committed) -> Opinion {
+    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, committed: &Committed) -> CheckResult {
         for take in &unit.take {
             let given = committed.fences.iter().find(|(lock, _)| *lock == take.lock).map(|(_, fence)| *fence);
             let Some(fence) = given else { return Err(format!("the lock `{}` was taken without a fence", take.lock)) };
@@ -41,7 +41,11 @@ impl Checker for Fence {
         Ok(())
     }
 
-    fn launched(&mut self, _: Scene<'_>, Launch { run, fence, .. }: &Launch<'_>) -> Opinion {
+    fn launched(
+        &mut self,
+        _: CheckerContext<'_>,
+        ObservedLaunch { run, fence, .. }: &ObservedLaunch<'_>,
+    ) -> CheckResult {
         let Some(lock) = &run.lock else { return Ok(()) };
         let given = self.of_run.remove(&run.id);
         let Some(fence) = *fence else { return Err(format!("{} is not told the fence of `{lock}`", name(run))) };

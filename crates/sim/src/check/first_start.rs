@@ -3,41 +3,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{ScheduleId, Version};
+use cronhold_core::record::{RecordVersion, ScheduleId};
 use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
-use super::{Checker, Launch, Opinion, Scene, runs};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
 use crate::mirror::{name, name_of};
 
 /// What a first start is of: whose occurrence, of which schedule, and when.
-type Occurrence = (JobUid, ScheduleId, Instant);
+type OccurrenceKey = (JobUid, ScheduleId, Instant);
 
 /// The unit that claimed an occurrence, and the runs that it made, by the nodes that they are for.
 #[derive(Debug)]
-struct Claim {
-    by: Version,
+struct ClaimUnit {
+    by: RecordVersion,
     runs: BTreeMap<Option<NodeId>, RunId>,
 }
 
 /// Remembers who claimed what, and whose program was started.
 #[derive(Debug, Default)]
-pub(super) struct FirstStart {
-    claimed: BTreeMap<Occurrence, Claim>,
+pub(super) struct FirstStartChecker {
+    claimed: BTreeMap<OccurrenceKey, ClaimUnit>,
     launched: BTreeSet<RunId>,
 }
 
-impl Checker for FirstStart {
+impl InvariantChecker for FirstStartChecker {
     fn name(&self) -> &'static str {
         "one first start for each occurrence"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none() && run.span.is_none()) {
             let Some(schedule) = &run.schedule else { continue };
             let occurrence = (run.uid, schedule.clone(), run.nominal);
-            let fresh = || Claim { by: unit.version, runs: BTreeMap::new() };
+            let fresh = || ClaimUnit { by: unit.version, runs: BTreeMap::new() };
             let claim = self.claimed.entry(occurrence).or_insert_with(fresh);
             let other = claim.runs.get(&run.target).or_else(|| claim.runs.values().next()).copied();
             let is_known = claim.runs.get(&run.target) == Some(&run.id);
@@ -58,7 +58,7 @@ impl Checker for FirstStart {
         Ok(())
     }
 
-    fn launched(&mut self, _: Scene<'_>, Launch { run, .. }: &Launch<'_>) -> Opinion {
+    fn launched(&mut self, _: CheckerContext<'_>, ObservedLaunch { run, .. }: &ObservedLaunch<'_>) -> CheckResult {
         if self.launched.insert(run.id) { Ok(()) } else { Err(format!("the program of {} starts again", name(run))) }
     }
 }

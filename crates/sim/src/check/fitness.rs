@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use cronhold_core::NodeId;
 use cronhold_schedule::Span;
 
-use super::Turn;
+use super::DaemonChange;
 
 /// Nodes are heard of every two seconds; between two beats there are a few calls, of up to two seconds each way.
 const BEAT_MAX: Span = Span::from_secs(10);
@@ -15,47 +15,47 @@ const HOLD: Span = Span::from_secs(10);
 
 /// What is known of all nodes.
 #[derive(Debug, Default)]
-pub(super) struct Fitness {
-    nodes: BTreeMap<NodeId, Fit>,
+pub(super) struct FaultWindows {
+    nodes: BTreeMap<NodeId, NodeFaults>,
     /// What befalls all of them.
-    all: Storms,
+    all: StormCount,
 }
 
 #[derive(Debug, Default)]
-struct Fit {
+struct NodeFaults {
     is_up: bool,
     since: Span,
     beat: Option<Span>,
-    storms: Storms,
+    storms: StormCount,
 }
 
 /// How many storms there are, and when the last one ended.
 #[derive(Debug, Default)]
-struct Storms {
+struct StormCount {
     count: u32,
     until: Span,
 }
 
-impl Storms {
+impl StormCount {
     fn end(&mut self, at: Span) {
         self.count = self.count.saturating_sub(1);
         self.until = at;
     }
 }
 
-impl Fitness {
+impl FaultWindows {
     /// The daemon of a node, or of all, came, went or was disturbed.
-    pub(super) fn turned(&mut self, node: Option<NodeId>, turn: Turn, at: Span) {
+    pub(super) fn turned(&mut self, node: Option<NodeId>, turn: DaemonChange, at: Span) {
         let fit = node.map(|node| self.nodes.entry(node).or_default());
         match (turn, fit) {
-            (Turn::Storm, None) => self.all.count += 1,
-            (Turn::Lull, None) => self.all.end(at),
-            (Turn::Storm, Some(fit)) => fit.storms.count += 1,
-            (Turn::Lull, Some(fit)) => fit.storms.end(at),
-            (Turn::Up, Some(fit)) => (fit.is_up, fit.since, fit.beat) = (true, at, None),
-            (Turn::Down, Some(fit)) => fit.is_up = false,
-            (Turn::Disturbed, Some(fit)) => fit.since = fit.since.max(at.plus(HOLD)),
-            (Turn::Up | Turn::Down | Turn::Disturbed, None) => {
+            (DaemonChange::Storm, None) => self.all.count += 1,
+            (DaemonChange::Lull, None) => self.all.end(at),
+            (DaemonChange::Storm, Some(fit)) => fit.storms.count += 1,
+            (DaemonChange::Lull, Some(fit)) => fit.storms.end(at),
+            (DaemonChange::Up, Some(fit)) => (fit.is_up, fit.since, fit.beat) = (true, at, None),
+            (DaemonChange::Down, Some(fit)) => fit.is_up = false,
+            (DaemonChange::Disturbed, Some(fit)) => fit.since = fit.since.max(at.plus(HOLD)),
+            (DaemonChange::Up | DaemonChange::Down | DaemonChange::Disturbed, None) => {
                 let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
                 nodes.into_iter().for_each(|node| self.turned(Some(node), turn, at));
             }

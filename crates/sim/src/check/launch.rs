@@ -7,7 +7,7 @@ use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::Span;
 use cronhold_store::Unit;
 
-use super::{Checker, Launch, Opinion, Scene, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, starting};
 use crate::mirror::name;
 
 /// A program starts so long after the commit at most; what is later must not start at all. Ten seconds, and half a
@@ -16,24 +16,28 @@ const LAUNCH_WITHIN: Span = Span::from_millis(10_500);
 
 /// Remembers which commits may be followed by a launch.
 #[derive(Debug, Default)]
-pub(super) struct Launched {
+pub(super) struct LaunchChecker {
     /// When the run was given its program, and to whom.
     committed: BTreeMap<RunId, (Span, Option<NodeId>)>,
 }
 
-impl Checker for Launched {
+impl InvariantChecker for LaunchChecker {
     fn name(&self) -> &'static str {
         "nothing is launched without its commit"
     }
 
-    fn before(&mut self, Scene { mirror, at, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, at, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(mirror, unit) {
             self.committed.insert(run.id, (at, run.owner.map(|owner| owner.node)));
         }
         Ok(())
     }
 
-    fn launched(&mut self, scene: Scene<'_>, Launch { run, node, .. }: &Launch<'_>) -> Opinion {
+    fn launched(
+        &mut self,
+        scene: CheckerContext<'_>,
+        ObservedLaunch { run, node, .. }: &ObservedLaunch<'_>,
+    ) -> CheckResult {
         let Some((at, owner)) = self.committed.remove(&run.id) else {
             return Err(format!("{} was launched, and no commit says so", name(run)));
         };

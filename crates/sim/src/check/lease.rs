@@ -8,34 +8,34 @@ use cronhold_core::RunId;
 use cronhold_schedule::Span;
 use cronhold_store::Unit;
 
-use super::{Checker, Launch, Opinion, Scene, ending};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, ending};
 use crate::mirror::{name, name_of};
 
 /// Remembers which programs live, and until when they may.
 #[derive(Debug, Default)]
-pub(super) struct Lease {
-    live: BTreeMap<RunId, Live>,
+pub(super) struct LeaseChecker {
+    live: BTreeMap<RunId, LeasedProgram>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Live {
+struct LeasedProgram {
     /// Whether its run must not be over before it has ended.
     is_bound: bool,
     kill_at: Option<Span>,
 }
 
-impl Live {
+impl LeasedProgram {
     fn outlived(&self, at: Span) -> Option<Span> {
         self.kill_at.filter(|kill_at| *kill_at < at)
     }
 }
 
-impl Checker for Lease {
+impl InvariantChecker for LeaseChecker {
     fn name(&self) -> &'static str {
         "programs end before others believe it"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in ending(mirror, unit) {
             if self.live.get(&run.id).is_some_and(|live| live.is_bound) {
                 return Err(format!("{} is {} while its program lives", name(run), run.state));
@@ -44,9 +44,13 @@ impl Checker for Lease {
         Ok(())
     }
 
-    fn launched(&mut self, scene: Scene<'_>, Launch { run, kill_at, .. }: &Launch<'_>) -> Opinion {
+    fn launched(
+        &mut self,
+        scene: CheckerContext<'_>,
+        ObservedLaunch { run, kill_at, .. }: &ObservedLaunch<'_>,
+    ) -> CheckResult {
         let has_lease = scene.is_shared && run.terms.lease.is_some();
-        let live = Live { is_bound: has_lease || !scene.is_shared, kill_at: *kill_at };
+        let live = LeasedProgram { is_bound: has_lease || !scene.is_shared, kill_at: *kill_at };
         self.live.insert(run.id, live);
         if has_lease && kill_at.is_none() {
             return Err(format!("{} has a lease, and its program starts without an end", name(run)));
@@ -67,7 +71,7 @@ impl Checker for Lease {
         }
     }
 
-    fn ended(&mut self, scene: Scene<'_>, run: RunId) -> Opinion {
+    fn ended(&mut self, scene: CheckerContext<'_>, run: RunId) -> CheckResult {
         let outlived = self.live.remove(&run).and_then(|live| live.outlived(scene.at));
         match outlived {
             Some(kill_at) => {
@@ -78,7 +82,7 @@ impl Checker for Lease {
         }
     }
 
-    fn rested(&mut self, scene: Scene<'_>) -> Opinion {
+    fn rested(&mut self, scene: CheckerContext<'_>) -> CheckResult {
         match self.live.iter().find(|(_, live)| live.outlived(scene.at).is_some()) {
             Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(scene.mirror, *run))),
             None => Ok(()),

@@ -7,23 +7,23 @@ use cronhold_core::RunId;
 use cronhold_core::record::LockName;
 use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Launch, Opinion, Scene, runs};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
 use crate::mirror::{name, name_of};
 
 /// Remembers which programs are there under which lock.
 #[derive(Debug, Default)]
-pub(super) struct Lock {
+pub(super) struct LockChecker {
     live: BTreeMap<LockName, (RunId, String)>,
     /// The lock of each of them.
     of_run: BTreeMap<RunId, LockName>,
 }
 
-impl Checker for Lock {
+impl InvariantChecker for LockChecker {
     fn name(&self) -> &'static str {
         "no two under one lock"
     }
 
-    fn before(&mut self, Scene { mirror, now, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, now, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for free in &unit.free {
             let is_over = || runs(unit).any(|run| run.id == free.holder && run.state.is_finished());
             let holds = mirror.locks.get(&free.lock).is_some_and(|held| held.by == free.holder);
@@ -42,7 +42,7 @@ impl Checker for Lock {
         Ok(())
     }
 
-    fn after(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+    fn after(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
         for run in runs(unit).filter(|run| !run.state.has_program()) {
             let Some(lock) = &run.lock else { continue };
             if mirror.locks.get(lock).is_some_and(|held| held.by == run.id) {
@@ -52,7 +52,7 @@ impl Checker for Lock {
         Ok(())
     }
 
-    fn launched(&mut self, _: Scene<'_>, Launch { run, .. }: &Launch<'_>) -> Opinion {
+    fn launched(&mut self, _: CheckerContext<'_>, ObservedLaunch { run, .. }: &ObservedLaunch<'_>) -> CheckResult {
         let Some(lock) = &run.lock else { return Ok(()) };
         self.of_run.insert(run.id, lock.clone());
         match self.live.insert(lock.clone(), (run.id, name(run))) {
@@ -61,7 +61,7 @@ impl Checker for Lock {
         }
     }
 
-    fn ended(&mut self, _: Scene<'_>, run: RunId) -> Opinion {
+    fn ended(&mut self, _: CheckerContext<'_>, run: RunId) -> CheckResult {
         if let Some(lock) = self.of_run.remove(&run)
             && self.live.get(&lock).is_some_and(|(live, _)| *live == run)
         {
@@ -71,7 +71,7 @@ impl Checker for Lock {
     }
 
     /// A lock without a run, such as that of a directory of job files, may be held for ever.
-    fn rested(&mut self, Scene { mirror, .. }: Scene<'_>) -> Opinion {
+    fn rested(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>) -> CheckResult {
         match mirror.locks.iter().find(|(_, held)| mirror.runs.contains_key(&held.by)) {
             Some((lock, _)) => Err(format!("the lock `{lock}` is never freed")),
             None => Ok(()),

@@ -27,27 +27,27 @@ mod tests;
 
 use std::fmt;
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Node, Record, Run};
-use cronhold_core::{NodeId, RunId, State, World};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{NodeRecord, Record, Run};
+use cronhold_core::{DecisionContext, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Committed, Unit};
 
-use crate::mirror::Mirror;
+use crate::mirror::StoreModel;
 
-pub use court::Finding;
-pub(crate) use court::{Court, Launch, Turn};
+pub use court::Violation;
+pub(crate) use court::{CheckerSet, DaemonChange, ObservedLaunch};
 
 /// What a checker says: nothing, or what is wrong.
-type Opinion = Result<(), String>;
+type CheckResult = Result<(), String>;
 
 /// What there is to look at when something happens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct CheckerContext<'a> {
     /// What the store holds.
-    pub(crate) mirror: &'a Mirror,
+    pub(crate) mirror: &'a StoreModel,
     /// Zones and calendars.
-    pub(crate) world: &'a World,
+    pub(crate) world: &'a DecisionContext,
     /// How long the simulation has lasted. Limits of programs are given in this time too.
     pub(crate) at: Span,
     /// What the store's clock says.
@@ -57,30 +57,30 @@ pub(crate) struct Scene<'a> {
 }
 
 /// One thing that must hold.
-trait Checker: fmt::Debug + Send {
+trait InvariantChecker: fmt::Debug + Send {
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
     /// A unit is being done; the mirror does not have it yet.
-    fn before(&mut self, _scene: Scene<'_>, _unit: &Unit) -> Opinion {
+    fn before(&mut self, _scene: CheckerContext<'_>, _unit: &Unit) -> CheckResult {
         Ok(())
     }
 
     /// A unit was done.
-    fn after(&mut self, _scene: Scene<'_>, _unit: &Unit, _committed: &Committed) -> Opinion {
+    fn after(&mut self, _scene: CheckerContext<'_>, _unit: &Unit, _committed: &Committed) -> CheckResult {
         Ok(())
     }
 
     /// A node said that it is alive.
-    fn beaten(&mut self, _scene: Scene<'_>, _node: &Node) -> Opinion {
+    fn beaten(&mut self, _scene: CheckerContext<'_>, _node: &NodeRecord) -> CheckResult {
         Ok(())
     }
 
     /// A node looks at the list of nodes.
-    fn saw_nodes(&mut self, _scene: Scene<'_>, _node: NodeId) {}
+    fn saw_nodes(&mut self, _scene: CheckerContext<'_>, _node: NodeId) {}
 
     /// A program was started.
-    fn launched(&mut self, _scene: Scene<'_>, _launch: &Launch<'_>) -> Opinion {
+    fn launched(&mut self, _scene: CheckerContext<'_>, _launch: &ObservedLaunch<'_>) -> CheckResult {
         Ok(())
     }
 
@@ -88,15 +88,15 @@ trait Checker: fmt::Debug + Send {
     fn extended(&mut self, _run: RunId, _kill_at: Span) {}
 
     /// A program is no more.
-    fn ended(&mut self, _scene: Scene<'_>, _run: RunId) -> Opinion {
+    fn ended(&mut self, _scene: CheckerContext<'_>, _run: RunId) -> CheckResult {
         Ok(())
     }
 
     /// The daemon of a node, or of all, came, went, or could not do what it wanted.
-    fn turned(&mut self, _scene: Scene<'_>, _node: Option<NodeId>, _turn: Turn) {}
+    fn turned(&mut self, _scene: CheckerContext<'_>, _node: Option<NodeId>, _turn: DaemonChange) {}
 
     /// Everything has come to rest, or should have.
-    fn rested(&mut self, _scene: Scene<'_>) -> Opinion {
+    fn rested(&mut self, _scene: CheckerContext<'_>) -> CheckResult {
         Ok(())
     }
 }
@@ -104,19 +104,19 @@ trait Checker: fmt::Debug + Send {
 /// The runs that a unit writes.
 fn runs(unit: &Unit) -> impl Iterator<Item = &Run> {
     unit.changes.iter().filter_map(|change| match change {
-        Change::Put(Record::Run(run)) => Some(&**run),
+        RecordChange::Put(Record::Run(run)) => Some(&**run),
         _ => None,
     })
 }
 
 /// The runs that get a program by a unit that is being done.
-fn starting<'a>(mirror: &'a Mirror, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+fn starting<'a>(mirror: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
     let had_program = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.has_program());
     runs(unit).filter(move |run| run.state.has_program() && !had_program(run))
 }
 
 /// The runs that end by a unit that is being done; not those that were over and are marked.
-fn ending<'a>(mirror: &'a Mirror, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+fn ending<'a>(mirror: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
     let was_over = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.is_finished());
     runs(unit).filter(move |run| run.state.is_finished() && !was_over(run))
 }

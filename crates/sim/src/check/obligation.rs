@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{JobRecord, Key, LockName, Node, Record, Run};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{JobRecord, LockName, NodeRecord, Record, RecordKey, Run};
 use cronhold_core::{JobId, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Committed, Unit};
 
-use super::fitness::Fitness;
-use super::{Checker, Opinion, Scene, Turn, ending};
+use super::fitness::FaultWindows;
+use super::{CheckResult, CheckerContext, DaemonChange, InvariantChecker, ending};
 use crate::mirror::name;
 
 /// The watchdog looks every minute, at what is five seconds late. A pass and the turn after it take some calls, each of
@@ -20,13 +20,13 @@ const WITHIN: Span = Span::from_secs(60 + 5 + 25);
 
 /// Remembers what is to come and what is late.
 #[derive(Debug, Default)]
-pub(super) struct Obligations {
+pub(super) struct ObligationChecker {
     /// When each is due, by the store's clock, and since when it is.
-    due: BTreeMap<Key, (Instant, Option<Span>)>,
-    coming: BTreeSet<(Instant, Key)>,
+    due: BTreeMap<RecordKey, (Instant, Option<Span>)>,
+    coming: BTreeSet<(Instant, RecordKey)>,
     /// What is due, by when it is looked at.
-    late: BTreeSet<(Span, Key)>,
-    fitness: Fitness,
+    late: BTreeSet<(Span, RecordKey)>,
+    fitness: FaultWindows,
     /// When everything and each job was last resumed or changed, and when a run of it last ended.
     all_free_since: Span,
     free_since: BTreeMap<JobId, Span>,
@@ -35,7 +35,7 @@ pub(super) struct Obligations {
 }
 
 /// What a look at something late says.
-enum Look {
+enum ObligationStatus {
     /// It is not due any more: the clock went back.
     Early,
     /// It is looked at again then.
@@ -44,12 +44,12 @@ enum Look {
     Late(String),
 }
 
-impl Checker for Obligations {
+impl InvariantChecker for ObligationChecker {
     fn name(&self) -> &'static str {
         "every obligation is met within a watchdog period"
     }
 
-    fn before(&mut self, scene: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in ending(scene.mirror, unit) {
             self.free_since.insert(run.job.clone(), scene.at);
         }
@@ -58,43 +58,45 @@ impl Checker for Obligations {
         }
         for change in &unit.changes {
             match change {
-                Change::Put(Record::Pause(_)) => self.all_free_since = scene.at,
-                Change::Put(Record::Job(job)) => drop(self.free_since.insert(job.id.clone(), scene.at)),
-                Change::Put(Record::JobState(state)) => {
+                RecordChange::Put(Record::Pause(_)) => self.all_free_since = scene.at,
+                RecordChange::Put(Record::Job(job)) => drop(self.free_since.insert(job.id.clone(), scene.at)),
+                RecordChange::Put(Record::JobState(state)) => {
                     let before = scene.mirror.states.get(&state.job).map(|state| &state.pauses);
                     if before.is_some_and(|before| *before != state.pauses) {
                         self.free_since.insert(state.job.clone(), scene.at);
                     }
                 }
-                Change::Put(Record::Node(node)) => self.fitness.turned(Some(node.id), Turn::Disturbed, scene.at),
+                RecordChange::Put(Record::Node(node)) => {
+                    self.fitness.turned(Some(node.id), DaemonChange::Disturbed, scene.at)
+                }
                 _ => {}
             }
         }
         Ok(())
     }
 
-    fn after(&mut self, scene: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+    fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
         for change in &unit.changes {
             match change {
-                Change::Put(record) => self.set(record.key(), record.due()),
-                Change::Delete(key) => self.set(key.clone(), None),
+                RecordChange::Put(record) => self.set(record.key(), record.due()),
+                RecordChange::Delete(key) => self.set(key.clone(), None),
             }
         }
         self.tick(scene)
     }
 
-    fn beaten(&mut self, scene: Scene<'_>, node: &Node) -> Opinion {
+    fn beaten(&mut self, scene: CheckerContext<'_>, node: &NodeRecord) -> CheckResult {
         self.fitness.beaten(node.id, scene.at);
         self.tick(scene)
     }
 
-    fn turned(&mut self, scene: Scene<'_>, node: Option<NodeId>, turn: Turn) {
+    fn turned(&mut self, scene: CheckerContext<'_>, node: Option<NodeId>, turn: DaemonChange) {
         self.fitness.turned(node, turn, scene.at);
     }
 }
 
-impl Obligations {
-    fn set(&mut self, key: Key, due: Option<Instant>) {
+impl ObligationChecker {
+    fn set(&mut self, key: RecordKey, due: Option<Instant>) {
         let before = self.due.get(&key).copied();
         if before.map(|(at, _)| at) == due {
             return;
@@ -110,7 +112,7 @@ impl Obligations {
     }
 
     /// Looks at what has become due and at what has been for long.
-    fn tick(&mut self, scene: Scene<'_>) -> Opinion {
+    fn tick(&mut self, scene: CheckerContext<'_>) -> CheckResult {
         while let Some((at, key)) = self.coming.first().filter(|(at, _)| *at <= scene.now).cloned() {
             self.coming.remove(&(at, key.clone()));
             self.due.insert(key.clone(), (at, Some(scene.at)));
@@ -121,41 +123,41 @@ impl Obligations {
             // What was met meanwhile is not there or waits for another time.
             let Some((at, Some(since))) = self.due.get(&key).copied() else { continue };
             match self.look(scene, &key, at, since) {
-                Look::Early => {
+                ObligationStatus::Early => {
                     self.due.insert(key.clone(), (at, None));
                     self.coming.insert((at, key));
                 }
-                Look::Again(when) => drop(self.late.insert((when, key))),
-                Look::Late(what) => return Err(format!("{what} was due at {at}")),
+                ObligationStatus::Again(when) => drop(self.late.insert((when, key))),
+                ObligationStatus::Late(what) => return Err(format!("{what} was due at {at}")),
             }
         }
         Ok(())
     }
 
-    fn look(&self, scene: Scene<'_>, key: &Key, at: Instant, since: Span) -> Look {
-        let later = Look::Again(scene.at.plus(WITHIN));
+    fn look(&self, scene: CheckerContext<'_>, key: &RecordKey, at: Instant, since: Span) -> ObligationStatus {
+        let later = ObligationStatus::Again(scene.at.plus(WITHIN));
         if at > scene.now {
-            return Look::Early;
+            return ObligationStatus::Early;
         }
         let Some((what, base, nodes)) = self.blame(scene, key) else { return later };
         let fit = nodes.iter().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared)).min();
         let Some(fit) = fit else { return later };
         let since = since.max(base).max(fit);
         match since.plus(WITHIN) {
-            when if when > scene.at => Look::Again(when),
-            _ => Look::Late(what),
+            when if when > scene.at => ObligationStatus::Again(when),
+            _ => ObligationStatus::Late(what),
         }
     }
 
     /// What something late is called, since when nothing was in its way, and which nodes could do it; nothing, when
     /// something is in its way now.
-    fn blame(&self, scene: Scene<'_>, key: &Key) -> Option<(String, Span, Vec<NodeId>)> {
+    fn blame(&self, scene: CheckerContext<'_>, key: &RecordKey) -> Option<(String, Span, Vec<NodeId>)> {
         match key {
-            Key::Cursor(job, schedule) => {
+            RecordKey::Cursor(job, schedule) => {
                 let record = scene.mirror.jobs.get(job).filter(|_| !scene.mirror.is_paused(job))?;
                 Some((format!("{job} {schedule}"), self.free_since(job), eligible(scene, record)))
             }
-            Key::Backlog(job, schedule) => {
+            RecordKey::Backlog(job, schedule) => {
                 let record = scene.mirror.jobs.get(job).filter(|_| !scene.mirror.is_paused(job))?;
                 let lock = LockName::of(job, &record.job.lock);
                 // A backlog gives way to everything else.
@@ -167,12 +169,12 @@ impl Obligations {
                 let since = self.free_since(job).max(held);
                 Some((format!("the backlog of {job} {schedule}"), since, eligible(scene, record)))
             }
-            Key::Run(run) => self.blame_run(scene, *run),
+            RecordKey::Run(run) => self.blame_run(scene, *run),
             _ => None,
         }
     }
 
-    fn blame_run(&self, scene: Scene<'_>, run: RunId) -> Option<(String, Span, Vec<NodeId>)> {
+    fn blame_run(&self, scene: CheckerContext<'_>, run: RunId) -> Option<(String, Span, Vec<NodeId>)> {
         let run: &Run = scene.mirror.runs.get(&run)?;
         let what = format!("{}, which is {},", name(run), run.state);
         let nodes = match run.state {
@@ -194,7 +196,7 @@ impl Obligations {
 }
 
 /// The nodes that may run a job.
-fn eligible(scene: Scene<'_>, job: &JobRecord) -> Vec<NodeId> {
-    let may = |node: &&std::sync::Arc<Node>| !node.draining && job.job.nodes.allow(&node.labels);
+fn eligible(scene: CheckerContext<'_>, job: &JobRecord) -> Vec<NodeId> {
+    let may = |node: &&std::sync::Arc<NodeRecord>| !node.draining && job.job.nodes.allow(&node.labels);
     scene.mirror.nodes.values().filter(may).map(|node| node.id).collect()
 }

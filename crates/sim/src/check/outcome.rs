@@ -4,37 +4,37 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::holes::{UncheckedReason, holes};
-use cronhold_core::record::{JobRecord, Key, Record, Run, ScheduleId};
-use cronhold_core::why::Known;
-use cronhold_core::{JobId, JobUid, NodeId, World};
+use cronhold_core::record::{JobRecord, Record, RecordKey, Run, ScheduleId};
+use cronhold_core::why::KnownRecords;
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId};
 use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene};
-use crate::mirror::{Mirror, name};
+use super::{CheckResult, CheckerContext, InvariantChecker};
+use crate::mirror::{StoreModel, name};
 
 /// Looks for occurrences without an outcome and for those with two.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct OutcomeChecker {
     /// Schedules whose spans may overlap with runs: those whose cursors were moved back after a clock had been wrong,
     /// because what was recorded by the wrong time stays recorded; and those whose occurrences are starts of nodes,
     /// which do not come in the order of one clock. That nothing starts twice is checked elsewhere, and for these too.
     loose: BTreeSet<(JobId, ScheduleId)>,
 }
 
-impl Checker for Outcome {
+impl InvariantChecker for OutcomeChecker {
     fn name(&self) -> &'static str {
         "one outcome for each occurrence"
     }
 
-    fn before(&mut self, Scene { mirror, world, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, world, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for change in &unit.changes {
             match change {
-                Change::Put(Record::Job(job)) => is_whole(mirror, &job.id, world, FAR)?,
-                Change::Delete(Key::Job(job)) => is_whole(mirror, job, world, FAR)?,
-                Change::Put(Record::Cursor(cursor)) => {
+                RecordChange::Put(Record::Job(job)) => is_whole(mirror, &job.id, world, FAR)?,
+                RecordChange::Delete(RecordKey::Job(job)) => is_whole(mirror, job, world, FAR)?,
+                RecordChange::Put(Record::Cursor(cursor)) => {
                     let key = (cursor.job.clone(), cursor.schedule.clone());
                     if cursor.at_start || mirror.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
                         self.loose.insert(key);
@@ -46,7 +46,7 @@ impl Checker for Outcome {
         Ok(())
     }
 
-    fn rested(&mut self, Scene { mirror, world, now, .. }: Scene<'_>) -> Opinion {
+    fn rested(&mut self, CheckerContext { mirror, world, now, .. }: CheckerContext<'_>) -> CheckResult {
         if !mirror.is_quiet() {
             return Err(format!("it never comes to rest: {}", mirror.pending()));
         }
@@ -61,16 +61,16 @@ const FAR: Instant = Instant::from_secs(4_000_000_000);
 
 /// Whether all that the cursors of a job have passed has an outcome. Runs that retention let go count, so that nothing
 /// goes unchecked.
-fn is_whole(mirror: &Mirror, job: &JobId, world: &World, to: Instant) -> Opinion {
+fn is_whole(mirror: &StoreModel, job: &JobId, world: &DecisionContext, to: Instant) -> CheckResult {
     let Some(record) = mirror.jobs.get(job) else { return Ok(()) };
-    let known = Known {
+    let known = KnownRecords {
         job: Some(Arc::clone(record)),
         state: mirror.states.get(job).cloned(),
         pauses: Arc::clone(&mirror.pauses),
         cursors: of_schedules(record, &mirror.cursors),
         backlogs: of_schedules(record, &mirror.backlogs),
         runs: mirror.runs_of(job).cloned().collect(),
-        ..Known::default()
+        ..KnownRecords::default()
     };
     let found = holes(&known, world, Instant::EPOCH, to);
     if let Some(hole) = found.found.first() {
@@ -92,7 +92,7 @@ fn of_schedules<T>(job: &JobRecord, all: &BTreeMap<(JobId, ScheduleId), Arc<T>>)
 }
 
 /// Whether the chain of attempts that a run is part of ends in a run that is there and over.
-fn has_last_attempt(mirror: &Mirror, run: &Run) -> Opinion {
+fn has_last_attempt(mirror: &StoreModel, run: &Run) -> CheckResult {
     let Some(next) = run.retried_by else { return Ok(()) };
     match mirror.runs.get(&next) {
         Some(retry) if retry.retry_of == Some(run.id) && retry.attempt == run.attempt + 1 => Ok(()),
@@ -102,7 +102,7 @@ fn has_last_attempt(mirror: &Mirror, run: &Run) -> Opinion {
 }
 
 /// Whether no occurrence has a run and a place in a span, or places in two spans.
-fn none_is_double(mirror: &Mirror, loose: &BTreeSet<(JobId, ScheduleId)>) -> Opinion {
+fn none_is_double(mirror: &StoreModel, loose: &BTreeSet<(JobId, ScheduleId)>) -> CheckResult {
     /// From when to when a run stands for the occurrences of its schedule.
     type Part<'a> = (Instant, Instant, &'a Run);
     let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part<'_>>> = BTreeMap::new();

@@ -3,40 +3,40 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::job::Overlap as Policy;
+use cronhold_core::job::OverlapPolicy;
 use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_store::Unit;
 
-use super::{Checker, Launch, Opinion, Scene, is_asked, runs, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_asked, runs, starting};
 use crate::mirror::name;
 
 /// A program that lives: what its run is called, and which node it is for.
-type Live = (String, Option<NodeId>);
+type OverlappingProgram = (String, Option<NodeId>);
 
 /// Remembers which programs live and which runs must be alone.
 #[derive(Debug, Default)]
-pub(super) struct Overlap {
+pub(super) struct OverlapChecker {
     /// Commits that gave a run its program so far.
     count: u64,
     /// The place of each run among these, until its program is no more.
     places: BTreeMap<RunId, u64>,
     /// Those that must be alone when they start, and whether their job has a run on each node.
     alone: BTreeMap<RunId, bool>,
-    live: BTreeMap<JobUid, BTreeMap<RunId, Live>>,
+    live: BTreeMap<JobUid, BTreeMap<RunId, OverlappingProgram>>,
     of_run: BTreeMap<RunId, JobUid>,
 }
 
-impl Checker for Overlap {
+impl InvariantChecker for OverlapChecker {
     fn name(&self) -> &'static str {
         "no overlap that nobody allowed"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(mirror, unit) {
             self.count += 1;
             self.places.insert(run.id, self.count);
             let Some(job) = mirror.jobs.get(&run.job).map(|job| &job.job) else { continue };
-            if is_asked(run) || job.overlap == Policy::Allow {
+            if is_asked(run) || job.overlap == OverlapPolicy::Allow {
                 continue;
             }
             let is_each = job.nodes.is_each();
@@ -53,7 +53,7 @@ impl Checker for Overlap {
         Ok(())
     }
 
-    fn launched(&mut self, scene: Scene<'_>, Launch { run, .. }: &Launch<'_>) -> Opinion {
+    fn launched(&mut self, scene: CheckerContext<'_>, ObservedLaunch { run, .. }: &ObservedLaunch<'_>) -> CheckResult {
         let live = self.live.entry(run.uid).or_default();
         let place = |run| self.places.get(run).copied().unwrap_or_default();
         // What came to its program later answers for itself.
@@ -73,7 +73,7 @@ impl Checker for Overlap {
         opinion
     }
 
-    fn ended(&mut self, _: Scene<'_>, run: RunId) -> Opinion {
+    fn ended(&mut self, _: CheckerContext<'_>, run: RunId) -> CheckResult {
         self.places.remove(&run);
         self.alone.remove(&run);
         if let Some(job) = self.of_run.remove(&run)

@@ -3,19 +3,19 @@
 
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, is_asked, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
 use crate::mirror::name;
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
-pub(super) struct Pause;
+pub(super) struct PauseChecker;
 
-impl Checker for Pause {
+impl InvariantChecker for PauseChecker {
     fn name(&self) -> &'static str {
         "nothing starts by itself while paused"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(mirror, unit) {
             if run.is_by_operator() || is_asked(run) {
                 continue;

@@ -3,19 +3,19 @@
 
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, starting};
+use super::{CheckResult, CheckerContext, InvariantChecker, starting};
 use crate::mirror::name;
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
-pub(super) struct Place;
+pub(super) struct PlacementChecker;
 
-impl Checker for Place {
+impl InvariantChecker for PlacementChecker {
     fn name(&self) -> &'static str {
         "programs run where they may"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in starting(mirror, unit) {
             let Some(owner) = run.owner else { return Err(format!("{} starts on no node", name(run))) };
             if let Some(target) = run.target.filter(|target| *target != owner.node) {

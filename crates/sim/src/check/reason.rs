@@ -3,19 +3,19 @@
 use cronhold_core::State;
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, runs};
+use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::mirror::name;
 
 /// Looks at every run that is over.
 #[derive(Debug, Default)]
-pub(super) struct Reasons;
+pub(super) struct ReasonChecker;
 
-impl Checker for Reasons {
+impl InvariantChecker for ReasonChecker {
     fn name(&self) -> &'static str {
         "every outcome has a reason"
     }
 
-    fn before(&mut self, _: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, _: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit).filter(|run| run.state.is_finished()) {
             match &run.reason {
                 Some(reason) if !reason.fits(run.state) => {

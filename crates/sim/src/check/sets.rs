@@ -3,26 +3,26 @@
 
 use std::collections::BTreeSet;
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{JobState, Record};
 use cronhold_core::{JobId, RunId, State};
 use cronhold_store::{Committed, Unit};
 
-use super::{Checker, Opinion, Scene, runs};
-use crate::mirror::{Mirror, name};
+use super::{CheckResult, CheckerContext, InvariantChecker, runs};
+use crate::mirror::{StoreModel, name};
 
 /// Compares the sets that a unit touched.
 #[derive(Debug, Default)]
-pub(super) struct Sets;
+pub(super) struct JobStateChecker;
 
-impl Checker for Sets {
+impl InvariantChecker for JobStateChecker {
     fn name(&self) -> &'static str {
         "sets of runs agree with the runs"
     }
 
-    fn after(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit, _: &Committed) -> Opinion {
+    fn after(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
         let states = unit.changes.iter().filter_map(|change| match change {
-            Change::Put(Record::JobState(state)) => Some(state.job.clone()),
+            RecordChange::Put(Record::JobState(state)) => Some(state.job.clone()),
             _ => None,
         });
         let jobs: BTreeSet<JobId> = states.chain(runs(unit).map(|run| run.job.clone())).collect();
@@ -30,7 +30,7 @@ impl Checker for Sets {
     }
 }
 
-fn agrees(mirror: &Mirror, job: &JobId) -> Opinion {
+fn agrees(mirror: &StoreModel, job: &JobId) -> CheckResult {
     let Some(state) = mirror.states.get(job) else {
         return match mirror.unfinished(job).next() {
             Some(run) => Err(format!("{} is {} and its job has no set of runs", name(run), run.state)),

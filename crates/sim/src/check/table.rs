@@ -3,24 +3,24 @@
 //! skips, and get one note of how its program ended when that was heard of too late.
 
 use cronhold_core::State;
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Key, Run, Transition};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{RecordKey, Run, Transition};
 use cronhold_core::run::{Cause, TransitionEffect, next};
 use cronhold_store::Unit;
 
-use super::{Checker, Opinion, Scene, runs};
+use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::mirror::name;
 
 /// Compares every run that is written with what was there.
 #[derive(Debug, Default)]
-pub(super) struct Table;
+pub(super) struct TransitionChecker;
 
-impl Checker for Table {
+impl InvariantChecker for TransitionChecker {
     fn name(&self) -> &'static str {
         "the state table is obeyed"
     }
 
-    fn before(&mut self, Scene { mirror, .. }: Scene<'_>, unit: &Unit) -> Opinion {
+    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit) {
             moves(run).map_err(|what| format!("{} {what}", name(run)))?;
             if let Some(old) = mirror.runs.get(&run.id) {
@@ -28,7 +28,7 @@ impl Checker for Table {
             }
         }
         for change in &unit.changes {
-            let Change::Delete(Key::Run(id)) = change else { continue };
+            let RecordChange::Delete(RecordKey::Run(id)) = change else { continue };
             if let Some(run) = mirror.runs.get(id).filter(|run| !run.state.is_finished()) {
                 return Err(format!("{} was forgotten while it was {}", name(run), run.state));
             }
@@ -38,7 +38,7 @@ impl Checker for Table {
 }
 
 /// Whether the log of a run goes along the table, from one of its beginnings to the run's state.
-fn moves(run: &Run) -> Opinion {
+fn moves(run: &Run) -> CheckResult {
     let first = run.log.first().ok_or("has no log")?.state;
     if !matches!(first, State::Scheduled | State::Waiting) && run.span.is_none() {
         return Err(format!("begins as {first}"));
@@ -60,7 +60,7 @@ fn moves(run: &Run) -> Opinion {
 }
 
 /// Whether a run can have become another form of itself.
-fn follows(old: &Run, new: &Run) -> Opinion {
+fn follows(old: &Run, new: &Run) -> CheckResult {
     if (&old.job, old.uid, old.number, old.nominal) != (&new.job, new.uid, new.number, new.nominal) {
         return Err("became another run".to_owned());
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use cronhold_core::Job;
 use cronhold_core::NodeId;
-use cronhold_core::job::{CatchUp, CatchUpPolicy, Nodes, Overlap};
-use cronhold_core::record::{JobRecord, JobState, Node, Pauses, Record, Stored};
+use cronhold_core::job::{CatchUpPolicy, CatchUpRule, NodeSelector, OverlapPolicy};
+use cronhold_core::record::{JobRecord, JobState, NodeRecord, PauseState, Record, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 
-use super::Variant;
+use super::DeliberateBug;
 
 /// Longer than any simulation.
 const ALWAYS: Span = Span::from_secs(30 * 86_400);
@@ -19,16 +19,21 @@ const ALWAYS: Span = Span::from_secs(30 * 86_400);
 pub(super) type FirstBeats = BTreeMap<NodeId, (u32, Instant)>;
 
 /// A record as somebody who makes this mistake sees it, on this node.
-pub(super) fn seen(how: Variant, me: NodeId, beats: &mut FirstBeats, stored: Option<Stored>) -> Option<Stored> {
-    let Stored { version, record } = stored?;
+pub(super) fn seen(
+    how: DeliberateBug,
+    me: NodeId,
+    beats: &mut FirstBeats,
+    stored: Option<StoredRecord>,
+) -> Option<StoredRecord> {
+    let StoredRecord { version, record } = stored?;
     let record = match (how, record) {
-        (Variant::Grabby, Record::Lock(_)) => return None,
-        (Variant::Restless, Record::Pause(_)) => Record::Pause(Arc::default()),
-        (Variant::Restless, Record::JobState(state)) => {
-            let pauses = Pauses { current: None, ..state.pauses.clone() };
+        (DeliberateBug::Grabby, Record::Lock(_)) => return None,
+        (DeliberateBug::Restless, Record::Pause(_)) => Record::Pause(Arc::default()),
+        (DeliberateBug::Restless, Record::JobState(state)) => {
+            let pauses = PauseState { current: None, ..state.pauses.clone() };
             Record::JobState(Arc::new(JobState { pauses, ..(*state).clone() }))
         }
-        (Variant::Miscounting, Record::JobState(state)) => {
+        (DeliberateBug::Miscounting, Record::JobState(state)) => {
             let next_number = state.next_number.saturating_sub(1).max(1);
             Record::JobState(Arc::new(JobState { next_number, ..(*state).clone() }))
         }
@@ -36,18 +41,18 @@ pub(super) fn seen(how: Variant, me: NodeId, beats: &mut FirstBeats, stored: Opt
         (_, Record::Node(node)) => Record::Node(of_node(how, me, beats, node)),
         (_, record) => record,
     };
-    Some(Stored { version, record })
+    Some(StoredRecord { version, record })
 }
 
-fn of_job(how: Variant, record: Arc<JobRecord>) -> Arc<JobRecord> {
+fn of_job(how: DeliberateBug, record: Arc<JobRecord>) -> Arc<JobRecord> {
     let mut job: Job = (*record.job).clone();
     match how {
-        Variant::Eager => job.catch_up = CatchUp { policy: CatchUpPolicy::All, within: ALWAYS },
-        Variant::Crowded => job.overlap = Overlap::Allow,
-        Variant::Anywhere => {
+        DeliberateBug::Eager => job.catch_up = CatchUpRule { policy: CatchUpPolicy::All, within: ALWAYS },
+        DeliberateBug::Crowded => job.overlap = OverlapPolicy::Allow,
+        DeliberateBug::Anywhere => {
             job.nodes = match job.nodes {
-                Nodes::Each(_) => Nodes::Each(BTreeSet::new()),
-                _ => Nodes::Any,
+                NodeSelector::Each(_) => NodeSelector::Each(BTreeSet::new()),
+                _ => NodeSelector::Any,
             }
         }
         _ => return record,
@@ -57,12 +62,12 @@ fn of_job(how: Variant, record: Arc<JobRecord>) -> Arc<JobRecord> {
     Arc::new(record)
 }
 
-fn of_node(how: Variant, me: NodeId, beats: &mut FirstBeats, record: Arc<Node>) -> Arc<Node> {
+fn of_node(how: DeliberateBug, me: NodeId, beats: &mut FirstBeats, record: Arc<NodeRecord>) -> Arc<NodeRecord> {
     let mut node = (*record).clone();
     match how {
-        Variant::Undrained => node.draining = false,
-        Variant::Lonely if node.id != me => node.draining = true,
-        Variant::Deaf if node.id != me => {
+        DeliberateBug::Undrained => node.draining = false,
+        DeliberateBug::Lonely if node.id != me => node.draining = true,
+        DeliberateBug::Deaf if node.id != me => {
             let (incarnation, beat) = beats.entry(node.id).or_insert((node.incarnation, node.beat));
             if *incarnation != node.incarnation {
                 (*incarnation, *beat) = (node.incarnation, node.beat);

@@ -12,15 +12,15 @@ use cronhold_core::NodeId;
 use cronhold_engine::ProgramRunner;
 use cronhold_store::Store;
 
-use crate::chance::Chance;
-use crate::executor::Whose;
-use crate::stage::Stage;
+use crate::chance::SimRandom;
+use crate::executor::TaskOwner;
+use crate::stage::SimContext;
 use outside::WrongOutside;
-use store::{Hasty, WrongStore};
+use store::{EagerReplyStore, WrongStore};
 
 /// What is wrong on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Variant {
+pub enum DeliberateBug {
     /// Nothing.
     #[default]
     Sound,
@@ -70,7 +70,7 @@ pub enum Variant {
     Hintless,
 }
 
-impl Variant {
+impl DeliberateBug {
     /// All that are wrong.
     pub const WRONG: [Self; 21] = [
         Self::Blind,
@@ -111,12 +111,14 @@ impl Variant {
     pub(crate) fn before_the_line(
         self,
         line: Arc<dyn Store>,
-        stage: &Stage,
-        whose: Whose,
-        chance: &Chance,
+        stage: &SimContext,
+        whose: TaskOwner,
+        chance: &SimRandom,
     ) -> Arc<dyn Store> {
         match self {
-            Self::Hasty => Arc::new(Hasty { store: line, stage: stage.clone(), whose, chance: chance.fork() }),
+            Self::Hasty => {
+                Arc::new(EagerReplyStore { store: line, stage: stage.clone(), whose, chance: chance.fork() })
+            }
             _ => line,
         }
     }
@@ -125,8 +127,8 @@ impl Variant {
     pub(crate) fn before_the_programs(
         self,
         outside: Arc<dyn ProgramRunner>,
-        stage: &Stage,
-        whose: Whose,
+        stage: &SimContext,
+        whose: TaskOwner,
     ) -> Arc<dyn ProgramRunner> {
         match self {
             Self::Immortal | Self::Restarting | Self::Tardy => {

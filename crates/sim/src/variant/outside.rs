@@ -8,9 +8,9 @@ use cronhold_core::signal::Signal;
 use cronhold_engine::{LaunchRequest, ProgramRunner};
 use cronhold_schedule::Span;
 
-use super::Variant;
-use crate::executor::Whose;
-use crate::stage::Stage;
+use super::DeliberateBug;
+use crate::executor::TaskOwner;
+use crate::stage::SimContext;
 
 /// No program lives as long as this.
 const FOR_EVER: Span = Span::from_secs(1_000_000_000);
@@ -21,18 +21,18 @@ const TARDY: Span = Span::from_secs(15);
 #[derive(Debug)]
 pub(super) struct WrongOutside {
     pub(super) outside: Arc<dyn ProgramRunner>,
-    pub(super) how: Variant,
-    pub(super) stage: Stage,
-    pub(super) whose: Whose,
+    pub(super) how: DeliberateBug,
+    pub(super) stage: SimContext,
+    pub(super) whose: TaskOwner,
 }
 
 impl ProgramRunner for WrongOutside {
     fn launch(&self, request: LaunchRequest) {
         match self.how {
-            Variant::Immortal => {
+            DeliberateBug::Immortal => {
                 self.outside.launch(LaunchRequest { kill_at: request.kill_at.map(|_| FOR_EVER), ..request });
             }
-            Variant::Tardy => {
+            DeliberateBug::Tardy => {
                 let (outside, time) = (Arc::clone(&self.outside), self.stage.time.clone());
                 let kill_at = request.kill_at.map(|kill_at| kill_at.plus(TARDY));
                 self.stage.executor.spawn(self.whose, async move {
@@ -46,7 +46,7 @@ impl ProgramRunner for WrongOutside {
 
     fn adopt(&self, run: Arc<Run>) {
         match self.how {
-            Variant::Restarting => {
+            DeliberateBug::Restarting => {
                 self.outside.launch(LaunchRequest { run, fence: None, launch_by: FOR_EVER, kill_at: Some(FOR_EVER) });
             }
             _ => self.outside.adopt(run),
@@ -54,7 +54,7 @@ impl ProgramRunner for WrongOutside {
     }
 
     fn extend(&self, leases: &[(RunId, Span)]) {
-        if !matches!(self.how, Variant::Immortal) {
+        if !matches!(self.how, DeliberateBug::Immortal) {
             self.outside.extend(leases);
         }
     }

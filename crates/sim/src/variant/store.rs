@@ -3,17 +3,17 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cronhold_core::decision::{Change, Free};
-use cronhold_core::record::{Actor, Key, Record, Run, Stored};
+use cronhold_core::decision::{LockRelease, RecordChange};
+use cronhold_core::record::{Actor, Record, RecordKey, Run, StoredRecord};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Fault, Hint, Obligation, Page, Pending, Query, Refusal, Store, Unit, Wrapper};
+use cronhold_store::{Committed, Fault, Hint, Obligation, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
 
-use super::Variant;
+use super::DeliberateBug;
 use super::answers::{FirstBeats, seen};
-use crate::chance::Chance;
-use crate::executor::Whose;
-use crate::stage::Stage;
+use crate::chance::SimRandom;
+use crate::executor::TaskOwner;
+use crate::stage::SimContext;
 
 /// How wrong the time of every second node is.
 const WRONG_TIME: Span = Span::from_secs(20);
@@ -22,7 +22,7 @@ const WRONG_TIME: Span = Span::from_secs(20);
 #[derive(Debug)]
 pub(super) struct WrongStore {
     pub(super) store: Arc<dyn Store>,
-    pub(super) how: Variant,
+    pub(super) how: DeliberateBug,
     /// Who asks.
     pub(super) node: NodeId,
     pub(super) seen: Mutex<FirstBeats>,
@@ -30,34 +30,34 @@ pub(super) struct WrongStore {
 
 /// A line on which a commit is answered as done when it is sent.
 #[derive(Debug)]
-pub(super) struct Hasty {
+pub(super) struct EagerReplyStore {
     pub(super) store: Arc<dyn Store>,
-    pub(super) stage: Stage,
-    pub(super) whose: Whose,
-    pub(super) chance: Chance,
+    pub(super) stage: SimContext,
+    pub(super) whose: TaskOwner,
+    pub(super) chance: SimRandom,
 }
 
 impl WrongStore {
     /// A unit as it is done.
     async fn spoilt(&self, mut unit: Unit) -> Unit {
         match self.how {
-            Variant::Blind => self.blind(&mut unit, |_| true).await,
-            Variant::Late if is_report(&unit) => self.blind(&mut unit, |_| true).await,
-            Variant::Deaf => self.blind(&mut unit, |key| matches!(key, Key::Node(_))).await,
-            Variant::Grabby => self.free_taken(&mut unit).await,
-            Variant::FreesEarly => {
+            DeliberateBug::Blind => self.blind(&mut unit, |_| true).await,
+            DeliberateBug::Late if is_report(&unit) => self.blind(&mut unit, |_| true).await,
+            DeliberateBug::Deaf => self.blind(&mut unit, |key| matches!(key, RecordKey::Node(_))).await,
+            DeliberateBug::Grabby => self.free_taken(&mut unit).await,
+            DeliberateBug::FreesEarly => {
                 let is_there = |run: &&Run| run.state == State::Running && run.lock.is_some();
-                let freed: Vec<Free> = written(&unit)
+                let freed: Vec<LockRelease> = written(&unit)
                     .filter(is_there)
-                    .filter_map(|run| Some(Free { lock: run.lock.clone()?, holder: run.id }))
+                    .filter_map(|run| Some(LockRelease { lock: run.lock.clone()?, holder: run.id }))
                     .collect();
                 unit.free.extend(freed);
             }
-            Variant::Careless => {
+            DeliberateBug::Careless => {
                 let compared = &unit.compare;
-                let is_new = |run: &Run| compared.contains(&(Key::Run(run.id), None));
+                let is_new = |run: &Run| compared.contains(&(RecordKey::Run(run.id), None));
                 unit.changes.retain(|change| match change {
-                    Change::Put(Record::Run(run)) => run.state != State::Skipped || !is_new(run),
+                    RecordChange::Put(Record::Run(run)) => run.state != State::Skipped || !is_new(run),
                     _ => true,
                 });
             }
@@ -67,27 +67,27 @@ impl WrongStore {
     }
 
     /// Lets a unit expect what is there, whatever that is.
-    async fn blind(&self, unit: &mut Unit, is_blind: impl Fn(&Key) -> bool) {
-        let keys: Vec<Key> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
+    async fn blind(&self, unit: &mut Unit, is_blind: impl Fn(&RecordKey) -> bool) {
+        let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
         let Ok(found) = self.store.load(&keys).await else { return };
         for ((key, expected), found) in unit.compare.iter_mut().zip(found).filter(|((key, _), _)| is_blind(key)) {
-            debug_assert!(!matches!(key, Key::Lock(_)), "locks are not compared");
+            debug_assert!(!matches!(key, RecordKey::Lock(_)), "locks are not compared");
             *expected = found.map(|stored| stored.version);
         }
     }
 
     /// Frees what others hold and the unit takes.
     async fn free_taken(&self, unit: &mut Unit) {
-        let keys: Vec<Key> = unit.take.iter().map(|take| Key::Lock(take.lock.clone())).collect();
+        let keys: Vec<RecordKey> = unit.take.iter().map(|take| RecordKey::Lock(take.lock.clone())).collect();
         let Ok(found) = self.store.load(&keys).await else { return };
         for stored in found.into_iter().flatten() {
             if let Record::Lock(held) = stored.record {
-                unit.free.push(Free { lock: held.name.clone(), holder: held.holder });
+                unit.free.push(LockRelease { lock: held.name.clone(), holder: held.holder });
             }
         }
     }
 
-    fn see(&self, stored: Option<Stored>) -> Option<Stored> {
+    fn see(&self, stored: Option<StoredRecord>) -> Option<StoredRecord> {
         let mut beats = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen(self.how, self.node, &mut beats, stored)
     }
@@ -95,8 +95,8 @@ impl WrongStore {
     /// Whether a list is empty for those who make this mistake.
     fn hides(&self, query: &Query) -> bool {
         match self.how {
-            Variant::Forgetful => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
-            Variant::Asleep => matches!(query, Query::Unfinished { node: Some(_), .. }),
+            DeliberateBug::Forgetful => matches!(query, Query::Unfinished { .. } | Query::Backlogs { .. }),
+            DeliberateBug::Asleep => matches!(query, Query::Unfinished { node: Some(_), .. }),
             _ => false,
         }
     }
@@ -107,20 +107,20 @@ impl Wrapper for WrongStore {
         &*self.store
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         Box::pin(async move {
             let found = self.store.load(keys).await?;
             Ok(found.into_iter().map(|stored| self.see(stored)).collect())
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::with_capacity(units.len());
             for unit in units {
                 results.extend(self.store.commit(vec![self.spoilt(unit).await]).await);
             }
-            if self.how == Variant::OneFence {
+            if self.how == DeliberateBug::OneFence {
                 let fences = results.iter_mut().flatten().flat_map(|committed| &mut committed.fences);
                 fences.for_each(|(_, fence)| *fence = 1);
             }
@@ -135,7 +135,7 @@ impl Wrapper for WrongStore {
         limit: usize,
     ) -> Pending<'a, Result<Vec<Obligation>, Fault>> {
         match self.how {
-            Variant::Forgetful | Variant::Asleep => Box::pin(async { Ok(Vec::new()) }),
+            DeliberateBug::Forgetful | DeliberateBug::Asleep => Box::pin(async { Ok(Vec::new()) }),
             _ => self.store.due(after, until, limit),
         }
     }
@@ -152,11 +152,11 @@ impl Wrapper for WrongStore {
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        if self.how == Variant::Hintless { Box::pin(pending()) } else { self.store.hints() }
+        if self.how == DeliberateBug::Hintless { Box::pin(pending()) } else { self.store.hints() }
     }
 
     fn time(&self) -> Pending<'_, Result<Instant, Fault>> {
-        let is_wrong = self.how == Variant::WrongTime && self.node.bits().is_multiple_of(2);
+        let is_wrong = self.how == DeliberateBug::WrongTime && self.node.bits().is_multiple_of(2);
         Box::pin(async move {
             let now = self.store.time().await?;
             Ok(if is_wrong { now.plus(WRONG_TIME) } else { now })
@@ -164,12 +164,12 @@ impl Wrapper for WrongStore {
     }
 }
 
-impl Wrapper for Hasty {
+impl Wrapper for EagerReplyStore {
     fn inside(&self) -> &dyn Store {
         &*self.store
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         let answers = units.iter().map(|_| Ok(Committed::default())).collect();
         let (store, time, wait) = (Arc::clone(&self.store), self.stage.time.clone(), self.chance.micros(10, 50_000));
         self.stage.executor.spawn(self.whose, async move {
@@ -183,7 +183,7 @@ impl Wrapper for Hasty {
 /// The runs that a unit writes.
 fn written(unit: &Unit) -> impl Iterator<Item = &Run> {
     unit.changes.iter().filter_map(|change| match change {
-        Change::Put(Record::Run(run)) => Some(&**run),
+        RecordChange::Put(Record::Run(run)) => Some(&**run),
         _ => None,
     })
 }

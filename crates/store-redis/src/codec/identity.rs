@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, Outcome, Record};
+use cronhold_core::record::{Identity, LatestOutcome, Record};
 use cronhold_core::{Args, JobId, RunId};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ struct IdentityJson {
 }
 
 pub(super) fn write(body: &mut RecordBody, identity: &Identity) {
-    let pair = |outcome: Option<Outcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
+    let pair = |outcome: Option<LatestOutcome>| outcome.map(|outcome| (outcome.run, outcome.at.micros()));
     body.json(&IdentityJson {
         success: pair(identity.success),
         failure: pair(identity.failure),
@@ -37,7 +37,7 @@ pub(super) fn write(body: &mut RecordBody, identity: &Identity) {
 
 pub(super) fn read(job: JobId, args: Args, reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let form: IdentityJson = reading.json()?;
-    let outcome = |pair: Option<EndedRun>| pair.map(|(run, at)| Outcome { run, at: Instant::from_micros(at) });
+    let outcome = |pair: Option<EndedRun>| pair.map(|(run, at)| LatestOutcome { run, at: Instant::from_micros(at) });
     Ok(Record::Identity(Arc::new(Identity {
         job,
         args,

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{JobRecord, Record, Source};
+use cronhold_core::record::{JobRecord, JobSource, Record};
 use cronhold_core::{JobId, JobUid};
 use cronhold_jobfile::{Options, read_stored_job, render_line, write_job};
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use serde::{Deserialize, Serialize};
 
 use super::head::{RecordBody, TextReader};
@@ -16,7 +16,7 @@ use super::{UnreadableText, from_json};
 struct JobHeadJson {
     uid: JobUid,
     revision: u32,
-    source: Source,
+    source: JobSource,
     zone: String,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn write(body: &mut RecordBody, job: &JobRecord) {
     body.json(&write_job(&job.job));
 }
 
-pub(super) fn read(id: JobId, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, UnreadableText> {
+pub(super) fn read(id: JobId, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Result<Record, UnreadableText> {
     let form: JobHeadJson = from_json(reading.last()?)?;
     let text = reading.rest();
     let read = read_stored_job(id.as_str(), text, &Options { zones });

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::record::{ActiveRun, JobState, Kept, Pauses, Queued, Record};
+use cronhold_core::record::{ActiveRun, JobState, KeptCounts, PauseState, QueuedRun, Record};
 use cronhold_schedule::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ struct JobStateJson<'a> {
     #[serde(default, skip_serializing_if = "is_empty")]
     active: Cow<'a, [ActiveRun]>,
     #[serde(default, skip_serializing_if = "is_empty")]
-    queue: Cow<'a, [Queued]>,
+    queue: Cow<'a, [QueuedRun]>,
     #[serde(default, skip_serializing_if = "never_paused")]
-    pauses: Cow<'a, Pauses>,
+    pauses: Cow<'a, PauseState>,
     /// By state: success, failure, error, skipped.
     kept: [u32; 4],
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ struct JobStateJson<'a> {
 }
 
 pub(super) fn write(body: &mut RecordBody, state: &JobState) {
-    let Kept { success, failure, error, skipped } = state.kept;
+    let KeptCounts { success, failure, error, skipped } = state.kept;
     body.json(&JobStateJson {
         next: state.next_number,
         active: Cow::Borrowed(&state.active),
@@ -47,7 +47,7 @@ pub(super) fn read(job: JobId, reading: &TextReader<'_>) -> Result<Record, Unrea
         active: form.active.into_owned(),
         queue: form.queue.into_owned(),
         pauses: form.pauses.into_owned(),
-        kept: Kept { success, failure, error, skipped },
+        kept: KeptCounts { success, failure, error, skipped },
         floor: form.floor.map(Instant::from_micros),
     })))
 }
@@ -56,6 +56,6 @@ fn is_empty<T>(list: &[T]) -> bool {
     list.is_empty()
 }
 
-fn never_paused(pauses: &Pauses) -> bool {
+fn never_paused(pauses: &PauseState) -> bool {
     pauses.current.is_none() && pauses.last.is_none()
 }

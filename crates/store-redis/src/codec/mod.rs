@@ -15,8 +15,8 @@ mod scalars;
 use std::fmt;
 use std::sync::Arc;
 
-use cronhold_core::record::{Backlog, Key, Kind, Pauses, Record, Stored, Version};
-use cronhold_schedule::Zones;
+use cronhold_core::record::{Backlog, PauseState, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
+use cronhold_schedule::ZoneRegistry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,25 +56,30 @@ pub(crate) fn body(record: &Record) -> Vec<u8> {
 }
 
 /// Decodes a stored record.
-pub(crate) fn stored(kind: Kind, field: &str, value: &[u8], zones: &Zones) -> Result<Stored, UnreadableText> {
+pub(crate) fn stored(
+    kind: RecordKind,
+    field: &str,
+    value: &[u8],
+    zones: &ZoneRegistry,
+) -> Result<StoredRecord, UnreadableText> {
     let key = keys::key(kind, field)
         .ok_or_else(|| UnreadableText(format!("`{}` is not a valid field", field.escape_debug())))?;
     let reading = TextReader::new(value)?;
     let record = record(key, &reading, zones)?;
-    Ok(Stored { version: Version::from_bits(reading.version()?), record })
+    Ok(StoredRecord { version: RecordVersion::from_bits(reading.version()?), record })
 }
 
-fn record(key: Key, reading: &TextReader<'_>, zones: &Zones) -> Result<Record, UnreadableText> {
+fn record(key: RecordKey, reading: &TextReader<'_>, zones: &ZoneRegistry) -> Result<Record, UnreadableText> {
     Ok(match key {
-        Key::Pause => Record::Pause(Arc::new(reading.json::<Pauses>()?)),
-        Key::Job(id) => job::read(id, reading, zones)?,
-        Key::JobState(job) => job_state::read(job, reading)?,
-        Key::Cursor(job, schedule) => cursor::read(job, schedule, reading)?,
-        Key::Backlog(..) => Record::Backlog(Arc::new(reading.json::<Backlog>()?)),
-        Key::Identity(job, args) => identity::read(job, args, reading)?,
-        Key::Run(id) => run::read(id, reading)?,
-        Key::Node(_) => node::read(reading)?,
-        Key::Lock(_) | Key::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
+        RecordKey::Pause => Record::Pause(Arc::new(reading.json::<PauseState>()?)),
+        RecordKey::Job(id) => job::read(id, reading, zones)?,
+        RecordKey::JobState(job) => job_state::read(job, reading)?,
+        RecordKey::Cursor(job, schedule) => cursor::read(job, schedule, reading)?,
+        RecordKey::Backlog(..) => Record::Backlog(Arc::new(reading.json::<Backlog>()?)),
+        RecordKey::Identity(job, args) => identity::read(job, args, reading)?,
+        RecordKey::Run(id) => run::read(id, reading)?,
+        RecordKey::Node(_) => node::read(reading)?,
+        RecordKey::Lock(_) | RecordKey::Foreign(_) => return Err(UnreadableText::new("not a record of ours")),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Node, Record};
+use cronhold_core::record::{NodeRecord, Record};
 use cronhold_schedule::Instant;
 
 use super::UnreadableText;
@@ -11,12 +11,12 @@ use super::head::{RecordBody, TextReader};
 const INCARNATION: usize = 8;
 const DRAINING: usize = 1;
 
-pub(super) fn write(body: &mut RecordBody, node: &Node) {
+pub(super) fn write(body: &mut RecordBody, node: &NodeRecord) {
     body.number(u64::from(node.incarnation), INCARNATION);
     body.number(u64::from(node.draining), DRAINING);
     body.moment(Some(node.beat));
     body.moment(Some(node.gone));
-    body.json(&Node { beat: Instant::EPOCH, gone: Instant::EPOCH, draining: false, ..node.clone() });
+    body.json(&NodeRecord { beat: Instant::EPOCH, gone: Instant::EPOCH, draining: false, ..node.clone() });
 }
 
 pub(super) fn read(reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
@@ -26,6 +26,6 @@ pub(super) fn read(reading: &TextReader<'_>) -> Result<Record, UnreadableText> {
     let (Some(beat), Some(gone)) = (beat, gone) else {
         return Err(UnreadableText::new("it has no time"));
     };
-    let node: Node = reading.json()?;
-    Ok(Record::Node(Arc::new(Node { beat, gone, draining, ..node })))
+    let node: NodeRecord = reading.json()?;
+    Ok(Record::Node(Arc::new(NodeRecord { beat, gone, draining, ..node })))
 }

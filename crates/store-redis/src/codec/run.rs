@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cronhold_core::policy::catch_up::Stretch;
+use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    Actor, Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Transition, TransitionKind, Work, Written,
+    Actor, ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, ResolvedProgram, Run, RunOwner, ScheduleId,
+    Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -44,7 +45,7 @@ struct RunJson<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    work: Option<Cow<'a, Work>>,
+    work: Option<Cow<'a, ResolvedProgram>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lock: Option<Cow<'a, LockName>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +59,7 @@ struct RunJson<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ending: Option<Cow<'a, Reason>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    exit: Option<Exit>,
+    exit: Option<ProgramExit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "no_lines")]
@@ -77,7 +78,7 @@ pub(super) fn write(body: &mut RecordBody, run: &Run) {
     body.node(run.owner.map(|owner| owner.node));
     body.number(run.number.0, NUMBER);
     body.text(run.job.as_str());
-    let Terms { timeout, stop_at, signal, grace, lease } = &run.terms;
+    let ExecutionPolicy { timeout, stop_at, signal, grace, lease } = &run.terms;
     body.json(&RunJson {
         uid: run.uid,
         nominal: run.nominal.micros(),
@@ -130,11 +131,11 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         retry_of: form.retry_of,
         retried_by: form.retried_by,
         rerun_of: form.rerun_of,
-        owner: node.zip(form.incarnation).map(|(node, incarnation)| Owner { node, incarnation }),
+        owner: node.zip(form.incarnation).map(|(node, incarnation)| RunOwner { node, incarnation }),
         target: form.target,
         work: form.work.map(Cow::into_owned),
         lock: form.lock.map(Cow::into_owned),
-        terms: Terms {
+        terms: ExecutionPolicy {
             timeout: form.timeout.map(Span::from_micros),
             stop_at: form.stop_at.map(Instant::from_micros),
             signal: form.signal,
@@ -144,9 +145,9 @@ pub(super) fn read(id: RunId, reading: &TextReader<'_>) -> Result<Record, Unread
         ending: form.ending.map(Cow::into_owned),
         due: reading.due()?,
         exit: form.exit,
-        written: form.bytes.map(|bytes| Written { bytes, tail }),
+        written: form.bytes.map(|bytes| OutputSummary { bytes, tail }),
         log: log(form.log, &form.kinds),
-        span: form.span.map(|(from, to, count)| Stretch {
+        span: form.span.map(|(from, to, count)| CountedRange {
             from: Instant::from_micros(from),
             to: Instant::from_micros(to),
             count,

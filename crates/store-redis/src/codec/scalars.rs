@@ -1,6 +1,6 @@
 //! Numbers and times as hex digits of fixed width, which sort like their values.
 
-use cronhold_core::record::Version;
+use cronhold_core::record::RecordVersion;
 use cronhold_schedule::Instant;
 
 use super::UnreadableText;
@@ -22,7 +22,7 @@ pub(crate) fn read_moment(text: &str) -> Result<Instant, UnreadableText> {
 }
 
 /// A version as 16 hex digits.
-pub(crate) fn version_text(version: Version) -> String {
+pub(crate) fn version_text(version: RecordVersion) -> String {
     format!("{:016x}", version.bits())
 }
 

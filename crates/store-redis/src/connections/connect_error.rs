@@ -21,7 +21,7 @@ impl ConnectError {
     /// The fault as callers see it. A server that has replied before is only unreachable, so its hint is dropped.
     pub(super) fn into_fault(self, has_replied: bool) -> Fault {
         match (self.fault, self.hint) {
-            (Fault::Away(why), Some(hint)) if !has_replied => Fault::Away(format!("{why}; {hint}")),
+            (Fault::Unavailable(why), Some(hint)) if !has_replied => Fault::Unavailable(format!("{why}; {hint}")),
             (fault, _) => fault,
         }
     }
@@ -40,10 +40,10 @@ mod tests {
 
     #[test]
     fn hint_is_shown_only_for_a_server_that_never_replied() {
-        let error = ConnectError::from(Fault::Unknown("h:1: no reply".to_owned())).with_hint("use TLS");
-        assert_eq!(error.clone().into_fault(false), Fault::Away("h:1: no reply; use TLS".to_owned()));
-        assert_eq!(error.into_fault(true), Fault::Away("h:1: no reply".to_owned()));
-        let error = ConnectError::from(Fault::Broken("wrong password".to_owned())).with_hint("use TLS");
-        assert_eq!(error.into_fault(false), Fault::Broken("wrong password".to_owned()));
+        let error = ConnectError::from(Fault::OutcomeUnknown("h:1: no reply".to_owned())).with_hint("use TLS");
+        assert_eq!(error.clone().into_fault(false), Fault::Unavailable("h:1: no reply; use TLS".to_owned()));
+        assert_eq!(error.into_fault(true), Fault::Unavailable("h:1: no reply".to_owned()));
+        let error = ConnectError::from(Fault::Corrupt("wrong password".to_owned())).with_hint("use TLS");
+        assert_eq!(error.into_fault(false), Fault::Corrupt("wrong password".to_owned()));
     }
 }

@@ -185,14 +185,14 @@ fn login_error(url: &RedisUrl, server: &ServerAddress, login: LoginKind, error: 
         || error.kind() == redis::ErrorKind::AuthenticationFailed
         || text.contains(NO_PASSWORD);
     let fault = match (error.code(), login) {
-        _ if is_about_password && matches!(login, LoginKind::Sentinel) => Fault::Broken(message(SENTINEL_PASSWORD)),
-        _ if is_about_password => Fault::Broken(message(faults::WRONG_PASSWORD)),
-        (Some("NOPERM"), _) => Fault::Broken(message(faults::NO_PERMISSION)),
-        _ if text.contains(NO_DATABASE) => Fault::Broken(message(WRONG_DATABASE)),
-        (Some("LOADING"), _) => Fault::Away(message(faults::LOADING)),
-        _ => Fault::Away(message("Redis rejects the connection")),
+        _ if is_about_password && matches!(login, LoginKind::Sentinel) => Fault::Corrupt(message(SENTINEL_PASSWORD)),
+        _ if is_about_password => Fault::Corrupt(message(faults::WRONG_PASSWORD)),
+        (Some("NOPERM"), _) => Fault::Corrupt(message(faults::NO_PERMISSION)),
+        _ if text.contains(NO_DATABASE) => Fault::Corrupt(message(WRONG_DATABASE)),
+        (Some("LOADING"), _) => Fault::Unavailable(message(faults::LOADING)),
+        _ => Fault::Unavailable(message("Redis rejects the connection")),
     };
-    let is_transient = fault.is_passing();
+    let is_transient = fault.is_transient();
     let error_without_code = error.code().is_none() && is_transient;
     let connect_error = ConnectError::from(fault);
     // Without an error code the peer did not speak the Redis protocol, or closed the connection.

@@ -87,7 +87,7 @@ impl ConnectionManager {
     }
 
     /// Sends commands as one pipeline and returns one value each; errors of single commands are among the values.
-    /// `Fault::Away` means that nothing was sent, `Fault::Unknown` that the commands were sent and no reply arrived.
+    /// `Fault::Unavailable` means that nothing was sent, `Fault::OutcomeUnknown` that the commands were sent and no reply arrived.
     pub(crate) async fn request(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, Fault> {
         self.connection().await?.request(commands).await
     }

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
 use super::{ChannelEvent, ConnectionManager, Script};
-use crate::testing::{ClusterSet, SentinelSet, Server, ServerOptions, until};
+use crate::testing::{ClusterSet, RedisServer, SentinelSet, ServerOptions, until};
 use crate::url::RedisUrl;
 
 static ECHO: LazyLock<Script> = LazyLock::new(|| Script::new(&["local answer = ARGV[1]", "return {answer, #KEYS}"]));
@@ -42,7 +42,7 @@ impl ManagerFixture {
         until("an answer", || match self.ask(words) {
             Ok(answer) => Some(answer),
             Err(fault) => {
-                assert!(fault.is_passing(), "{fault}");
+                assert!(fault.is_transient(), "{fault}");
                 None
             }
         })
@@ -67,19 +67,19 @@ fn bytes(text: &str) -> Value {
 
 #[test]
 fn failed_command_does_not_fail_the_pipeline() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let bench = ManagerFixture::new(&server.url());
     let commands = vec![command(&["SET", "a", "1"]), command(&["LPUSH", "a", "x"]), command(&["GET", "a"])];
     let answers = bench.runtime.block_on(bench.connections.request(commands)).unwrap();
     assert_eq!(answers[0], Value::Okay);
     assert!(matches!(&answers[1], Value::ServerError(error) if error.code() == "WRONGTYPE"), "{answers:?}");
     assert_eq!(answers[2], bytes("1"));
-    assert!(matches!(bench.ask(&["LPUSH", "a", "x"]), Err(Fault::Broken(why)) if why.contains("WRONGTYPE")));
+    assert!(matches!(bench.ask(&["LPUSH", "a", "x"]), Err(Fault::Corrupt(why)) if why.contains("WRONGTYPE")));
 }
 
 #[test]
 fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let bench = ManagerFixture::new(&server.url());
     let calls: Vec<_> = (0..CALLS).map(|number| vec![number.to_string().into_bytes()]).collect();
     for _ in 0..2 {
@@ -99,11 +99,11 @@ fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
 
 #[test]
 fn unreachable_server_is_reported_and_reconnected() {
-    let mut server = Server::start();
+    let mut server = RedisServer::start();
     let bench = ManagerFixture::new(&server.url());
     server.kill();
     let fault = bench.ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Away(why) if why.contains(&server.port().to_string())), "{fault}");
+    assert!(matches!(&fault, Fault::Unavailable(why) if why.contains(&server.port().to_string())), "{fault}");
     assert!(bench.connections.failure().is_some());
     server.restart();
     bench.ask_until_answered(&["PING"]);
@@ -114,14 +114,14 @@ fn unreachable_server_is_reported_and_reconnected() {
 
 #[test]
 fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let bench = ManagerFixture::new(&server.url_with("timeout=200ms"));
     bench.ask(&["SET", "a", "1"]).unwrap();
     server.freeze();
     let fault = bench.ask(&["SET", "a", "2"]).unwrap_err();
-    assert!(matches!(fault, Fault::Unknown(_)), "it was sent: {fault}");
+    assert!(matches!(fault, Fault::OutcomeUnknown(_)), "it was sent: {fault}");
     let fault = bench.ask(&["SET", "a", "3"]).unwrap_err();
-    assert!(matches!(fault, Fault::Away(_)), "no connection comes about any more: {fault}");
+    assert!(matches!(fault, Fault::Unavailable(_)), "no connection comes about any more: {fault}");
     assert!(!fault.to_string().contains("TLS"), "plain lines have worked: {fault}");
     let newcomer = ManagerFixture::new(&server.url_with("timeout=200ms"));
     until("a hint", || {
@@ -135,7 +135,7 @@ fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
 
 #[test]
 fn subscription_delivers_messages_and_reports_gaps() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let bench = ManagerFixture::new(&server.url());
     let mut heard = bench.connections.subscribe(vec!["one".to_owned(), "two".to_owned()]);
     for round in 0..3 {
@@ -153,7 +153,7 @@ fn subscription_delivers_messages_and_reports_gaps() {
 #[test]
 fn wrong_credentials_and_databases_are_permanent_faults() {
     let users = vec!["user worker on >se:cret ~* &* +@all".to_owned()];
-    let server = Server::start_with(ServerOptions { password: Some("other"), users, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { password: Some("other"), users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
     let bench = ManagerFixture::new(&format!("redis://worker:se%3Acret@{at}/5"));
     bench.ask(&["SET", "a", "1"]).unwrap();
@@ -163,28 +163,28 @@ fn wrong_credentials_and_databases_are_permanent_faults() {
         let fault = ManagerFixture::new(&url).ask(&["PING"]).unwrap_err();
         let said = fault.to_string();
         assert!(said.contains("rejects the user or the password") && !said.contains("wrong"), "{url}: {said}");
-        assert!(!fault.is_passing(), "nobody waits for another password: {url}: {said}");
+        assert!(!fault.is_transient(), "nobody waits for another password: {url}: {said}");
     }
     let fault = ManagerFixture::new(&format!("redis://:other@{at}/99")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Broken(why) if why.contains("DB") && why.contains("number")), "{fault}");
+    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("DB") && why.contains("number")), "{fault}");
 }
 
 #[test]
 fn tls_connections_verify_the_configured_authority() {
-    let server = Server::start_with(ServerOptions { tls: true, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { tls: true, ..Default::default() });
     let bench = ManagerFixture::new(&server.url());
     bench.ask(&["SET", "a", "1"]).unwrap();
     let mut heard = bench.connections.subscribe(vec!["one".to_owned()]);
     assert_eq!(bench.hear(&mut heard), ChannelEvent::Gap);
     let at = format!("127.0.0.1:{}", server.port());
     let fault = ManagerFixture::new(&format!("redis://{at}?timeout=300ms")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Away(why) if why.contains("write rediss://")), "{fault}");
+    assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write rediss://")), "{fault}");
     let fault = ManagerFixture::new(&format!("rediss://{at}?ca=/nowhere.pem")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Broken(why) if why.contains("/nowhere.pem")), "{fault}");
-    let plain = Server::start();
+    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("/nowhere.pem")), "{fault}");
+    let plain = RedisServer::start();
     let url = format!("rediss://127.0.0.1:{}?ca={}", plain.port(), server.ca().unwrap().display());
     let fault = ManagerFixture::new(&format!("{url}&timeout=300ms")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Away(why) if why.contains("write redis://")), "{fault}");
+    assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write redis://")), "{fault}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn connection_follows_the_master_of_the_sentinels() {
     bench.ask_until_answered(&["SET", "a", "2"]);
     assert_eq!(set.servers[after].cli(&["GET", "a"]), "2");
     let fault = ManagerFixture::new(&set.url_with("").replace("mymaster", "other")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Away(why) if why.contains("`other`")), "{fault}");
+    assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("`other`")), "{fault}");
 }
 
 #[test]

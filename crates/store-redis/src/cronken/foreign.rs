@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::record::{ForeignRun, Record, Stored, Version};
+use cronhold_core::record::{ForeignRun, Record, RecordVersion, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::Fault;
 use redis::Value;
@@ -15,18 +15,18 @@ use crate::outputs::read_reply;
 pub(crate) const FOREIGN_SCRIPT: &str = include_str!("scripts/foreign.lua");
 
 /// Decodes the reply of a script.
-pub(crate) fn decode_foreign_run(job: &JobId, reply: Value) -> Result<Option<Stored>, Fault> {
+pub(crate) fn decode_foreign_run(job: &JobId, reply: Value) -> Result<Option<StoredRecord>, Fault> {
     if matches!(reply, Value::Nil) {
         return Ok(None);
     }
     let (version, run, host, start, runs): (String, String, String, String, String) = read_reply(reply)?;
-    let version = u64::from_str_radix(&version, 16).map(Version::from_bits);
-    let version = version.map_err(|error| Fault::Broken(format!("invalid version of a foreign run: {error}")))?;
+    let version = u64::from_str_radix(&version, 16).map(RecordVersion::from_bits);
+    let version = version.map_err(|error| Fault::Corrupt(format!("invalid version of a foreign run: {error}")))?;
     // An invalid time counts as long ago.
     let started = parse_seconds(&start).unwrap_or(Instant::EPOCH);
     let (job, system) = (job.clone(), "Cronken");
     let foreign = ForeignRun { job, system, run, host, started, is_running: runs == "1" };
-    Ok(Some(Stored { version, record: Record::Foreign(Arc::new(foreign)) }))
+    Ok(Some(StoredRecord { version, record: Record::Foreign(Arc::new(foreign)) }))
 }
 
 /// A time as Cronken writes it: seconds with a fraction.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::Span;
-use cronhold_store::{Fault, SharedRun, SharedState};
+use cronhold_store::{Fault, SharedRun, SharedRunState};
 use serde_json::Value;
 
 use super::foreign::parse_seconds;
@@ -113,10 +113,10 @@ fn run(id: &str, metadata: &str) -> Option<SharedRun> {
     let metadata: Value = serde_json::from_str(metadata).ok()?;
     let text = |key: &str| metadata.get(key).and_then(Value::as_str);
     let state = match text("status")? {
-        "running" => SharedState::Running,
-        "success" => SharedState::Success,
-        "fail" => SharedState::Failure,
-        "frozen" => SharedState::Frozen,
+        "running" => SharedRunState::Running,
+        "success" => SharedRunState::Success,
+        "fail" => SharedRunState::Failure,
+        "frozen" => SharedRunState::Frozen,
         _ => return None,
     };
     let started = match metadata.get("start_time")? {
@@ -137,9 +137,13 @@ fn run(id: &str, metadata: &str) -> Option<SharedRun> {
 }
 
 /// The exit of a program. Cronken stores a signal as a negative number.
-fn exit(code: i64) -> Option<Exit> {
+fn exit(code: i64) -> Option<ProgramExit> {
     let code = i32::try_from(code).ok()?;
-    if code >= 0 { Some(Exit::Code(code)) } else { Signal::from_number(code.checked_neg()?).map(Exit::Signal) }
+    if code >= 0 {
+        Some(ProgramExit::Code(code))
+    } else {
+        Signal::from_number(code.checked_neg()?).map(ProgramExit::Signal)
+    }
 }
 
 fn span(seconds: f64) -> Option<Span> {
@@ -180,14 +184,15 @@ mod tests {
             job: "a".to_owned(),
             host: "draco".to_owned(),
             started: Instant::from_micros(5_250_000),
-            state: SharedState::Failure,
-            exit: Some(Exit::Signal(Signal::KILL)),
+            state: SharedRunState::Failure,
+            exit: Some(ProgramExit::Signal(Signal::KILL)),
             took: Some(Span::from_millis(1_500)),
             tail: vec!["one".to_owned(), "two".to_owned()],
         };
         assert_eq!(run("x", ended), Some(expected.clone()));
         let begun = r#"{"status":"running","start_time":5.25,"job_name":"a","host":"draco","retcode":"none"}"#;
-        let running = SharedRun { state: SharedState::Running, exit: None, took: None, tail: Vec::new(), ..expected };
+        let running =
+            SharedRun { state: SharedRunState::Running, exit: None, took: None, tail: Vec::new(), ..expected };
         assert_eq!(run("x", begun), Some(running));
         for metadata in [
             "",

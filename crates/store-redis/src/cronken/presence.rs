@@ -4,7 +4,7 @@
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, LazyLock};
 
-use cronhold_core::record::Node;
+use cronhold_core::record::NodeRecord;
 use cronhold_store::Fault;
 
 use super::{PROJECTION_SCRIPTS, PeerFlag};
@@ -41,7 +41,7 @@ impl NodePresence {
     }
 
     /// Refreshes what Cronken's clients see of a node.
-    pub(crate) async fn refresh(&self, node: &Node) -> Result<RefreshResult, Fault> {
+    pub(crate) async fn refresh(&self, node: &NodeRecord) -> Result<RefreshResult, Fault> {
         let namespace = self.client.namespace();
         let servers = self.servers.clone();
         // Resolving a name may block.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use cronhold_core::record::{Exit, Node, Owner, Record, Run, Work};
+use cronhold_core::record::{NodeRecord, ProgramExit, Record, ResolvedProgram, Run, RunOwner};
 use cronhold_core::run::Reason;
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::Instant;
@@ -44,7 +44,7 @@ impl Projector {
     }
 
     /// Caches the name of a node.
-    pub(crate) fn learn_node_name(&self, node: &Node) {
+    pub(crate) fn learn_node_name(&self, node: &NodeRecord) {
         let mut names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner);
         if names.get(&node.id) != Some(&node.name) && (names.len() < NODE_NAMES_MAX || names.contains_key(&node.id)) {
             names.insert(node.id, node.name.clone());
@@ -64,7 +64,7 @@ impl Projector {
             State::Failure | State::Error if started.is_some() => b'f',
             _ => return Projection::default(),
         };
-        let host = run.owner.map_or_else(String::new, |Owner { node, .. }| self.node_name(node));
+        let host = run.owner.map_or_else(String::new, |RunOwner { node, .. }| self.node_name(node));
         let (name, host) = (json(run.job.as_str()), json(&host));
         if kind == b'r' {
             return Projection { kind, output: b'-', texts: Some([name, host]) };
@@ -139,9 +139,9 @@ fn result_fields(run: &Run, lines: u64) -> (u8, String) {
         _ => "fail",
     };
     let retcode = match run.exit {
-        Some(Exit::Code(code)) => code.to_string(),
+        Some(ProgramExit::Code(code)) => code.to_string(),
         // Python's convention.
-        Some(Exit::Signal(signal)) => format!("-{}", signal.number()),
+        Some(ProgramExit::Signal(signal)) => format!("-{}", signal.number()),
         None => "null".to_owned(),
     };
     let (source, output) = last_output(run, usize::try_from(lines).unwrap_or(usize::MAX));
@@ -162,7 +162,7 @@ fn last_output(run: &Run, lines: usize) -> (u8, Option<String>) {
             let last = &tail[tail.len().saturating_sub(lines)..];
             (b'w', Some(last.iter().map(|line| format!("{line}\n")).collect()))
         }
-        None if matches!(run.work, Some(Work::Noop(_))) => (b'-', Some(String::new())),
+        None if matches!(run.work, Some(ResolvedProgram::Noop(_))) => (b'-', Some(String::new())),
         None => (b't', None),
     }
 }
@@ -179,7 +179,7 @@ fn json(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cronhold_core::record::{Actor, Transition, Written};
+    use cronhold_core::record::{Actor, OutputSummary, Transition};
     use cronhold_core::{JobId, JobUid, RunId, RunNumber};
     use cronhold_schedule::Span;
 
@@ -194,13 +194,13 @@ mod tests {
             run.log.push(Transition::entered(at, *state, Actor::Schedule));
             run.state = *state;
         }
-        run.owner = Some(Owner { node: NodeId::from_bits(7), incarnation: 1 });
+        run.owner = Some(RunOwner { node: NodeId::from_bits(7), incarnation: 1 });
         run
     }
 
     fn text(run: &Run) -> String {
         let projector = Projector::new(2);
-        projector.learn_node_name(&Node::new(NodeId::from_bits(7), "lyra", 1, Instant::EPOCH));
+        projector.learn_node_name(&NodeRecord::new(NodeId::from_bits(7), "lyra", 1, Instant::EPOCH));
         String::from_utf8(projector.project_run(run).to_text()).expect("text").replace('\0', "|")
     }
 
@@ -230,8 +230,8 @@ mod tests {
     fn output_comes_from_the_record_if_it_has_enough_lines() {
         let mut run = run(&[State::Starting, State::Success]);
         let mut end = |written: Option<(u64, &[&str])>| {
-            run.written =
-                written.map(|(bytes, tail)| Written { bytes, tail: tail.iter().map(ToString::to_string).collect() });
+            run.written = written
+                .map(|(bytes, tail)| OutputSummary { bytes, tail: tail.iter().map(ToString::to_string).collect() });
             let text = text(&run);
             let rest = text.rsplit_once('|').expect("two texts").1.replace(r#","status":"success","retcode":null"#, "");
             format!("{}{rest}", &text[1..2])
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(end(Some((1, &["a"]))), r#"w,"output":"a\n""#, "without a newline at the end");
         assert_eq!(end(Some((99, &["a"]))), "t", "the output has more lines than the record");
         run.written = None;
-        run.work = Some(Work::Noop(Span::ZERO));
+        run.work = Some(ResolvedProgram::Noop(Span::ZERO));
         assert!(text(&run).starts_with("s-"), "it never has output");
     }
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cronhold_store::{Fault, Pending, Reading, Settle, Shared, SharedForm, SharedRun, Standing};
+use cronhold_store::{
+    DefinitionRules, DefinitionStatus, DefinitionUpdate, Fault, Pending, SharedDefinition, SharedRun, SharedStore,
+};
 use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -105,7 +107,7 @@ impl SharedKeys {
     }
 }
 
-impl Shared for SharedKeys {
+impl SharedStore for SharedKeys {
     fn has_foreign_nodes(&self) -> bool {
         self.peers.has_peers()
     }
@@ -131,7 +133,7 @@ impl Shared for SharedKeys {
         })
     }
 
-    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedForm>, Fault>> {
+    fn forms<'a>(&'a self, names: Option<&'a [String]>) -> Pending<'a, Result<Vec<SharedDefinition>, Fault>> {
         let (connections, keys, names) = (self.connections.clone(), self.keys(), names.map(<[String]>::to_vec));
         let peers = Arc::clone(&self.peers);
         spawn_on(&self.runtime, async move {
@@ -149,12 +151,12 @@ impl Shared for SharedKeys {
         })
     }
 
-    fn settle<'a>(&'a self, forms: &'a [Settle]) -> Pending<'a, Result<Vec<bool>, Fault>> {
+    fn settle<'a>(&'a self, forms: &'a [DefinitionUpdate]) -> Pending<'a, Result<Vec<bool>, Fault>> {
         let (connections, keys, forms) = (self.connections.clone(), self.keys(), forms.to_vec());
         spawn_on(&self.runtime, async move {
             let mut settled = Vec::with_capacity(forms.len());
             for part in forms.chunks(FORMS_PER_CALL) {
-                let args = part.iter().flat_map(|Settle { name, found, text, reading }| {
+                let args = part.iter().flat_map(|DefinitionUpdate { name, found, text, reading }| {
                     let name = name.clone().into_bytes();
                     [
                         name,
@@ -194,7 +196,7 @@ fn spawn_on<'a, T: Send + 'static>(
     let runtime = runtime.clone();
     Box::pin(async move {
         let done = runtime.spawn(work).await;
-        done.unwrap_or_else(|error| Err(Fault::Unknown(format!("the store was closed: {error}"))))
+        done.unwrap_or_else(|error| Err(Fault::OutcomeUnknown(format!("the store was closed: {error}"))))
     })
 }
 
@@ -204,10 +206,10 @@ fn optional_arg(text: Option<&str>) -> Vec<u8> {
 }
 
 /// The rules by which a definition was read, as one argument.
-fn reading_arg(reading: Reading) -> &'static [u8] {
+fn reading_arg(reading: DefinitionRules) -> &'static [u8] {
     match reading {
-        Reading::Ours => b"",
-        Reading::Theirs => b"theirs",
+        DefinitionRules::Ours => b"",
+        DefinitionRules::Theirs => b"theirs",
     }
 }
 
@@ -228,7 +230,7 @@ async fn read_forms(
     connections: &ConnectionManager,
     keys: &[String; 3],
     names: &[String],
-    forms: &mut Vec<SharedForm>,
+    forms: &mut Vec<SharedDefinition>,
 ) -> Result<String, Fault> {
     let named = names.iter().map(|name| name.clone().into_bytes());
     let args = std::iter::once(b"read".to_vec()).chain(named).collect();
@@ -238,13 +240,13 @@ async fn read_forms(
     for name in names {
         let text: Option<Vec<u8>> = read_reply(replies.next().unwrap_or(Value::Nil))?;
         let standing = match read_reply::<u8>(replies.next().unwrap_or(Value::Nil))? {
-            0 => Standing::New,
-            1 => Standing::Settled(Reading::Ours),
-            3 => Standing::Settled(Reading::Theirs),
-            _ => Standing::Changed,
+            0 => DefinitionStatus::New,
+            1 => DefinitionStatus::Settled(DefinitionRules::Ours),
+            3 => DefinitionStatus::Settled(DefinitionRules::Theirs),
+            _ => DefinitionStatus::Changed,
         };
         let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
-        forms.push(SharedForm { name: name.clone(), text, standing });
+        forms.push(SharedDefinition { name: name.clone(), text, standing });
     }
     Ok(peers)
 }

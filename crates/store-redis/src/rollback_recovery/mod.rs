@@ -243,7 +243,7 @@ impl RollbackRecovery {
             let locks: &[JournalEntry<LockWrite>] = if is_last { &lost.locks } else { &[] };
             let reply = self.client.call(&RESTORE, self.restore_args(&start, part, locks, is_last)).await?;
             if let Value::BulkString(_) = reply {
-                return Err(Fault::Away("the store was rolled back once more".to_owned()));
+                return Err(Fault::Unavailable("the store was rolled back once more".to_owned()));
             }
             if is_last {
                 break;

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use super::options::ServerOptions;
-use super::server::Server;
+use super::server::RedisServer;
 use super::waiting::{free_port, until};
 
 /// How many masters there are; Redis wants three.
@@ -13,14 +13,14 @@ const MASTERS: usize = 3;
 #[derive(Debug)]
 pub struct ClusterSet {
     /// All servers.
-    pub servers: Vec<Server>,
+    pub servers: Vec<RedisServer>,
 }
 
 impl ClusterSet {
     /// Starts a Cluster, and waits until it serves all slots.
     pub fn start(with_replicas: bool) -> Self {
         let count = if with_replicas { 2 * MASTERS } else { MASTERS };
-        let servers: Vec<Server> = (0..count).map(|_| start_member()).collect();
+        let servers: Vec<RedisServer> = (0..count).map(|_| start_member()).collect();
         let mut create = Command::new("redis-cli");
         create.args(["--cluster", "create"]);
         create.args(servers.iter().map(|server| format!("127.0.0.1:{}", server.port())));
@@ -60,7 +60,7 @@ impl ClusterSet {
         let (old, new) = (&self.servers[self.master_of(key)], &self.servers[to]);
         let slot = old.cli(&["CLUSTER", "KEYSLOT", key]);
         let [old_id, new_id] = [old, new].map(|server| server.cli(&["CLUSTER", "MYID"]));
-        let done = |server: &Server, words: &[&str]| assert_eq!(server.cli(words), "OK", "{words:?}");
+        let done = |server: &RedisServer, words: &[&str]| assert_eq!(server.cli(words), "OK", "{words:?}");
         done(new, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &old_id]);
         done(old, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &new_id]);
         between();
@@ -78,19 +78,19 @@ impl ClusterSet {
         }
     }
 
-    fn alive(&self) -> Option<&Server> {
+    fn alive(&self) -> Option<&RedisServer> {
         self.servers.iter().find(|server| server.cli(&["PING"]) == "PONG")
     }
 }
 
-fn start_member() -> Server {
+fn start_member() -> RedisServer {
     let settings = vec![
         ("cluster-enabled", "yes".to_owned()),
         ("cluster-port", free_port().to_string()),
         ("cluster-node-timeout", "1500".to_owned()),
         ("cluster-config-file", "nodes.conf".to_owned()),
     ];
-    Server::start_with(ServerOptions { settings, ..Default::default() })
+    RedisServer::start_with(ServerOptions { settings, ..Default::default() })
 }
 
 /// Whether a line of `CLUSTER NODES` names a slot among its ranges, such as `0-5460`.

@@ -11,5 +11,5 @@ mod waiting;
 pub use cluster::ClusterSet;
 pub use options::ServerOptions;
 pub use sentinel::SentinelSet;
-pub use server::Server;
+pub use server::RedisServer;
 pub use waiting::{PATIENCE, until};

@@ -1,7 +1,7 @@
 //! A master, a replica and three Sentinels that watch them.
 
 use super::options::ServerOptions;
-use super::server::Server;
+use super::server::RedisServer;
 use super::waiting::until;
 
 /// The name under which the Sentinels know the master.
@@ -14,18 +14,18 @@ const SENTINELS: usize = 3;
 #[derive(Debug)]
 pub struct SentinelSet {
     /// The two servers. The first begins as the master.
-    pub servers: [Server; 2],
+    pub servers: [RedisServer; 2],
     /// The Sentinels.
-    pub sentinels: Vec<Server>,
+    pub sentinels: Vec<RedisServer>,
 }
 
 impl SentinelSet {
     /// Starts all of them, and waits until they know of each other.
     pub fn start() -> Self {
-        let master = Server::start();
-        let replica = Server::start_with(ServerOptions { replica_of: Some(master.port()), ..Default::default() });
+        let master = RedisServer::start();
+        let replica = RedisServer::start_with(ServerOptions { replica_of: Some(master.port()), ..Default::default() });
         until("the replica follows", || replica.cli(&["ROLE"]).contains("connected").then_some(()));
-        let sentinels = (0..SENTINELS).map(|_| Server::start_sentinel(master.port())).collect();
+        let sentinels = (0..SENTINELS).map(|_| RedisServer::start_sentinel(master.port())).collect();
         let set = Self { servers: [master, replica], sentinels };
         for sentinel in &set.sentinels {
             until("a Sentinel knows all the others", || {
@@ -65,7 +65,7 @@ impl SentinelSet {
     }
 }
 
-impl Server {
+impl RedisServer {
     fn start_sentinel(master: u16) -> Self {
         let settings = vec![
             ("sentinel", format!("monitor {SERVICE} 127.0.0.1 {master} 2")),

@@ -21,7 +21,7 @@ const INSTALL: &str = "redis-server cannot be started; install it: apt-get insta
 
 /// A server process. Dropping it kills the process and removes its directory.
 #[derive(Debug)]
-pub struct Server {
+pub struct RedisServer {
     options: ServerOptions,
     /// The first is the program, such as `redis-server`; its folder and its port come with it.
     program: &'static str,
@@ -34,7 +34,7 @@ pub struct Server {
     certificates: Option<Certificates>,
 }
 
-impl Server {
+impl RedisServer {
     /// Starts a server with default options.
     pub fn start() -> Self {
         Self::start_with(ServerOptions::default())
@@ -202,7 +202,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
     }

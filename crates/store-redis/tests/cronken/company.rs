@@ -2,9 +2,9 @@
 //! waited for.
 
 use cronhold_core::State;
-use cronhold_core::record::{ForeignRun, Key, Record};
+use cronhold_core::record::{ForeignRun, Record, RecordKey};
 use cronhold_schedule::Instant;
-use cronhold_store::{Committed, Refusal};
+use cronhold_store::{Committed, UnitRefusal};
 use cronhold_store_redis::testing::until;
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ fn reaper_lock_of_cronken_is_respected() {
 #[test]
 fn latest_foreign_run_is_read_and_compared() {
     let place = Place::with("peers=cronken");
-    let key = Key::Foreign(job_id("a/report"));
+    let key = RecordKey::Foreign(job_id("a/report"));
     let found = || match place.load(&key) {
         Some((version, Record::Foreign(run))) => Some((version, (*run).clone())),
         None => None,
@@ -157,14 +157,14 @@ fn latest_foreign_run_is_read_and_compared() {
         is_running: true,
     };
     assert_eq!(run, expected);
-    assert_eq!(compare(None), Err(Refusal::Conflict(key.clone())));
+    assert_eq!(compare(None), Err(UnitRefusal::Conflict(key.clone())));
     assert_eq!(compare(Some(version)), Ok(Committed::default()));
 
     end_foreign(&place, "aaaa", "a/report", &start);
     let (ended, run) = found().expect("it has run");
     assert_eq!(run, ForeignRun { is_running: false, ..expected });
     assert_ne!(ended, version);
-    assert_eq!(compare(Some(version)), Err(Refusal::Conflict(key.clone())));
+    assert_eq!(compare(Some(version)), Err(UnitRefusal::Conflict(key.clone())));
 
     let later = start_foreign(&place, "bbbb", "a/report", 1.0);
     end_foreign(&place, "bbbb", "a/report", &later);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::record::{Exit, Key, Record, Run, Work, Written};
+use cronhold_core::record::{OutputSummary, ProgramExit, Record, RecordKey, ResolvedProgram, Run};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::Span;
@@ -15,13 +15,13 @@ use crate::place::{HOST, Place};
 struct End {
     state: State,
     reason: Option<Reason>,
-    exit: Option<Exit>,
-    written: Option<Written>,
+    exit: Option<ProgramExit>,
+    written: Option<OutputSummary>,
     shown: (&'static str, Value, &'static str, &'static str),
 }
 
-fn written(text: &str) -> Option<Written> {
-    Some(Written { bytes: text.len() as u64, tail: text.lines().map(str::to_owned).collect() })
+fn written(text: &str) -> Option<OutputSummary> {
+    Some(OutputSummary { bytes: text.len() as u64, tail: text.lines().map(str::to_owned).collect() })
 }
 
 fn signal(name: &str) -> Signal {
@@ -35,29 +35,29 @@ fn ends() -> Vec<End> {
         end(
             State::Success,
             None,
-            Some(Exit::Code(0)),
+            Some(ProgramExit::Code(0)),
             written("ok\ndone\n"),
             (success, json!(0), "ok\ndone\n", success),
         ),
-        end(State::Success, None, Some(Exit::Code(3)), written(""), (success, json!(3), "", success)),
+        end(State::Success, None, Some(ProgramExit::Code(3)), written(""), (success, json!(3), "", success)),
         end(
             State::Failure,
             Some(Reason::ExitCode(7)),
-            Some(Exit::Code(7)),
+            Some(ProgramExit::Code(7)),
             written("\"a\"\t\\ größe\u{7}\nno newline"),
             (fail, json!(7), "\"a\"\t\\ größe\u{7}\nno newline\n", fail),
         ),
         end(
             State::Failure,
             Some(Reason::Signal(signal("SIGSEGV"))),
-            Some(Exit::Signal(signal("SIGSEGV"))),
+            Some(ProgramExit::Signal(signal("SIGSEGV"))),
             written(""),
             (fail, json!(-11), "", fail),
         ),
         end(
             State::Failure,
             Some(Reason::Timeout),
-            Some(Exit::Signal(signal("SIGKILL"))),
+            Some(ProgramExit::Signal(signal("SIGKILL"))),
             written(""),
             (fail, json!(-9), "", fail),
         ),
@@ -114,8 +114,8 @@ fn run_that_starts_and_ends_in_one_commit_has_a_result() {
     let mut units = Vec::new();
     for state in [State::Starting, State::Running, State::Success] {
         place.move_on(&mut run, state);
-        run.exit = (state == State::Success).then_some(Exit::Code(0));
-        run.work = Some(Work::Noop(Span::ZERO));
+        run.exit = (state == State::Success).then_some(ProgramExit::Code(0));
+        run.work = Some(ResolvedProgram::Noop(Span::ZERO));
         let mut unit = place.putting(&[Record::Run(Arc::new(run.clone()))]);
         unit.compare[0].1 = units.last().map(|before: &cronhold_store::Unit| before.version);
         units.push(unit);
@@ -148,7 +148,7 @@ fn result_reads_missing_lines_from_the_output() {
     let shown = |tail: &[&str], bytes: u64| {
         let mut run = place.running("backup");
         assert_eq!(place.append(run.id, 0, b"one\ntwo\nthree\nfour\n"), Ok(19));
-        run.written = Some(Written { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect() });
+        run.written = Some(OutputSummary { bytes, tail: tail.iter().map(|line| (*line).to_owned()).collect() });
         place.enter(&mut run, State::Success);
         place.rundata(run.id).expect("it is shown")["output"].clone()
     };
@@ -160,7 +160,7 @@ fn result_reads_missing_lines_from_the_output() {
 fn changed_state_moves_a_run_between_results() {
     let place = Place::new();
     let mut run = place.running("backup");
-    run.exit = Some(Exit::Code(1));
+    run.exit = Some(ProgramExit::Code(1));
     run.written = written("said\n");
     place.enter(&mut run, State::Failure);
     let ended = place.rundata(run.id).expect("it is shown");
@@ -197,7 +197,7 @@ fn changed_state_moves_a_run_between_results() {
 fn retry_has_its_own_result() {
     let place = Place::new();
     let mut first = place.running("backup");
-    first.exit = Some(Exit::Code(1));
+    first.exit = Some(ProgramExit::Code(1));
     place.move_on(&mut first, State::Failure);
     let mut second = place.run("backup");
     (second.attempt, second.retry_of, first.retried_by) = (2, Some(first.id), Some(second.id));
@@ -205,7 +205,7 @@ fn retry_has_its_own_result() {
     assert_eq!(place.rundata(second.id), None, "it waits");
     place.enter(&mut second, State::Starting);
     assert_eq!(place.members("rundata:active"), [second.id.to_string()]);
-    second.exit = Some(Exit::Code(0));
+    second.exit = Some(ProgramExit::Code(0));
     place.enter(&mut second, State::Success);
     assert_eq!(place.members("results:backup:fail"), [first.id.to_string()]);
     assert_eq!(place.members("results:backup:success"), [second.id.to_string()]);
@@ -223,7 +223,7 @@ fn pruned_run_leaves_no_keys() {
     let kept = end(State::Success);
     let pruned: Vec<Run> = [State::Success, State::Failure, State::Error].map(end).into();
     for run in &pruned {
-        place.delete(Key::Run(run.id));
+        place.delete(RecordKey::Run(run.id));
         assert_eq!(place.rundata(run.id), None);
         assert_eq!(place.kind(&format!("rundata:output:{}", run.id)), "none");
     }

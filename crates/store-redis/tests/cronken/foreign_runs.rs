@@ -1,11 +1,11 @@
 //! Lists of runs that nodes of another kind have left in Cronken's keys, with ours among them.
 
 use cronhold_core::State;
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_core::signal::Signal;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{SharedRun, SharedState, Store};
+use cronhold_store::{SharedRun, SharedRunState, Store};
 use serde_json::json;
 
 use crate::place::{NS, Place};
@@ -67,8 +67,8 @@ fn foreign_runs_have_all_fields() {
         job: "a/report".to_owned(),
         host: "draco".to_owned(),
         started: Instant::from_millis(100_250),
-        state: SharedState::Success,
-        exit: Some(Exit::Code(0)),
+        state: SharedRunState::Success,
+        exit: Some(ProgramExit::Code(0)),
         took: Some(Span::from_secs(5)),
         tail: vec!["one".to_owned(), "two".to_owned()],
     };
@@ -76,15 +76,15 @@ fn foreign_runs_have_all_fields() {
         id: "bbbb".to_owned(),
         job: "größe".to_owned(),
         started: Instant::from_millis(110_250),
-        state: SharedState::Failure,
-        exit: Some(Exit::Signal(Signal::TERM)),
+        state: SharedRunState::Failure,
+        exit: Some(ProgramExit::Signal(Signal::TERM)),
         took: Some(Span::from_secs(7)),
         ..run.clone()
     };
     let running = SharedRun {
         id: "cccc".to_owned(),
         started: Instant::from_millis(120_250),
-        state: SharedState::Running,
+        state: SharedRunState::Running,
         exit: None,
         took: None,
         tail: vec!["so far".to_owned(), "no end".to_owned()],

@@ -1,7 +1,7 @@
 //! Results are kept up to a limit, and keys of a wrong type are left alone.
 
 use cronhold_core::State;
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::Store;
 use cronhold_store::conformance::block_on;
 use serde_json::json;
@@ -64,7 +64,7 @@ fn shared_keys_of_wrong_type_do_not_block_commits() {
     place.ask(&["SET", &format!("{NS}:rundata:output:{}", run.id), "mine"]);
     assert_eq!(place.append(run.id, 0, b"line\n"), Ok(5));
     place.enter(&mut run, State::Success);
-    assert!(place.load(&Key::Run(run.id)).is_some(), "our own record is there");
+    assert!(place.load(&RecordKey::Run(run.id)).is_some(), "our own record is there");
     for key in ["rundata", "rundata:active", "results:success", "results:backup:success", "jobs:paused"] {
         assert_eq!(place.at("GET", key, &[]), json!("mine"), "{key} is as it was");
     }

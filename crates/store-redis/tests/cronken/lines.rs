@@ -1,6 +1,6 @@
 //! Lines of outputs, in both forms.
 
-use cronhold_core::record::{Run, Written};
+use cronhold_core::record::{OutputSummary, Run};
 use cronhold_core::{RunId, State};
 use cronhold_store::Store;
 use cronhold_store::conformance::block_on;
@@ -82,7 +82,7 @@ fn the_last_line_is_shown_when_the_run_ends() {
     let mut run = place.running("backup");
     write(&place, &run, &["no newline"]);
     assert_eq!(place.kind(&key(run.id)), "none");
-    run.written = Some(Written { bytes: 10, tail: vec!["no newline".to_owned()] });
+    run.written = Some(OutputSummary { bytes: 10, tail: vec!["no newline".to_owned()] });
     place.enter(&mut run, State::Failure);
     assert_eq!(place.members(&key(run.id)), ["no newline"]);
     // What comes late is shown as well, at once.

@@ -1,9 +1,9 @@
 //! Locks as other programs see them.
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::Refusal;
+use cronhold_store::UnitRefusal;
 use cronhold_store_redis::testing::until;
 use serde_json::json;
 
@@ -75,9 +75,11 @@ fn lock_of_cronken_is_respected() {
     let lock = lock_name("backup");
     place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "PX", "60000"]);
     let refused = place.take(&lock, run(1), Some(Span::from_secs(10)));
-    assert!(matches!(&refused, Err(Refusal::Held { lock: held, .. }) if *held == lock), "{refused:?}");
-    let Some((_, Record::Lock(state))) = place.load(&Key::Lock(lock.clone())) else { panic!("somebody holds it") };
-    assert!(matches!(refused, Err(Refusal::Held { holder, .. }) if holder == state.holder));
+    assert!(matches!(&refused, Err(UnitRefusal::Held { lock: held, .. }) if *held == lock), "{refused:?}");
+    let Some((_, Record::Lock(state))) = place.load(&RecordKey::Lock(lock.clone())) else {
+        panic!("somebody holds it")
+    };
+    assert!(matches!(refused, Err(UnitRefusal::Held { holder, .. }) if holder == state.holder));
     place.free(&lock, run(1));
     place.free(&lock, state.holder);
     assert_eq!(place.beat(&[(lock.clone(), run(1))]), [lock], "ours is lost");
@@ -111,7 +113,7 @@ fn released_lock_stays_for_peers_until_its_occurrence_is_old() {
     assert!((1..=2_000).contains(&rest), "{rest}");
     let python = place.ask(&["SET", &format!("{NS}:{BACKUP}"), "3f2a9c", "NX", "PX", "60000"]);
     assert_eq!(python, json!(null), "others do not get it");
-    assert_eq!(place.load(&Key::Lock(lock.clone())), None, "for us it is free");
+    assert_eq!(place.load(&RecordKey::Lock(lock.clone())), None, "for us it is free");
     assert_eq!(place.beat(&[(lock.clone(), now)]), std::slice::from_ref(&lock), "nobody holds it");
     let again = place.run("backup").id;
     place.take(&lock, again, Some(Span::from_secs(10))).expect("we get it");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::record::{Actor, JobState, Key, Pause, Record};
+use cronhold_core::record::{ActivePause, Actor, JobState, Record, RecordKey};
 use cronhold_core::run::Reason;
 use cronhold_schedule::Instant;
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn unknown_node_is_shown_by_its_id() {
     let mut run = place.run("backup");
     place.move_on(&mut run, State::Starting);
     run.owner =
-        run.owner.map(|owner| cronhold_core::record::Owner { node: cronhold_core::NodeId::from_bits(9), ..owner });
+        run.owner.map(|owner| cronhold_core::record::RunOwner { node: cronhold_core::NodeId::from_bits(9), ..owner });
     place.put(&[Record::Run(Arc::new(run.clone()))]);
     assert_eq!(place.rundata(run.id).expect("it is shown")["host"], format!("{:032x}", 9));
 }
@@ -97,7 +97,7 @@ fn paused_jobs_are_a_set() {
     };
     let set = |job: &str, is_paused: bool| {
         let mut state = JobState::new(job_id(job));
-        let pause = Pause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
+        let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
         state.pauses.current = is_paused.then_some(pause);
         Record::JobState(Arc::new(state))
     };
@@ -108,6 +108,6 @@ fn paused_jobs_are_a_set() {
     assert_eq!(paused(), ["a", "b"]);
     place.put(&[set("a", false)]);
     assert_eq!(paused(), ["b"]);
-    place.delete(Key::JobState(job_id("b")));
+    place.delete(RecordKey::JobState(job_id("b")));
     assert_eq!(place.kind("jobs:paused"), "none");
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use cronhold_core::JobUid;
 use cronhold_core::job::{Job, Program};
-use cronhold_core::record::{Actor, JobRecord, JobState, Key, Pause, Pauses, Record, Source};
+use cronhold_core::record::{ActivePause, Actor, JobRecord, JobSource, JobState, PauseState, Record, RecordKey};
 use cronhold_schedule::{Instant, Span};
 
 use crate::place::{Place, job_id};
 
-fn pauses(is_paused: bool) -> Pauses {
-    let pause = Pause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
-    Pauses { current: is_paused.then_some(pause), last: None }
+fn pauses(is_paused: bool) -> PauseState {
+    let pause = ActivePause { since: Instant::from_secs(1), by: Actor::Schedule, why: String::new() };
+    PauseState { current: is_paused.then_some(pause), last: None }
 }
 
 fn everything(is_paused: bool) -> Record {
@@ -24,7 +24,7 @@ fn state(job: &str, is_paused: bool) -> Record {
 
 fn job(name: &str) -> Record {
     let job = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
-    Record::Job(Arc::new(JobRecord::new(job_id(name), JobUid::from_bits(7), job, "UTC".into(), Source::Api)))
+    Record::Job(Arc::new(JobRecord::new(job_id(name), JobUid::from_bits(7), job, "UTC".into(), JobSource::Api)))
 }
 
 fn paused(place: &Place) -> Vec<String> {
@@ -47,7 +47,7 @@ fn global_pause_shows_every_job_as_paused() {
     assert_eq!(paused(&place), ["a", "b", "c", "d"], "also one that has come since, and one whose run has ended");
     place.put(&[state("a", false), state("b", true)]);
     assert_eq!(paused(&place), ["a", "b", "c", "d"]);
-    place.delete(Key::Job(job_id("c")));
+    place.delete(RecordKey::Job(job_id("c")));
     assert_eq!(paused(&place), ["a", "b", "d"]);
     place.put(&[everything(false)]);
     assert_eq!(paused(&place), ["b"], "what is paused by itself stays so");

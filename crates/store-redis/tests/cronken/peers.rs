@@ -38,7 +38,7 @@ fn stays(place: &Place) -> bool {
 }
 
 #[test]
-fn whoever_comes_later_takes_it_over() {
+fn later_node_takes_over_peers_from_the_namespace() {
     let place = Place::with("peers=cronken");
     assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
     let looks = open(&place.server, "output=zset");
@@ -56,7 +56,7 @@ fn whoever_comes_later_takes_it_over() {
 }
 
 #[test]
-fn a_node_that_runs_keeps_locks_at_once_and_knows_at_its_next_beat() {
+fn running_node_learns_peers_by_its_next_heartbeat() {
     let place = Place::new();
     assert!(!stays(&place) && !knows_peers(&place.store));
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
@@ -85,14 +85,14 @@ fn url_with_none_clears_peers() {
 }
 
 #[test]
-fn a_store_that_was_emptied_is_told_again() {
+fn emptied_store_gets_its_peers_back() {
     let place = Place::new();
     block_on(open(&place.server, "peers=cronken").enroll()).expect("it enrolls");
     place.beat(&[]);
     place.store.set_min_recovery_time(Duration::from_millis(1));
     place.server.cli(&["FLUSHALL"]);
     let now = block_on(place.store.time()).expect("it answers");
-    let node = cronhold_core::record::Node::new(crate::place::NODE, crate::place::HOST, 1, now);
+    let node = cronhold_core::record::NodeRecord::new(crate::place::NODE, crate::place::HOST, 1, now);
     until("the node beats again", || block_on(place.store.beat(&node, &[])).ok());
     assert_eq!((said(&place), knows_peers(&place.store)), (json!("cronken"), true));
 }

@@ -4,13 +4,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::record::{Actor, Key, LockName, Node, Owner, Record, Run, Transition, Version};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::record::{Actor, LockName, NodeRecord, Record, RecordKey, RecordVersion, Run, RunOwner, Transition};
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Fault, Refusal, Store, Unit};
-use cronhold_store_redis::testing::Server;
+use cronhold_store::{Committed, Fault, Store, Unit, UnitRefusal};
+use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub(crate) const HOST: &str = "lyra";
 
 /// A server, a store and a writer.
 pub(crate) struct Place {
-    pub(crate) server: Server,
+    pub(crate) server: RedisServer,
     pub(crate) store: Arc<RedisStore>,
     writer: u32,
     units: Cell<u64>,
@@ -40,7 +40,7 @@ impl Place {
 
     /// A place whose URL has these parameters.
     pub(crate) fn with(params: &str) -> Self {
-        let server = Server::start();
+        let server = RedisServer::start();
         let store = open(&server, params);
         let writer = block_on(store.enroll()).expect("a writer enrolls").0;
         let place = Self { server, store, writer, units: Cell::new(0), runs: Cell::new(0) };
@@ -122,7 +122,7 @@ impl Place {
     pub(crate) fn move_on(&self, run: &mut Run, state: State) {
         let now = block_on(self.store.time()).expect("the store tells the time");
         if state.has_program() {
-            run.owner = Some(Owner { node: NODE, incarnation: 1 });
+            run.owner = Some(RunOwner { node: NODE, incarnation: 1 });
         }
         run.state = state;
         run.log.push(entry(now, state));
@@ -136,48 +136,48 @@ impl Place {
 
     /// A unit that writes records, whatever is there now.
     pub(crate) fn putting(&self, records: &[Record]) -> Unit {
-        let keys: Vec<Key> = records.iter().map(Record::key).collect();
+        let keys: Vec<RecordKey> = records.iter().map(Record::key).collect();
         let found = block_on(self.store.load(&keys)).expect("records are loaded");
         let versions = found.into_iter().map(|stored| stored.map(|stored| stored.version));
         let mut unit = self.unit();
         unit.compare = keys.into_iter().zip(versions).collect();
-        unit.changes = records.iter().cloned().map(Change::Put).collect();
+        unit.changes = records.iter().cloned().map(RecordChange::Put).collect();
         unit
     }
 
     /// Deletes a record.
-    pub(crate) fn delete(&self, key: Key) {
+    pub(crate) fn delete(&self, key: RecordKey) {
         let version = self.load(&key).expect("it is there");
         let mut unit = self.unit();
         unit.compare = vec![(key.clone(), Some(version.0))];
-        unit.changes = vec![Change::Delete(key)];
+        unit.changes = vec![RecordChange::Delete(key)];
         assert_eq!(self.commit(unit), Ok(Committed::default()));
     }
 
     /// A record and its version.
-    pub(crate) fn load(&self, key: &Key) -> Option<(Version, Record)> {
+    pub(crate) fn load(&self, key: &RecordKey) -> Option<(RecordVersion, Record)> {
         let found = block_on(self.store.load(std::slice::from_ref(key))).expect("records are loaded").pop();
         found.expect("one key has one answer").map(|stored| (stored.version, stored.record))
     }
 
     /// Takes a lock; answers with its fence.
-    pub(crate) fn take(&self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, Refusal> {
+    pub(crate) fn take(&self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
         let mut unit = self.unit();
-        unit.take = vec![Take { lock: lock.clone(), holder, ttl }];
+        unit.take = vec![LockTake { lock: lock.clone(), holder, ttl }];
         self.commit(unit).map(|done| done.fences[0].1)
     }
 
     /// Frees a lock.
     pub(crate) fn free(&self, lock: &LockName, holder: RunId) {
         let mut unit = self.unit();
-        unit.free = vec![Free { lock: lock.clone(), holder }];
+        unit.free = vec![LockRelease { lock: lock.clone(), holder }];
         assert_eq!(self.commit(unit), Ok(Committed::default()));
     }
 
     /// The node says that it is alive; answers with the locks that it has lost.
     pub(crate) fn beat(&self, locks: &[(LockName, RunId)]) -> Vec<LockName> {
         let now = block_on(self.store.time()).expect("the store tells the time");
-        let node = Node { gone: now.plus(Span::from_secs(6)), ..Node::new(NODE, HOST, 1, now) };
+        let node = NodeRecord { gone: now.plus(Span::from_secs(6)), ..NodeRecord::new(NODE, HOST, 1, now) };
         block_on(self.store.beat(&node, locks)).expect("a node beats")
     }
 
@@ -189,20 +189,20 @@ impl Place {
     /// A unit that does nothing yet.
     pub(crate) fn unit(&self) -> Unit {
         self.units.set(self.units.get() + 1);
-        let version = Version::new(self.writer, self.units.get());
+        let version = RecordVersion::new(self.writer, self.units.get());
         Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() }
     }
 
     /// Commits one unit.
-    pub(crate) fn commit(&self, unit: Unit) -> Result<Committed, Refusal> {
+    pub(crate) fn commit(&self, unit: Unit) -> Result<Committed, UnitRefusal> {
         block_on(self.store.commit(vec![unit])).pop().expect("one unit has one answer")
     }
 }
 
 /// Another handle on a server.
-pub(crate) fn open(server: &Server, params: &str) -> Arc<RedisStore> {
+pub(crate) fn open(server: &RedisServer, params: &str) -> Arc<RedisStore> {
     let url = RedisUrl::parse(&server.url_with(params)).expect("a URL");
-    let options = Options { zones: Arc::new(Zones::bundled()), memory: None, accept_loss: false };
+    let options = Options { zones: Arc::new(ZoneRegistry::bundled()), memory: None, accept_loss: false };
     Arc::new(RedisStore::open(&url, options).expect("a store opens"))
 }
 

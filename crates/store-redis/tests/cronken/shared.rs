@@ -1,23 +1,23 @@
 //! Jobs in Cronken's form, and events.
 
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Reading, Settle, Shared, SharedForm, Standing, Store};
+use cronhold_store::{DefinitionRules, DefinitionStatus, DefinitionUpdate, SharedDefinition, SharedStore, Store};
 use cronhold_store_redis::testing::until;
 use serde_json::json;
 
 use crate::place::{NS, Place, open};
 
-fn shared(store: &impl Store) -> &dyn Shared {
+fn shared(store: &impl Store) -> &dyn SharedStore {
     store.shared().expect("Redis is shared")
 }
 
-fn form(name: &str, text: Option<&str>, standing: Standing) -> SharedForm {
-    SharedForm { name: name.to_owned(), text: text.map(str::to_owned), standing }
+fn form(name: &str, text: Option<&str>, standing: DefinitionStatus) -> SharedDefinition {
+    SharedDefinition { name: name.to_owned(), text: text.map(str::to_owned), standing }
 }
 
-fn settle(name: &str, found: Option<&str>, text: Option<&str>) -> Settle {
+fn settle(name: &str, found: Option<&str>, text: Option<&str>) -> DefinitionUpdate {
     let [found, text] = [found, text].map(|text| text.map(str::to_owned));
-    Settle { name: name.to_owned(), found, text, reading: Reading::Ours }
+    DefinitionUpdate { name: name.to_owned(), found, text, reading: DefinitionRules::Ours }
 }
 
 #[test]
@@ -25,33 +25,39 @@ fn definitions_are_settled_only_if_unchanged() {
     let place = Place::new();
     let shared = shared(&*place.store);
     let forms = |names: Option<&[String]>| block_on(shared.forms(names)).expect("forms are read");
-    let settled = |forms: &[Settle]| block_on(shared.settle(forms)).expect("forms are settled");
+    let settled = |forms: &[DefinitionUpdate]| block_on(shared.settle(forms)).expect("forms are settled");
     assert_eq!(forms(None), []);
     place.at("HSET", "jobs", &["b", "{\"b\":1}", "a größe", "not even JSON"]);
-    let new = [form("a größe", Some("not even JSON"), Standing::New), form("b", Some("{\"b\":1}"), Standing::New)];
+    let new = [
+        form("a größe", Some("not even JSON"), DefinitionStatus::New),
+        form("b", Some("{\"b\":1}"), DefinitionStatus::New),
+    ];
     assert_eq!(forms(None), new);
-    assert_eq!(forms(Some(&["b".to_owned(), "none".to_owned()])), [new[1].clone(), form("none", None, Standing::New)]);
+    assert_eq!(
+        forms(Some(&["b".to_owned(), "none".to_owned()])),
+        [new[1].clone(), form("none", None, DefinitionStatus::New)]
+    );
 
     let results = settled(&[
         settle("b", Some("{\"b\":1}"), Some("{\"b\":1}")),
         settle("a größe", Some("something else"), Some("lost")),
         settle("a größe", None, Some("lost")),
         settle("c", Some("not there"), None),
-        Settle { reading: Reading::Theirs, ..settle("c", None, Some("+-")) },
+        DefinitionUpdate { reading: DefinitionRules::Theirs, ..settle("c", None, Some("+-")) },
     ]);
     assert_eq!(results, [true, false, false, false, true]);
     assert_eq!(place.at("HGETALL", "jobs", &[]), json!({ "a größe": "not even JSON", "b": "{\"b\":1}", "c": "+-" }));
     let standing = || forms(None).into_iter().map(|form| (form.name, form.standing)).collect::<Vec<_>>();
     let named = |name: &str, standing| (name.to_owned(), standing);
-    let new = named("a größe", Standing::New);
-    let [ours, theirs] = [Reading::Ours, Reading::Theirs].map(Standing::Settled);
+    let new = named("a größe", DefinitionStatus::New);
+    let [ours, theirs] = [DefinitionRules::Ours, DefinitionRules::Theirs].map(DefinitionStatus::Settled);
     assert_eq!(standing(), [new.clone(), named("b", ours), named("c", theirs)]);
 
     // Somebody else changes one and removes another.
     place.at("HSET", "jobs", &["b", "{\"b\":2}"]);
     place.at("HDEL", "jobs", &["c"]);
-    assert_eq!(standing(), [new.clone(), named("b", Standing::Changed), named("c", Standing::Changed)]);
-    assert_eq!(forms(Some(&["c".to_owned()])), [form("c", None, Standing::Changed)]);
+    assert_eq!(standing(), [new.clone(), named("b", DefinitionStatus::Changed), named("c", DefinitionStatus::Changed)]);
+    assert_eq!(forms(Some(&["c".to_owned()])), [form("c", None, DefinitionStatus::Changed)]);
     assert_eq!(settled(&[settle("b", Some("{\"b\":2}"), None), settle("c", None, None)]), [true, true]);
     assert_eq!(standing(), [new], "nothing is known of them any more");
     assert_eq!(place.at("HKEYS", "jobs", &[]), json!(["a größe"]));
@@ -61,7 +67,8 @@ fn definitions_are_settled_only_if_unchanged() {
 fn many_definitions_are_settled_in_parts() {
     let place = Place::new();
     let shared = shared(&*place.store);
-    let all: Vec<Settle> = (0..2_300).map(|number| settle(&format!("job{number:05}"), None, Some("{}"))).collect();
+    let all: Vec<DefinitionUpdate> =
+        (0..2_300).map(|number| settle(&format!("job{number:05}"), None, Some("{}"))).collect();
     assert_eq!(block_on(shared.settle(&all)), Ok(vec![true; 2_300]));
     let forms = block_on(shared.forms(None)).expect("forms are read");
     assert!(forms.iter().map(|form| &form.name).eq(all.iter().map(|form| &form.name)), "all of them, in order");

@@ -1,66 +1,66 @@
 //! Servers that are unreachable, silent, full or unsuitable.
 
 use cronhold_core::NodeId;
-use cronhold_core::record::{Key, Node};
+use cronhold_core::record::{NodeRecord, RecordKey};
 use cronhold_schedule::Instant;
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
-use cronhold_store_redis::testing::{Server, ServerOptions, until};
+use cronhold_store_redis::testing::{RedisServer, ServerOptions, until};
 
 use crate::hand::{Hand, counter, job_id, open};
 
-fn is_back(health: &cronhold_store::Health) -> bool {
+fn is_back(health: &cronhold_store::StoreHealthReport) -> bool {
     health.warnings.iter().any(|warning| warning.contains("rolled back"))
 }
 
 #[test]
-fn a_server_that_comes_back_with_everything_goes_on() {
-    let mut server = Server::start_with(ServerOptions { aof: true, ..Default::default() });
+fn restarted_server_with_all_data_continues() {
+    let mut server = RedisServer::start_with(ServerOptions { aof: true, ..Default::default() });
     let mut hand = Hand::new(&server.url());
     assert_eq!(hand.health().warnings, Vec::<String>::new());
     hand.put(counter("a", 1)).unwrap();
     server.kill();
     let fault = hand.fault();
-    assert!(matches!(fault, Fault::Away(_) | Fault::Unknown(_)), "{fault}");
-    assert!(hand.health().trouble.is_some() || matches!(fault, Fault::Unknown(_)));
+    assert!(matches!(fault, Fault::Unavailable(_) | Fault::OutcomeUnknown(_)), "{fault}");
+    assert!(hand.health().trouble.is_some() || matches!(fault, Fault::OutcomeUnknown(_)));
     server.restart();
     hand.put_in_time(&counter("b", 2));
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
     assert!(!is_back(&hand.health()), "{:?}", hand.health());
     assert_eq!(hand.health().trouble, None);
 }
 
 #[test]
-fn a_silent_server_is_waited_for_no_longer_than_said() {
-    let server = Server::start();
+fn silent_server_times_out() {
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url_with("timeout=300ms"));
     hand.put(counter("a", 1)).unwrap();
     server.freeze();
     let fault = hand.fault();
-    assert!(fault.is_passing(), "{fault}");
+    assert!(fault.is_transient(), "{fault}");
     server.thaw();
     hand.put_in_time(&counter("a", 2));
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
     assert!(!is_back(&hand.health()), "{:?}", hand.health());
 }
 
 #[test]
-fn a_full_server_takes_no_writes_and_loses_none() {
-    let server = Server::start();
+fn full_server_rejects_writes_and_loses_none() {
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let fault = hand.fault();
     assert!(matches!(&fault, Fault::ReadOnly(why) if why.contains("memory")), "{fault}");
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)), "it can be read all the same");
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)), "it can be read all the same");
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     hand.put(counter("a", 2)).unwrap();
 }
 
 #[test]
-fn a_server_whose_replicas_are_missing_takes_no_writes() {
+fn server_with_too_few_replicas_rejects_writes() {
     let settings = vec![("min-replicas-to-write", "0".to_owned())];
-    let server = Server::start_with(ServerOptions { settings, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { settings, ..Default::default() });
     let mut hand = Hand::new(&server.url());
     server.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let fault = hand.fault();
@@ -70,11 +70,11 @@ fn a_server_whose_replicas_are_missing_takes_no_writes() {
 }
 
 #[test]
-fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
+fn evicting_server_is_refused_unless_accepted() {
     let maxmemory = Some((100 << 20, "allkeys-lru"));
-    let server = Server::start_with(ServerOptions { maxmemory, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { maxmemory, ..Default::default() });
     let fault = block_on(open(&server.url(), None, false).enroll()).unwrap_err();
-    assert!(matches!(&fault, Fault::Broken(why) if why.contains("--accept-loss")), "{fault}");
+    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("--accept-loss")), "{fault}");
     assert_eq!(server.cli(&["DBSIZE"]), "0", "nothing is written to a server that is refused");
     let store = open(&server.url(), None, true);
     block_on(store.enroll()).unwrap();
@@ -83,12 +83,12 @@ fn a_server_that_throws_keys_away_is_refused_unless_that_is_accepted() {
 }
 
 #[test]
-fn a_password_or_a_right_that_is_wrong_at_the_start_is_not_waited_for() {
+fn wrong_password_or_permission_at_start_is_permanent() {
     let users = vec![
         "user worker on >secret ~* &* +@all".to_owned(),
         "user reader on >secret ~* &* +@all -@scripting -@write".to_owned(),
     ];
-    let server = Server::start_with(ServerOptions { users, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
     for (url, says) in [
         (format!("redis://worker:wrong@{at}"), "check both in the URL"),
@@ -97,14 +97,14 @@ fn a_password_or_a_right_that_is_wrong_at_the_start_is_not_waited_for() {
         (format!("redis://worker:secret@{at}/99"), "check the number"),
     ] {
         let fault = block_on(open(&url, None, false).enroll()).unwrap_err();
-        assert!(matches!(&fault, Fault::Broken(why) if why.contains(says)), "{url}: {fault}");
+        assert!(matches!(&fault, Fault::Corrupt(why) if why.contains(says)), "{url}: {fault}");
     }
 }
 
 #[test]
-fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
+fn revoked_password_or_permission_is_a_transient_fault() {
     let users = vec!["user worker on >secret ~* &* +@all".to_owned()];
-    let server = Server::start_with(ServerOptions { users, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { users, ..Default::default() });
     let mut hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
     hand.put(counter("a", 1)).unwrap();
     for (taken, given, says) in [
@@ -116,12 +116,12 @@ fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
         server.cli(&["CLIENT", "KILL", "USER", "worker"]);
         until("it is refused for that reason", || {
             let fault = hand.fault();
-            assert!(fault.is_passing(), "{fault}");
+            assert!(fault.is_transient(), "{fault}");
             fault.to_string().contains(says).then_some(())
         });
-        let node = Node::new(NodeId::from_bits(5), "lyra", 1, Instant::EPOCH);
+        let node = NodeRecord::new(NodeId::from_bits(5), "lyra", 1, Instant::EPOCH);
         let fault = block_on(hand.store.beat(&node, &[])).unwrap_err();
-        assert!(fault.is_passing(), "{fault}");
+        assert!(fault.is_transient(), "{fault}");
         assert!(hand.health().trouble.is_some_and(|trouble| trouble.contains(says)), "{:?}", hand.health());
         server.cli(&[&["ACL", "SETUSER", "worker"], given].concat());
         hand.put_in_time(&counter("a", 2));
@@ -132,15 +132,15 @@ fn a_password_or_a_right_that_is_taken_away_later_is_waited_for() {
 #[test]
 fn server_with_hidden_settings_is_used_with_a_warning() {
     let users = vec!["user worker on >secret ~* &* +@all -config".to_owned()];
-    let server = Server::start_with(ServerOptions { aof: true, users, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { aof: true, users, ..Default::default() });
     let hand = Hand::new(&format!("redis://worker:secret@127.0.0.1:{}", server.port()));
     let warnings = hand.health().warnings;
     assert!(warnings.len() == 1 && warnings[0].contains("CONFIG GET"), "{warnings:?}");
 }
 
 #[test]
-fn who_listens_hears_again_after_the_line_was_cut() {
-    let server = Server::start();
+fn hints_resume_after_reconnect() {
+    let server = RedisServer::start();
     let mut writer = Hand::new(&server.url());
     let listener = Hand::new(&server.url());
     for round in 0..3 {
@@ -154,7 +154,7 @@ fn who_listens_hears_again_after_the_line_was_cut() {
             writer.put(counter(&format!("job{round}"), number)).unwrap();
             hints.try_recv().ok()
         });
-        assert!(hints.iter().any(|hint| matches!(hint.key, Key::JobState(_))), "{hints:?}");
+        assert!(hints.iter().any(|hint| matches!(hint.key, RecordKey::JobState(_))), "{hints:?}");
         server.cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     }
 }

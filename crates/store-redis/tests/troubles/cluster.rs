@@ -1,14 +1,14 @@
 //! A Cluster whose masters fail. All keys are in one slot, so one master has everything.
 
-use cronhold_core::decision::{Change, Take};
-use cronhold_core::record::Key;
-use cronhold_store::{Fault, Refusal};
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::record::RecordKey;
+use cronhold_store::{Fault, UnitRefusal};
 use cronhold_store_redis::testing::ClusterSet;
 
 use crate::hand::{Hand, counter, job_id, lock, running};
 
 #[test]
-fn the_master_of_the_slot_is_replaced() {
+fn cluster_failover_keeps_working() {
     let mut set = ClusterSet::start(true);
     let mut hand = Hand::new(&set.url_with("timeout=500ms"));
     hand.put(counter("a", 1)).unwrap();
@@ -17,7 +17,7 @@ fn the_master_of_the_slot_is_replaced() {
     set.servers[before].kill();
     hand.put_in_time(&counter("b", 1));
     assert_ne!(set.master_of("{cronken}"), before);
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
 }
 
 #[test]
@@ -29,27 +29,27 @@ fn namespaces_may_be_in_different_slots() {
         hand
     });
     for hand in &hands {
-        assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+        assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
     }
 }
 
 /// While a slot moves, its keys are on two servers: no unit is written partially, and no record counts as missing.
 #[test]
-fn the_slot_is_moved_to_another_server() {
+fn moved_slot_is_followed() {
     let set = ClusterSet::start(false);
     let mut hand = Hand::new(&set.url_with("timeout=500ms"));
     hand.put(counter("a", 1)).unwrap();
     let (run, record) = running("a", 1);
-    let take = |name: &str| vec![Take { lock: lock(name), holder: run, ttl: None }];
-    hand.write(Change::Put(record.clone()), take("one")).unwrap();
+    let take = |name: &str| vec![LockTake { lock: lock(name), holder: run, ttl: None }];
+    hand.write(RecordChange::Put(record.clone()), take("one")).unwrap();
 
     let to = (set.master_of("{cronken}") + 1) % set.servers.len();
     let mut faults = Vec::new();
     set.move_slot("{cronken}", to, || {
         for (job, names) in [("b", ["two", "three"]), ("c", ["four", "five"])] {
             for name in names {
-                match hand.write(Change::Put(counter(job, 7)), take(name)) {
-                    Err(Refusal::Fault(fault)) => faults.push(fault),
+                match hand.write(RecordChange::Put(counter(job, 7)), take(name)) {
+                    Err(UnitRefusal::Fault(fault)) => faults.push(fault),
                     other => panic!("{other:?}: it was written while the slot moves"),
                 }
             }
@@ -57,15 +57,15 @@ fn the_slot_is_moved_to_another_server() {
     });
     assert!(!faults.is_empty());
     for fault in &faults {
-        assert!(matches!(fault, Fault::Away(_)), "{fault}");
+        assert!(matches!(fault, Fault::Unavailable(_)), "{fault}");
     }
     hand.put_in_time(&counter("d", 1));
     assert_eq!(set.master_of("{cronken}"), to);
-    let found = |name: &str| hand.get(&Key::JobState(job_id(name)));
+    let found = |name: &str| hand.get(&RecordKey::JobState(job_id(name)));
     assert_eq!(found("a"), Some(counter("a", 1)));
     assert_eq!((found("b"), found("c"), found("d")), (None, None, Some(counter("d", 1))));
-    assert_eq!(hand.get(&Key::Run(run)), Some(record));
+    assert_eq!(hand.get(&RecordKey::Run(run)), Some(record));
     for (name, is_held) in [("one", true), ("two", false), ("three", false), ("four", false), ("five", false)] {
-        assert_eq!(hand.get(&Key::Lock(lock(name))).is_some(), is_held, "{name}");
+        assert_eq!(hand.get(&RecordKey::Lock(lock(name))).is_some(), is_held, "{name}");
     }
 }

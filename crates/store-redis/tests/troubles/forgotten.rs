@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cronhold_core::decision::{Change, Take};
-use cronhold_core::record::{Key, LockName, Node, Record};
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
-use cronhold_store_redis::testing::{Server, until};
+use cronhold_store_redis::testing::{RedisServer, until};
 
 use crate::hand::{Hand, counter, cursor, in_state, job, job_id, lock, running};
 
@@ -23,12 +23,12 @@ const META: &str = "{cronken}:cronhold:meta";
 const WAIT_MILLIS: i64 = 30_000;
 
 /// For how many more milliseconds commits are rejected.
-fn wait_left(server: &Server) -> i64 {
+fn wait_left(server: &RedisServer) -> i64 {
     server.cli(&["PTTL", HEALING]).parse().expect("a number")
 }
 
 /// Ends the time for which commits are rejected.
-fn let_pass(server: &Server) {
+fn let_pass(server: &RedisServer) {
     let left = wait_left(server);
     assert!(left > WAIT_MILLIS, "nothing is committed for a while: {left} ms are left");
     server.cli(&["DEL", HEALING]);
@@ -40,7 +40,7 @@ fn assert_gone_back(fault: &Fault) {
 
 /// A heartbeat of the node of a process.
 fn beat(hand: &Hand) -> Result<(), Fault> {
-    let node = Node::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
+    let node = NodeRecord::new(NodeId::from_bits(5), "five", 1, Instant::EPOCH);
     block_on(hand.store.beat(&node, &[])).map(drop)
 }
 
@@ -50,31 +50,31 @@ fn beat_until_noticed(hand: &Hand) {
     assert_gone_back(&fault);
 }
 
-fn is_empty_again(forget: impl FnOnce(&mut Server)) {
-    let mut server = Server::start();
+fn is_empty_again(forget: impl FnOnce(&mut RedisServer)) {
+    let mut server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     let (id, run) = running("a", 1);
     let name = lock("the lock");
-    let take = Take { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
+    let take = LockTake { lock: name.clone(), holder: id, ttl: Some(Span::from_secs(300)) };
     let records = [job("a"), counter("a", 1), cursor("a", 1_800_000_000)];
     for record in &records {
         hand.put(record.clone()).expect("the server takes it");
     }
-    hand.write(Change::Put(run.clone()), vec![take]).expect("the server takes it");
+    hand.write(RecordChange::Put(run.clone()), vec![take]).expect("the server takes it");
     hand.put(job("gone")).expect("the server takes it");
-    hand.write(Change::Delete(Key::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
+    hand.write(RecordChange::Delete(RecordKey::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
 
     forget(&mut server);
     let noticed = until("it is noticed", || match hand.fault() {
-        Fault::Away(_) | Fault::Unknown(_) => None,
+        Fault::Unavailable(_) | Fault::OutcomeUnknown(_) => None,
         fault => Some(fault),
     });
     assert_gone_back(&noticed);
     for record in records.iter().chain([&run]) {
         assert_eq!(hand.get(&record.key()).as_ref(), Some(record), "it was brought back");
     }
-    assert_eq!(hand.get(&Key::Job(job_id("gone"))), None, "what was deleted stays so");
-    let held = hand.get(&Key::Lock(name));
+    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "what was deleted stays so");
+    let held = hand.get(&RecordKey::Lock(name));
     assert!(matches!(&held, Some(Record::Lock(held)) if held.holder == id), "{held:?}");
     assert_gone_back(&hand.fault());
     let left = wait_left(&server);
@@ -88,38 +88,38 @@ fn is_empty_again(forget: impl FnOnce(&mut Server)) {
 }
 
 #[test]
-fn a_server_that_was_emptied() {
+fn flushed_server_is_restored() {
     is_empty_again(|server| {
         server.cli(&["FLUSHALL"]);
     });
 }
 
 #[test]
-fn a_server_that_came_up_empty() {
-    is_empty_again(Server::restart_empty);
+fn server_restarted_empty_is_restored() {
+    is_empty_again(RedisServer::restart_empty);
 }
 
 /// A marker names a run that does not exist, and lives for years: no recovery waits for it, and it is restored.
 #[test]
-fn a_mark_of_our_own_is_brought_back_and_not_waited_for() {
-    let server = Server::start();
+fn marker_lock_is_restored_and_not_waited_for() {
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     let (holder, _) = running("a", 1);
     let (mark, short) = (lock("#cronhold/removed/a"), lock("#cronhold/event/1"));
-    let take = |lock: &LockName, secs| Take { lock: lock.clone(), holder, ttl: Some(Span::from_secs(secs)) };
+    let take = |lock: &LockName, secs| LockTake { lock: lock.clone(), holder, ttl: Some(Span::from_secs(secs)) };
     let takes = vec![take(&mark, 10 * 365 * 86_400), take(&short, 30)];
-    hand.write(Change::Put(counter("a", 1)), takes).expect("the server takes it");
+    hand.write(RecordChange::Put(counter("a", 1)), takes).expect("the server takes it");
     server.cli(&["FLUSHALL"]);
     beat_until_noticed(&hand);
     let left = wait_left(&server);
     assert!(left > WAIT_MILLIS && left <= 45_500, "{left} ms are left");
-    assert!(hand.get(&Key::Lock(mark)).is_some());
-    assert_eq!(hand.get(&Key::Lock(short)), None);
+    assert!(hand.get(&RecordKey::Lock(mark)).is_some());
+    assert_eq!(hand.get(&RecordKey::Lock(short)), None);
 }
 
 #[test]
-fn everybody_brings_back_what_they_wrote_last() {
-    let server = Server::start();
+fn each_process_restores_its_last_writes() {
+    let server = RedisServer::start();
     let [mut one, mut two] = [Hand::new(&server.url()), Hand::new(&server.url())];
     one.put(job("of one")).unwrap();
     two.put(job("of two")).unwrap();
@@ -134,8 +134,8 @@ fn everybody_brings_back_what_they_wrote_last() {
         two.put(counter("heard", 1)).unwrap();
         hints.try_recv().ok()
     });
-    let gone = Key::Job(job_id("deleted by two"));
-    two.write(Change::Delete(gone.clone()), Vec::new()).unwrap();
+    let gone = RecordKey::Job(job_id("deleted by two"));
+    two.write(RecordChange::Delete(gone.clone()), Vec::new()).unwrap();
     until("one hears of it", || hints.try_recv().ok()?.iter().any(|hint| hint.key == gone).then_some(()));
 
     server.cli(&["FLUSHALL"]);
@@ -151,8 +151,8 @@ fn everybody_brings_back_what_they_wrote_last() {
 }
 
 #[test]
-fn a_lost_commit_is_missed_although_others_have_come_further() {
-    let server = Server::start();
+fn lost_commit_is_detected_although_others_advanced() {
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
     hand.put(counter("a", 2)).unwrap();
@@ -162,35 +162,35 @@ fn a_lost_commit_is_missed_although_others_have_come_further() {
     server.cli(&["HSET", META, &own, &(before - 1).to_string()]);
     server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
     assert_gone_back(&hand.fault());
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
     let_pass(&server);
     hand.put(counter("a", 3)).unwrap();
 }
 
 #[test]
-fn a_first_commit_that_is_lost_is_missed() {
-    let server = Server::start();
+fn lost_first_commit_is_detected() {
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
     server.cli(&["HDEL", META, &own_field(&server)]);
     server.cli(&["HDEL", "{cronken}:cronhold:job_states", "a"]);
     assert_gone_back(&hand.fault());
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
 }
 
 /// The field with the last commit of the only process that has committed anything.
-fn own_field(server: &Server) -> String {
+fn own_field(server: &RedisServer) -> String {
     let fields = server.cli(&["HKEYS", META]);
     fields.lines().find(|field| field.starts_with("by:")).expect("it is there").to_owned()
 }
 
-fn number_in_meta(server: &Server, field: &str) -> u64 {
+fn number_in_meta(server: &RedisServer, field: &str) -> u64 {
     server.cli(&["HGET", META, field]).parse().expect("a number")
 }
 
 #[test]
-fn a_store_that_a_newcomer_began_anew_is_healed_and_what_is_written_then_lasts() {
-    let server = Server::start();
+fn store_reinitialized_by_a_newcomer_is_restored_and_keeps_later_writes() {
+    let server = RedisServer::start();
     let mut old = Hand::new(&server.url());
     let (id, run) = running("a", 1);
     for record in [job("lost"), counter("a", 1), counter("b", 1), run.clone()] {
@@ -218,13 +218,13 @@ fn a_store_that_a_newcomer_began_anew_is_healed_and_what_is_written_then_lasts()
     old.put(counter("a", 2)).unwrap();
     server.cli(&["FLUSHALL"]);
     assert_gone_back(&old.fault());
-    assert_eq!(old.get(&Key::Run(id)), Some(ended), "a run that has ended is not run once more");
-    assert_eq!(old.get(&Key::JobState(job_id("a"))), Some(counter("a", 2)));
+    assert_eq!(old.get(&RecordKey::Run(id)), Some(ended), "a run that has ended is not run once more");
+    assert_eq!(old.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 2)));
 }
 
 #[test]
-fn runs_and_cursors_never_go_back() {
-    let server = Server::start();
+fn restored_runs_and_cursors_never_regress() {
+    let server = RedisServer::start();
     let mut old = Hand::new(&server.url());
     let (_, ended) = running("a", 1);
     let (_, started) = running("a", 2);
@@ -245,7 +245,7 @@ fn runs_and_cursors_never_go_back() {
 
 /// Other processes delete a job and end a run, and the hints are lost. The journal check finds both.
 fn is_not_brought_back(look: impl FnOnce(&Hand)) {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     let (id, run) = running("a", 1);
     for record in [job("kept"), job("gone"), run.clone()] {
@@ -253,7 +253,7 @@ fn is_not_brought_back(look: impl FnOnce(&Hand)) {
     }
     let own = own_field(&server);
     let mut other = Hand::new(&server.url());
-    other.write(Change::Delete(Key::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
+    other.write(RecordChange::Delete(RecordKey::Job(job_id("gone"))), Vec::new()).expect("the server takes it");
     other.put(in_state(&run, State::Success)).expect("the server takes it");
     drop(other);
     let reached = number_in_meta(&server, "seq");
@@ -264,18 +264,18 @@ fn is_not_brought_back(look: impl FnOnce(&Hand)) {
 
     server.cli(&["FLUSHALL"]);
     beat_until_noticed(&hand);
-    assert_eq!(hand.get(&Key::Job(job_id("kept"))), Some(job("kept")));
-    assert_eq!(hand.get(&Key::Job(job_id("gone"))), None, "others have deleted it");
-    assert_eq!(hand.get(&Key::Run(id)), None, "it had ended; that is up to whoever ended it");
+    assert_eq!(hand.get(&RecordKey::Job(job_id("kept"))), Some(job("kept")));
+    assert_eq!(hand.get(&RecordKey::Job(job_id("gone"))), None, "others have deleted it");
+    assert_eq!(hand.get(&RecordKey::Run(id)), None, "it had ended; that is up to whoever ended it");
 }
 
 #[test]
-fn what_others_have_changed_is_found_by_looking_now_and_then() {
+fn periodic_check_drops_records_changed_by_others() {
     is_not_brought_back(|hand| beat(hand).expect("nothing is wrong"));
 }
 
 #[test]
-fn what_others_have_changed_is_found_when_hints_may_be_lost() {
+fn check_after_a_gap_drops_records_changed_by_others() {
     // A new subscription has missed everything before it.
     is_not_brought_back(|hand| {
         let store = hand.store.clone();
@@ -285,7 +285,7 @@ fn what_others_have_changed_is_found_when_hints_may_be_lost() {
 
 #[test]
 fn commits_are_rejected_until_everything_is_restored() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     hand.store.set_min_recovery_time(Duration::from_millis(1));
     hand.put(counter("a", 1)).unwrap();
@@ -297,7 +297,7 @@ fn commits_are_rejected_until_everything_is_restored() {
 
 #[test]
 fn writer_numbers_are_unique_after_data_loss() {
-    let server = Server::start();
+    let server = RedisServer::start();
     drop(Hand::new(&server.url()));
     server.cli(&["HSET", META, "writers", "5000000"]);
     let mut hand = Hand::new(&server.url());
@@ -309,7 +309,7 @@ fn writer_numbers_are_unique_after_data_loss() {
 
 #[test]
 fn old_clients_are_dropped() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut hand = Hand::new(&server.url());
     hand.put(counter("a", 1)).unwrap();
     let script = "for n = 1, 1000 do redis.call('HSET', KEYS[1], 'by:old' .. n, '0') end";
@@ -322,11 +322,11 @@ fn old_clients_are_dropped() {
 }
 
 #[test]
-fn a_process_that_starts_later_notices_by_its_notes() {
-    let mut server = Server::start();
+fn restarted_process_detects_rollback_by_its_seq_file() {
+    let mut server = RedisServer::start();
     let memory = std::env::temp_dir().join(format!("cronhold-redis-notes-{}", std::process::id()));
     let notes = Notes(memory.clone());
-    let open = |server: &Server| Hand::with_memory(&server.url(), Some(memory.clone()));
+    let open = |server: &RedisServer| Hand::with_memory(&server.url(), Some(memory.clone()));
     let mut hand = open(&server).unwrap();
     until("it is noted", || {
         hand.put(counter("a", 1)).unwrap();

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cronhold_core::decision::{Change, Take};
+use cronhold_core::decision::{LockTake, RecordChange};
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    Cursor, JobRecord, JobState, Key, LockName, Owner, Record, Run, ScheduleId, Source, Version,
+    Cursor, JobRecord, JobSource, JobState, LockName, Record, RecordKey, RecordVersion, Run, RunOwner, ScheduleId,
 };
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Fault, Health, Refusal, Store, Unit};
+use cronhold_store::{Fault, Store, StoreHealthReport, Unit, UnitRefusal};
 use cronhold_store_redis::testing::until;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
@@ -35,16 +35,16 @@ impl Hand {
     }
 
     /// Writes a record unconditionally.
-    pub(crate) fn put(&mut self, record: Record) -> Result<(), Refusal> {
-        self.write(Change::Put(record), Vec::new())
+    pub(crate) fn put(&mut self, record: Record) -> Result<(), UnitRefusal> {
+        self.write(RecordChange::Put(record), Vec::new())
     }
 
     /// Writes a record and takes locks in one unit.
-    pub(crate) fn write(&mut self, change: Change, take: Vec<Take>) -> Result<(), Refusal> {
+    pub(crate) fn write(&mut self, change: RecordChange, take: Vec<LockTake>) -> Result<(), UnitRefusal> {
         let key = change.key();
         let found = block_on(self.store.load(std::slice::from_ref(&key)))?.remove(0).map(|stored| stored.version);
         self.units += 1;
-        let version = Version::new(self.writer, self.units);
+        let version = RecordVersion::new(self.writer, self.units);
         let unit = Unit { version, compare: vec![(key, found)], changes: vec![change], take, free: Vec::new() };
         block_on(self.store.commit(vec![unit])).remove(0).map(drop)
     }
@@ -53,7 +53,7 @@ impl Hand {
     pub(crate) fn put_in_time(&mut self, record: &Record) {
         until("a record is written", || match self.put(record.clone()) {
             Ok(()) => Some(()),
-            Err(Refusal::Fault(fault)) if fault.is_passing() => None,
+            Err(UnitRefusal::Fault(fault)) if fault.is_transient() => None,
             Err(other) => panic!("{other}"),
         });
     }
@@ -61,24 +61,24 @@ impl Hand {
     /// The fault of a commit that must fail.
     pub(crate) fn fault(&mut self) -> Fault {
         match self.put(counter("refused", 0)) {
-            Err(Refusal::Fault(fault)) => fault,
+            Err(UnitRefusal::Fault(fault)) => fault,
             other => panic!("a fault was expected: {other:?}"),
         }
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<Record> {
+    pub(crate) fn get(&self, key: &RecordKey) -> Option<Record> {
         let found = until("a record can be read", || block_on(self.store.load(std::slice::from_ref(key))).ok());
         found.into_iter().next().flatten().map(|stored| stored.record)
     }
 
-    pub(crate) fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> StoreHealthReport {
         block_on(self.store.health())
     }
 }
 
 pub(crate) fn open(url: &str, memory: Option<PathBuf>, accept_loss: bool) -> RedisStore {
     let url = RedisUrl::parse(url).expect("a URL");
-    let options = Options { zones: Arc::new(Zones::bundled()), memory, accept_loss };
+    let options = Options { zones: Arc::new(ZoneRegistry::bundled()), memory, accept_loss };
     RedisStore::open(&url, options).expect("it can be opened")
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn counter(job: &str, number: u64) -> Record {
 pub(crate) fn job(name: &str) -> Record {
     let job = Job::new(Program::Noop { duration: Span::ZERO });
     let uid = JobUid::from_bits(7);
-    Record::Job(Arc::new(JobRecord::new(job_id(name), uid, Arc::new(job), "UTC".into(), Source::Api)))
+    Record::Job(Arc::new(JobRecord::new(job_id(name), uid, Arc::new(job), "UTC".into(), JobSource::Api)))
 }
 
 /// A cursor at this second.
@@ -120,7 +120,7 @@ pub(crate) fn cursor(job: &str, last: i64) -> Record {
 /// A run that a node has started.
 pub(crate) fn running(job: &str, number: u8) -> (RunId, Record) {
     let id = RunId::from_random(Instant::from_secs(1_800_000_000), [0, 0, 0x3f, number, 0, 0, 0, 0, 0, 0]);
-    let owner = Some(Owner { node: NodeId::from_bits(5), incarnation: 1 });
+    let owner = Some(RunOwner { node: NodeId::from_bits(5), incarnation: 1 });
     let blank = Run::blank(id, RunNumber(u64::from(number)), job_id(job), JobUid::from_bits(7), id.time());
     (id, Record::Run(Arc::new(Run { state: State::Running, owner, ..blank })))
 }

@@ -1,6 +1,6 @@
 //! A Sentinel set whose master fails, with and without a loss.
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::Fault;
 use cronhold_store_redis::testing::{SentinelSet, until};
 
@@ -10,7 +10,7 @@ use crate::hand::{Hand, counter, job_id};
 const HEALING: &str = "{cronken}:cronhold:healing";
 
 #[test]
-fn another_server_takes_over_with_everything() {
+fn failover_without_loss_keeps_working() {
     let mut set = SentinelSet::start();
     let mut hand = Hand::new(&set.url_with("timeout=500ms"));
     hand.put(counter("a", 1)).unwrap();
@@ -19,12 +19,12 @@ fn another_server_takes_over_with_everything() {
     set.servers[before].kill();
     set.wait_for_other_than(before);
     hand.put_in_time(&counter("b", 1));
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
     assert!(!hand.health().warnings.iter().any(|warning| warning.contains("rolled back")), "{:?}", hand.health());
 }
 
 #[test]
-fn what_a_failover_loses_is_brought_back() {
+fn failover_with_loss_is_restored() {
     let mut set = SentinelSet::start();
     let mut hand = Hand::new(&set.url_with("timeout=2s"));
     hand.put(counter("kept", 1)).unwrap();
@@ -38,9 +38,9 @@ fn what_a_failover_loses_is_brought_back() {
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
     let fault = until("it is noticed", || Some(hand.fault()).filter(|fault| matches!(fault, Fault::Recovering(_))));
-    assert!(fault.is_passing(), "{fault}");
-    assert_eq!(hand.get(&Key::JobState(job_id("lost"))), Some(counter("lost", 1)));
-    assert_eq!(hand.get(&Key::JobState(job_id("kept"))), Some(counter("kept", 1)));
+    assert!(fault.is_transient(), "{fault}");
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("lost"))), Some(counter("lost", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("kept"))), Some(counter("kept", 1)));
     set.servers[after].cli(&["DEL", HEALING]);
     hand.put_in_time(&counter("later", 1));
 }

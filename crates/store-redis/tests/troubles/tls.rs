@@ -1,25 +1,28 @@
 //! A TLS connection to a server that requires a user.
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::conformance::block_on;
 use cronhold_store::{Fault, Store};
-use cronhold_store_redis::testing::{Server, ServerOptions};
+use cronhold_store_redis::testing::{RedisServer, ServerOptions};
 
 use crate::hand::{Hand, counter, job_id, open};
 
 #[test]
 fn user_logs_in_over_tls() {
     let users = vec!["user worker on >secret ~{cronken}:* &{cronken}:* +@all -@dangerous +info".to_owned()];
-    let server = Server::start_with(ServerOptions { tls: true, users, ..Default::default() });
+    let server = RedisServer::start_with(ServerOptions { tls: true, users, ..Default::default() });
     let ca = server.ca().expect("it has a certificate");
     let at = format!("localhost:{}", server.port());
     let mut hand = Hand::new(&format!("rediss://worker:secret@{at}?ca={}", ca.display()));
     hand.put(counter("a", 1)).unwrap();
-    assert_eq!(hand.get(&Key::JobState(job_id("a"))), Some(counter("a", 1)));
+    assert_eq!(hand.get(&RecordKey::JobState(job_id("a"))), Some(counter("a", 1)));
     let description = hand.health().description;
     assert!(description.contains("worker:***@") && !description.contains("secret"), "{description}");
 
     let store = open(&format!("rediss://worker:secret@{at}"), None, false);
     let fault = block_on(store.enroll()).unwrap_err();
-    assert!(matches!(&fault, Fault::Away(why) if why.contains("certificate")), "nobody trusts this authority: {fault}");
+    assert!(
+        matches!(&fault, Fault::Unavailable(why) if why.contains("certificate")),
+        "nobody trusts this authority: {fault}"
+    );
 }

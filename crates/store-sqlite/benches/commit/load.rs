@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
+use cronhold_core::decision::RecordChange;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    ActiveRun, Actor, Cursor, Identity, JobRecord, JobState, Key, Outcome, Owner, Record, Run, ScheduleId, Source,
-    Transition, Version, Work,
+    ActiveRun, Actor, Cursor, Identity, JobRecord, JobSource, JobState, LatestOutcome, Record, RecordKey,
+    RecordVersion, ResolvedProgram, Run, RunOwner, ScheduleId, Transition,
 };
 use cronhold_core::{Args, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
@@ -21,7 +21,7 @@ pub(crate) const JOBS: usize = 1_000;
 pub(crate) struct Load {
     jobs: Vec<Known>,
     next: usize,
-    started: VecDeque<(usize, Arc<Run>, Version)>,
+    started: VecDeque<(usize, Arc<Run>, RecordVersion)>,
     writer: u32,
     unit: u64,
     zones: Arc<str>,
@@ -30,10 +30,10 @@ pub(crate) struct Load {
 /// What the node remembers of a job.
 struct Known {
     id: JobId,
-    job_version: Version,
-    cursor: (Arc<Cursor>, Version),
-    state: (Arc<JobState>, Version),
-    identity: (Identity, Option<Version>),
+    job_version: RecordVersion,
+    cursor: (Arc<Cursor>, RecordVersion),
+    state: (Arc<JobState>, RecordVersion),
+    identity: (Identity, Option<RecordVersion>),
 }
 
 impl Load {
@@ -42,9 +42,9 @@ impl Load {
         Self { writer, jobs: Vec::new(), next: 0, started: VecDeque::new(), unit: 0, zones: Arc::from("2026e") }
     }
 
-    fn version(&mut self) -> Version {
+    fn version(&mut self) -> RecordVersion {
         self.unit += 1;
-        Version::new(self.writer, self.unit)
+        RecordVersion::new(self.writer, self.unit)
     }
 
     /// A job with its cursor and its set of runs.
@@ -53,7 +53,7 @@ impl Load {
         let id = JobId::parse(&format!("reports/prices-{index}")).expect("an id");
         let job = Arc::new(Job::new(Program::Noop { duration: Span::ZERO }));
         let uid = JobUid::from_bits(index as u128 * 0x1234_5678_9abc_def1);
-        let record = JobRecord::new(id.clone(), uid, job, "UTC".into(), Source::Api);
+        let record = JobRecord::new(id.clone(), uid, job, "UTC".into(), JobSource::Api);
         let cursor = Arc::new(Cursor {
             job: id.clone(),
             schedule: ScheduleId::parse("4f1d2c3b5a697887").expect("an id"),
@@ -80,7 +80,7 @@ impl Load {
             state: (state, version),
             identity: (identity, None),
         });
-        let changes = records.into_iter().map(Change::Put).collect();
+        let changes = records.into_iter().map(RecordChange::Put).collect();
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
 
@@ -98,19 +98,19 @@ impl Load {
         let mut state = (*known.state.0).clone();
         let run = Arc::new(run(known, &mut state, nominal));
         let compare = vec![
-            (Key::Pause, None),
-            (Key::Job(known.id.clone()), Some(known.job_version)),
-            (Key::JobState(known.id.clone()), Some(known.state.1)),
-            (Key::Cursor(known.id.clone(), cursor.schedule.clone()), Some(known.cursor.1)),
-            (Key::Run(run.id), None),
+            (RecordKey::Pause, None),
+            (RecordKey::Job(known.id.clone()), Some(known.job_version)),
+            (RecordKey::JobState(known.id.clone()), Some(known.state.1)),
+            (RecordKey::Cursor(known.id.clone(), cursor.schedule.clone()), Some(known.cursor.1)),
+            (RecordKey::Run(run.id), None),
         ];
         known.cursor = (Arc::new(cursor), version);
         known.state = (Arc::new(state), version);
         self.started.push_back((index, Arc::clone(&run), version));
         let changes = vec![
-            Change::Put(Record::Run(run)),
-            Change::Put(Record::Cursor(Arc::clone(&known.cursor.0))),
-            Change::Put(Record::JobState(Arc::clone(&known.state.0))),
+            RecordChange::Put(Record::Run(run)),
+            RecordChange::Put(Record::Cursor(Arc::clone(&known.cursor.0))),
+            RecordChange::Put(Record::JobState(Arc::clone(&known.state.0))),
         ];
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
@@ -128,19 +128,19 @@ impl Load {
         let mut state = (*known.state.0).clone();
         state.forget(run.id);
         state.kept.success += 1;
-        known.identity.0.set(State::Success, Some(Outcome { run: run.id, at }));
+        known.identity.0.set(State::Success, Some(LatestOutcome { run: run.id, at }));
         let compare = vec![
-            (Key::Job(known.id.clone()), Some(known.job_version)),
-            (Key::JobState(known.id.clone()), Some(known.state.1)),
-            (Key::Identity(known.id.clone(), Args::new()), known.identity.1),
-            (Key::Run(run.id), Some(run_version)),
+            (RecordKey::Job(known.id.clone()), Some(known.job_version)),
+            (RecordKey::JobState(known.id.clone()), Some(known.state.1)),
+            (RecordKey::Identity(known.id.clone(), Args::new()), known.identity.1),
+            (RecordKey::Run(run.id), Some(run_version)),
         ];
         known.state = (Arc::new(state), version);
         known.identity.1 = Some(version);
         let changes = vec![
-            Change::Put(Record::Run(Arc::new(run))),
-            Change::Put(Record::JobState(Arc::clone(&known.state.0))),
-            Change::Put(Record::Identity(Arc::new(known.identity.0.clone()))),
+            RecordChange::Put(Record::Run(Arc::new(run))),
+            RecordChange::Put(Record::JobState(Arc::clone(&known.state.0))),
+            RecordChange::Put(Record::Identity(Arc::new(known.identity.0.clone()))),
         ];
         Unit { version, compare, changes, take: Vec::new(), free: Vec::new() }
     }
@@ -156,8 +156,8 @@ fn run(known: &Known, state: &mut JobState, nominal: Instant) -> Run {
     Run {
         schedule: Some(schedule),
         state: State::Starting,
-        owner: Some(Owner { node: NodeId::from_bits(0x1111_2222_3333_4444_5555_6666_7777_8888), incarnation: 3 }),
-        work: Some(Work::Noop(Span::ZERO)),
+        owner: Some(RunOwner { node: NodeId::from_bits(0x1111_2222_3333_4444_5555_6666_7777_8888), incarnation: 3 }),
+        work: Some(ResolvedProgram::Noop(Span::ZERO)),
         due: Some(at.plus(Span::from_secs(10))),
         log: vec![entered(State::Waiting), entered(State::Starting)],
         ..Run::blank(id, RunNumber(state.take_number().0), known.id.clone(), uid, nominal)

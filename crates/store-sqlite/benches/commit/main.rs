@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant as Moment};
 
-use cronhold_schedule::{Instant, Zones};
-use cronhold_store::{Committed, Pending, Refusal, Store};
+use cronhold_schedule::{Instant, ZoneRegistry};
+use cronhold_store::{Committed, Pending, Store, UnitRefusal};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use load::{JOBS, Load};
 
@@ -38,7 +38,7 @@ fn main() {
 
 fn commits(path: &Path, batches: usize, depth: usize) {
     let clock = Arc::new(|| Instant::from_secs(1_800_000_000));
-    let options = Options { clock, zones: Arc::new(Zones::bundled()), size_max: None };
+    let options = Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None };
     let store = SqliteStore::open(path, options).expect("a store");
     let mut load = Load::new(1);
     let jobs = (0..JOBS).map(|index| load.put_job(index)).collect();
@@ -48,7 +48,7 @@ fn commits(path: &Path, batches: usize, depth: usize) {
 
     let (begun, before, written) = (now(), writer_time(), bytes_written());
     let commits = wait(&mut store.health()).commits;
-    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, Refusal>>>> = VecDeque::new();
+    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, UnitRefusal>>>> = VecDeque::new();
     let mut building = Duration::ZERO;
     for _ in 0..batches {
         let asked = now();
@@ -79,7 +79,7 @@ fn commits(path: &Path, batches: usize, depth: usize) {
     println!("bytes written                          {:>9.0} a run", written as f64 / runs);
 }
 
-fn check(results: &[Result<Committed, Refusal>]) {
+fn check(results: &[Result<Committed, UnitRefusal>]) {
     assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
 }
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::fmt::Write as _;
 
-use cronhold_core::record::Version;
+use cronhold_core::record::RecordVersion;
 use cronhold_schedule::{Instant, Span, TextError};
 use rusqlite::Row;
 use rusqlite::types::{Value, ValueRef};
@@ -55,7 +55,7 @@ impl RowCells {
         self.0.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
     }
 
-    pub(crate) fn version(&mut self, version: Version) {
+    pub(crate) fn version(&mut self, version: RecordVersion) {
         self.0.push(version_value(version));
     }
 
@@ -125,8 +125,8 @@ impl<'r> CellReader<'r> {
         self.integer::<i64>().map(|number| number != 0)
     }
 
-    pub(crate) fn version(&self) -> Result<Version, UnreadableRow> {
-        self.integer().map(Version::from_bits)
+    pub(crate) fn version(&self) -> Result<RecordVersion, UnreadableRow> {
+        self.integer().map(RecordVersion::from_bits)
     }
 
     pub(crate) fn instant(&self) -> Result<Instant, UnreadableRow> {
@@ -178,7 +178,7 @@ impl<'r> CellReader<'r> {
 }
 
 /// A version as a cell.
-pub(crate) fn version_value(version: Version) -> Value {
+pub(crate) fn version_value(version: RecordVersion) -> Value {
     // Versions fit into a signed number by their own word.
     Value::Integer(version.bits().cast_signed())
 }

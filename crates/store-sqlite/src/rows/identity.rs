@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Identity, Outcome, Record};
+use cronhold_core::record::{Identity, LatestOutcome, Record};
 use cronhold_core::{Args, JobId, RunId};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
@@ -32,9 +32,9 @@ pub(super) fn write(cells: &mut RowCells, identity: &Identity) {
 }
 
 pub(super) fn read(job: JobId, args: Args, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
-    let outcome = || -> Result<Option<Outcome>, UnreadableRow> {
+    let outcome = || -> Result<Option<LatestOutcome>, UnreadableRow> {
         let (run, at) = (reading.option_parsed(RunId::parse)?, reading.option_instant()?);
-        Ok(run.zip(at).map(|(run, at)| Outcome { run, at }))
+        Ok(run.zip(at).map(|(run, at)| LatestOutcome { run, at }))
     };
     let (success, failure) = (outcome()?, outcome()?);
     let (error, skipped) = (outcome()?, outcome()?);

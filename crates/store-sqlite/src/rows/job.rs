@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{JobRecord, Record, Source};
+use cronhold_core::record::{JobRecord, JobSource, Record};
 use cronhold_core::{JobId, JobUid};
 use cronhold_jobfile::{Options, read_stored_job, render_line, write_job};
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
@@ -21,9 +21,9 @@ pub(super) fn write(cells: &mut RowCells, job: &JobRecord) {
     cells.json(&write_job(&job.job));
 }
 
-pub(super) fn read(id: JobId, reading: &CellReader<'_>, zones: &Zones) -> Result<Record, UnreadableRow> {
+pub(super) fn read(id: JobId, reading: &CellReader<'_>, zones: &ZoneRegistry) -> Result<Record, UnreadableRow> {
     let (uid, revision) = (reading.parsed(JobUid::parse)?, reading.integer()?);
-    let source = reading.parsed(Source::parse)?;
+    let source = reading.parsed(JobSource::parse)?;
     let zone = reading.text()?.into();
     let text = reading.text()?;
     let read = read_stored_job(id.as_str(), text, &Options { zones });

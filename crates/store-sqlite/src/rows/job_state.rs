@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::JobId;
-use cronhold_core::record::{JobState, Kept, Record};
+use cronhold_core::record::{JobState, KeptCounts, Record};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::pause;
@@ -49,7 +49,7 @@ pub(super) fn read(job: JobId, reading: &CellReader<'_>) -> Result<Record, Unrea
         active: reading.json()?,
         queue: reading.json()?,
         pauses: pause::read(reading)?,
-        kept: Kept {
+        kept: KeptCounts {
             success: reading.integer()?,
             failure: reading.integer()?,
             error: reading.integer()?,

@@ -11,9 +11,9 @@ mod pause;
 mod run;
 mod table;
 
-use cronhold_core::record::{Key, Record, ScheduleId, Stored, Version};
+use cronhold_core::record::{Record, RecordKey, RecordVersion, ScheduleId, StoredRecord};
 use cronhold_core::{JobId, NodeId, RunId};
-use cronhold_schedule::Zones;
+use cronhold_schedule::ZoneRegistry;
 use rusqlite::Row;
 use rusqlite::types::Value;
 
@@ -21,7 +21,7 @@ pub(crate) use cells::{CellReader, RowCells, UnreadableRow, version_value};
 pub(crate) use table::RecordTable;
 
 /// The cells of a record in the column order of its table, with capacity for a version after them.
-pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
+pub(crate) fn write(record: &Record, version: RecordVersion) -> Vec<Value> {
     let key = record.key();
     let width = RecordTable::of(key.kind()).map_or(0, |table| table.layout().width());
     let mut cells = RowCells::new(width + 1);
@@ -43,14 +43,14 @@ pub(crate) fn write(record: &Record, version: Version) -> Vec<Value> {
 }
 
 /// The cells of a key, with capacity for a version after them.
-pub(crate) fn key_cells(key: &Key) -> Vec<Value> {
+pub(crate) fn key_cells(key: &RecordKey) -> Vec<Value> {
     let mut cells = RowCells::new(3);
     write_key(&mut cells, key);
     cells.into_values()
 }
 
 /// Decodes a whole row.
-pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &Zones) -> Result<Stored, UnreadableRow> {
+pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &ZoneRegistry) -> Result<StoredRecord, UnreadableRow> {
     let reading = &CellReader::new(row);
     let (version, record) = match table {
         RecordTable::Pause => {
@@ -86,23 +86,23 @@ pub(crate) fn read(table: RecordTable, row: &Row<'_>, zones: &Zones) -> Result<S
             (version, node::read(id, reading)?)
         }
     };
-    Ok(Stored { version, record })
+    Ok(StoredRecord { version, record })
 }
 
-fn write_key(cells: &mut RowCells, key: &Key) {
+fn write_key(cells: &mut RowCells, key: &RecordKey) {
     match key {
-        Key::Pause => cells.integer(pause::ONLY),
-        Key::Job(job) | Key::JobState(job) | Key::Foreign(job) => cells.text(job.as_str()),
-        Key::Cursor(job, schedule) | Key::Backlog(job, schedule) => {
+        RecordKey::Pause => cells.integer(pause::ONLY),
+        RecordKey::Job(job) | RecordKey::JobState(job) | RecordKey::Foreign(job) => cells.text(job.as_str()),
+        RecordKey::Cursor(job, schedule) | RecordKey::Backlog(job, schedule) => {
             cells.text(job.as_str());
             cells.text(schedule.as_str());
         }
-        Key::Identity(job, args) => {
+        RecordKey::Identity(job, args) => {
             cells.text(job.as_str());
             cells.json(args);
         }
-        Key::Run(run) => cells.display(run),
-        Key::Lock(name) => cells.text(name.as_str()),
-        Key::Node(node) => cells.display(node),
+        RecordKey::Run(run) => cells.display(run),
+        RecordKey::Lock(name) => cells.text(name.as_str()),
+        RecordKey::Node(node) => cells.display(node),
     }
 }

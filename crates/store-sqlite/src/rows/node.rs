@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::NodeId;
-use cronhold_core::record::{Node, Record};
+use cronhold_core::record::{NodeRecord, Record};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
@@ -15,7 +15,7 @@ pub(super) const LAYOUT: TableLayout = TableLayout {
     fixed: &[],
 };
 
-pub(super) fn write(cells: &mut RowCells, node: &Node) {
+pub(super) fn write(cells: &mut RowCells, node: &NodeRecord) {
     cells.text(&node.name);
     cells.integer(node.incarnation);
     cells.instant(node.since);
@@ -26,7 +26,7 @@ pub(super) fn write(cells: &mut RowCells, node: &Node) {
 }
 
 pub(super) fn read(id: NodeId, reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {
-    let node = Node {
+    let node = NodeRecord {
         id,
         name: reading.text()?.to_owned(),
         incarnation: reading.integer()?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Actor, Pause, Pauses, Record};
+use cronhold_core::record::{ActivePause, Actor, PauseState, Record};
 
 use super::cells::{CellReader, RowCells, UnreadableRow};
 use super::table::TableLayout;
@@ -13,7 +13,7 @@ pub(super) const LAYOUT: TableLayout =
 /// The key of the only row.
 pub(super) const ONLY: i64 = 1;
 
-pub(super) fn write(cells: &mut RowCells, pauses: &Pauses) {
+pub(super) fn write(cells: &mut RowCells, pauses: &PauseState) {
     let current = pauses.current.as_ref();
     cells.option(current, |cells, pause| cells.instant(pause.since));
     cells.option(current, |cells, pause| cells.display(&pause.by));
@@ -22,11 +22,11 @@ pub(super) fn write(cells: &mut RowCells, pauses: &Pauses) {
     cells.option(pauses.last, |cells, (_, to)| cells.instant(to));
 }
 
-pub(super) fn read(reading: &CellReader<'_>) -> Result<Pauses, UnreadableRow> {
+pub(super) fn read(reading: &CellReader<'_>) -> Result<PauseState, UnreadableRow> {
     let (since, by) = (reading.option_instant()?, reading.option_parsed(Actor::parse)?);
     let why = reading.option_text()?.unwrap_or_default().to_owned();
     let (from, to) = (reading.option_instant()?, reading.option_instant()?);
-    Ok(Pauses { current: since.zip(by).map(|(since, by)| Pause { since, by, why }), last: from.zip(to) })
+    Ok(PauseState { current: since.zip(by).map(|(since, by)| ActivePause { since, by, why }), last: from.zip(to) })
 }
 
 pub(super) fn read_record(reading: &CellReader<'_>) -> Result<Record, UnreadableRow> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cronhold_core::policy::catch_up::Stretch;
-use cronhold_core::record::{Exit, LockName, Owner, Record, Run, ScheduleId, Terms, Written};
+use cronhold_core::policy::catch_up::CountedRange;
+use cronhold_core::record::{ExecutionPolicy, LockName, OutputSummary, ProgramExit, Record, Run, RunOwner, ScheduleId};
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
@@ -119,7 +119,7 @@ pub(super) fn read(id: RunId, reading: &CellReader<'_>) -> Result<Record, Unread
     Ok(Record::Run(Arc::new(run)))
 }
 
-fn write_terms(cells: &mut RowCells, terms: &Terms) {
+fn write_terms(cells: &mut RowCells, terms: &ExecutionPolicy) {
     cells.option(terms.timeout, RowCells::span);
     cells.option(terms.stop_at, RowCells::instant);
     cells.display(&terms.signal);
@@ -127,8 +127,8 @@ fn write_terms(cells: &mut RowCells, terms: &Terms) {
     cells.option(terms.lease, RowCells::span);
 }
 
-fn read_terms(reading: &CellReader<'_>) -> Result<Terms, UnreadableRow> {
-    Ok(Terms {
+fn read_terms(reading: &CellReader<'_>) -> Result<ExecutionPolicy, UnreadableRow> {
+    Ok(ExecutionPolicy {
         timeout: reading.option_span()?,
         stop_at: reading.option_instant()?,
         signal: reading.parsed(Signal::parse)?,
@@ -137,33 +137,33 @@ fn read_terms(reading: &CellReader<'_>) -> Result<Terms, UnreadableRow> {
     })
 }
 
-fn write_exit(cells: &mut RowCells, exit: Option<Exit>) {
+fn write_exit(cells: &mut RowCells, exit: Option<ProgramExit>) {
     let (code, signal) = match exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        Some(ProgramExit::Code(code)) => (Some(code), None),
+        Some(ProgramExit::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
     cells.option(code, RowCells::integer);
     cells.option(signal, |cells, signal| cells.display(&signal));
 }
 
-fn read_exit(reading: &CellReader<'_>) -> Result<Option<Exit>, UnreadableRow> {
-    let code = reading.option_integer()?.map(Exit::Code);
-    let signal = reading.option_parsed(Signal::parse)?.map(Exit::Signal);
+fn read_exit(reading: &CellReader<'_>) -> Result<Option<ProgramExit>, UnreadableRow> {
+    let code = reading.option_integer()?.map(ProgramExit::Code);
+    let signal = reading.option_parsed(Signal::parse)?.map(ProgramExit::Signal);
     Ok(code.or(signal))
 }
 
-fn read_written(reading: &CellReader<'_>) -> Result<Option<Written>, UnreadableRow> {
+fn read_written(reading: &CellReader<'_>) -> Result<Option<OutputSummary>, UnreadableRow> {
     let (bytes, tail) = (reading.option_integer()?, reading.option_json()?);
-    Ok(bytes.zip(tail).map(|(bytes, tail)| Written { bytes, tail }))
+    Ok(bytes.zip(tail).map(|(bytes, tail)| OutputSummary { bytes, tail }))
 }
 
-fn read_owner(reading: &CellReader<'_>) -> Result<Option<Owner>, UnreadableRow> {
+fn read_owner(reading: &CellReader<'_>) -> Result<Option<RunOwner>, UnreadableRow> {
     let (node, incarnation) = (reading.option_parsed(NodeId::parse)?, reading.option_integer()?);
-    Ok(node.zip(incarnation).map(|(node, incarnation)| Owner { node, incarnation }))
+    Ok(node.zip(incarnation).map(|(node, incarnation)| RunOwner { node, incarnation }))
 }
 
-fn read_span(reading: &CellReader<'_>) -> Result<Option<Stretch>, UnreadableRow> {
+fn read_span(reading: &CellReader<'_>) -> Result<Option<CountedRange>, UnreadableRow> {
     let (from, to, count) = (reading.option_instant()?, reading.option_instant()?, reading.option_integer()?);
-    Ok(from.zip(to).zip(count).map(|((from, to), count)| Stretch { from, to, count }))
+    Ok(from.zip(to).zip(count).map(|((from, to), count)| CountedRange { from, to, count }))
 }

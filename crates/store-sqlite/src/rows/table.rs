@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use cronhold_core::record::Kind;
+use cronhold_core::record::RecordKind;
 
 /// A table with records of one kind. Locks have a table of their own layout, and there are no foreign runs in this
 /// store.
@@ -45,17 +45,17 @@ impl RecordTable {
     ];
 
     /// The table for a kind of record.
-    pub(crate) const fn of(kind: Kind) -> Option<Self> {
+    pub(crate) const fn of(kind: RecordKind) -> Option<Self> {
         match kind {
-            Kind::Pause => Some(Self::Pause),
-            Kind::Job => Some(Self::Jobs),
-            Kind::JobState => Some(Self::JobStates),
-            Kind::Cursor => Some(Self::Cursors),
-            Kind::Backlog => Some(Self::Backlogs),
-            Kind::Identity => Some(Self::Identities),
-            Kind::Run => Some(Self::Runs),
-            Kind::Node => Some(Self::Nodes),
-            Kind::Lock | Kind::Foreign => None,
+            RecordKind::Pause => Some(Self::Pause),
+            RecordKind::Job => Some(Self::Jobs),
+            RecordKind::JobState => Some(Self::JobStates),
+            RecordKind::Cursor => Some(Self::Cursors),
+            RecordKind::Backlog => Some(Self::Backlogs),
+            RecordKind::Identity => Some(Self::Identities),
+            RecordKind::Run => Some(Self::Runs),
+            RecordKind::Node => Some(Self::Nodes),
+            RecordKind::Lock | RecordKind::Foreign => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::OpenError;
+use crate::SqliteOpenError;
 
 /// The `application_id` of our files: "CRHD".
 pub(crate) const APPLICATION_ID: i32 = 0x4352_4844;
@@ -22,8 +22,8 @@ enum SchemaState {
 }
 
 /// Migrates a file to the newest version.
-pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
-    let sql = |error| OpenError::sqlite(path, error);
+pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), SqliteOpenError> {
+    let sql = |error| SqliteOpenError::sqlite(path, error);
     let first = match examine(connection, path, steps.len())? {
         SchemaState::Empty => 0,
         SchemaState::Store(version) => version,
@@ -40,27 +40,27 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) 
 }
 
 /// Fails unless the file is a store of the newest version. Changes nothing.
-pub(crate) fn check(connection: &Connection, path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+pub(crate) fn check(connection: &Connection, path: &Path, steps: &[&str]) -> Result<(), SqliteOpenError> {
     match examine(connection, path, steps.len())? {
         SchemaState::Store(version) if version == steps.len() => Ok(()),
         SchemaState::Store(version) => {
-            Err(OpenError::Older { path: path.to_owned(), found: version, known: steps.len() })
+            Err(SqliteOpenError::Older { path: path.to_owned(), found: version, known: steps.len() })
         }
-        SchemaState::Empty => Err(OpenError::NotOurs { path: path.to_owned() }),
+        SchemaState::Empty => Err(SqliteOpenError::NotOurs { path: path.to_owned() }),
     }
 }
 
 /// Finds out what a file contains, without changing it. Fails if the file belongs to another program or to a newer
 /// version.
-fn examine(connection: &Connection, path: &Path, known: usize) -> Result<SchemaState, OpenError> {
-    let sql = |error| OpenError::sqlite(path, error);
+fn examine(connection: &Connection, path: &Path, known: usize) -> Result<SchemaState, SqliteOpenError> {
+    let sql = |error| SqliteOpenError::sqlite(path, error);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(sql);
     let (application, version) = (number("application_id")?, number("user_version")?);
     if application == i64::from(APPLICATION_ID) {
         let found = usize::try_from(version).unwrap_or(0);
         return match found {
-            0 => Err(OpenError::NotOurs { path: path.to_owned() }),
-            _ if found > known => Err(OpenError::Newer { path: path.to_owned(), found, known }),
+            0 => Err(SqliteOpenError::NotOurs { path: path.to_owned() }),
+            _ if found > known => Err(SqliteOpenError::Newer { path: path.to_owned(), found, known }),
             _ => Ok(SchemaState::Store(found)),
         };
     }
@@ -68,7 +68,7 @@ fn examine(connection: &Connection, path: &Path, known: usize) -> Result<SchemaS
     if application == 0 && version == 0 && objects == 0 {
         return Ok(SchemaState::Empty);
     }
-    Err(OpenError::NotOurs { path: path.to_owned() })
+    Err(SqliteOpenError::NotOurs { path: path.to_owned() })
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         migrate(&mut connection, path, &["CREATE TABLE a (x)"]).expect("first");
         connection.execute("INSERT INTO a VALUES (7)", []).expect("a row");
         let steps = ["CREATE TABLE a (x)", "ALTER TABLE a ADD COLUMN y DEFAULT 8", "CREATE TABLE b AS SELECT * FROM a"];
-        assert!(matches!(check(&connection, path, &steps), Err(OpenError::Older { found: 1, known: 3, .. })));
+        assert!(matches!(check(&connection, path, &steps), Err(SqliteOpenError::Older { found: 1, known: 3, .. })));
         migrate(&mut connection, path, &steps).expect("the others");
         assert_eq!(version(&connection), 3);
         let kept: (i64, i64) =
@@ -140,9 +140,9 @@ mod tests {
 
         let mut foreign = Connection::open_in_memory().expect("memory");
         foreign.execute_batch("CREATE TABLE songs (title)").expect("a table");
-        assert!(matches!(migrate(&mut foreign, path, STEPS), Err(OpenError::NotOurs { .. })));
+        assert!(matches!(migrate(&mut foreign, path, STEPS), Err(SqliteOpenError::NotOurs { .. })));
         let mut marked = Connection::open_in_memory().expect("memory");
         marked.pragma_update(None, "application_id", 77).expect("a mark");
-        assert!(matches!(migrate(&mut marked, path, STEPS), Err(OpenError::NotOurs { .. })));
+        assert!(matches!(migrate(&mut marked, path, STEPS), Err(SqliteOpenError::NotOurs { .. })));
     }
 }

@@ -6,9 +6,9 @@
 //! each unit. Conflicts are rare on a store with one node, and savepoints nearly double the cost of a unit (`cargo
 //! bench -p cronhold-store-sqlite` measures it).
 
-use cronhold_core::record::{Key, Node, Record, Version};
+use cronhold_core::record::{NodeRecord, Record, RecordKey, RecordVersion};
 use cronhold_schedule::Instant;
-use cronhold_store::{Committed, Fault, Refusal, Writer};
+use cronhold_store::{Committed, Fault, UnitRefusal, WriterId};
 
 use super::request::{CommitResults, EncodedUnit, RowWrite, WriteKind, WriterRequest};
 use super::statements::Statements;
@@ -37,7 +37,7 @@ pub(super) enum CommitMode {
 #[derive(Debug)]
 pub(super) enum AttemptError {
     /// A unit was refused after it had written something.
-    PartialUnit(Refusal),
+    PartialUnit(UnitRefusal),
     Sql(rusqlite::Error),
 }
 
@@ -66,8 +66,8 @@ pub(super) fn attempt(
             WriterRequest::Enroll { reply } => {
                 let number = statements.next_number("writers", WRITERS_MAX)?;
                 let number = number.and_then(|number| u32::try_from(number).ok());
-                let spent = || Fault::Broken(format!("all {WRITERS_MAX} writer numbers are in use"));
-                reply.result = Some(number.map(Writer).ok_or_else(spent));
+                let spent = || Fault::Corrupt(format!("all {WRITERS_MAX} writer numbers are in use"));
+                reply.result = Some(number.map(WriterId).ok_or_else(spent));
             }
             WriterRequest::Heartbeat { node, locks, reply, .. } => {
                 write_node(statements, node)?;
@@ -97,8 +97,8 @@ pub(super) fn attempt(
 fn isolated(
     statements: &mut Statements<'_>,
     mode: CommitMode,
-    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<Committed, Refusal>, AttemptError>,
-) -> Result<Result<Committed, Refusal>, AttemptError> {
+    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<Committed, UnitRefusal>, AttemptError>,
+) -> Result<Result<Committed, UnitRefusal>, AttemptError> {
     if mode == CommitMode::Optimistic {
         return work(statements);
     }
@@ -107,7 +107,7 @@ fn isolated(
         Ok(result) => (result, true),
         Err(AttemptError::PartialUnit(refusal)) => (Err(refusal), false),
         Err(AttemptError::Sql(error)) if faults::is_of_one_unit(&error) => {
-            (Err(Fault::Broken(format!("cannot store a unit: {error}")).into()), false)
+            (Err(Fault::Corrupt(format!("cannot store a unit: {error}")).into()), false)
         }
         Err(error) => return Err(error),
     };
@@ -120,13 +120,13 @@ fn execute(
     statements: &mut Statements<'_>,
     unit: &EncodedUnit,
     now: Instant,
-) -> Result<Result<Committed, Refusal>, AttemptError> {
+) -> Result<Result<Committed, UnitRefusal>, AttemptError> {
     if let Some(refusal) = &unit.refusal {
         return Ok(Err(refusal.clone()));
     }
     for check in &unit.checks {
         if !statements.holds(check)? {
-            return Ok(Err(Refusal::Conflict(check.key.clone())));
+            return Ok(Err(UnitRefusal::Conflict(check.key.clone())));
         }
     }
     for take in &unit.take {
@@ -136,10 +136,10 @@ fn execute(
     }
     for (index, write) in unit.writes.iter().enumerate() {
         if !statements.write(write)? {
-            let refusal = Refusal::Conflict(write.key.clone());
+            let refusal = UnitRefusal::Conflict(write.key.clone());
             return if index == 0 { Ok(Err(refusal)) } else { Err(AttemptError::PartialUnit(refusal)) };
         }
-        if let (WriteKind::Delete, Key::Run(run)) = (write.kind, &write.key) {
+        if let (WriteKind::Delete, RecordKey::Run(run)) = (write.kind, &write.key) {
             statements.outputs.delete(*run)?;
         }
     }
@@ -154,13 +154,13 @@ fn execute(
 }
 
 /// Writes a node unconditionally, but keeps its stored drain flag, which commands set.
-fn write_node(statements: &mut Statements<'_>, node: &Node) -> rusqlite::Result<()> {
+fn write_node(statements: &mut Statements<'_>, node: &NodeRecord) -> rusqlite::Result<()> {
     // With a heartbeat every two seconds the numbers outlast the machine.
     let number = statements.next_number("beats", UNITS_MAX)?.unwrap_or(0);
-    let version = Version::new(STORE_WRITER, number);
-    let key = Key::Node(node.id);
+    let version = RecordVersion::new(STORE_WRITER, number);
+    let key = RecordKey::Node(node.id);
     let draining = statements.is_draining(node)?.unwrap_or(node.draining);
-    let node = Node { draining, ..node.clone() };
+    let node = NodeRecord { draining, ..node.clone() };
     let mut cells = rows::write(&Record::Node(node.into()), version);
     let insert =
         RowWrite { key: key.clone(), table: RecordTable::Nodes, kind: WriteKind::Insert, cells: cells.clone() };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::Clock;
+use cronhold_store::ClockFn;
 use rusqlite::Connection;
 
 use crate::open::{Options, open_again};
@@ -31,7 +31,7 @@ const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
 /// The thread that checkpoints.
 pub(super) struct Checkpointer {
-    clock: Clock,
+    clock: ClockFn,
     signal: Arc<CheckpointSignal>,
     thread: Option<JoinHandle<()>>,
     /// The log length at the last checkpoint.

@@ -1,10 +1,10 @@
 //! Lock rows: the holder, the expiry and the fence. The row of a free lock keeps its fence, so that fences only grow.
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Free, Take};
-use cronhold_core::record::{LockName, Version};
+use cronhold_core::decision::{LockRelease, LockTake};
+use cronhold_core::record::{LockName, RecordVersion};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::Refusal;
+use cronhold_store::UnitRefusal;
 use rusqlite::{Connection, OptionalExtension, Row, Statement};
 
 use crate::rows::version_value;
@@ -57,20 +57,25 @@ impl<'c> LockStatements<'c> {
     }
 
     /// The refusal if another run holds the lock and does not release it in the same unit.
-    pub(super) fn refusal(&mut self, take: &Take, free: &[Free], now: Instant) -> rusqlite::Result<Option<Refusal>> {
+    pub(super) fn refusal(
+        &mut self,
+        take: &LockTake,
+        free: &[LockRelease],
+        now: Instant,
+    ) -> rusqlite::Result<Option<UnitRefusal>> {
         let Some(holder) = self.find(&take.lock)?.and_then(|found| found.holder(now)) else { return Ok(None) };
         let is_freed = free.iter().any(|free| free.lock == take.lock && free.holder == holder);
         let is_free = holder == take.holder || is_freed;
-        Ok((!is_free).then(|| Refusal::Held { lock: take.lock.clone(), holder }))
+        Ok((!is_free).then(|| UnitRefusal::Held { lock: take.lock.clone(), holder }))
     }
 
     /// Releases a lock if the run holds it.
-    pub(super) fn free(&mut self, free: &Free) -> rusqlite::Result<()> {
+    pub(super) fn free(&mut self, free: &LockRelease) -> rusqlite::Result<()> {
         self.free.execute((free.lock.as_str(), free.holder.to_string())).map(drop)
     }
 
     /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.
-    pub(super) fn take(&mut self, take: &Take, version: Version, now: Instant) -> rusqlite::Result<u64> {
+    pub(super) fn take(&mut self, take: &LockTake, version: RecordVersion, now: Instant) -> rusqlite::Result<u64> {
         let found = self.find(&take.lock)?;
         let (fence, is_held) = found.map_or((0, false), |found| (found.fence, found.holder(now).is_some()));
         let millis = u64::try_from(now.millis()).unwrap_or(0);

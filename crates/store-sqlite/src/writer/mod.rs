@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_schedule::Span;
 use cronhold_store::{Fault, Hint, HintBoard};
 use rusqlite::Connection;
@@ -83,9 +83,9 @@ impl WriterThread {
     pub(crate) async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         let (sender, receiver) = reply_channel();
         if !self.queue.push(request(PendingReply::new(sender))).await {
-            return Err(Fault::Away("the store is closing".to_owned()));
+            return Err(Fault::Unavailable("the store is closing".to_owned()));
         }
-        receiver.await.ok_or_else(|| Fault::Unknown("the writer thread failed".to_owned()))
+        receiver.await.ok_or_else(|| Fault::OutcomeUnknown("the writer thread failed".to_owned()))
     }
 
     pub(crate) fn counters(&self) -> &WriterCounters {
@@ -208,13 +208,13 @@ impl WriterLoop {
                 Err(AttemptError::PartialUnit(_)) if is_optimistic => None,
                 Err(AttemptError::Sql(error)) if is_optimistic && faults::is_of_one_unit(&error) => None,
                 Err(AttemptError::Sql(error)) => Some(fault(&self.path, &error, ErrorPhase::Write)),
-                Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Broken(refusal.to_string())),
+                Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Corrupt(refusal.to_string())),
             };
             statements.clear_cache();
             // Some errors roll the transaction back by themselves. If it cannot be rolled back, the connection is
             // closed.
             if !connection.is_autocommit() && statements.rollback().is_err() {
-                return Err(failed.unwrap_or_else(|| Fault::Away("cannot roll back a transaction".to_owned())));
+                return Err(failed.unwrap_or_else(|| Fault::Unavailable("cannot roll back a transaction".to_owned())));
             }
             match failed {
                 Some(fault) => return Err(fault),
@@ -255,7 +255,9 @@ impl WriterLoop {
                 let hints: Vec<Hint> = keys.map(Hint::new).collect();
                 self.hints.publish(*by, &hints);
             }
-            WriterRequest::Heartbeat { node, by, .. } => self.hints.publish(*by, &[Hint::new(Key::Node(node.id))]),
+            WriterRequest::Heartbeat { node, by, .. } => {
+                self.hints.publish(*by, &[Hint::new(RecordKey::Node(node.id))])
+            }
             _ => {}
         }
     }

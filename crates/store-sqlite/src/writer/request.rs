@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::record::{Key, Kind, LockName, Node, Version};
-use cronhold_store::{Committed, Fault, HandleId, Refusal, Unit, Writer};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, RecordVersion};
+use cronhold_store::{Committed, Fault, HandleId, Unit, UnitRefusal, WriterId};
 use rusqlite::types::Value;
 
 use super::reply::ReplySender;
@@ -21,11 +21,11 @@ pub(crate) enum WriterRequest {
     },
     /// Assign a number to a new writer.
     Enroll {
-        reply: PendingReply<Result<Writer, Fault>>,
+        reply: PendingReply<Result<WriterId, Fault>>,
     },
     /// Store that a node is alive, and renew its locks.
     Heartbeat {
-        node: Node,
+        node: NodeRecord,
         locks: Vec<(LockName, RunId)>,
         by: HandleId,
         reply: PendingReply<Result<Vec<LockName>, Fault>>,
@@ -48,7 +48,7 @@ pub(crate) enum WriterRequest {
 /// the writer thread.
 #[derive(Debug)]
 pub(crate) struct CommitResults {
-    pub(crate) results: Vec<Result<Committed, Refusal>>,
+    pub(crate) results: Vec<Result<Committed, UnitRefusal>>,
     pub(crate) units: Vec<EncodedUnit>,
 }
 
@@ -62,29 +62,29 @@ pub(crate) struct PendingReply<T> {
 /// A unit as the parameters of SQL statements.
 #[derive(Debug)]
 pub(crate) struct EncodedUnit {
-    pub(crate) version: Version,
+    pub(crate) version: RecordVersion,
     /// Records that are compared and not written.
     pub(crate) checks: Vec<VersionCheck>,
     pub(crate) writes: Vec<RowWrite>,
-    pub(crate) take: Vec<Take>,
-    pub(crate) free: Vec<Free>,
+    pub(crate) take: Vec<LockTake>,
+    pub(crate) free: Vec<LockRelease>,
     /// Set if the unit is malformed and must not be executed.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<UnitRefusal>,
 }
 
 /// A record that must have the expected version; `None` if it must not exist.
 #[derive(Debug)]
 pub(crate) struct VersionCheck {
-    pub(crate) key: Key,
+    pub(crate) key: RecordKey,
     pub(crate) table: RecordTable,
     pub(crate) cells: Vec<Value>,
-    pub(crate) expected: Option<Version>,
+    pub(crate) expected: Option<RecordVersion>,
 }
 
 /// A record that is written if it has the expected version.
 #[derive(Debug)]
 pub(crate) struct RowWrite {
-    pub(crate) key: Key,
+    pub(crate) key: RecordKey,
     pub(crate) table: RecordTable,
     pub(crate) kind: WriteKind,
     /// The parameters of the statement.
@@ -128,7 +128,7 @@ impl WriterRequest {
     pub(crate) fn fail(self, fault: &Fault) {
         match self {
             Self::Commit { units, reply, .. } => {
-                let results = units.iter().map(|_| Err(Refusal::Fault(fault.clone()))).collect();
+                let results = units.iter().map(|_| Err(UnitRefusal::Fault(fault.clone()))).collect();
                 reply.sender.send(CommitResults { results, units });
             }
             Self::Enroll { reply } => reply.sender.send(Err(fault.clone())),
@@ -156,7 +156,7 @@ impl EncodedUnit {
     pub(crate) fn new(unit: Unit) -> Self {
         let Unit { version, compare, changes, take, free } = unit;
         let mut encoded = Self { version, checks: Vec::new(), writes: Vec::new(), take, free, refusal: None };
-        let mut compare: BTreeMap<Key, Option<Version>> = compare.into_iter().collect();
+        let mut compare: BTreeMap<RecordKey, Option<RecordVersion>> = compare.into_iter().collect();
         for change in changes {
             let key = change.key();
             match (RecordTable::of(key.kind()), compare.remove(&key)) {
@@ -168,7 +168,7 @@ impl EncodedUnit {
             match RecordTable::of(key.kind()) {
                 Some(table) => encoded.check(table, key, expected),
                 // There are no foreign runs in this store.
-                None if key.kind() == Kind::Foreign && expected.is_none() => {}
+                None if key.kind() == RecordKind::Foreign && expected.is_none() => {}
                 None => encoded.refuse(&format!("it compares {key}")),
             }
         }
@@ -176,28 +176,28 @@ impl EncodedUnit {
     }
 
     /// The records and locks that the unit changes.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = RecordKey> {
         let locks = self.free.iter().map(|free| &free.lock).chain(self.take.iter().map(|take| &take.lock));
-        self.writes.iter().map(|write| write.key.clone()).chain(locks.cloned().map(Key::Lock))
+        self.writes.iter().map(|write| write.key.clone()).chain(locks.cloned().map(RecordKey::Lock))
     }
 
-    fn write(&mut self, table: RecordTable, key: Key, change: Change, expected: Option<Version>) {
+    fn write(&mut self, table: RecordTable, key: RecordKey, change: RecordChange, expected: Option<RecordVersion>) {
         let (kind, mut cells) = match (change, expected) {
-            (Change::Put(record), None) => (WriteKind::Insert, rows::write(&record, self.version)),
-            (Change::Put(record), Some(_)) => (WriteKind::Update, rows::write(&record, self.version)),
-            (Change::Delete(_), Some(_)) => (WriteKind::Delete, rows::key_cells(&key)),
+            (RecordChange::Put(record), None) => (WriteKind::Insert, rows::write(&record, self.version)),
+            (RecordChange::Put(record), Some(_)) => (WriteKind::Update, rows::write(&record, self.version)),
+            (RecordChange::Delete(_), Some(_)) => (WriteKind::Delete, rows::key_cells(&key)),
             // There is nothing to delete, but the record must still not exist.
-            (Change::Delete(_), None) => return self.check(table, key, None),
+            (RecordChange::Delete(_), None) => return self.check(table, key, None),
         };
         cells.extend(expected.map(version_value));
         self.writes.push(RowWrite { key, table, kind, cells });
     }
 
-    fn check(&mut self, table: RecordTable, key: Key, expected: Option<Version>) {
+    fn check(&mut self, table: RecordTable, key: RecordKey, expected: Option<RecordVersion>) {
         self.checks.push(VersionCheck { cells: rows::key_cells(&key), key, table, expected });
     }
 
     fn refuse(&mut self, what: &str) {
-        self.refusal = Some(Refusal::Fault(Fault::Broken(format!("invalid unit: {what}"))));
+        self.refusal = Some(UnitRefusal::Fault(Fault::Corrupt(format!("invalid unit: {what}"))));
     }
 }

@@ -1,6 +1,6 @@
 //! The prepared statements of the writer thread.
 
-use cronhold_core::record::{Node, Version};
+use cronhold_core::record::{NodeRecord, RecordVersion};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Statement};
 
@@ -116,11 +116,11 @@ impl<'c> Statements<'c> {
     }
 
     /// The version of a record; `None` if it does not exist.
-    pub(super) fn version(&mut self, table: RecordTable, key: &[Value]) -> rusqlite::Result<Option<Version>> {
+    pub(super) fn version(&mut self, table: RecordTable, key: &[Value]) -> rusqlite::Result<Option<RecordVersion>> {
         let statement = &mut self.tables[table as usize].version;
         bind(statement, key)?;
         let found = statement.raw_query().next()?.map(|row| row.get(0)).transpose()?;
-        Ok(found.map(Version::from_bits))
+        Ok(found.map(RecordVersion::from_bits))
     }
 
     /// Writes a record if it has the expected version, and returns whether it had.
@@ -145,7 +145,7 @@ impl<'c> Statements<'c> {
     }
 
     /// The stored drain flag of this incarnation of a node; `None` if it is not stored.
-    pub(super) fn is_draining(&mut self, node: &Node) -> rusqlite::Result<Option<bool>> {
+    pub(super) fn is_draining(&mut self, node: &NodeRecord) -> rusqlite::Result<Option<bool>> {
         self.draining.query_row((node.id.to_string(), node.incarnation), |row| row.get(0)).optional()
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use cronhold_core::record::{Key, Version};
+use cronhold_core::record::{RecordKey, RecordVersion};
 
 /// When the cache reaches this size, it is cleared.
 const CACHED_MAX: usize = 16 * 1024;
@@ -13,7 +13,7 @@ const CACHED_MAX: usize = 16 * 1024;
 /// Versions of records; `None` for a record that does not exist.
 #[derive(Debug, Default)]
 pub(super) struct VersionCache {
-    versions: BTreeMap<Key, Option<Version>>,
+    versions: BTreeMap<RecordKey, Option<RecordVersion>>,
     /// `PRAGMA data_version`, which changes when another connection has written.
     data_version: i64,
 }
@@ -32,12 +32,12 @@ impl VersionCache {
     }
 
     /// The version of a record; the outer `None` if it is not cached.
-    pub(super) fn get(&self, key: &Key) -> Option<Option<Version>> {
+    pub(super) fn get(&self, key: &RecordKey) -> Option<Option<RecordVersion>> {
         self.versions.get(key).copied()
     }
 
     /// Caches a version that was read.
-    pub(super) fn insert(&mut self, key: &Key, version: Option<Version>) {
+    pub(super) fn insert(&mut self, key: &RecordKey, version: Option<RecordVersion>) {
         if !is_cached(key) {
             return;
         }
@@ -48,15 +48,15 @@ impl VersionCache {
     }
 
     /// Drops a record that is being written.
-    pub(super) fn remove(&mut self, key: &Key) {
+    pub(super) fn remove(&mut self, key: &RecordKey) {
         if is_cached(key) {
             self.versions.remove(key);
         }
     }
 }
 
-const fn is_cached(key: &Key) -> bool {
-    matches!(key, Key::Job(_) | Key::Pause)
+const fn is_cached(key: &RecordKey) -> bool {
+    matches!(key, RecordKey::Job(_) | RecordKey::Pause)
 }
 
 #[cfg(test)]
@@ -67,18 +67,18 @@ mod tests {
 
     #[test]
     fn writes_and_foreign_commits_invalidate_versions() {
-        let job = Key::Job(JobId::parse("a").expect("an id"));
-        let state = Key::JobState(JobId::parse("a").expect("an id"));
-        let version = Some(Version::new(1, 2));
+        let job = RecordKey::Job(JobId::parse("a").expect("an id"));
+        let state = RecordKey::JobState(JobId::parse("a").expect("an id"));
+        let version = Some(RecordVersion::new(1, 2));
         let mut cache = VersionCache::default();
         cache.begin(1);
         cache.insert(&job, version);
         cache.insert(&state, version);
-        cache.insert(&Key::Pause, None);
-        assert_eq!([&job, &state, &Key::Pause].map(|key| cache.get(key)), [Some(version), None, Some(None)]);
+        cache.insert(&RecordKey::Pause, None);
+        assert_eq!([&job, &state, &RecordKey::Pause].map(|key| cache.get(key)), [Some(version), None, Some(None)]);
         cache.begin(1);
-        cache.remove(&Key::Pause);
-        assert_eq!([&job, &Key::Pause].map(|key| cache.get(key)), [Some(version), None]);
+        cache.remove(&RecordKey::Pause);
+        assert_eq!([&job, &RecordKey::Pause].map(|key| cache.get(key)), [Some(version), None]);
         cache.begin(2);
         assert_eq!(cache.get(&job), None, "another connection has written");
     }

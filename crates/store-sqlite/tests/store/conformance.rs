@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::Store;
 use cronhold_store::conformance::Subject;
 use cronhold_store_sqlite::{Options, SqliteStore};
@@ -20,7 +20,7 @@ impl File {
     fn options(&self) -> Options {
         let micros = Arc::clone(&self.micros);
         let clock = Arc::new(move || Instant::from_micros(micros.load(Ordering::Relaxed)));
-        Options { clock, zones: Arc::new(Zones::bundled()), size_max: None }
+        Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None }
     }
 
     fn open(&self) -> SqliteStore {

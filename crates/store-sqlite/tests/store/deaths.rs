@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Refusal, Store};
+use cronhold_store::{Store, UnitRefusal};
 use cronhold_store_sqlite::SqliteStore;
 
 use crate::places::Place;
@@ -23,13 +23,13 @@ const DONE: &str = "done ";
 const FAILED: &str = "failed ";
 
 #[test]
-fn what_was_answered_survives_a_kill() {
+fn confirmed_commits_survive_a_kill() {
     write_if_told();
     let place = Place::new();
     let mut done = Vec::new();
     for round in 1..=4 {
         let program = std::env::current_exe().expect("this program");
-        let mut writer = start(Command::new(program), "deaths::what_was_answered_survives_a_kill", &place.database());
+        let mut writer = start(Command::new(program), "deaths::confirmed_commits_survive_a_kill", &place.database());
         let mut lines = lines(&mut writer);
         done.extend(lines.by_ref().filter_map(|line| number(&line)).take(20 * round));
         writer.kill().expect("it can be killed");
@@ -73,7 +73,7 @@ fn write_if_told() {
     let Some(path) = std::env::var_os(WRITER).map(PathBuf::from) else { return };
     let store = SqliteStore::open(&path, options()).expect("nobody else has it");
     let mut number = 0;
-    while block_on(store.load(&[Key::Run(run_id(number))])).expect("it can be read")[0].is_some() {
+    while block_on(store.load(&[RecordKey::Run(run_id(number))])).expect("it can be read")[0].is_some() {
         number += 1;
     }
     let say = |what: String| writeln!(std::io::stdout(), "{what}").expect("the test listens");
@@ -84,7 +84,7 @@ fn write_if_told() {
                 say(format!("{DONE}{number}"));
                 number += 1;
             }
-            Some(Err(Refusal::Fault(fault))) => {
+            Some(Err(UnitRefusal::Fault(fault))) => {
                 say(format!("{FAILED}{fault}"));
                 failures += 1;
             }
@@ -111,7 +111,7 @@ fn number(line: &str) -> Option<u64> {
 /// Those of the runs that are not there.
 fn missing(database: &Path, numbers: &[u64]) -> Vec<u64> {
     let store = SqliteStore::open(database, options()).expect("the lock died with its holder");
-    let keys: Vec<Key> = numbers.iter().map(|number| Key::Run(run_id(*number))).collect();
+    let keys: Vec<RecordKey> = numbers.iter().map(|number| RecordKey::Run(run_id(*number))).collect();
     let found = block_on(store.load(&keys)).expect("it can be read");
     numbers.iter().zip(found).filter(|(_, found)| found.is_none()).map(|(number, _)| *number).collect()
 }

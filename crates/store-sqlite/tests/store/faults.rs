@@ -1,8 +1,8 @@
 //! What the store says when its disk is full or somebody else is in its way, and that it goes on by itself afterwards.
 
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Fault, Refusal, Store};
+use cronhold_store::{Fault, Store, UnitRefusal};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use rusqlite::Connection;
 
@@ -22,7 +22,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     let results = block_on(store.commit((200..TOO_MANY).map(|number| unit(number, run(number))).collect()));
     assert_eq!(results.len() as u64, TOO_MANY - 200);
     for result in &results {
-        let Err(Refusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
+        let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = result else { panic!("{result:?}") };
         assert!(message.contains("cronhold.db: the disk is full"), "{message}");
     }
     let trouble = block_on(store.health()).trouble.expect("it says so");
@@ -32,7 +32,7 @@ fn full_disk_rejects_writes_and_loses_nothing() {
     assert_eq!(there(&store, 0..TOO_MANY), 200, "what was done is there, and nothing else");
 
     // Somebody makes room.
-    let gone = (0..100).map(|number| delete(TOO_MANY + number, number, Key::Run(run_id(number)))).collect();
+    let gone = (0..100).map(|number| delete(TOO_MANY + number, number, RecordKey::Run(run_id(number)))).collect();
     assert!(block_on(store.commit(gone)).iter().all(Result::is_ok));
     let again = (200..250).map(|number| unit(number, run(number))).collect();
     assert!(block_on(store.commit(again)).iter().all(Result::is_ok), "it goes on by itself");
@@ -41,13 +41,13 @@ fn full_disk_rejects_writes_and_loses_nothing() {
 }
 
 #[test]
-fn whoever_keeps_the_database_locked_is_outlasted() {
+fn locked_database_is_a_transient_fault() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     let someone = Connection::open(place.database()).expect("a shell");
     someone.execute_batch("BEGIN IMMEDIATE").expect("a lock");
     let results = block_on(store.commit(vec![unit(1, run(1))]));
-    let Err(Refusal::Fault(Fault::Away(message))) = &results[0] else { panic!("{results:?}") };
+    let Err(UnitRefusal::Fault(Fault::Unavailable(message))) = &results[0] else { panic!("{results:?}") };
     assert!(message.contains("another process has locked the database"), "{message}");
     assert_eq!(there(&store, 0..2), 0, "reading goes on meanwhile");
     drop(someone);
@@ -66,14 +66,16 @@ fn unreadable_rows_are_named() {
         ("log = '[]', attempt = -1", "column attempt: -1 is out of range"),
     ] {
         someone.execute_batch(&format!("UPDATE runs SET {change}")).expect("a change");
-        let Err(Fault::Broken(message)) = block_on(store.load(&[Key::Run(run_id(1))])) else { panic!("{change}") };
+        let Err(Fault::Corrupt(message)) = block_on(store.load(&[RecordKey::Run(run_id(1))])) else {
+            panic!("{change}")
+        };
         assert!(message.contains(expected) && message.contains(&format!("table runs, row {}", run_id(1))), "{message}");
     }
 }
 
 /// How many of these runs are there.
 fn there(store: &SqliteStore, numbers: std::ops::Range<u64>) -> usize {
-    let keys: Vec<Key> = numbers.map(|number| Key::Run(run_id(number))).collect();
+    let keys: Vec<RecordKey> = numbers.map(|number| RecordKey::Run(run_id(number))).collect();
     let found = block_on(store.load(&keys)).expect("it can be read");
     found.iter().flatten().filter(|stored| matches!(stored.record, Record::Run(_))).count()
 }

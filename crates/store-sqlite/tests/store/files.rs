@@ -4,21 +4,21 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Fault, Query, Refusal, RunQuery, Store};
-use cronhold_store_sqlite::{OpenError, SqliteStore, backup, reference};
+use cronhold_store::{Fault, Query, RunQuery, Store, UnitRefusal};
+use cronhold_store_sqlite::{SqliteOpenError, SqliteStore, backup, reference};
 use rusqlite::Connection;
 
 use crate::places::Place;
 use crate::samples::{options, pair, run, run_id, unit};
 
 #[test]
-fn one_process_writes() {
+fn second_writer_is_refused() {
     let place = Place::new();
     let store = SqliteStore::open(place.database(), options()).expect("the first");
     let error = SqliteStore::open(place.database(), options()).expect_err("the second");
-    assert!(matches!(error, OpenError::Locked { pid: Some(pid), .. } if pid == std::process::id()), "{error}");
+    assert!(matches!(error, SqliteOpenError::Locked { pid: Some(pid), .. } if pid == std::process::id()), "{error}");
     let text = error.to_string();
     assert!(text.contains("cronhold.db is in use by another process with pid"), "{text}");
     let another = store.clone();
@@ -83,7 +83,7 @@ fn links_to_a_store_do_not_admit_a_second_writer() {
     let store = SqliteStore::open(place.database(), options()).expect("a store");
     std::os::unix::fs::symlink(place.database(), place.file("link.db")).expect("a link");
     let error = SqliteStore::open(place.file("link.db"), options()).expect_err("the same store");
-    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    assert!(matches!(error, SqliteOpenError::Locked { .. }), "{error}");
     drop(store);
     fs::hard_link(place.database(), place.file("hard.db")).expect("a link");
     let error = SqliteStore::open(place.file("hard.db"), options()).expect_err("another name").to_string();
@@ -98,7 +98,7 @@ fn removed_file_rejects_writes() {
         assert!(block_on(store.commit(vec![unit(1, run(1))]))[0].is_ok());
         fs::rename(place.file(gone), place.file("elsewhere")).expect("it was there");
         let results = block_on(store.commit(vec![unit(2, run(2))]));
-        let Err(Refusal::Fault(Fault::ReadOnly(message))) = &results[0] else { panic!("{results:?}") };
+        let Err(UnitRefusal::Fault(Fault::ReadOnly(message))) = &results[0] else { panic!("{results:?}") };
         assert!(message.contains(gone) && message.contains("was removed or replaced"), "{message}");
         fs::rename(place.file("elsewhere"), place.file(gone)).expect("it is put back");
         assert!(block_on(store.commit(vec![unit(2, run(2))]))[0].is_ok(), "it goes on");
@@ -117,9 +117,9 @@ fn unreadable_row_does_not_hide_others() {
     let page = block_on(store.page(&Query::Runs(RunQuery::default()), 3)).expect("it can be read");
     assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
     assert!(page.unreadable[0].contains("table runs") && page.unreadable[0].contains("column log"), "{page:?}");
-    assert_eq!(page.next(3), Some(Key::Run(run_id(1))), "there may be more behind it");
-    let fault = block_on(store.load(&[Key::Run(run_id(2))])).expect_err("it cannot be read");
-    assert!(matches!(fault, Fault::Broken(_)), "{fault}");
+    assert_eq!(page.next(3), Some(RecordKey::Run(run_id(1))), "there may be more behind it");
+    let fault = block_on(store.load(&[RecordKey::Run(run_id(2))])).expect_err("it cannot be read");
+    assert!(matches!(fault, Fault::Corrupt(_)), "{fault}");
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn readers_work_while_a_writer_is_open() {
     for number in 0..20 {
         let results = block_on(store.commit(vec![unit(number, run(number))]));
         assert!(results[0].is_ok(), "{results:?}");
-        let found = block_on(reader.load(&[Key::Run(run_id(number))])).expect("it can be read");
+        let found = block_on(reader.load(&[RecordKey::Run(run_id(number))])).expect("it can be read");
         assert!(found[0].is_some(), "what was answered as done is there for everybody");
     }
     let refused = block_on(reader.commit(vec![unit(99, run(99))]));
-    let Err(Refusal::Fault(Fault::Broken(message))) = &refused[0] else { panic!("{refused:?}") };
+    let Err(UnitRefusal::Fault(Fault::Corrupt(message))) = &refused[0] else { panic!("{refused:?}") };
     assert!(message.contains("is open for reading only"), "{message}");
     drop(store);
     let page = block_on(reader.page(&Query::Runs(RunQuery::default()), 100)).expect("it can be read");

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use cronhold_core::decision::Change;
-use cronhold_core::record::{Actor, CommandLine, Key, Process, Record, Run, Transition, Version, Work};
+use cronhold_core::decision::RecordChange;
+use cronhold_core::record::{
+    Actor, CommandLine, Record, RecordKey, RecordVersion, ResolvedProcess, ResolvedProgram, Run, Transition,
+};
 use cronhold_core::{JobId, JobUid, RunId, RunNumber, State};
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::Unit;
 use cronhold_store_sqlite::Options;
 
 /// A store without limits in which time stands still.
 pub(crate) fn options() -> Options {
     let clock = Arc::new(|| Instant::from_secs(1_800_000_000));
-    Options { clock, zones: Arc::new(Zones::bundled()), size_max: None }
+    Options { clock, zones: Arc::new(ZoneRegistry::bundled()), size_max: None }
 }
 
 /// The id of the run with a number; larger ones are later.
@@ -28,7 +30,7 @@ pub(crate) fn run(number: u64) -> Record {
     let command = CommandLine::Shell { text: "echo ".repeat(200), shell: None };
     Record::Run(Arc::new(Run {
         state: State::Running,
-        work: Some(Work::Process(Box::new(Process::plain(command)))),
+        work: Some(ResolvedProgram::Process(Box::new(ResolvedProcess::plain(command)))),
         log: vec![entered(State::Waiting), entered(State::Starting), entered(State::Running)],
         ..Run::blank(run_id(number), RunNumber(number), job, JobUid::from_bits(7), at)
     }))
@@ -45,11 +47,11 @@ pub(crate) fn pair(number: u64, one: Record, other: Record) -> Unit {
 }
 
 /// A unit that deletes what another has made.
-pub(crate) fn delete(number: u64, made_by: u64, key: Key) -> Unit {
+pub(crate) fn delete(number: u64, made_by: u64, key: RecordKey) -> Unit {
     Unit {
-        version: Version::new(1, number),
-        compare: vec![(key.clone(), Some(Version::new(1, made_by)))],
-        changes: vec![Change::Delete(key)],
+        version: RecordVersion::new(1, number),
+        compare: vec![(key.clone(), Some(RecordVersion::new(1, made_by)))],
+        changes: vec![RecordChange::Delete(key)],
         take: Vec::new(),
         free: Vec::new(),
     }
@@ -57,9 +59,9 @@ pub(crate) fn delete(number: u64, made_by: u64, key: Key) -> Unit {
 
 fn put(number: u64, records: Vec<Record>) -> Unit {
     Unit {
-        version: Version::new(1, number),
+        version: RecordVersion::new(1, number),
         compare: records.iter().map(|record| (record.key(), None)).collect(),
-        changes: records.into_iter().map(Change::Put).collect(),
+        changes: records.into_iter().map(RecordChange::Put).collect(),
         take: Vec::new(),
         free: Vec::new(),
     }

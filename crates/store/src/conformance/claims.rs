@@ -1,6 +1,6 @@
 //! A case about concurrent claims: many writers read and move the same cursors, and their replies must be linearizable.
 
-use cronhold_core::record::{Key, Version};
+use cronhold_core::record::{RecordKey, RecordVersion};
 
 use super::Subject;
 use super::history::{EventLog, EventOrder, assert_linear};
@@ -9,7 +9,7 @@ use super::samples::{at, cursor};
 use super::seeded_random::SeededRandom;
 use super::test_writer::{TestWriter, UnitDraft};
 use super::writers::at_once;
-use crate::{Committed, Refusal};
+use crate::{Committed, UnitRefusal};
 
 /// Concurrent writers.
 const WRITERS: usize = 6;
@@ -25,9 +25,9 @@ pub(super) enum CursorCall {
     /// Moves the cursor from a version to another, or deletes it.
     Write {
         /// The expected version; `None` if the cursor must not exist.
-        seen: Option<Version>,
+        seen: Option<RecordVersion>,
         /// The new version; `None` to delete the cursor.
-        new: Option<Version>,
+        new: Option<RecordVersion>,
     },
 }
 
@@ -35,7 +35,7 @@ pub(super) enum CursorCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CursorReply {
     /// The cursor has this version.
-    Found(Option<Version>),
+    Found(Option<RecordVersion>),
     /// The cursor was moved.
     Done,
     /// The cursor had another version.
@@ -49,13 +49,18 @@ pub(super) struct CursorModel;
 impl SequentialModel for CursorModel {
     type Call = CursorCall;
     type Answer = CursorReply;
-    type State = Option<Version>;
+    type State = Option<RecordVersion>;
 
-    fn start(&self) -> Option<Version> {
+    fn start(&self) -> Option<RecordVersion> {
         None
     }
 
-    fn step(&self, state: &Option<Version>, call: &CursorCall, answer: &CursorReply) -> Option<Option<Version>> {
+    fn step(
+        &self,
+        state: &Option<RecordVersion>,
+        call: &CursorCall,
+        answer: &CursorReply,
+    ) -> Option<Option<RecordVersion>> {
         match (call, answer) {
             (CursorCall::Read, CursorReply::Found(version)) if version == state => Some(*state),
             (CursorCall::Write { seen, new }, CursorReply::Done) if seen == state => Some(*new),
@@ -91,7 +96,7 @@ pub fn claims_are_linearizable(subject: &dyn Subject) {
     assert_linear(&CursorModel, notes);
 }
 
-fn key(one: usize) -> Key {
+fn key(one: usize) -> RecordKey {
     cursor(&format!("job {one}"), "s", None).key()
 }
 
@@ -99,7 +104,7 @@ fn read(
     writer: &TestWriter,
     order: &EventOrder,
     one: usize,
-    known: &mut [Option<Version>],
+    known: &mut [Option<RecordVersion>],
     notes: &mut EventLog<CursorCall, CursorReply>,
 ) {
     let (began, ended, version) = order.time(|| writer.version(&key(one)));
@@ -113,7 +118,7 @@ fn claim(
     order: &EventOrder,
     cursors: &[usize],
     chance: &mut SeededRandom,
-    known: &mut [Option<Version>],
+    known: &mut [Option<RecordVersion>],
     notes: &mut EventLog<CursorCall, CursorReply>,
 ) {
     let mut drafts: Vec<UnitDraft> = Vec::new();
@@ -133,7 +138,7 @@ fn claim(
     for ((one, call), result) in calls.into_iter().zip(results) {
         let answer = match result {
             Ok(Committed { .. }) => CursorReply::Done,
-            Err(Refusal::Conflict(_)) => CursorReply::Late,
+            Err(UnitRefusal::Conflict(_)) => CursorReply::Late,
             Err(other) => panic!("nothing else is in the way: {other}"),
         };
         if let (CursorCall::Write { new, .. }, CursorReply::Done) = (call, answer) {

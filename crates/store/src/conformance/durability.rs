@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::record::{Key, Record, Stored};
+use cronhold_core::record::{Record, RecordKey, StoredRecord};
 use cronhold_schedule::Span;
 
 use super::rich_jobs::jobs;
@@ -11,7 +11,7 @@ use super::rich_records::{nodes, records};
 use super::samples::{at, job_id, job_state, lock_name, node, run_id, run_in};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
-use crate::{Obligation, Query, Refusal, RunQuery, Store};
+use crate::{Obligation, Query, RunQuery, Store, UnitRefusal};
 
 /// Records, locks, outputs and lists are the same after a restart.
 pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
@@ -22,14 +22,14 @@ pub fn everything_is_there_after_a_restart(subject: &dyn Subject) {
     let gone = job_state("gone", 1);
     writer.put(&gone);
     writer.delete(&gone.key());
-    let mut keys: Vec<Key> = all.iter().map(Record::key).collect();
+    let mut keys: Vec<RecordKey> = all.iter().map(Record::key).collect();
     for node in nodes() {
         writer.beat(&node, &[]);
-        keys.push(Key::Node(node.id));
+        keys.push(RecordKey::Node(node.id));
     }
     for (name, ttl) in [("forever", None), ("long", Some(Span::from_secs(1_000)))] {
         writer.take(&lock_name(name), run_id(0, 1), ttl).expect("nobody holds it");
-        keys.push(Key::Lock(lock_name(name)));
+        keys.push(RecordKey::Lock(lock_name(name)));
     }
     keys.push(gone.key());
     block_on(writer.store.append(run_id(1, 1), 0, b"hello")).expect("it can be appended");
@@ -59,11 +59,11 @@ pub fn work_goes_on_after_a_restart(subject: &dyn Subject) {
         drop(writer);
         writer = TestWriter::on(subject.reopen());
         let absent = writer.unit().put(job_state("a", 99), None);
-        assert_eq!(writer.commit(absent), Err(Refusal::Conflict(job_state("a", 0).key())));
+        assert_eq!(writer.commit(absent), Err(UnitRefusal::Conflict(job_state("a", 0).key())));
         let next = writer.unit().put(job_state("a", number), Some(version));
         version = next.version();
         writer.commit(next).expect("it has the version from before the restart");
-        let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
+        let held = Err(UnitRefusal::Held { lock: lock.clone(), holder: mine });
         assert_eq!(writer.take(&lock, theirs, None), held);
         assert_eq!(writer.beat(&node(1, "n"), &[(lock.clone(), mine)]), []);
         let length = block_on(writer.store.append(mine, 2 + number, b"c."));
@@ -104,14 +104,14 @@ pub fn a_healthy_store_says_so(subject: &dyn Subject) {
 /// What a store shows.
 #[derive(Debug, PartialEq)]
 struct StoreSnapshot {
-    records: Vec<Option<Stored>>,
-    lists: Vec<Vec<Stored>>,
+    records: Vec<Option<StoredRecord>>,
+    lists: Vec<Vec<StoredRecord>>,
     due: Vec<Obligation>,
     output: Vec<u8>,
 }
 
 impl StoreSnapshot {
-    fn at(writer: &TestWriter, keys: &[Key]) -> Self {
+    fn at(writer: &TestWriter, keys: &[RecordKey]) -> Self {
         let queries = [
             Query::Jobs { after: None },
             Query::JobStates { after: None },

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use cronhold_core::record::Key;
+use cronhold_core::record::RecordKey;
 
 use super::Subject;
 use super::samples::{cursor, job_state};
@@ -57,7 +57,7 @@ impl Wake for WakeFlag {
 }
 
 /// What there is to hear now.
-fn hear(store: &dyn Store) -> Vec<Key> {
+fn hear(store: &dyn Store) -> Vec<RecordKey> {
     match pin!(store.hints()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(hints) => hints.into_iter().map(|hint| hint.key).collect(),
         Poll::Pending => Vec::new(),

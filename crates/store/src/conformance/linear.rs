@@ -128,7 +128,7 @@ mod tests {
     use super::super::locking::{LockCall, Locked, Locking};
     use super::super::samples::run_id;
     use super::*;
-    use cronhold_core::record::Version;
+    use cronhold_core::record::RecordVersion;
 
     fn number(text: &str) -> u64 {
         text.parse().expect("a number")
@@ -143,7 +143,7 @@ mod tests {
 
     /// Reads calls such as `1-4 claim 0>1 done`, `2-3 read 1` and `5-6 delete 1 late`, where 0 is no record.
     fn claims(text: &str) -> LinearVerdict {
-        let version = |text: &str| Some(number(text)).filter(|unit| *unit > 0).map(|unit| Version::new(1, unit));
+        let version = |text: &str| Some(number(text)).filter(|unit| *unit > 0).map(|unit| RecordVersion::new(1, unit));
         let event = |line: &str| {
             let (began, ended, words) = span(line);
             let (call, answer) = match words.as_slice() {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn checker_gives_up_on_large_histories() {
         let event = |number: u64| {
-            let call = CursorCall::Write { seen: None, new: Some(Version::new(1, number + 1)) };
+            let call = CursorCall::Write { seen: None, new: Some(RecordVersion::new(1, number + 1)) };
             HistoryEvent { began: number, ended: 1_000_000 + number, call, answer: CursorReply::Late }
         };
         let long = (0..=CALLS_MAX as u64).map(event).collect();
@@ -268,7 +268,7 @@ mod tests {
             began: 40,
             ended: 2_000,
             call: CursorCall::Read,
-            answer: CursorReply::Found(Some(Version::new(1, 1))),
+            answer: CursorReply::Found(Some(RecordVersion::new(1, 1))),
         });
         assert_eq!(check(&CursorModel, wide), LinearVerdict::TooHard);
     }

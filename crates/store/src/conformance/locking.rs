@@ -10,7 +10,7 @@ use super::samples::{lock_name, run_id};
 use super::seeded_random::SeededRandom;
 use super::test_writer::TestWriter;
 use super::writers::at_once;
-use crate::Refusal;
+use crate::UnitRefusal;
 
 /// Concurrent writers.
 const WRITERS: u16 = 6;
@@ -87,7 +87,7 @@ pub fn locks_are_linearizable(subject: &dyn Subject) {
             let (began, ended, answer) = order.time(|| match call {
                 LockCall::Take(run) => match writer.take(name, run, None) {
                     Ok(fence) => Locked::Taken(fence),
-                    Err(Refusal::Held { holder, .. }) => Locked::Held(holder),
+                    Err(UnitRefusal::Held { holder, .. }) => Locked::Held(holder),
                     Err(other) => panic!("nothing else is in the way: {other}"),
                 },
                 LockCall::Free(run) => {

@@ -6,7 +6,7 @@ use cronhold_schedule::Span;
 use super::samples::{lock_name, node, run_id};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
-use crate::{Committed, Refusal};
+use crate::{Committed, UnitRefusal};
 
 /// Long enough that a store with a real clock has room on both sides of it.
 const TTL: Span = Span::from_millis(1_500);
@@ -23,7 +23,7 @@ pub fn a_lock_has_one_holder(subject: &dyn Subject) {
     assert_eq!((&held.name, held.holder, held.fence, held.until), (&lock, mine, first, None));
     assert_eq!(other.lock(&lock), Some(held), "others see the same");
 
-    assert_eq!(other.take(&lock, theirs, None), Err(Refusal::Held { lock: lock.clone(), holder: mine }));
+    assert_eq!(other.take(&lock, theirs, None), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     other.free(&lock, theirs);
     assert_eq!(writer.holder(&lock), Some(mine), "only the holder frees a lock");
     other.free(&lock, mine);
@@ -44,7 +44,7 @@ pub fn a_holder_can_take_its_lock_again(subject: &dyn Subject) {
     subject.pass(PART);
     let held = writer.lock(&lock).expect("it was taken for longer");
     assert_eq!((held.holder, held.fence), (mine, again));
-    let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
+    let held = Err(UnitRefusal::Held { lock: lock.clone(), holder: mine });
     assert_eq!(writer.take(&lock, theirs, None), held);
     writer.take(&lock, mine, None).expect("it is its own");
     subject.pass(TTL);
@@ -57,7 +57,7 @@ pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
     let (lock, free, mine, theirs) = (lock_name("l"), lock_name("m"), run_id(0, 1), run_id(0, 2));
     let first = writer.take(&lock, mine, None).expect("nobody holds it");
     let not_its_own = writer.unit().free(&lock, theirs).take(&lock, theirs, None).take(&free, theirs, None);
-    assert_eq!(writer.commit(not_its_own), Err(Refusal::Held { lock: lock.clone(), holder: mine }));
+    assert_eq!(writer.commit(not_its_own), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     assert_eq!(writer.lock(&free), None);
     let hand_over = writer.unit().take(&lock, theirs, None).free(&lock, mine).take(&free, theirs, None);
     let Committed { fences } = writer.commit(hand_over).expect("the holder frees it");
@@ -79,7 +79,7 @@ pub fn a_lock_runs_out(subject: &dyn Subject) {
     assert!(until >= before.plus(TTL), "{until} is {TTL} after {before} or later");
     subject.pass(PART);
     assert_eq!(other.holder(&lock), Some(mine), "{PART} are not {TTL}");
-    let held = Err(Refusal::Held { lock: lock.clone(), holder: mine });
+    let held = Err(UnitRefusal::Held { lock: lock.clone(), holder: mine });
     assert_eq!(writer.take(&lock, theirs, None), held);
     subject.pass(PART);
     assert_eq!(other.lock(&lock), None, "twice {PART} is more than {TTL}");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Key, Record, Stored};
+use cronhold_core::record::{Record, RecordKey, StoredRecord};
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, node};
@@ -14,7 +14,7 @@ use crate::Query;
 pub(super) const PAGES_MAX: usize = 1_000;
 
 /// The query of the page after a key.
-type PageStart = fn(Option<Key>) -> Query;
+type PageStart = fn(Option<RecordKey>) -> Query;
 
 /// A record with a name.
 type Named = fn(&str) -> Record;
@@ -131,7 +131,7 @@ pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
             round += 1;
         });
         assert!(round >= 8, "there were pages in between: {round}");
-        let keys: Vec<Key> = found.iter().map(|stored| stored.record.key()).collect();
+        let keys: Vec<RecordKey> = found.iter().map(|stored| stored.record.key()).collect();
         assert!(keys.is_sorted_by(|one, next| one < next), "each once and in order");
         for number in staying {
             assert!(keys.contains(&record(&name(number)).key()), "{} was there all the time", name(number));
@@ -142,41 +142,41 @@ pub fn pages_are_stable_under_writes(subject: &dyn Subject) {
     }
 }
 
-fn jobs(after: Option<Key>) -> Query {
+fn jobs(after: Option<RecordKey>) -> Query {
     let after = after.map(|key| match key {
-        Key::Job(job) => job,
+        RecordKey::Job(job) => job,
         other => panic!("a page of jobs ends with a job, and not with {other}"),
     });
     Query::Jobs { after }
 }
 
-fn job_states(after: Option<Key>) -> Query {
+fn job_states(after: Option<RecordKey>) -> Query {
     let after = after.map(|key| match key {
-        Key::JobState(job) => job,
+        RecordKey::JobState(job) => job,
         other => panic!("a page of sets of runs ends with one, and not with {other}"),
     });
     Query::JobStates { after }
 }
 
-fn cursors(after: Option<Key>) -> Query {
+fn cursors(after: Option<RecordKey>) -> Query {
     let after = after.map(|key| match key {
-        Key::Cursor(job, schedule) => (job, schedule),
+        RecordKey::Cursor(job, schedule) => (job, schedule),
         other => panic!("a page of cursors ends with a cursor, and not with {other}"),
     });
     Query::Cursors { after }
 }
 
-fn backlogs(after: Option<Key>) -> Query {
+fn backlogs(after: Option<RecordKey>) -> Query {
     let after = after.map(|key| match key {
-        Key::Backlog(job, schedule) => (job, schedule),
+        RecordKey::Backlog(job, schedule) => (job, schedule),
         other => panic!("a page of backlogs ends with a backlog, and not with {other}"),
     });
     Query::Backlogs { after }
 }
 
-fn nodes(after: Option<Key>) -> Query {
+fn nodes(after: Option<RecordKey>) -> Query {
     let after = after.map(|key| match key {
-        Key::Node(node) => node,
+        RecordKey::Node(node) => node,
         other => panic!("a page of nodes ends with a node, and not with {other}"),
     });
     Query::Nodes { after }
@@ -185,11 +185,11 @@ fn nodes(after: Option<Key>) -> Query {
 /// All pages of a list, with something that happens between them.
 pub(super) fn walk(
     writer: &mut TestWriter,
-    query: impl Fn(Option<Key>) -> Query,
+    query: impl Fn(Option<RecordKey>) -> Query,
     limit: usize,
     mut between: impl FnMut(&mut TestWriter),
-) -> Vec<Stored> {
-    let mut found: Vec<Stored> = Vec::new();
+) -> Vec<StoredRecord> {
+    let mut found: Vec<StoredRecord> = Vec::new();
     let mut after = None;
     for _ in 0..PAGES_MAX {
         let page = writer.page(&query(after), limit);

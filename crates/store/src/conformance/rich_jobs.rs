@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cronhold_core::job::{
-    Action, Batching, CatchUp, CatchUpPolicy, Condition, EnvValue, HttpProgram, HttpTarget, Job, Limits, Lock, Nodes,
-    OnLost, Overlap, Param, Probe, Program, RemoteProgram, Requirement, Retain, Retry, RetryOn, RunEvent, Schedule,
-    StopPolicy, StopSchedule, TaskProgram, Trigger,
+    Action, Batching, CatchUpPolicy, CatchUpRule, Condition, EnvValue, HttpProgram, HttpTarget, Job, JobSchedule,
+    LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Probe, Program, RemoteProgram, Requirement, ResourceLimits,
+    Retain, Retry, RetryOn, RunEvent, StopPolicy, StopSchedule, TaskProgram, Trigger,
 };
-use cronhold_core::record::{JobRecord, Source};
+use cronhold_core::record::{JobRecord, JobSource};
 use cronhold_core::signal::Signal;
 use cronhold_core::template::Expression;
 use cronhold_core::{JobUid, State, Template};
 use cronhold_schedule::cron::FieldsExpr;
-use cronhold_schedule::{Bound, CalendarExpr, DailyInterval, Edge, Fold, Gap, Shift, Span, Spec, TimeOfDay, Timing};
+use cronhold_schedule::{
+    CalendarExpr, DailyInterval, DayShift, FoldPolicy, GapPolicy, ScheduleSpec, Span, TimeBound, TimeOfDay, Timing,
+    WindowEdge,
+};
 
 use super::samples::job_id;
 
@@ -23,13 +26,13 @@ pub(super) fn jobs() -> Vec<JobRecord> {
     let programs = programs();
     let mut jobs: Vec<Job> = programs.into_iter().map(Job::new).collect();
     jobs[0] = full(jobs[0].program.clone());
-    jobs[1].lock = Lock::Job;
-    jobs[1].overlap = Overlap::Queue { limit: u32::MAX };
-    jobs[1].nodes = Nodes::Each(BTreeSet::from(["größe".to_owned(), "ssd".to_owned()]));
-    jobs[2].overlap = Overlap::Replace;
-    jobs[2].limits = Some(Box::new(Limits { cpu: Some(1_999), ..Limits::default() }));
-    jobs[3].overlap = Overlap::Allow;
-    let sources = [Source::Directory("prod/größe".to_owned()), Source::Api, Source::Foreign];
+    jobs[1].lock = LockPolicy::Job;
+    jobs[1].overlap = OverlapPolicy::Queue { limit: u32::MAX };
+    jobs[1].nodes = NodeSelector::Each(BTreeSet::from(["größe".to_owned(), "ssd".to_owned()]));
+    jobs[2].overlap = OverlapPolicy::Replace;
+    jobs[2].limits = Some(Box::new(ResourceLimits { cpu: Some(1_999), ..ResourceLimits::default() }));
+    jobs[3].overlap = OverlapPolicy::Allow;
+    let sources = [JobSource::Directory("prod/größe".to_owned()), JobSource::Api, JobSource::Foreign];
     let record = |(index, job): (usize, Job)| {
         let id = job_id(&format!("reports/日本 {index}"));
         let uid = JobUid::from_bits(if index == 0 { u128::MAX } else { index as u128 });
@@ -45,7 +48,7 @@ pub(super) fn jobs() -> Vec<JobRecord> {
 pub(super) fn long_job(bytes: usize) -> JobRecord {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     job.description = "Every good boy does fine. ".chars().cycle().take(bytes - 1).chain(['.']).collect();
-    JobRecord::new(job_id("long"), JobUid::from_bits(1), Arc::new(job), "UTC".into(), Source::Api)
+    JobRecord::new(job_id("long"), JobUid::from_bits(1), Arc::new(job), "UTC".into(), JobSource::Api)
 }
 
 fn full(program: Program) -> Job {
@@ -61,10 +64,10 @@ fn full(program: Program) -> Job {
     ]);
     job.schedules = schedules();
     job.conditions = conditions();
-    job.lock = Lock::Named("prices & größe".to_owned());
+    job.lock = LockPolicy::Named("prices & größe".to_owned());
     job.ttl = Span::from_secs(31);
-    job.overlap = Overlap::Queue { limit: 1 };
-    job.catch_up = CatchUp { policy: CatchUpPolicy::All, within: Span::from_secs(86_400 * 365) };
+    job.overlap = OverlapPolicy::Queue { limit: 1 };
+    job.catch_up = CatchUpRule { policy: CatchUpPolicy::All, within: Span::from_secs(86_400 * 365) };
     job.retry = Retry {
         attempts: u32::MAX,
         backoff: Span::from_millis(1),
@@ -83,7 +86,7 @@ fn full(program: Program) -> Job {
     job.shell = Some("/bin/zsh".to_owned());
     job.user = Some("prices".to_owned());
     job.umask = Some(0o027);
-    job.limits = Some(Box::new(Limits {
+    job.limits = Some(Box::new(ResourceLimits {
         memory: Some(i64::MAX.cast_unsigned()),
         cpu: Some(10),
         pids: Some(u32::MAX.into()),
@@ -91,7 +94,7 @@ fn full(program: Program) -> Job {
         cpu_time: Some(Span::from_millis(1001)),
         core: Some(0),
     }));
-    job.nodes = Nodes::Labels(BTreeSet::from(["market data".to_owned()]));
+    job.nodes = NodeSelector::Labels(BTreeSet::from(["market data".to_owned()]));
     job.success_codes = vec![0, 3, 255];
     job.on = actions();
     job.triggers = triggers();
@@ -134,41 +137,41 @@ fn programs() -> Vec<Program> {
     ]
 }
 
-fn schedules() -> Vec<Schedule> {
-    let spec = |text: &str| Spec::parse(text).expect("a schedule");
+fn schedules() -> Vec<JobSchedule> {
+    let spec = |text: &str| ScheduleSpec::parse(text).expect("a schedule");
     let time = |text: &str| TimeOfDay::parse(text).expect("a time of day");
-    let bound = |text: &str| Bound::parse(text).expect("a bound");
+    let bound = |text: &str| TimeBound::parse(text).expect("a bound");
     let mut zoned = spec("CRON_TZ=Europe/Berlin 30 2 * * Mon-Fri");
     zoned.start = Some(bound("2027-01-01"));
     zoned.end = Some(bound("2027-06-30T12:00"));
     zoned.jitter = Span::from_secs(5);
     zoned.calendar = Some(CalendarExpr::parse("Mon-Fri - freeze").expect("a calendar"));
-    (zoned.gap, zoned.fold) = (Some(Gap::Skip), Some(Fold::Both));
+    (zoned.gap, zoned.fold) = (Some(GapPolicy::Skip), Some(FoldPolicy::Both));
     let fields = FieldsExpr::parse(&[("day", "last"), ("hour", "14"), ("minute", "*/20")]).expect("fields");
     let window = DailyInterval {
-        from: Edge { time: time("22:00"), shift: Shift { calendar_days: -1, days: 0 } },
-        until: Edge { time: time("02:00:01"), shift: Shift { calendar_days: -1, days: 1 } },
+        from: WindowEdge { time: time("22:00"), shift: DayShift { calendar_days: -1, days: 0 } },
+        until: WindowEdge { time: time("02:00:01"), shift: DayShift { calendar_days: -1, days: 1 } },
         interval: Span::from_secs(1_800),
     };
-    let daily = Timing::daily(vec![time("07:00"), time("18:30:15")], Shift { calendar_days: 1, days: -1 });
+    let daily = Timing::daily(vec![time("07:00"), time("18:30:15")], DayShift { calendar_days: 1, days: -1 });
     let specs = [
         zoned,
         spec("0 0 L * ? 2027"),
         spec("H H * * *"),
-        Spec::new(Timing::Fields(fields)),
-        Spec::new(Timing::Every { interval: Span::from_secs(900), phase: Span::from_secs(90) }),
+        ScheduleSpec::new(Timing::Fields(fields)),
+        ScheduleSpec::new(Timing::Every { interval: Span::from_secs(900), phase: Span::from_secs(90) }),
         spec("with 10m interval"),
         spec("continuously"),
-        Spec::new(daily),
-        Spec::new(Timing::DailyInterval(window)),
-        Spec::new(Timing::at(vec![bound("2027-01-01T00:00:00Z"), bound("2027-02-01")])),
+        ScheduleSpec::new(daily),
+        ScheduleSpec::new(Timing::DailyInterval(window)),
+        ScheduleSpec::new(Timing::at(vec![bound("2027-01-01T00:00:00Z"), bound("2027-02-01")])),
         spec("triggered"),
         spec("@never"),
         spec("@reboot"),
     ];
-    let mut schedules: Vec<Schedule> = specs
+    let mut schedules: Vec<JobSchedule> = specs
         .into_iter()
-        .map(|spec| Schedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
+        .map(|spec| JobSchedule { name: None, spec, args: BTreeMap::new(), enabled: true, stop: None })
         .collect();
     schedules[0].name = Some("new-york".to_owned());
     schedules[0].stop = Some(StopSchedule::After(Span::from_secs(7_200)));

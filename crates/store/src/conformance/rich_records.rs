@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cronhold_core::args::Args;
-use cronhold_core::job::Limits;
-use cronhold_core::policy::catch_up::Stretch;
+use cronhold_core::job::ResourceLimits;
+use cronhold_core::policy::catch_up::CountedRange;
 use cronhold_core::record::{
-    ActiveRun, Actor, Backlog, CommandLine, Cursor, EnvText, Exit, Identity, JobState, Kept, Node, Outcome, Owner,
-    Pause, Pauses, Process, Queued, Record, Run, SkipStreak, Terms, Transition, TransitionKind, Work, Written,
+    ActivePause, ActiveRun, Actor, Backlog, CommandLine, Cursor, EnvText, ExecutionPolicy, Identity, JobState,
+    KeptCounts, LatestOutcome, NodeRecord, OutputSummary, PauseState, ProgramExit, QueuedRun, Record, ResolvedProcess,
+    ResolvedProgram, Run, RunOwner, SkipStreak, Transition, TransitionKind,
 };
 use cronhold_core::run::Reason;
 use cronhold_core::signal::Signal;
@@ -58,8 +59,8 @@ pub(super) fn records() -> Vec<Record> {
 }
 
 /// Nodes with everything in them.
-pub(super) fn nodes() -> Vec<Node> {
-    let node = |(index, name): (usize, &&str)| Node {
+pub(super) fn nodes() -> Vec<NodeRecord> {
+    let node = |(index, name): (usize, &&str)| NodeRecord {
         id: NodeId::from_bits(if index == 0 { u128::MAX } else { index as u128 }),
         name: (*name).to_owned(),
         incarnation: if index == 0 { u32::MAX } else { 0 },
@@ -74,9 +75,9 @@ pub(super) fn nodes() -> Vec<Node> {
     TEXTS.iter().enumerate().map(node).collect()
 }
 
-fn pauses() -> Pauses {
-    let current = Pause { since: last(), by: Actor::Operator(TEXTS[2].to_owned()), why: TEXTS[4].to_owned() };
-    Pauses { current: Some(current), last: Some((times()[0], times()[2])) }
+fn pauses() -> PauseState {
+    let current = ActivePause { since: last(), by: Actor::Operator(TEXTS[2].to_owned()), why: TEXTS[4].to_owned() };
+    PauseState { current: Some(current), last: Some((times()[0], times()[2])) }
 }
 
 fn job_states() -> Vec<JobState> {
@@ -87,10 +88,10 @@ fn job_states() -> Vec<JobState> {
         ActiveRun { run: run_id(0, 2), args: 0, target: Some(NodeId::from_bits(3)) },
     ];
     let target = |number: u16| number.is_multiple_of(3).then(|| NodeId::from_bits(number.into()));
-    let queued = |number| Queued { run: run_id(5, number), target: target(number) };
+    let queued = |number| QueuedRun { run: run_id(5, number), target: target(number) };
     full.queue = (0..300).rev().map(queued).collect();
     full.pauses = pauses();
-    full.kept = Kept { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
+    full.kept = KeptCounts { success: u32::MAX, failure: 1, error: 2, skipped: 3 };
     full.floor = Some(times()[2]);
     vec![full, JobState::new(job_id("never ran"))]
 }
@@ -136,14 +137,14 @@ fn cursors() -> Vec<Cursor> {
 fn backlogs() -> Vec<Backlog> {
     let [early, epoch, middle, ..] = times();
     let (job, schedule) = (job_id("a/b"), schedule_id(TEXTS[2]));
-    let stretch = |count| Stretch { from: early, to: last(), count };
+    let stretch = |count| CountedRange { from: early, to: last(), count };
     let later = vec![stretch(u32::MAX), stretch(0), stretch(7)];
     let full = Backlog { job, schedule, from: early, position: epoch, to: middle, count: u32::MAX, due: last(), later };
     vec![Backlog { schedule: schedule_id("plain"), later: Vec::new(), ..full.clone() }, full]
 }
 
 fn identities() -> Vec<Identity> {
-    let outcome = |index: usize| Some(Outcome { run: run_id(2, 7), at: times()[index] });
+    let outcome = |index: usize| Some(LatestOutcome { run: run_id(2, 7), at: times()[index] });
     let pairs: Vec<(String, &str)> =
         TEXTS.iter().enumerate().map(|(index, text)| (format!("name{index}"), *text)).collect();
     let all: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (name.as_str(), *value)).collect();
@@ -169,7 +170,7 @@ fn runs() -> Vec<Run> {
             kind: if (index + step) % 7 == 0 { TransitionKind::LateResult } else { TransitionKind::Entered },
         });
         let code = [0, i32::MIN, i32::MAX, -1][index % 4];
-        let exit = if index % 3 == 0 { Exit::Signal(Signal::KILL) } else { Exit::Code(code) };
+        let exit = if index % 3 == 0 { ProgramExit::Signal(Signal::KILL) } else { ProgramExit::Code(code) };
         runs.push(Run {
             number: RunNumber(COUNT_MAX - u64::from(number)),
             job: job_id(["größe/日本 🦀", "a/b"][index % 2]),
@@ -183,7 +184,7 @@ fn runs() -> Vec<Run> {
             retry_of: Some(run_id(3, number)),
             retried_by: Some(run_id(4, number)),
             rerun_of: Some(run_id(5, number)),
-            owner: Some(Owner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX }),
+            owner: Some(RunOwner { node: NodeId::from_bits(u128::MAX), incarnation: u32::MAX }),
             target: Some(NodeId::from_bits(7)),
             work: Some(works[index % works.len()].clone()),
             lock: Some(lock_name(TEXTS[1 + index % (TEXTS.len() - 1)])),
@@ -193,7 +194,7 @@ fn runs() -> Vec<Run> {
             exit: Some(exit),
             written: Some(written(index)),
             log: log.collect(),
-            span: Some(Stretch { from: times()[3], to: last(), count: u32::MAX }),
+            span: Some(CountedRange { from: times()[3], to: last(), count: u32::MAX }),
             id,
         });
     }
@@ -201,50 +202,50 @@ fn runs() -> Vec<Run> {
     runs
 }
 
-fn terms(index: usize) -> Terms {
+fn terms(index: usize) -> ExecutionPolicy {
     let hundred_years = Span::from_secs(100 * 365 * 86_400);
     let signal = Signal::from_number(64).expect("the last signal");
     match index % 3 {
-        0 => Terms {
+        0 => ExecutionPolicy {
             timeout: Some(hundred_years),
             stop_at: Some(last()),
             signal,
             grace: Span::from_micros(1),
             lease: Some(Span::from_secs(10)),
         },
-        1 => Terms { timeout: Some(Span::ZERO), ..Terms::default() },
-        _ => Terms::default(),
+        1 => ExecutionPolicy { timeout: Some(Span::ZERO), ..ExecutionPolicy::default() },
+        _ => ExecutionPolicy::default(),
     }
 }
 
-fn written(index: usize) -> Written {
+fn written(index: usize) -> OutputSummary {
     let tail = TEXTS.iter().cycle().skip(index).take(index % 11).map(|text| (*text).to_owned());
-    Written { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect() }
+    OutputSummary { bytes: [0, 1, COUNT_MAX][index % 3], tail: tail.collect() }
 }
 
-fn works() -> Vec<Work> {
+fn works() -> Vec<ResolvedProgram> {
     let texts = || TEXTS.iter().map(|text| (*text).to_owned());
-    let mut works = vec![Work::Noop(Span::ZERO), Work::Noop(Span::from_micros(1))];
-    works.extend(processes().into_iter().map(|process| Work::Process(Box::new(process))));
-    works.extend(texts().map(Work::Unsupported));
+    let mut works = vec![ResolvedProgram::Noop(Span::ZERO), ResolvedProgram::Noop(Span::from_micros(1))];
+    works.extend(processes().into_iter().map(|process| ResolvedProgram::Process(Box::new(process))));
+    works.extend(texts().map(ResolvedProgram::Unsupported));
     works
 }
 
 /// Processes with everything and with nothing.
-fn processes() -> Vec<Process> {
+fn processes() -> Vec<ResolvedProcess> {
     let texts = || TEXTS.iter().map(|text| (*text).to_owned());
-    let mut processes = vec![Process::plain(CommandLine::Exec(texts().collect()))];
-    processes.extend(texts().map(|text| Process::plain(CommandLine::Shell { text, shell: None })));
+    let mut processes = vec![ResolvedProcess::plain(CommandLine::Exec(texts().collect()))];
+    processes.extend(texts().map(|text| ResolvedProcess::plain(CommandLine::Shell { text, shell: None })));
     let shell = |text: String| CommandLine::Shell { shell: Some(text.clone()), text };
     let env = |from: fn(String) -> EnvText| texts().map(move |text| (format!("NAME{text}"), from(text))).collect();
-    let full = Process {
+    let full = ResolvedProcess {
         command: shell(TEXTS[2].to_owned()),
         env: env(EnvText::Text),
         cwd: Some(TEXTS[4].to_owned()),
         user: Some(TEXTS[2].to_owned()),
         umask: Some(0o777),
         success_codes: vec![0, 3, 255],
-        limits: Limits {
+        limits: ResourceLimits {
             memory: Some(COUNT_MAX),
             cpu: Some(1),
             pids: Some(2),
@@ -253,9 +254,14 @@ fn processes() -> Vec<Process> {
             core: Some(0),
         },
     };
-    let memory = Limits { memory: Some(1), ..Limits::default() };
-    processes.push(Process { env: env(EnvText::File), success_codes: Vec::new(), limits: memory, ..full.clone() });
-    processes.push(Process { env: env(EnvText::Env), success_codes: vec![7], ..full.clone() });
+    let memory = ResourceLimits { memory: Some(1), ..ResourceLimits::default() };
+    processes.push(ResolvedProcess {
+        env: env(EnvText::File),
+        success_codes: Vec::new(),
+        limits: memory,
+        ..full.clone()
+    });
+    processes.push(ResolvedProcess { env: env(EnvText::Env), success_codes: vec![7], ..full.clone() });
     processes.push(full);
     processes
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 
 use super::Subject;
 use super::rich_jobs::{jobs, long_job};
@@ -40,7 +40,7 @@ pub fn nodes_come_back_as_they_were(subject: &dyn Subject) {
     let writer = TestWriter::of(subject);
     for node in nodes() {
         assert_eq!(writer.beat(&node, &[]), []);
-        let key = Key::Node(node.id);
+        let key = RecordKey::Node(node.id);
         assert_eq!(writer.record(&key), Some(Record::Node(Arc::new(node.clone()))));
         let mut later = node.clone();
         (later.incarnation, later.draining) = (later.incarnation.wrapping_add(1), !later.draining);
@@ -101,7 +101,7 @@ pub fn similar_keys_are_different_records(subject: &dyn Subject) {
             versions.insert(writer.put(record));
         }
     }
-    let keys: BTreeSet<Key> = all.iter().map(Record::key).collect();
+    let keys: BTreeSet<RecordKey> = all.iter().map(Record::key).collect();
     assert_eq!(versions.len(), keys.len(), "each has its own place");
     for key in &keys {
         let stored = writer.load(key).expect("it was written");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cronhold_core::record::{Key, Record, Run};
+use cronhold_core::record::{Record, RecordKey, Run};
 use cronhold_core::{NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 
@@ -138,7 +138,7 @@ pub fn runs_move_between_lists(subject: &dyn Subject) {
         writer.put(&record);
         assert_eq!(lists_with(&mut writer, id), expected);
     }
-    writer.delete(&Key::Run(id));
+    writer.delete(&RecordKey::Run(id));
     assert_eq!(lists_with(&mut writer, id), "");
     writer.put(&run_in(id, "b", State::Success, None));
     assert_eq!(lists_with(&mut writer, id), "all");
@@ -232,8 +232,8 @@ fn ids_with(
     limit: usize,
     between: impl FnMut(&mut TestWriter),
 ) -> Vec<RunId> {
-    let after = |key: Option<Key>| match key {
-        Some(Key::Run(id)) => Some(id),
+    let after = |key: Option<RecordKey>| match key {
+        Some(RecordKey::Run(id)) => Some(id),
         None => None,
         Some(other) => panic!("a page of runs ends with a run, and not with {other}"),
     };
@@ -265,5 +265,5 @@ fn lists_with(writer: &mut TestWriter, id: RunId) -> String {
 }
 
 fn run_of_key(writer: &TestWriter, id: RunId) -> Run {
-    writer.record(&Key::Run(id)).map_or_else(|| run(id, "gone"), run_of)
+    writer.record(&RecordKey::Run(id)).map_or_else(|| run(id, "gone"), run_of)
 }

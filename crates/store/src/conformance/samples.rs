@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cronhold_core::args::Args;
 use cronhold_core::job::{Job, Program};
 use cronhold_core::record::{
-    Actor, Backlog, Cursor, Identity, JobRecord, JobState, LockName, Node, Owner, Pause, Pauses, Record, Run,
-    ScheduleId, Source, Transition,
+    ActivePause, Actor, Backlog, Cursor, Identity, JobRecord, JobSource, JobState, LockName, NodeRecord, PauseState,
+    Record, Run, RunOwner, ScheduleId, Transition,
 };
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
@@ -39,8 +39,8 @@ pub(super) fn args(pairs: &[(&str, &str)]) -> Args {
 }
 
 pub(super) fn pause(why: &str) -> Record {
-    let current = Pause { since: at(1), by: Actor::Operator("anna".to_owned()), why: why.to_owned() };
-    Record::Pause(Arc::new(Pauses { current: Some(current), last: None }))
+    let current = ActivePause { since: at(1), by: Actor::Operator("anna".to_owned()), why: why.to_owned() };
+    Record::Pause(Arc::new(PauseState { current: Some(current), last: None }))
 }
 
 /// A job that does nothing and says so.
@@ -48,7 +48,7 @@ pub(super) fn job(id: &str, description: &str) -> Record {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     job.description = description.to_owned();
     let uid = JobUid::from_bits(7);
-    Record::Job(Arc::new(JobRecord::new(job_id(id), uid, Arc::new(job), "UTC".into(), Source::Api)))
+    Record::Job(Arc::new(JobRecord::new(job_id(id), uid, Arc::new(job), "UTC".into(), JobSource::Api)))
 }
 
 /// A set of runs; its next number serves as a counter.
@@ -110,7 +110,7 @@ pub(super) fn run(id: RunId, job: &str) -> Run {
 
 /// A run in a state; on a node, when one is given.
 pub(super) fn run_in(id: RunId, job: &str, state: State, node: Option<u128>) -> Record {
-    let owner = node.map(|node| Owner { node: NodeId::from_bits(node), incarnation: 1 });
+    let owner = node.map(|node| RunOwner { node: NodeId::from_bits(node), incarnation: 1 });
     Record::Run(Arc::new(Run { state, owner, ..run(id, job) }))
 }
 
@@ -119,15 +119,15 @@ pub(super) fn run_due(id: RunId, job: &str, due: Option<Instant>) -> Record {
     Record::Run(Arc::new(Run { due, ..run(id, job) }))
 }
 
-pub(super) fn node(bits: u128, name: &str) -> Node {
-    Node { beat: at(1), gone: at(7), ..Node::new(NodeId::from_bits(bits), name, 1, at(0)) }
+pub(super) fn node(bits: u128, name: &str) -> NodeRecord {
+    NodeRecord { beat: at(1), gone: at(7), ..NodeRecord::new(NodeId::from_bits(bits), name, 1, at(0)) }
 }
 
 /// One plain record of each kind that units write, in two forms with the same key.
 pub(super) fn each_kind() -> Vec<(Record, Record)> {
     let id = run_id(1, 1);
     let identity_of = |at| {
-        let outcome = cronhold_core::record::Outcome { run: id, at };
+        let outcome = cronhold_core::record::LatestOutcome { run: id, at };
         let mut identity = Identity::new(job_id("a"), args(&[("x", "1")]));
         identity.success = Some(outcome);
         Record::Identity(Arc::new(identity))

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::record::{Key, LockName, LockState, Node, Record, Stored, Version};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::record::{LockName, LockState, NodeRecord, Record, RecordKey, RecordVersion, StoredRecord};
 use cronhold_schedule::Span;
 
 use super::{Subject, block_on};
-use crate::{Committed, Page, Query, Refusal, Store, Unit};
+use crate::{Committed, Page, Query, Store, Unit, UnitRefusal};
 
 /// An enrolled writer with its own handle.
 #[derive(Debug)]
@@ -34,30 +34,30 @@ impl TestWriter {
     /// An empty unit.
     pub(super) fn unit(&mut self) -> UnitDraft {
         self.units += 1;
-        let version = Version::new(self.writer, self.units);
+        let version = RecordVersion::new(self.writer, self.units);
         UnitDraft(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
     }
 
     /// Commits one unit.
-    pub(super) fn commit(&self, draft: UnitDraft) -> Result<Committed, Refusal> {
+    pub(super) fn commit(&self, draft: UnitDraft) -> Result<Committed, UnitRefusal> {
         let mut results = self.commit_all(vec![draft]);
         assert_eq!(results.len(), 1, "one unit has one answer");
         results.pop().expect("there is one")
     }
 
     /// Commits units together.
-    pub(super) fn commit_all(&self, drafts: Vec<UnitDraft>) -> Vec<Result<Committed, Refusal>> {
+    pub(super) fn commit_all(&self, drafts: Vec<UnitDraft>) -> Vec<Result<Committed, UnitRefusal>> {
         block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
     }
 
     /// Writes a record unconditionally.
-    pub(super) fn put(&mut self, record: &Record) -> Version {
+    pub(super) fn put(&mut self, record: &Record) -> RecordVersion {
         self.put_all(std::slice::from_ref(record))
     }
 
     /// Writes records in one unit, unconditionally.
-    pub(super) fn put_all(&mut self, records: &[Record]) -> Version {
-        let keys: Vec<Key> = records.iter().map(Record::key).collect();
+    pub(super) fn put_all(&mut self, records: &[Record]) -> RecordVersion {
+        let keys: Vec<RecordKey> = records.iter().map(Record::key).collect();
         let versions = self.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
         let mut draft = self.unit();
         for (record, version) in records.iter().zip(versions) {
@@ -69,28 +69,28 @@ impl TestWriter {
     }
 
     /// Deletes a record unconditionally.
-    pub(super) fn delete(&mut self, key: &Key) {
+    pub(super) fn delete(&mut self, key: &RecordKey) {
         let version = self.version(key);
         let draft = self.unit().delete(key.clone(), version);
         assert_eq!(self.commit(draft), Ok(Committed::default()), "{key} can be deleted");
     }
 
-    pub(super) fn load(&self, key: &Key) -> Option<Stored> {
+    pub(super) fn load(&self, key: &RecordKey) -> Option<StoredRecord> {
         self.load_all(std::slice::from_ref(key)).pop().expect("one key has one answer")
     }
 
-    pub(super) fn load_all(&self, keys: &[Key]) -> Vec<Option<Stored>> {
+    pub(super) fn load_all(&self, keys: &[RecordKey]) -> Vec<Option<StoredRecord>> {
         let found = block_on(self.store.load(keys)).expect("records can be loaded");
         assert_eq!(found.len(), keys.len(), "each key has an answer");
         found
     }
 
     /// A record without its version.
-    pub(super) fn record(&self, key: &Key) -> Option<Record> {
+    pub(super) fn record(&self, key: &RecordKey) -> Option<Record> {
         self.load(key).map(|stored| stored.record)
     }
 
-    pub(super) fn version(&self, key: &Key) -> Option<Version> {
+    pub(super) fn version(&self, key: &RecordKey) -> Option<RecordVersion> {
         self.load(key).map(|stored| stored.version)
     }
 
@@ -99,7 +99,7 @@ impl TestWriter {
     }
 
     /// Takes a lock in a separate unit and returns its fence.
-    pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, Refusal> {
+    pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
         let draft = self.unit().take(lock, holder, ttl);
         let Committed { fences } = self.commit(draft)?;
         assert_eq!(fences.len(), 1, "one lock that was taken has one fence");
@@ -115,7 +115,7 @@ impl TestWriter {
 
     /// The state of a held lock.
     pub(super) fn lock(&self, lock: &LockName) -> Option<LockState> {
-        match self.record(&Key::Lock(lock.clone()))? {
+        match self.record(&RecordKey::Lock(lock.clone()))? {
             Record::Lock(state) => Some((*state).clone()),
             other => panic!("a lock is a lock, and not {other:?}"),
         }
@@ -126,7 +126,7 @@ impl TestWriter {
         self.lock(lock).map(|state| state.holder)
     }
 
-    pub(super) fn beat(&self, node: &Node, locks: &[(LockName, RunId)]) -> Vec<LockName> {
+    pub(super) fn beat(&self, node: &NodeRecord, locks: &[(LockName, RunId)]) -> Vec<LockName> {
         block_on(self.store.beat(node, locks)).expect("a node can beat")
     }
 }
@@ -136,37 +136,37 @@ impl TestWriter {
 pub(super) struct UnitDraft(pub(super) Unit);
 
 impl UnitDraft {
-    pub(super) fn version(&self) -> Version {
+    pub(super) fn version(&self) -> RecordVersion {
         self.0.version
     }
 
     /// Compares a record.
-    pub(super) fn compare(mut self, key: Key, version: Option<Version>) -> Self {
+    pub(super) fn compare(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((key, version));
         self
     }
 
     /// Compares and writes a record.
-    pub(super) fn put(mut self, record: Record, version: Option<Version>) -> Self {
+    pub(super) fn put(mut self, record: Record, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((record.key(), version));
-        self.0.changes.push(Change::Put(record));
+        self.0.changes.push(RecordChange::Put(record));
         self
     }
 
     /// Compares and deletes a record.
-    pub(super) fn delete(mut self, key: Key, version: Option<Version>) -> Self {
+    pub(super) fn delete(mut self, key: RecordKey, version: Option<RecordVersion>) -> Self {
         self.0.compare.push((key.clone(), version));
-        self.0.changes.push(Change::Delete(key));
+        self.0.changes.push(RecordChange::Delete(key));
         self
     }
 
     pub(super) fn take(mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Self {
-        self.0.take.push(Take { lock: lock.clone(), holder, ttl });
+        self.0.take.push(LockTake { lock: lock.clone(), holder, ttl });
         self
     }
 
     pub(super) fn free(mut self, lock: &LockName, holder: RunId) -> Self {
-        self.0.free.push(Free { lock: lock.clone(), holder });
+        self.0.free.push(LockRelease { lock: lock.clone(), holder });
         self
     }
 }

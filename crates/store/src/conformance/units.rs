@@ -2,13 +2,13 @@
 
 use std::task::{Context, Waker};
 
-use cronhold_core::record::{Key, Record, Version};
+use cronhold_core::record::{Record, RecordKey, RecordVersion};
 use cronhold_core::run::State;
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, lock_name, run_id, run_in};
 use super::test_writer::{TestWriter, UnitDraft};
-use crate::{Committed, Refusal};
+use crate::{Committed, UnitRefusal};
 
 /// So many records of a unit, and units of a commit, are many.
 const MANY: usize = 500;
@@ -20,14 +20,15 @@ pub fn one_conflict_undoes_a_unit(subject: &dyn Subject) {
     writer.take(&held, holder, None).expect("nobody holds it");
     let kinds = each_kind();
     for (wrong, (record, _)) in kinds.iter().enumerate() {
-        let before: Vec<Option<Version>> = kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
+        let before: Vec<Option<RecordVersion>> =
+            kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
         let mut draft = writer.unit().take(&free, holder, None).free(&held, holder);
         for (index, (_, changed)) in kinds.iter().enumerate() {
-            let seen = if index == wrong { Some(Version::new(writer.writer, 999_999)) } else { before[index] };
+            let seen = if index == wrong { Some(RecordVersion::new(writer.writer, 999_999)) } else { before[index] };
             draft = draft.put(changed.clone(), seen);
         }
-        assert_eq!(writer.commit(draft), Err(Refusal::Conflict(record.key())));
-        let after: Vec<Option<Version>> = kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
+        assert_eq!(writer.commit(draft), Err(UnitRefusal::Conflict(record.key())));
+        let after: Vec<Option<RecordVersion>> = kinds.iter().map(|(record, _)| writer.version(&record.key())).collect();
         assert_eq!(after, before, "nothing was written when {} had changed", record.key());
         assert_eq!(writer.holder(&free), None, "the lock was not taken");
         assert_eq!(writer.holder(&held), Some(holder), "the lock was not freed");
@@ -47,7 +48,7 @@ pub fn one_held_lock_undoes_a_unit(subject: &dyn Subject) {
     for lock in &locks {
         draft = draft.take(lock, mine, None);
     }
-    let held = Refusal::Held { lock: locks[1].clone(), holder: other };
+    let held = UnitRefusal::Held { lock: locks[1].clone(), holder: other };
     assert_eq!(writer.commit(draft), Err(held));
     assert_eq!(writer.version(&job("x", "").key()), Some(old));
     assert_eq!(locks.each_ref().map(|lock| writer.holder(lock)), [None, Some(other), None]);
@@ -106,7 +107,7 @@ pub fn a_unit_is_done_once(subject: &dyn Subject) {
     let made = make.version();
     assert_eq!(writer.commit(make.clone()), Ok(Committed::default()));
     let again = writer.commit(make);
-    assert!(matches!(again, Err(Refusal::Conflict(_))), "{again:?}");
+    assert!(matches!(again, Err(UnitRefusal::Conflict(_))), "{again:?}");
     assert_eq!(writer.version(&job_state("a", 0).key()), Some(made));
 
     let change = writer.unit().put(job_state("a", 2), Some(made));
@@ -132,7 +133,7 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
         }
         drop(commit);
         let again = writer.commit(draft);
-        assert!(matches!(again, Ok(_) | Err(Refusal::Conflict(_))), "{again:?}");
+        assert!(matches!(again, Ok(_) | Err(UnitRefusal::Conflict(_))), "{again:?}");
         let keys = records.each_ref().map(Record::key);
         let versions = writer.load_all(&keys).into_iter().map(|stored| stored.map(|stored| stored.version));
         assert_eq!(versions.collect::<Vec<_>>(), [Some(version); 3], "it was done once, in whole, after {again:?}");
@@ -143,8 +144,8 @@ pub fn an_abandoned_commit_can_be_sent_again(subject: &dyn Subject) {
 /// Where no node of another kind has run a job, that can be asked for and compared like a record that is not there.
 pub fn what_nobody_else_has_run_can_be_compared(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
-    let Key::Job(id) = job("x", "").key() else { panic!("the key of a job") };
-    let key = Key::Foreign(id);
+    let RecordKey::Job(id) = job("x", "").key() else { panic!("the key of a job") };
+    let key = RecordKey::Foreign(id);
     assert_eq!(writer.load_all(&[key.clone(), job("x", "").key()]), [None, None]);
     let draft = writer.unit().compare(key.clone(), None).put(job("x", "new"), None);
     writer.commit(draft).expect("it is as it was seen");
@@ -157,10 +158,10 @@ pub fn nothing_can_be_done(subject: &dyn Subject) {
     assert_eq!(writer.commit_all(Vec::new()), []);
     let nothing = writer.unit();
     assert_eq!(writer.commit(nothing), Ok(Committed::default()));
-    let compares = writer.unit().compare(Key::Pause, None);
+    let compares = writer.unit().compare(RecordKey::Pause, None);
     assert_eq!(writer.commit(compares), Ok(Committed::default()));
-    let compares = writer.unit().compare(Key::Pause, Some(Version::new(1, 1)));
-    assert_eq!(writer.commit(compares), Err(Refusal::Conflict(Key::Pause)));
+    let compares = writer.unit().compare(RecordKey::Pause, Some(RecordVersion::new(1, 1)));
+    assert_eq!(writer.commit(compares), Err(UnitRefusal::Conflict(RecordKey::Pause)));
 }
 
 /// A unit can be as large as a job with a long history.
@@ -168,15 +169,15 @@ pub fn a_unit_can_have_many_records(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let records = many();
     let version = writer.put_all(&records);
-    let keys: Vec<Key> = records.iter().map(Record::key).collect();
+    let keys: Vec<RecordKey> = records.iter().map(Record::key).collect();
     let found = writer.load_all(&keys);
     for (record, found) in records.iter().zip(found) {
         let stored = found.expect("it was written");
         assert_eq!((stored.version, &stored.record), (version, record));
     }
     let delete = |draft: UnitDraft| keys.iter().fold(draft, |draft, key| draft.delete(key.clone(), Some(version)));
-    let fails = delete(writer.unit()).compare(Key::Pause, Some(version));
-    assert_eq!(writer.commit(fails), Err(Refusal::Conflict(Key::Pause)));
+    let fails = delete(writer.unit()).compare(RecordKey::Pause, Some(version));
+    assert_eq!(writer.commit(fails), Err(UnitRefusal::Conflict(RecordKey::Pause)));
     assert!(writer.load_all(&keys).iter().all(Option::is_some), "all or nothing");
     let done = delete(writer.unit());
     assert_eq!(writer.commit(done), Ok(Committed::default()));
@@ -214,7 +215,7 @@ fn many() -> Vec<Record> {
     records
 }
 
-fn outcome(result: &Result<Committed, Refusal>) -> String {
+fn outcome(result: &Result<Committed, UnitRefusal>) -> String {
     match result {
         Ok(_) => "done".to_owned(),
         Err(refusal) => refusal.to_string(),

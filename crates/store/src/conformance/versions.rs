@@ -1,11 +1,11 @@
 //! Cases about versions: a record is only written by someone who knows what it was.
 
-use cronhold_core::record::{Key, Version};
+use cronhold_core::record::{RecordKey, RecordVersion};
 
 use super::Subject;
 use super::samples::{cursor, each_kind, job, job_state, lock_name, run_id};
 use super::test_writer::TestWriter;
-use crate::{Committed, Refusal};
+use crate::{Committed, UnitRefusal};
 
 /// A record of any kind can be made once, changed by someone who knows it, and by nobody else.
 pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
@@ -14,13 +14,13 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
         let key = first.key();
         assert_eq!(writer.load(&key), None, "{key} is not there yet");
 
-        let unknown = writer.unit().put(first.clone(), Some(Version::new(writer.writer, 1_000)));
-        assert_eq!(writer.commit(unknown), Err(Refusal::Conflict(key.clone())), "{key}: it is not there");
+        let unknown = writer.unit().put(first.clone(), Some(RecordVersion::new(writer.writer, 1_000)));
+        assert_eq!(writer.commit(unknown), Err(UnitRefusal::Conflict(key.clone())), "{key}: it is not there");
         let make = writer.unit().put(first.clone(), None);
         let made = make.version();
         assert_eq!(writer.commit(make), Ok(Committed::default()), "{key} can be made");
         let again = writer.unit().put(second.clone(), None);
-        assert_eq!(writer.commit(again), Err(Refusal::Conflict(key.clone())), "{key} is there already");
+        assert_eq!(writer.commit(again), Err(UnitRefusal::Conflict(key.clone())), "{key} is there already");
         let stored = writer.load(&key).expect("it was made");
         assert_eq!((stored.version, &stored.record), (made, &first), "{key} is as it was made");
 
@@ -28,7 +28,7 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
         let changed = change.version();
         assert_eq!(writer.commit(change), Ok(Committed::default()), "{key} can be changed");
         let late = writer.unit().put(first.clone(), Some(made));
-        assert_eq!(writer.commit(late), Err(Refusal::Conflict(key.clone())), "{key} was changed meanwhile");
+        assert_eq!(writer.commit(late), Err(UnitRefusal::Conflict(key.clone())), "{key} was changed meanwhile");
         let stored = writer.load(&key).expect("it is there");
         assert_eq!((stored.version, stored.record), (changed, second), "{key} is as it was changed");
     }
@@ -40,9 +40,9 @@ pub fn a_deleted_record_is_not_there(subject: &dyn Subject) {
     for (record, _) in each_kind() {
         let key = record.key();
         let version = writer.put(&record);
-        for wrong in [None, Some(Version::new(writer.writer, 999_999))] {
+        for wrong in [None, Some(RecordVersion::new(writer.writer, 999_999))] {
             let unknown = writer.unit().delete(key.clone(), wrong);
-            assert_eq!(writer.commit(unknown), Err(Refusal::Conflict(key.clone())), "{key}, not {wrong:?}");
+            assert_eq!(writer.commit(unknown), Err(UnitRefusal::Conflict(key.clone())), "{key}, not {wrong:?}");
         }
         assert_eq!(writer.version(&key), Some(version), "{key} is still there");
 
@@ -50,7 +50,7 @@ pub fn a_deleted_record_is_not_there(subject: &dyn Subject) {
         assert_eq!(writer.commit(delete), Ok(Committed::default()), "{key} can be deleted");
         assert_eq!(writer.load(&key), None, "{key} is gone");
         let change = writer.unit().put(record.clone(), Some(version));
-        assert_eq!(writer.commit(change), Err(Refusal::Conflict(key.clone())), "{key} is gone");
+        assert_eq!(writer.commit(change), Err(UnitRefusal::Conflict(key.clone())), "{key} is gone");
         let nothing = writer.unit().delete(key.clone(), None);
         assert_eq!(writer.commit(nothing), Ok(Committed::default()), "{key} is as gone as it should be");
         let version = writer.put(&record);
@@ -72,7 +72,7 @@ pub fn records_can_be_compared_without_a_change(subject: &dyn Subject) {
         let version = writer.put(&record);
         let seen = writer.version(&counter.key());
         let wrong = writer.unit().compare(key.clone(), None).put(job_state("counter", 99), seen);
-        assert_eq!(writer.commit(wrong), Err(Refusal::Conflict(key.clone())), "{key} is there");
+        assert_eq!(writer.commit(wrong), Err(UnitRefusal::Conflict(key.clone())), "{key} is there");
         let right = writer.unit().compare(key.clone(), Some(version)).put(counter.clone(), seen);
         let written = right.version();
         assert_eq!(writer.commit(right), Ok(Committed::default()), "{key} has that version");
@@ -80,7 +80,7 @@ pub fn records_can_be_compared_without_a_change(subject: &dyn Subject) {
 
         writer.put(&changed);
         let late = writer.unit().compare(key.clone(), Some(version)).put(job_state("counter", 99), Some(written));
-        assert_eq!(writer.commit(late), Err(Refusal::Conflict(key.clone())), "{key} was changed");
+        assert_eq!(writer.commit(late), Err(UnitRefusal::Conflict(key.clone())), "{key} was changed");
         let stored = writer.load(&counter.key()).expect("it is there");
         assert_eq!((stored.version, stored.record), (written, counter.clone()), "round {index} left it alone");
     }
@@ -96,7 +96,7 @@ pub fn a_conflict_names_what_has_changed(subject: &dyn Subject) {
     for record in &records {
         draft = draft.put(record.clone(), Some(old));
     }
-    assert_eq!(writer.commit(draft), Err(Refusal::Conflict(records[2].key())));
+    assert_eq!(writer.commit(draft), Err(UnitRefusal::Conflict(records[2].key())));
 }
 
 /// What is loaded comes in the order that was asked for, absent and repeated keys included.
@@ -104,7 +104,8 @@ pub fn loads_answer_in_order(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let records = [job("b", ""), cursor("a", "s", None), job("a", ""), job_state("a", 1)];
     writer.put_all(&records);
-    let absent = [Key::Lock(lock_name("none")), Key::Run(run_id(1, 1)), job("c", "").key(), Key::Pause];
+    let absent =
+        [RecordKey::Lock(lock_name("none")), RecordKey::Run(run_id(1, 1)), job("c", "").key(), RecordKey::Pause];
     let mut keys = vec![absent[0].clone()];
     for (record, absent) in records.iter().zip(&absent) {
         keys.extend([record.key(), absent.clone(), record.key()]);

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use cronhold_core::record::{Key, Record};
+use cronhold_core::record::{Record, RecordKey};
 
 use super::samples::{counter, job_state};
 use super::seeded_random::SeededRandom;
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
-use crate::{Refusal, Store};
+use crate::{Store, UnitRefusal};
 
 /// Threads that write at the same time.
 const WRITERS: u64 = 8;
@@ -83,8 +83,8 @@ pub fn a_load_sees_one_moment(subject: &dyn Subject) {
 }
 
 /// Changes counters in one unit, again and again until nobody came in between.
-fn add(writer: &mut TestWriter, keys: &[&Key], change: impl Fn(&mut [u64])) {
-    let keys: Vec<Key> = keys.iter().map(|key| (*key).clone()).collect();
+fn add(writer: &mut TestWriter, keys: &[&RecordKey], change: impl Fn(&mut [u64])) {
+    let keys: Vec<RecordKey> = keys.iter().map(|key| (*key).clone()).collect();
     for _ in 0..TRIES {
         let found: Vec<_> = writer.load_all(&keys).into_iter().map(|found| found.expect("it is there")).collect();
         let mut numbers: Vec<u64> = found.iter().map(|stored| counter(&stored.record)).collect();
@@ -96,7 +96,7 @@ fn add(writer: &mut TestWriter, keys: &[&Key], change: impl Fn(&mut [u64])) {
         }
         match writer.commit(draft) {
             Ok(_) => return,
-            Err(Refusal::Conflict(key)) => assert!(keys.contains(&key), "{key} was compared"),
+            Err(UnitRefusal::Conflict(key)) => assert!(keys.contains(&key), "{key} was compared"),
             Err(other) => panic!("nothing else is in the way: {other}"),
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cronhold_core::record::{Key, Record, Run};
+use cronhold_core::record::{Record, RecordKey, Run};
 use cronhold_core::{JobId, NodeId, RunId, State};
 
 use crate::Obligation;
@@ -26,7 +26,7 @@ pub(super) struct Indexes {
 
 impl Indexes {
     /// A record takes the place of another; either may be absent.
-    pub(super) fn replace(&mut self, key: &Key, old: Option<&Record>, new: Option<&Record>) {
+    pub(super) fn replace(&mut self, key: &RecordKey, old: Option<&Record>, new: Option<&Record>) {
         let (old_due, new_due) = (old.and_then(Record::due), new.and_then(Record::due));
         if old_due != new_due {
             old_due.map(|at| self.due.remove(&Obligation { at, key: key.clone() }));

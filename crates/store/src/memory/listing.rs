@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, Kind, Record, Stored};
+use cronhold_core::record::{Record, RecordKey, RecordKind, StoredRecord};
 use cronhold_schedule::Instant;
 
 use super::state::MemoryState;
@@ -21,17 +21,19 @@ impl MemoryState {
     /// A page of a list.
     pub(super) fn page(&self, query: &Query, limit: usize) -> Page {
         let records = match query {
-            Query::Jobs { after } => self.after(Kind::Job, after.clone().map(Key::Job).as_ref(), limit),
-            Query::JobStates { after } => self.after(Kind::JobState, after.clone().map(Key::JobState).as_ref(), limit),
+            Query::Jobs { after } => self.after(RecordKind::Job, after.clone().map(RecordKey::Job).as_ref(), limit),
+            Query::JobStates { after } => {
+                self.after(RecordKind::JobState, after.clone().map(RecordKey::JobState).as_ref(), limit)
+            }
             Query::Cursors { after } => {
-                let after = after.clone().map(|(job, schedule)| Key::Cursor(job, schedule));
-                self.after(Kind::Cursor, after.as_ref(), limit)
+                let after = after.clone().map(|(job, schedule)| RecordKey::Cursor(job, schedule));
+                self.after(RecordKind::Cursor, after.as_ref(), limit)
             }
             Query::Backlogs { after } => {
-                let after = after.clone().map(|(job, schedule)| Key::Backlog(job, schedule));
-                self.after(Kind::Backlog, after.as_ref(), limit)
+                let after = after.clone().map(|(job, schedule)| RecordKey::Backlog(job, schedule));
+                self.after(RecordKind::Backlog, after.as_ref(), limit)
             }
-            Query::Nodes { after } => self.after(Kind::Node, after.map(Key::Node).as_ref(), limit),
+            Query::Nodes { after } => self.after(RecordKind::Node, after.map(RecordKey::Node).as_ref(), limit),
             Query::Runs(query) => self.runs(query, limit),
             Query::Oldest { job, state, after } => {
                 self.earliest(self.indexes.ended.get(&(job.clone(), *state)), *after, limit)
@@ -42,19 +44,19 @@ impl MemoryState {
         Page { records, unreadable: Vec::new() }
     }
 
-    fn after(&self, kind: Kind, after: Option<&Key>, limit: usize) -> Vec<Stored> {
+    fn after(&self, kind: RecordKind, after: Option<&RecordKey>, limit: usize) -> Vec<StoredRecord> {
         let rest = self.table(kind).range((above(after), Bound::Unbounded));
         rest.map(|(_, stored)| stored.clone()).take(limit).collect()
     }
 
-    fn earliest(&self, runs: Option<&BTreeSet<RunId>>, after: Option<RunId>, limit: usize) -> Vec<Stored> {
+    fn earliest(&self, runs: Option<&BTreeSet<RunId>>, after: Option<RunId>, limit: usize) -> Vec<StoredRecord> {
         let rest = runs.into_iter().flat_map(|runs| runs.range((above(after.as_ref()), Bound::Unbounded)));
         rest.filter_map(|run| self.run(*run)).take(limit).cloned().collect()
     }
 
-    fn runs(&self, query: &RunQuery, limit: usize) -> Vec<Stored> {
+    fn runs(&self, query: &RunQuery, limit: usize) -> Vec<StoredRecord> {
         let RunQuery { job, number, states, since, before } = query;
-        let wanted = |stored: &&Stored| match &stored.record {
+        let wanted = |stored: &&StoredRecord| match &stored.record {
             Record::Run(run) => {
                 (states.is_empty() || states.contains(&run.state))
                     && since.is_none_or(|since| run.nominal >= since)
@@ -70,14 +72,14 @@ impl MemoryState {
                 ids.filter_map(|id| self.run(*id)).filter(wanted).take(limit).cloned().collect()
             }
             None => {
-                let all = self.table(Kind::Run).range((Bound::Unbounded, below.map(Key::Run)));
+                let all = self.table(RecordKind::Run).range((Bound::Unbounded, below.map(RecordKey::Run)));
                 all.rev().map(|(_, stored)| stored).filter(wanted).take(limit).cloned().collect()
             }
         }
     }
 
-    fn run(&self, id: RunId) -> Option<&Stored> {
-        self.table(Kind::Run).get(&Key::Run(id))
+    fn run(&self, id: RunId) -> Option<&StoredRecord> {
+        self.table(RecordKind::Run).get(&RecordKey::Run(id))
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Free, Take};
-use cronhold_core::record::{LockName, LockState, Record, Stored, Version};
+use cronhold_core::decision::{LockRelease, LockTake};
+use cronhold_core::record::{LockName, LockState, Record, RecordVersion, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 
 /// All locks that were ever taken.
@@ -23,7 +23,7 @@ struct MemoryLock {
 struct LockHold {
     by: RunId,
     /// The version of the unit that took the lock.
-    version: Version,
+    version: RecordVersion,
     ttl: Option<Span>,
     until: Option<Instant>,
 }
@@ -41,22 +41,22 @@ impl LockTable {
     }
 
     /// A held lock as a record.
-    pub(super) fn load(&self, name: &LockName, now: Instant) -> Option<Stored> {
+    pub(super) fn load(&self, name: &LockName, now: Instant) -> Option<StoredRecord> {
         let (held, fence) = self.held(name, now)?;
         let lock = LockState { name: name.clone(), holder: held.by, fence, until: held.until };
-        Some(Stored { version: held.version, record: Record::Lock(Arc::new(lock)) })
+        Some(StoredRecord { version: held.version, record: Record::Lock(Arc::new(lock)) })
     }
 
     /// Releases a lock if the run holds it. Returns whether it did.
-    pub(super) fn free(&mut self, free: &Free, now: Instant) -> bool {
+    pub(super) fn free(&mut self, free: &LockRelease, now: Instant) -> bool {
         let lock = self.0.get_mut(&free.lock);
         let freed = lock.and_then(|lock| lock.held.take_if(|held| held.by == free.holder));
         freed.is_some_and(|held| held.is_valid(now))
     }
 
     /// Takes a free lock and returns its fence. A run that already holds the lock keeps its fence.
-    pub(super) fn take(&mut self, take: Take, version: Version, now: Instant) -> u64 {
-        let Take { lock, holder, ttl } = take;
+    pub(super) fn take(&mut self, take: LockTake, version: RecordVersion, now: Instant) -> u64 {
+        let LockTake { lock, holder, ttl } = take;
         let lock = self.0.entry(lock).or_default();
         let is_held = lock.held.as_ref().is_some_and(|held| held.is_valid(now));
         if !is_held {

@@ -13,13 +13,13 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cronhold_core::RunId;
-use cronhold_core::record::{Key, LockName, Node, Stored};
+use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 
 use self::state::MemoryState;
 use crate::{
-    Chunk, Clock, Committed, Fault, HandleId, Health, Hint, HintBoard, Obligation, Page, Pending, Query, Refusal,
-    Store, Unit, Writer,
+    Chunk, ClockFn, Committed, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store,
+    StoreHealthReport, Unit, UnitRefusal, WriterId,
 };
 
 /// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
@@ -33,14 +33,14 @@ pub struct MemoryStore {
 
 /// What all handles share.
 struct MemoryShared {
-    clock: Clock,
+    clock: ClockFn,
     hints: HintBoard,
     state: Mutex<MemoryState>,
 }
 
 impl MemoryStore {
     /// An empty store that takes its time from `clock`.
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: ClockFn) -> Self {
         let hints = HintBoard::default();
         let id = hints.join();
         Self { id, shared: Arc::new(MemoryShared { clock, hints, state: Mutex::default() }) }
@@ -65,11 +65,11 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn enroll(&self) -> Pending<'_, Result<Writer, Fault>> {
+    fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>> {
         Box::pin(async move { self.state().enroll() })
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         Box::pin(async move {
             let now = self.now();
             let state = self.state();
@@ -77,7 +77,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();
@@ -120,7 +120,11 @@ impl Store for MemoryStore {
         })
     }
 
-    fn beat<'a>(&'a self, node: &'a Node, locks: &'a [(LockName, RunId)]) -> Pending<'a, Result<Vec<LockName>, Fault>> {
+    fn beat<'a>(
+        &'a self,
+        node: &'a NodeRecord,
+        locks: &'a [(LockName, RunId)],
+    ) -> Pending<'a, Result<Vec<LockName>, Fault>> {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();
@@ -138,7 +142,7 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.now()) })
     }
 
-    fn health(&self) -> Pending<'_, Health> {
+    fn health(&self) -> Pending<'_, StoreHealthReport> {
         Box::pin(async move { self.state().health() })
     }
 }

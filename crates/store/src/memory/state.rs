@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cronhold_core::RunId;
-use cronhold_core::decision::{Change, Free};
-use cronhold_core::record::{Key, Kind, LockName, Node, Record, Stored, Version};
+use cronhold_core::decision::{LockRelease, RecordChange};
+use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, RecordKind, RecordVersion, StoredRecord};
 use cronhold_schedule::Instant;
 
 use super::indexes::Indexes;
 use super::locks::LockTable;
 use super::outputs::MemoryOutputs;
-use crate::{Committed, Fault, Health, Hint, Refusal, Unit, Writer};
+use crate::{Committed, Fault, Hint, StoreHealthReport, Unit, UnitRefusal, WriterId};
 
 /// Writer numbers are below this, because a version has 23 bits for them.
 const WRITERS_MAX: u32 = 1 << 23;
@@ -24,7 +24,7 @@ const STORE_WRITER: u32 = 0;
 #[derive(Debug, Default)]
 pub(super) struct MemoryState {
     /// A table for each kind. Those of locks and of foreign runs stay empty.
-    tables: [BTreeMap<Key, Stored>; Kind::Foreign as usize + 1],
+    tables: [BTreeMap<RecordKey, StoredRecord>; RecordKind::Foreign as usize + 1],
     pub(super) indexes: Indexes,
     locks: LockTable,
     pub(super) outputs: MemoryOutputs,
@@ -38,12 +38,12 @@ pub(super) struct MemoryState {
 
 impl MemoryState {
     /// Assigns a number to a new writer; the first is 1.
-    pub(super) fn enroll(&mut self) -> Result<Writer, Fault> {
+    pub(super) fn enroll(&mut self) -> Result<WriterId, Fault> {
         if self.writers + 1 >= WRITERS_MAX {
-            return Err(Fault::Broken(format!("all {WRITERS_MAX} writer numbers are in use")));
+            return Err(Fault::Corrupt(format!("all {WRITERS_MAX} writer numbers are in use")));
         }
         self.writers += 1;
-        Ok(Writer(self.writers))
+        Ok(WriterId(self.writers))
     }
 
     /// Takes what was changed, for other handles.
@@ -52,47 +52,47 @@ impl MemoryState {
     }
 
     /// All records of a kind.
-    pub(super) fn table(&self, kind: Kind) -> &BTreeMap<Key, Stored> {
+    pub(super) fn table(&self, kind: RecordKind) -> &BTreeMap<RecordKey, StoredRecord> {
         &self.tables[kind as usize]
     }
 
     /// The record with this key; `None` if it does not exist, or is an expired lock.
-    pub(super) fn load(&self, key: &Key, now: Instant) -> Option<Stored> {
+    pub(super) fn load(&self, key: &RecordKey, now: Instant) -> Option<StoredRecord> {
         match key {
-            Key::Lock(name) => self.locks.load(name, now),
+            RecordKey::Lock(name) => self.locks.load(name, now),
             _ => self.table(key.kind()).get(key).cloned(),
         }
     }
 
     /// Commits units in their order.
-    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<Committed, Refusal>> {
+    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<Committed, UnitRefusal>> {
         self.commits += 1;
         units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now))).collect()
     }
 
     /// Stores a node and renews its locks. Returns the locks that it has lost.
-    pub(super) fn beat(&mut self, node: &Node, locks: &[(LockName, RunId)], now: Instant) -> Vec<LockName> {
+    pub(super) fn beat(&mut self, node: &NodeRecord, locks: &[(LockName, RunId)], now: Instant) -> Vec<LockName> {
         self.beats += 1;
-        let key = Key::Node(node.id);
-        let known = match self.table(Kind::Node).get(&key).map(|stored| &stored.record) {
+        let key = RecordKey::Node(node.id);
+        let known = match self.table(RecordKind::Node).get(&key).map(|stored| &stored.record) {
             Some(Record::Node(old)) => Some(old),
             _ => None,
         };
         // Commands set the drain flag, so a heartbeat keeps it.
         let draining = known.filter(|old| old.incarnation == node.incarnation).map(|old| old.draining);
-        let node = Node { draining: draining.unwrap_or(node.draining), ..node.clone() };
+        let node = NodeRecord { draining: draining.unwrap_or(node.draining), ..node.clone() };
         if !known.is_some_and(|old| is_same_but_later(old, &node)) {
             self.hints.push(Hint::new(key.clone()));
         }
-        let version = Version::new(STORE_WRITER, self.beats);
-        self.put(key, Some(Stored { version, record: Record::Node(Arc::new(node)) }));
+        let version = RecordVersion::new(STORE_WRITER, self.beats);
+        self.put(key, Some(StoredRecord { version, record: Record::Node(Arc::new(node)) }));
         let lost = locks.iter().filter(|(name, holder)| !self.locks.renew(name, *holder, now));
         lost.map(|(name, _)| name.clone()).collect()
     }
 
     /// Always healthy.
-    pub(super) fn health(&self) -> Health {
-        Health {
+    pub(super) fn health(&self) -> StoreHealthReport {
+        StoreHealthReport {
             trouble: None,
             description: "memory".to_owned(),
             commits: self.commits,
@@ -102,7 +102,7 @@ impl MemoryState {
     }
 
     /// Whether a unit can be committed.
-    fn check(&self, unit: &Unit, now: Instant) -> Result<(), Refusal> {
+    fn check(&self, unit: &Unit, now: Instant) -> Result<(), UnitRefusal> {
         debug_assert!(
             is_well_formed(unit),
             "invalid unit: it changes a record without comparing it, or a lock: {unit:?}"
@@ -110,15 +110,15 @@ impl MemoryState {
         for (key, expected) in &unit.compare {
             let version = self.table(key.kind()).get(key).map(|stored| stored.version);
             if version != *expected {
-                return Err(Refusal::Conflict(key.clone()));
+                return Err(UnitRefusal::Conflict(key.clone()));
             }
         }
         for take in &unit.take {
             let Some(holder) = self.locks.holder(&take.lock, now).filter(|holder| *holder != take.holder) else {
                 continue;
             };
-            if !unit.free.contains(&Free { lock: take.lock.clone(), holder }) {
-                return Err(Refusal::Held { lock: take.lock.clone(), holder });
+            if !unit.free.contains(&LockRelease { lock: take.lock.clone(), holder }) {
+                return Err(UnitRefusal::Held { lock: take.lock.clone(), holder });
             }
         }
         Ok(())
@@ -132,32 +132,32 @@ impl MemoryState {
             let key = change.key();
             self.hints.push(Hint::of(&change));
             match change {
-                Change::Put(record) => self.put(key, Some(Stored { version, record })),
-                Change::Delete(_) => self.put(key, None),
+                RecordChange::Put(record) => self.put(key, Some(StoredRecord { version, record })),
+                RecordChange::Delete(_) => self.put(key, None),
             }
         }
         for free in free {
             if self.locks.free(&free, now) {
-                self.hints.push(Hint::new(Key::Lock(free.lock)));
+                self.hints.push(Hint::new(RecordKey::Lock(free.lock)));
             }
         }
         let mut fences = Vec::with_capacity(take.len());
         for take in take {
             let name = take.lock.clone();
-            self.hints.push(Hint::new(Key::Lock(name.clone())));
+            self.hints.push(Hint::new(RecordKey::Lock(name.clone())));
             fences.push((name, self.locks.take(take, version, now)));
         }
         Committed { fences }
     }
 
     /// Replaces a record and updates the indexes. Deleting a run deletes its output.
-    fn put(&mut self, key: Key, new: Option<Stored>) {
+    fn put(&mut self, key: RecordKey, new: Option<StoredRecord>) {
         let table = &mut self.tables[key.kind() as usize];
         let old = table.get(&key).map(|stored| &stored.record);
         self.indexes.replace(&key, old, new.as_ref().map(|stored| &stored.record));
         match (new, &key) {
             (Some(stored), _) => drop(table.insert(key, stored)),
-            (None, Key::Run(run)) => {
+            (None, RecordKey::Run(run)) => {
                 self.outputs.remove(*run);
                 table.remove(&key);
             }
@@ -167,18 +167,18 @@ impl MemoryState {
 }
 
 /// Whether only the time of the heartbeat has changed, which is not published.
-fn is_same_but_later(old: &Node, new: &Node) -> bool {
-    let Node { id, name, incarnation, since, beat: _, gone: _, labels, draining, skew: _ } = old;
+fn is_same_but_later(old: &NodeRecord, new: &NodeRecord) -> bool {
+    let NodeRecord { id, name, incarnation, since, beat: _, gone: _, labels, draining, skew: _ } = old;
     (id, name, incarnation, since, labels, draining)
         == (&new.id, &new.name, &new.incarnation, &new.since, &new.labels, &new.draining)
 }
 
 /// Whether a unit has the form that [`Unit`] requires.
 fn is_well_formed(unit: &Unit) -> bool {
-    let is_compared = |change: &Change| {
+    let is_compared = |change: &RecordChange| {
         let key = change.key();
-        !matches!(key.kind(), Kind::Lock | Kind::Foreign)
+        !matches!(key.kind(), RecordKind::Lock | RecordKind::Foreign)
             && unit.compare.iter().filter(|(compared, _)| *compared == key).count() == 1
     };
-    unit.changes.iter().all(is_compared) && unit.compare.iter().all(|(key, _)| key.kind() != Kind::Lock)
+    unit.changes.iter().all(is_compared) && unit.compare.iter().all(|(key, _)| key.kind() != RecordKind::Lock)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use cronhold_core::record::{Key, Stored};
-use cronhold_store::{Committed, Fault, MemoryStore, Pending, Refusal, Store, Unit, Wrapper};
+use cronhold_core::record::{RecordKey, StoredRecord};
+use cronhold_store::{Committed, Fault, MemoryStore, Pending, Store, Unit, UnitRefusal, Wrapper};
 
 /// How the store fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl FaultyStore {
     }
 }
 
-fn unknown() -> Refusal {
-    Fault::Unknown("no answer".to_owned()).into()
+fn unknown() -> UnitRefusal {
+    Fault::OutcomeUnknown("no answer".to_owned()).into()
 }
 
 impl Wrapper for FaultyStore {
@@ -54,18 +54,18 @@ impl Wrapper for FaultyStore {
         &self.store
     }
 
-    fn load<'a>(&'a self, keys: &'a [Key]) -> Pending<'a, Result<Vec<Option<Stored>>, Fault>> {
+    fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         if self.mode() == FaultMode::Unreachable {
-            return Box::pin(async { Err(Fault::Away("no connection".to_owned())) });
+            return Box::pin(async { Err(Fault::Unavailable("no connection".to_owned())) });
         }
-        let is_bad = |key: &Key| matches!(key, Key::Job(job) if job.as_str() == "bad");
+        let is_bad = |key: &RecordKey| matches!(key, RecordKey::Job(job) if job.as_str() == "bad");
         if self.mode() == FaultMode::UnreadableJob && keys.iter().any(is_bad) {
-            return Box::pin(async { Err(Fault::Broken("not a job".to_owned())) });
+            return Box::pin(async { Err(Fault::Corrupt("not a job".to_owned())) });
         }
         self.store.load(keys)
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, Refusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
         let mode = self.mode();
         if matches!(mode, FaultMode::CommitsWithoutAnswer | FaultMode::LosesCommit) {
             self.set(FaultMode::None);
@@ -80,7 +80,7 @@ impl Wrapper for FaultyStore {
                 }
                 FaultMode::LosesCommit | FaultMode::LosesEveryCommit => vec![Err(unknown()); count],
                 FaultMode::ReadOnly => vec![Err(Fault::ReadOnly("the disk is full".to_owned()).into()); count],
-                FaultMode::Unreachable => vec![Err(Fault::Away("no connection".to_owned()).into()); count],
+                FaultMode::Unreachable => vec![Err(Fault::Unavailable("no connection".to_owned()).into()); count],
             }
         })
     }

@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cronhold_core::command::{Command, Provided, Report, Stamp, Verdict};
-use cronhold_core::decision::{Answer, Rejection};
-use cronhold_core::job::{Job, Lock, Overlap, Program};
-use cronhold_core::record::{Actor, Key, Owner, Record, Source};
-use cronhold_core::{JobId, JobUid, NodeId, RunId, State, World};
-use cronhold_schedule::{Instant, Span, Zone, Zones};
+use cronhold_core::command::{Command, CommandStamp, ExitOutcome, Precondition, ProgramReport};
+use cronhold_core::decision::{CommandReply, Rejection};
+use cronhold_core::job::{Job, LockPolicy, OverlapPolicy, Program};
+use cronhold_core::record::{Actor, JobSource, Record, RecordKey, RunOwner};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, State};
+use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
 use cronhold_store::{CommandOutcome, Fault, MemoryStore, StampedCommand, Store, WriterSession};
 
 use crate::faulty_store::{FaultMode, FaultyStore};
@@ -28,8 +28,8 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn world() -> World {
-    World::new(Arc::new(Zones::bundled()), "2026e".into(), Zone::utc())
+fn world() -> DecisionContext {
+    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026e".into(), Zone::utc())
 }
 
 fn memory() -> MemoryStore {
@@ -41,8 +41,8 @@ fn session(store: impl Store + 'static) -> WriterSession {
 }
 
 fn stamped(command: Command) -> StampedCommand {
-    let owner = Owner { node: NodeId::from_bits(7), incarnation: 1 };
-    StampedCommand { stamp: Stamp { at: START, actor: Actor::Operator("anna".to_owned()), owner }, command }
+    let owner = RunOwner { node: NodeId::from_bits(7), incarnation: 1 };
+    StampedCommand { stamp: CommandStamp { at: START, actor: Actor::Operator("anna".to_owned()), owner }, command }
 }
 
 fn id(name: &str) -> JobId {
@@ -53,7 +53,7 @@ fn put(name: &str, change: impl FnOnce(&mut Job)) -> StampedCommand {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
     change(&mut job);
     let (id, job, uid) = (id(name), Arc::new(job), JobUid::from_bits(1));
-    stamped(Command::PutJob { id, job, source: Source::Api, uid, provided: Provided::Any })
+    stamped(Command::PutJob { id, job, source: JobSource::Api, uid, provided: Precondition::Any })
 }
 
 fn run_id(number: u8) -> RunId {
@@ -65,7 +65,7 @@ fn run(name: &str, number: u8) -> StampedCommand {
 }
 
 fn state_of(store: &dyn Store, number: u8) -> Option<State> {
-    let found = now(store.load(&[Key::Run(run_id(number))])).expect("the memory store works");
+    let found = now(store.load(&[RecordKey::Run(run_id(number))])).expect("the memory store works");
     match found.into_iter().next().flatten()?.record {
         Record::Run(run) => Some(run.state),
         other => panic!("{other:?}"),
@@ -75,7 +75,7 @@ fn state_of(store: &dyn Store, number: u8) -> Option<State> {
 fn numbers(outcomes: &[CommandOutcome]) -> Vec<String> {
     let text = |outcome: &CommandOutcome| match outcome {
         CommandOutcome::Done { done, .. } => match &done.answer {
-            Answer::Run { number, .. } => format!("#{number}"),
+            CommandReply::Run { number, .. } => format!("#{number}"),
             answer => format!("{answer:?}"),
         },
         CommandOutcome::Rejected(rejection) => rejection.to_string(),
@@ -118,9 +118,9 @@ fn lock_released_earlier_in_a_turn_or_in_flight_can_be_taken() {
         let store = memory();
         let mut session = session(store.clone());
         let world = world();
-        let with_lock = |job: &mut Job| job.lock = Lock::Named("l".to_owned());
+        let with_lock = |job: &mut Job| job.lock = LockPolicy::Named("l".to_owned());
         now(session.turn(&world, &[put("a", with_lock), put("b", with_lock), run("a", 1)]));
-        let ended = stamped(Command::Report { run: run_id(1), report: Report::Ended(Verdict::SUCCESS) });
+        let ended = stamped(Command::Report { run: run_id(1), report: ProgramReport::Ended(ExitOutcome::SUCCESS) });
         if is_pipelined {
             let first = now(session.prepare(&world, &[&ended])).expect("prepared");
             let first = now(session.submit(first));
@@ -143,7 +143,7 @@ fn unreadable_record_fails_only_the_commands_that_need_it() {
     now(session(store.clone()).turn(&world(), &[put("bad", |_| {}), put("good", |_| {})]));
     faulty.set(FaultMode::UnreadableJob);
     let outcomes = now(session(faulty).turn(&world(), &[run("bad", 1), run("good", 2), run("bad", 3)]));
-    let unreadable = format!("unreadable {}", Key::Job(id("bad")));
+    let unreadable = format!("unreadable {}", RecordKey::Job(id("bad")));
     assert_eq!(numbers(&outcomes), [&unreadable, "#1", &unreadable]);
     assert_eq!(state_of(&store, 2), Some(State::Starting));
 }
@@ -179,19 +179,21 @@ fn command_that_loses_a_conflict_is_decided_again() {
     assert_eq!(numbers(&outcomes), ["#2"]);
     assert_eq!(state_of(&store, 2), Some(State::Skipped));
     // A rejection must not be based on cached records either.
-    now(other
-        .turn(&world, &[stamped(Command::RemoveJob { id: id("a"), source: Source::Api, provided: Provided::Any })]));
+    now(other.turn(
+        &world,
+        &[stamped(Command::RemoveJob { id: id("a"), source: JobSource::Api, provided: Precondition::Any })],
+    ));
     let outcomes = now(one.turn(&world, &[run("a", 3)]));
     assert_eq!(outcomes, [CommandOutcome::Rejected(Rejection::NoJob(id("a")))]);
 }
 
 #[test]
-fn a_lost_answer_is_found_again() {
+fn unknown_outcome_is_resolved_by_reading() {
     let store = memory();
     let faulty = FaultyStore::new(store.clone());
     let mut session = session(faulty.clone());
     let world = world();
-    let lock = |job: &mut Job| job.lock = Lock::Job;
+    let lock = |job: &mut Job| job.lock = LockPolicy::Job;
     now(session.turn(&world, &[put("a", lock)]));
     for (number, mode) in [(1, FaultMode::CommitsWithoutAnswer), (2, FaultMode::LosesCommit)] {
         faulty.set(mode);
@@ -199,21 +201,24 @@ fn a_lost_answer_is_found_again() {
         let [CommandOutcome::Done { fences, .. }] = &outcomes[..] else { panic!("{mode:?}: {outcomes:?}") };
         assert_eq!(fences.len(), 1, "{mode:?}: the fence of the lock is known");
         assert_eq!(state_of(&store, number), Some(State::Starting), "{mode:?}");
-        let report = Command::Report { run: run_id(number), report: Report::Ended(Verdict::SUCCESS) };
+        let report = Command::Report { run: run_id(number), report: ProgramReport::Ended(ExitOutcome::SUCCESS) };
         now(session.turn(&world, &[stamped(report)]));
     }
     faulty.set(FaultMode::LosesEveryCommit);
     let outcomes = now(session.turn(&world, &[run("a", 3)]));
-    assert!(matches!(outcomes[..], [CommandOutcome::Failed(Fault::Unknown(_))]), "{outcomes:?}");
+    assert!(matches!(outcomes[..], [CommandOutcome::Failed(Fault::OutcomeUnknown(_))]), "{outcomes:?}");
 }
 
 #[test]
-fn a_store_that_cannot_be_read_fails_every_command() {
+fn unavailable_store_fails_every_command() {
     let faulty = FaultyStore::new(memory());
     let mut session = session(faulty.clone());
     faulty.set(FaultMode::Unreachable);
     let outcomes = now(session.turn(&world(), &[put("a", |_| {}), run("a", 1)]));
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Failed(Fault::Away(_)))), "{outcomes:?}");
+    assert!(
+        outcomes.iter().all(|outcome| matches!(outcome, CommandOutcome::Failed(Fault::Unavailable(_)))),
+        "{outcomes:?}"
+    );
 }
 
 #[test]
@@ -221,7 +226,7 @@ fn session_with_a_small_cache_decides_correctly() {
     let store = memory();
     let mut session = now(WriterSession::new(Arc::new(store.clone()), 4)).expect("a session");
     let world = world();
-    let allow = |job: &mut Job| job.overlap = Overlap::Allow;
+    let allow = |job: &mut Job| job.overlap = OverlapPolicy::Allow;
     for name in ["a", "b", "c", "d", "e"] {
         now(session.turn(&world, &[put(name, allow)]));
     }

@@ -1,6 +1,6 @@
 //! The condition `window`: the local time of day lies between two times. A window may span midnight.
 
-use cronhold_schedule::{Fold, Gap, Instant, Local, TimeOfDay, Zone};
+use cronhold_schedule::{FoldPolicy, GapPolicy, Instant, TimeOfDay, WallTime, Zone};
 
 /// How many days are searched for the next opening. Two are enough, except in a zone that skips a whole day.
 const DAYS: i32 = 4;
@@ -19,8 +19,8 @@ pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone
     }
     let today = zone.local(now.secs()).day();
     let openings = (0..DAYS).flat_map(|days| {
-        let at = Local(today.plus(days).midnight().0 + i64::from(from.0));
-        zone.instants(at, Gap::Next, Fold::Both)
+        let at = WallTime(today.plus(days).midnight().0 + i64::from(from.0));
+        zone.instants(at, GapPolicy::Next, FoldPolicy::Both)
     });
     // Where the clock jumps over its beginning, a window opens late or not at all.
     let next = openings.map(Instant::from_secs).find(|at| *at > now && is_open(*at));
@@ -30,7 +30,7 @@ pub(super) fn opens(now: Instant, from: TimeOfDay, until: TimeOfDay, zone: &Zone
 
 #[cfg(test)]
 mod tests {
-    use cronhold_schedule::Zones;
+    use cronhold_schedule::ZoneRegistry;
 
     use super::*;
 
@@ -56,7 +56,7 @@ mod tests {
             // The whole of 2011-12-30 is not there.
             ("Pacific/Apia", "09:00", "10:00", "2011-12-29T20:30:00Z", "2011-12-30T19:00:00Z"),
         ] {
-            let zone = Zones::bundled().get(zone).expect("a zone");
+            let zone = ZoneRegistry::bundled().get(zone).expect("a zone");
             let time = |text: &str| TimeOfDay::parse(text).expect("a time");
             let at = Instant::parse(now).expect("an instant");
             let found = opens(at, time(from), time(until), &zone);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::NODES_MAX;
 use crate::decide::testing::{DecisionBench, instant, play};
-use crate::record::{Cursor, Key, Record};
+use crate::record::{Cursor, Record, RecordKey};
 use crate::run::State;
 
 #[test]
@@ -137,7 +137,7 @@ fn occurrence_skipped_on_all_nodes_is_one_skip() {
     );
     // Nodes that come later have no part in it, also when the cursor comes by again.
     bench.happens("there 1 2 3");
-    let key = bench.records.keys().find(|key| matches!(key, Key::Cursor(..))).expect("a cursor").clone();
+    let key = bench.records.keys().find(|key| matches!(key, RecordKey::Cursor(..))).expect("a cursor").clone();
     let stored = bench.records.get_mut(&key).expect("a cursor");
     let Record::Cursor(cursor) = &stored.record else { panic!("{key}") };
     let back = Cursor { last: None, next: Some(instant("00:10")), wake: Some(instant("00:10")), ..(**cursor).clone() };

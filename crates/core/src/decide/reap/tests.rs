@@ -5,7 +5,7 @@ use cronhold_schedule::Span;
 use crate::decide::testing::{DecisionBench, instant, play};
 use crate::decision::Effect;
 use crate::policy::lease::STALE_AFTER;
-use crate::record::{Key, LockState, Record, Transition};
+use crate::record::{LockState, Record, RecordKey, Transition};
 use crate::run::State;
 
 #[test]
@@ -258,5 +258,5 @@ fn node_acquires_and_releases_a_lock_of_its_own() {
     bench.now = instant("00:00:05");
     bench.happens("hold files b");
     assert_eq!(until(&bench), Some(instant("00:00:15")));
-    assert!(bench.records.keys().all(|key| matches!(key, Key::Lock(_))));
+    assert!(bench.records.keys().all(|key| matches!(key, RecordKey::Lock(_))));
 }

@@ -14,9 +14,9 @@ use cronhold_schedule::Span;
 
 use super::script::{instant, job_id};
 use super::{DecisionBench, START};
-use crate::command::{Command, Report};
+use crate::command::{Command, ProgramReport};
 use crate::ids::{NodeId, RunId};
-use crate::record::{Actor, ForeignRun, Key, LockName, Node, Record, Stored, Version};
+use crate::record::{Actor, ForeignRun, LockName, NodeRecord, Record, RecordKey, RecordVersion, StoredRecord};
 
 /// How long a node counts as there without being heard of.
 const GONE_AFTER: Span = Span::from_secs(6);
@@ -27,7 +27,7 @@ impl DecisionBench {
         match verb {
             "node" => self.become_node(rest),
             "there" => {
-                let nodes: Vec<Arc<Node>> =
+                let nodes: Vec<Arc<NodeRecord>> =
                     rest.split_whitespace().map(|text| Arc::new(self.described(text))).collect();
                 nodes.iter().for_each(|node| self.store_node(node));
                 self.world.nodes = nodes.into();
@@ -37,16 +37,17 @@ impl DecisionBench {
             "shared" => self.world.is_shared = true,
             "drained" => self.world.is_draining = rest == "on",
             "beat" => {
-                let Some(Record::Node(node)) = self.records.get(&Key::Node(node_id(rest))).map(|node| &node.record)
+                let Some(Record::Node(node)) =
+                    self.records.get(&RecordKey::Node(node_id(rest))).map(|node| &node.record)
                 else {
                     panic!("there is no node {rest}")
                 };
-                let node = Node { beat: self.now, gone: self.now.plus(GONE_AFTER), ..(**node).clone() };
+                let node = NodeRecord { beat: self.now, gone: self.now.plus(GONE_AFTER), ..(**node).clone() };
                 self.store_node(&Arc::new(node));
             }
             "foreign-run" => self.ran_elsewhere(rest),
             "expired" => {
-                self.records.remove(&Key::Lock(lock(rest)));
+                self.records.remove(&RecordKey::Lock(lock(rest)));
                 self.has_lost_locks = true;
             }
             _ => panic!("`{verb}` cannot be so"),
@@ -60,11 +61,13 @@ impl DecisionBench {
         let holder = || RunId::from_key(START, more);
         match verb {
             "reap" => (Actor::Watchdog, Command::Reap { run: self.run_id(first), beat: instant(more) }),
-            "lock-lost" => (Actor::Watchdog, Command::Report { run: self.run_id(first), report: Report::LockLost }),
+            "lock-lost" => {
+                (Actor::Watchdog, Command::Report { run: self.run_id(first), report: ProgramReport::LockLost })
+            }
             "drain" => (anna, Command::Drain { node: node_id(first), on: more == "on" }),
             "hold" => {
                 let ttl = Span::from_secs(10);
-                (Actor::JobFiles, Command::Hold { lock: lock(first), holder: holder(), ttl })
+                (Actor::JobFiles, Command::AcquireLock { lock: lock(first), holder: holder(), ttl })
             }
             "event" => {
                 let (holder, command) = more.split_once(' ').expect("who has heard it, and what");
@@ -74,7 +77,7 @@ impl DecisionBench {
                 let holder = RunId::from_key(START, holder);
                 (actor, Command::Event { once, holder, command: Box::new(command) })
             }
-            "let-go" => (Actor::JobFiles, Command::LetGo { lock: lock(first), holder: holder() }),
+            "let-go" => (Actor::JobFiles, Command::ReleaseLock { lock: lock(first), holder: holder() }),
             _ => panic!("`{verb}` is nothing that happens"),
         }
     }
@@ -94,10 +97,10 @@ impl DecisionBench {
         }
     }
 
-    fn described(&self, text: &str) -> Node {
+    fn described(&self, text: &str) -> NodeRecord {
         let (id, more) = text.split_once(':').unwrap_or((text, ""));
         let words: BTreeSet<String> = more.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        Node {
+        NodeRecord {
             id: node_id(id),
             name: format!("node-{id}"),
             incarnation: 1,
@@ -118,15 +121,17 @@ impl DecisionBench {
         self.units += 1;
         let (job, host, started) = (job_id(job), host.to_owned(), instant(started));
         let run = ForeignRun { job, system: "Elsewhere", run: started.to_string(), host, started, is_running: false };
-        let key = Key::Foreign(run.job.clone());
-        let stored = Stored { version: Version::new(1, self.units), record: Record::Foreign(Arc::new(run)) };
+        let key = RecordKey::Foreign(run.job.clone());
+        let stored =
+            StoredRecord { version: RecordVersion::new(1, self.units), record: Record::Foreign(Arc::new(run)) };
         self.records.insert(key, stored);
     }
 
-    fn store_node(&mut self, node: &Arc<Node>) {
+    fn store_node(&mut self, node: &Arc<NodeRecord>) {
         self.units += 1;
-        let stored = Stored { version: Version::new(1, self.units), record: Record::Node(Arc::clone(node)) };
-        self.records.insert(Key::Node(node.id), stored);
+        let stored =
+            StoredRecord { version: RecordVersion::new(1, self.units), record: Record::Node(Arc::clone(node)) };
+        self.records.insert(RecordKey::Node(node.id), stored);
     }
 }
 

@@ -16,16 +16,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_schedule::calendar::Calendars;
-use cronhold_schedule::{CalendarExpr, Instant, Span, Spec};
+use cronhold_schedule::calendar::CalendarSet;
+use cronhold_schedule::{CalendarExpr, Instant, ScheduleSpec, Span};
 
 use super::{DecisionBench, START, transcript};
-use crate::command::{Command, Provided, Report, Verdict};
+use crate::command::{Command, ExitOutcome, Precondition, ProgramReport};
 use crate::ids::{JobId, JobUid, RunId};
 use crate::job::{
-    CatchUp, CatchUpPolicy, Job, Lock, Nodes, OnLost, Overlap, Param, Program, RetryOn, Schedule, StopSchedule,
+    CatchUpPolicy, CatchUpRule, Job, JobSchedule, LockPolicy, NodeSelector, OnLost, OverlapPolicy, Param, Program,
+    RetryOn, StopSchedule,
 };
-use crate::record::{Actor, Exit, Key, Record, ScheduleId, Source, Written};
+use crate::record::{Actor, JobSource, OutputSummary, ProgramExit, Record, RecordKey, ScheduleId};
 use crate::run::{Reason, State};
 use crate::signal::Signal;
 
@@ -75,7 +76,7 @@ impl DecisionBench {
             // A calendar by name; without days it is gone.
             "calendar" => {
                 let (name, days) = rest.split_once(' ').unwrap_or((rest, ""));
-                let mut calendars = Calendars::new();
+                let mut calendars = CalendarSet::new();
                 if !days.is_empty() {
                     let days = CalendarExpr::parse(days).expect("a calendar");
                     calendars.insert(name, calendars.compile(&days).expect("known days"));
@@ -101,13 +102,14 @@ impl DecisionBench {
     /// Decides about a command, and says what came of it.
     pub(in crate::decide) fn line(&mut self, actor: Actor, command: &Command) -> String {
         let before = self.records.clone();
-        let many = before.keys().filter(|key| matches!(key, Key::Job(_))).count() > 1;
+        let many = before.keys().filter(|key| matches!(key, RecordKey::Job(_))).count() > 1;
         match self.execute(actor, command) {
             Ok(done) => {
-                let look =
-                    |key: &Key| before.get(key).or_else(|| self.records.get(key)).map(|stored| stored.record.clone());
-                let old = |key: &Key| match key {
-                    Key::Run(_) => look(key),
+                let look = |key: &RecordKey| {
+                    before.get(key).or_else(|| self.records.get(key)).map(|stored| stored.record.clone())
+                };
+                let old = |key: &RecordKey| match key {
+                    RecordKey::Run(_) => look(key),
                     _ => before.get(key).map(|stored| stored.record.clone()),
                 };
                 transcript::line(&done, old, many)
@@ -116,30 +118,30 @@ impl DecisionBench {
         }
     }
 
-    fn put(&self, name: &str, items: &str, source: Source, provided: Provided) -> Command {
+    fn put(&self, name: &str, items: &str, source: JobSource, provided: Precondition) -> Command {
         let uid = JobUid::from_bits(self.units.into());
         Command::PutJob { id: job_id(name), job: Arc::new(job(items)), source, uid, provided }
     }
 
-    fn remove(&self, name: &str, source: Source, provided: Provided) -> Command {
+    fn remove(&self, name: &str, source: JobSource, provided: Precondition) -> Command {
         Command::RemoveJob { id: job_id(name), source, provided }
     }
 
     /// Puts a job that someone has seen in a revision, or `another` job of that name in the revision of this one.
     fn revise(&self, seen: &str, rest: &str) -> Command {
         let (name, items) = rest.split_once(' ').unwrap_or((rest, ""));
-        self.put(name, items, Source::Api, self.seen(seen, name))
+        self.put(name, items, JobSource::Api, self.seen(seen, name))
     }
 
-    fn seen(&self, seen: &str, name: &str) -> Provided {
-        let stored = match self.records.get(&Key::Job(job_id(name))).map(|stored| &stored.record) {
+    fn seen(&self, seen: &str, name: &str) -> Precondition {
+        let stored = match self.records.get(&RecordKey::Job(job_id(name))).map(|stored| &stored.record) {
             Some(Record::Job(stored)) => Some(stored),
             _ => None,
         };
         let uid = stored.map(|stored| stored.uid).filter(|_| seen != "another");
         let revision = seen.parse().ok().or(stored.map(|stored| stored.revision));
         let (uid, revision) = (uid.unwrap_or_else(|| JobUid::from_bits(u128::MAX)), revision.unwrap_or(0));
-        Provided::As { uid, revision }
+        Precondition::As { uid, revision }
     }
 
     pub(super) fn command(&self, verb: &str, rest: &str) -> (Actor, Command) {
@@ -148,15 +150,15 @@ impl DecisionBench {
         let run = || self.run_id(first);
         let what = || (first != "all").then(|| job_id(first));
         match verb {
-            "put" => (anna, self.put(first, more, Source::Api, Provided::Any)),
-            "add" => (anna, self.put(first, more, Source::Api, Provided::New)),
-            "change" => (anna, self.put(first, more, Source::Api, Provided::There)),
+            "put" => (anna, self.put(first, more, JobSource::Api, Precondition::Any)),
+            "add" => (anna, self.put(first, more, JobSource::Api, Precondition::New)),
+            "change" => (anna, self.put(first, more, JobSource::Api, Precondition::There)),
             "revise" => (anna, self.revise(first, more)),
-            "load" => (Actor::JobFiles, self.put(first, more, Source::Directory(String::new()), Provided::Any)),
-            "foreign" => (anna, self.put(first, more, Source::Foreign, Provided::Any)),
-            "remove" => (anna, self.remove(first, Source::Api, Provided::Any)),
-            "discard" => (anna, self.remove(more, Source::Api, self.seen(first, more))),
-            "withdraw" => (anna, self.remove(first, Source::Foreign, Provided::Any)),
+            "load" => (Actor::JobFiles, self.put(first, more, JobSource::Directory(String::new()), Precondition::Any)),
+            "foreign" => (anna, self.put(first, more, JobSource::Foreign, Precondition::Any)),
+            "remove" => (anna, self.remove(first, JobSource::Api, Precondition::Any)),
+            "discard" => (anna, self.remove(more, JobSource::Api, self.seen(first, more))),
+            "withdraw" => (anna, self.remove(first, JobSource::Foreign, Precondition::Any)),
             "replan" => (Actor::Watchdog, Command::Replan { job: job_id(first), even_older: more == "even older" }),
             "pause" => (anna, Command::Pause { job: what(), why: more.to_owned() }),
             "resume" => (anna, Command::Resume { job: what() }),
@@ -172,13 +174,13 @@ impl DecisionBench {
                 (anna, Command::Run { job: job_id(first), args: pairs(more, "at"), id, at })
             }
             "wake" => (Actor::Queue, Command::Wake { run: run() }),
-            "launched" => (Actor::Program, Command::Report { run: run(), report: Report::Launched }),
-            "lost" => (Actor::Recovery, Command::Report { run: run(), report: Report::Lost }),
-            "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: Report::KeeperLost }),
+            "launched" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Launched }),
+            "lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::Lost }),
+            "keeper-lost" => (Actor::Recovery, Command::Report { run: run(), report: ProgramReport::KeeperLost }),
             "unlaunched" => {
-                (Actor::Program, Command::Report { run: run(), report: Report::NotLaunched(more.to_owned()) })
+                (Actor::Program, Command::Report { run: run(), report: ProgramReport::NotLaunched(more.to_owned()) })
             }
-            "ended" => (Actor::Program, Command::Report { run: run(), report: Report::Ended(verdict(more)) }),
+            "ended" => (Actor::Program, Command::Report { run: run(), report: ProgramReport::Ended(verdict(more)) }),
             "start" => (anna, Command::Start { run: run() }),
             "skip" => (anna, Command::Skip { run: run(), why: more.to_owned() }),
             "stop" => (anna, Command::Stop { run: run() }),
@@ -221,9 +223,9 @@ impl DecisionBench {
     }
 
     fn all_backlogs(&mut self) -> Vec<String> {
-        let keys: Vec<Key> = self.records.keys().cloned().collect();
+        let keys: Vec<RecordKey> = self.records.keys().cloned().collect();
         let backlogs = keys.into_iter().filter_map(|key| match key {
-            Key::Backlog(job, schedule) => Some(Command::CatchUp { job, schedule }),
+            RecordKey::Backlog(job, schedule) => Some(Command::CatchUp { job, schedule }),
             _ => None,
         });
         backlogs.map(|command| self.line(Actor::CatchUp, &command)).collect()
@@ -236,12 +238,12 @@ impl DecisionBench {
     }
 
     fn is_at_start(&self, job: &JobId, schedule: &ScheduleId) -> bool {
-        let cursor = self.records.get(&Key::Cursor(job.clone(), schedule.clone())).map(|stored| &stored.record);
+        let cursor = self.records.get(&RecordKey::Cursor(job.clone(), schedule.clone())).map(|stored| &stored.record);
         matches!(cursor, Some(Record::Cursor(cursor)) if cursor.at_start)
     }
 
     fn schedule(&self, job: &str, name: &str) -> ScheduleId {
-        match self.records.get(&Key::Job(job_id(job))).map(|stored| &stored.record) {
+        match self.records.get(&RecordKey::Job(job_id(job))).map(|stored| &stored.record) {
             // The only one that has no name is meant by a dash.
             Some(Record::Job(job)) if name == "-" => job.schedules().next().expect("a schedule").0.clone(),
             _ => ScheduleId::parse(name).expect("an id"),
@@ -271,8 +273,8 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "args" => last(&mut job).args = pairs(value, ""),
             "overlap" => job.overlap = overlap(value),
             "catch_up" => job.catch_up = catch_up(value),
-            "lock" if value.is_empty() => job.lock = Lock::Job,
-            "lock" => job.lock = Lock::Named(value.to_owned()),
+            "lock" if value.is_empty() => job.lock = LockPolicy::Job,
+            "lock" => job.lock = LockPolicy::Named(value.to_owned()),
             "retry" => job.retry.attempts = value.parse().expect("a number"),
             "retry_on_error" => drop(job.retry.on.insert(RetryOn::Error)),
             "timeout" => job.timeout = Some(span()),
@@ -281,9 +283,9 @@ pub(in crate::decide) fn job(items: &str) -> Job {
             "on_lost_retry" => job.on_lost = OnLost::Retry,
             "stop_after" => last(&mut job).stop = Some(StopSchedule::After(span())),
             "kept" => job.retain.success = value.parse().expect("a number"),
-            "each" => job.nodes = Nodes::Each(words(value).collect()),
+            "each" => job.nodes = NodeSelector::Each(words(value).collect()),
             "ttl" => job.ttl = span(),
-            "nodes" => job.nodes = Nodes::Labels(words(value).collect()),
+            "nodes" => job.nodes = NodeSelector::Labels(words(value).collect()),
             "param" => drop(job.params.insert(value.to_owned(), Param::default())),
             "shell" => job.program = Program::Shell(crate::Template::parse(value).expect("a template")),
             "description" => job.description = value.to_owned(),
@@ -295,30 +297,30 @@ pub(in crate::decide) fn job(items: &str) -> Job {
     job
 }
 
-fn last(job: &mut Job) -> &mut Schedule {
+fn last(job: &mut Job) -> &mut JobSchedule {
     job.schedules.last_mut().expect("a schedule before it")
 }
 
-fn schedule(item: &str) -> Schedule {
+fn schedule(item: &str) -> JobSchedule {
     let (name, text) = match item.split_once(": ") {
         Some((name, text)) => (Some(name.to_owned()), text),
         None => (None, item),
     };
-    let spec = Spec::parse(text).unwrap_or_else(|error| panic!("{item}: {error}"));
-    Schedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }
+    let spec = ScheduleSpec::parse(text).unwrap_or_else(|error| panic!("{item}: {error}"));
+    JobSchedule { name, spec, args: BTreeMap::new(), enabled: true, stop: None }
 }
 
-fn overlap(text: &str) -> Overlap {
+fn overlap(text: &str) -> OverlapPolicy {
     match text.split_once(' ').unwrap_or((text, "")) {
-        ("allow", _) => Overlap::Allow,
-        ("skip", _) => Overlap::Skip,
-        ("replace", _) => Overlap::Replace,
-        ("queue", limit) => Overlap::Queue { limit: limit.parse().unwrap_or(crate::job::QUEUE_LIMIT_DEFAULT) },
+        ("allow", _) => OverlapPolicy::Allow,
+        ("skip", _) => OverlapPolicy::Skip,
+        ("replace", _) => OverlapPolicy::Replace,
+        ("queue", limit) => OverlapPolicy::Queue { limit: limit.parse().unwrap_or(crate::job::QUEUE_LIMIT_DEFAULT) },
         _ => panic!("`{text}` is not an overlap"),
     }
 }
 
-fn catch_up(text: &str) -> CatchUp {
+fn catch_up(text: &str) -> CatchUpRule {
     let (policy, within) = text.split_once(' ').unwrap_or((text, "1h"));
     let policy = match policy {
         "none" => CatchUpPolicy::None,
@@ -326,23 +328,23 @@ fn catch_up(text: &str) -> CatchUp {
         "all" => CatchUpPolicy::All,
         _ => panic!("`{policy}` is not a policy"),
     };
-    CatchUp { policy, within: Span::parse(within).expect("a span") }
+    CatchUpRule { policy, within: Span::parse(within).expect("a span") }
 }
 
 /// `yes`, `no` or `code 3`, and then perhaps `wrote 70000 last line but one/last line`.
-fn verdict(text: &str) -> Verdict {
+fn verdict(text: &str) -> ExitOutcome {
     let (text, wrote) = text.split_once(" wrote ").map_or((text, None), |(text, wrote)| (text, Some(wrote)));
     let written = wrote.map(|wrote| {
         let (bytes, tail) = wrote.split_once(' ').expect("bytes and lines");
-        Written { bytes: bytes.parse().expect("a number"), tail: tail.split('/').map(str::to_owned).collect() }
+        OutputSummary { bytes: bytes.parse().expect("a number"), tail: tail.split('/').map(str::to_owned).collect() }
     });
     let code = match text.strip_prefix("code ") {
         Some(code) => code.parse().expect("a number"),
-        None if text.is_empty() || text == "yes" => return Verdict { written, ..Verdict::SUCCESS },
+        None if text.is_empty() || text == "yes" => return ExitOutcome { written, ..ExitOutcome::SUCCESS },
         None => 1,
     };
     let reason = (code != 0).then_some(Reason::ExitCode(code));
-    Verdict { success: code == 0, reason, exit: Some(Exit::Code(code)), written }
+    ExitOutcome { success: code == 0, reason, exit: Some(ProgramExit::Code(code)), written }
 }
 
 /// `01:30`, `01:30:05` or `01:30:05.250` after the start of the script; hours go on beyond 24.

@@ -3,9 +3,9 @@
 use cronhold_schedule::Instant;
 
 use super::START;
-use crate::decision::{Answer, Change, Done, Effect};
-use crate::policy::catch_up::Stretch;
-use crate::record::{Backlog, Cursor, Key, Pauses, Record, Run};
+use crate::decision::{CommandReply, DecidedUnit, Effect, RecordChange};
+use crate::policy::catch_up::CountedRange;
+use crate::record::{Backlog, Cursor, PauseState, Record, RecordKey, Run};
 use crate::when::When;
 
 /// A time as hours since the start of the script, with no more digits than it needs.
@@ -24,34 +24,39 @@ pub(super) fn time(at: Instant) -> String {
 }
 
 /// What was done. `many` says that there are several jobs, so that each has to be named.
-pub(super) fn line(done: &Done, before: impl Fn(&Key) -> Option<Record>, many: bool) -> String {
+pub(super) fn line(done: &DecidedUnit, before: impl Fn(&RecordKey) -> Option<Record>, many: bool) -> String {
     let mut parts: Vec<((u8, u64), String)> = Vec::new();
     for change in &done.changes {
         let old = before(&change.key());
         let part = match (change, &old) {
-            (Change::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
-            (Change::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor) {
+            (RecordChange::Put(Record::Run(run)), _) => ((0, run.number.0), run_text(run, many)),
+            (RecordChange::Put(Record::Cursor(cursor)), Some(Record::Cursor(old))) => match cursor_changes(old, cursor)
+            {
                 text if text.is_empty() => continue,
                 text => ((1, 0), named(cursor, &text, many)),
             },
-            (Change::Put(Record::Cursor(cursor)), _) => ((1, 0), named(cursor, &cursor_text(cursor), many)),
-            (Change::Delete(Key::Cursor(..)), Some(Record::Cursor(old))) => ((1, 0), named(old, "gone", many)),
-            (Change::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
-            (Change::Delete(Key::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
-            (Change::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
+            (RecordChange::Put(Record::Cursor(cursor)), _) => ((1, 0), named(cursor, &cursor_text(cursor), many)),
+            (RecordChange::Delete(RecordKey::Cursor(..)), Some(Record::Cursor(old))) => {
+                ((1, 0), named(old, "gone", many))
+            }
+            (RecordChange::Put(Record::Backlog(backlog)), _) => ((2, 0), backlog_text(backlog)),
+            (RecordChange::Delete(RecordKey::Backlog(..)), _) => ((2, 0), "backlog gone".to_owned()),
+            (RecordChange::Put(Record::JobState(state)), Some(Record::JobState(old))) if state.pauses != old.pauses => {
                 ((3, 0), pause_text(&state.pauses, "job"))
             }
-            (Change::Put(Record::JobState(state)), None) if state.pauses.is_paused() => {
+            (RecordChange::Put(Record::JobState(state)), None) if state.pauses.is_paused() => {
                 ((3, 0), pause_text(&state.pauses, "job"))
             }
-            (Change::Put(Record::Pause(pauses)), _) => ((3, 0), pause_text(pauses, "everything")),
-            (Change::Put(Record::Node(node)), _) => {
+            (RecordChange::Put(Record::Pause(pauses)), _) => ((3, 0), pause_text(pauses, "everything")),
+            (RecordChange::Put(Record::Node(node)), _) => {
                 let does = if node.draining { "drains" } else { "starts things" };
                 ((4, 0), format!("node {} {does}", node.id.bits()))
             }
-            (Change::Put(Record::Job(job)), _) => ((4, 0), format!("job r{}", job.revision)),
-            (Change::Delete(Key::Job(_)), _) => ((4, 0), "job gone".to_owned()),
-            (Change::Delete(Key::Run(_)), Some(Record::Run(old))) => ((5, 0), format!("#{} gone", old.number.0)),
+            (RecordChange::Put(Record::Job(job)), _) => ((4, 0), format!("job r{}", job.revision)),
+            (RecordChange::Delete(RecordKey::Job(_)), _) => ((4, 0), "job gone".to_owned()),
+            (RecordChange::Delete(RecordKey::Run(_)), Some(Record::Run(old))) => {
+                ((5, 0), format!("#{} gone", old.number.0))
+            }
             _ => continue,
         };
         parts.push(part);
@@ -60,10 +65,10 @@ pub(super) fn line(done: &Done, before: impl Fn(&Key) -> Option<Record>, many: b
     let mut texts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
     texts.extend(done.effects.iter().map(|effect| effect_text(effect, &before)));
     match done.answer {
-        Answer::Unchanged => texts.push("unchanged".to_owned()),
-        Answer::Run { number, .. } => texts.push(format!("→ #{}", number.0)),
-        Answer::Done if texts.is_empty() => texts.push("nothing".to_owned()),
-        Answer::Done => {}
+        CommandReply::Unchanged => texts.push("unchanged".to_owned()),
+        CommandReply::Run { number, .. } => texts.push(format!("→ #{}", number.0)),
+        CommandReply::Done if texts.is_empty() => texts.push("nothing".to_owned()),
+        CommandReply::Done => {}
     }
     texts.join(", ")
 }
@@ -105,11 +110,11 @@ fn cursor_changes(old: &Cursor, new: &Cursor) -> String {
 }
 
 fn backlog_text(backlog: &Backlog) -> String {
-    let stretch = |rest: Stretch| format!("{}–{} of {}", time(rest.from), time(rest.to), rest.count);
+    let stretch = |rest: CountedRange| format!("{}–{} of {}", time(rest.from), time(rest.to), rest.count);
     format!("backlog {}", backlog.rest().map(stretch).collect::<Vec<_>>().join(" and "))
 }
 
-fn pause_text(pauses: &Pauses, what: &str) -> String {
+fn pause_text(pauses: &PauseState, what: &str) -> String {
     match &pauses.current {
         Some(pause) if pause.why.is_empty() => format!("{what} paused"),
         Some(pause) => format!("{what} paused: {}", pause.why),
@@ -117,8 +122,8 @@ fn pause_text(pauses: &Pauses, what: &str) -> String {
     }
 }
 
-fn effect_text(effect: &Effect, before: impl Fn(&Key) -> Option<Record>) -> String {
-    let number = |run: &crate::ids::RunId| match before(&Key::Run(*run)) {
+fn effect_text(effect: &Effect, before: impl Fn(&RecordKey) -> Option<Record>) -> String {
+    let number = |run: &crate::ids::RunId| match before(&RecordKey::Run(*run)) {
         Some(Record::Run(run)) => format!("#{}", run.number.0),
         _ => run.to_string(),
     };

@@ -6,19 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cronhold_schedule::{Instant, Span, Spec, Zone, Zones};
+use cronhold_schedule::{Instant, ScheduleSpec, Span, Zone, ZoneRegistry};
 
-use super::super::Known;
+use super::super::KnownRecords;
 use crate::Template;
 use crate::ids::{JobId, JobUid, NodeId, RunId, RunNumber};
-use crate::job::{Job, Nodes, Overlap, Program, Schedule};
-use crate::policy::catch_up::Stretch;
+use crate::job::{Job, JobSchedule, NodeSelector, OverlapPolicy, Program};
+use crate::policy::catch_up::CountedRange;
 use crate::record::{
-    ActiveRun, Actor, Backlog, Cursor, ForeignRun, JobRecord, JobState, LockName, LockState, Node, Owner, Pause,
-    Pauses, Queued, Run, Source, Terms, Transition, TransitionKind,
+    ActivePause, ActiveRun, Actor, Backlog, Cursor, ExecutionPolicy, ForeignRun, JobRecord, JobSource, JobState,
+    LockName, LockState, NodeRecord, PauseState, QueuedRun, Run, RunOwner, Transition, TransitionKind,
 };
 use crate::run::{Reason, State};
-use crate::world::World;
+use crate::world::DecisionContext;
 
 /// The job of every scene.
 pub(crate) const JOB: &str = "backup";
@@ -66,12 +66,12 @@ pub(crate) fn time(text: &str) -> Instant {
 }
 
 /// The world of every scene.
-pub(crate) fn world() -> World {
-    World::new(Arc::new(Zones::bundled()), "2026a".into(), Zone::utc())
+pub(crate) fn world() -> DecisionContext {
+    DecisionContext::new(Arc::new(ZoneRegistry::bundled()), "2026a".into(), Zone::utc())
 }
 
 /// Reads a scene.
-pub(crate) fn scene(text: &str) -> Known {
+pub(crate) fn scene(text: &str) -> KnownRecords {
     let lines: Vec<(&str, Words<'_>)> = text
         .lines()
         .map(str::trim)
@@ -79,7 +79,7 @@ pub(crate) fn scene(text: &str) -> Known {
         .map(|line| line.split_once(' ').map_or((line, Words::read("")), |(kind, rest)| (kind, Words::read(rest))))
         .collect();
     let job = Arc::new(job(&lines));
-    let mut known = Known::default();
+    let mut known = KnownRecords::default();
     let mut state = JobState::new(id());
     for (kind, words) in &lines {
         match *kind {
@@ -101,7 +101,7 @@ pub(crate) fn scene(text: &str) -> Known {
                 };
                 let target = |run| known.runs.iter().find(|known| known.id == run).and_then(|run| run.target);
                 state.active = numbers("active").map(|run| ActiveRun { run, args: 0, target: target(run) }).collect();
-                state.queue = numbers("queue").map(|run| Queued { run, target: target(run) }).collect();
+                state.queue = numbers("queue").map(|run| QueuedRun { run, target: target(run) }).collect();
                 state.next_number += words.number("gone").unwrap_or(0);
                 state.kept.success = u32::try_from(words.number("success").unwrap_or(0)).expect("small");
             }
@@ -147,16 +147,17 @@ fn job(lines: &[(&str, Words<'_>)]) -> JobRecord {
             "job" => {
                 zone = words.text("zone").unwrap_or(zone);
                 job.overlap = match words.text("overlap") {
-                    Some("allow") => Overlap::Allow,
-                    Some("queue") => Overlap::Queue { limit: 10 },
-                    _ => Overlap::Skip,
+                    Some("allow") => OverlapPolicy::Allow,
+                    Some("queue") => OverlapPolicy::Queue { limit: 10 },
+                    _ => OverlapPolicy::Skip,
                 };
                 if let Some(labels) = words.text("each") {
-                    job.nodes =
-                        Nodes::Each(labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect());
+                    job.nodes = NodeSelector::Each(
+                        labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect(),
+                    );
                 }
                 if let Some(labels) = words.text("nodes") {
-                    job.nodes = Nodes::Labels(labels.split(',').map(str::to_owned).collect());
+                    job.nodes = NodeSelector::Labels(labels.split(',').map(str::to_owned).collect());
                 }
                 if let Some(path) = words.text("needs") {
                     let requires = crate::job::Requirement::Probe(crate::job::Probe::File(Template::literal(path)));
@@ -168,14 +169,14 @@ fn job(lines: &[(&str, Words<'_>)]) -> JobRecord {
             _ => {}
         }
     }
-    JobRecord::new(id(), JobUid::from_bits(7), Arc::new(job), zone.into(), Source::Api)
+    JobRecord::new(id(), JobUid::from_bits(7), Arc::new(job), zone.into(), JobSource::Api)
 }
 
-fn schedule(words: &Words<'_>) -> Schedule {
-    let mut spec = Spec::parse(words.text("spec").expect("a spec")).expect("a schedule");
+fn schedule(words: &Words<'_>) -> JobSchedule {
+    let mut spec = ScheduleSpec::parse(words.text("spec").expect("a spec")).expect("a schedule");
     spec.zone = words.text("zone").map(str::to_owned).or(spec.zone);
     let name = words.text("name").map(str::to_owned);
-    Schedule { name, spec, args: BTreeMap::new(), enabled: !words.has("disabled"), stop: None }
+    JobSchedule { name, spec, args: BTreeMap::new(), enabled: !words.has("disabled"), stop: None }
 }
 
 /// The id of the schedule with a number, counted from 0.
@@ -222,7 +223,7 @@ fn run_id(number: u64) -> RunId {
 fn run(job: &JobRecord, words: &Words<'_>) -> Run {
     let number = words.number("n").expect("a number");
     let log: Vec<Transition> = words.text("log").expect("a log").split(',').map(transition).collect();
-    let span = words.text("to").map(|to| Stretch {
+    let span = words.text("to").map(|to| CountedRange {
         from: words.time("at").expect("a time"),
         to: time(to),
         count: u32::try_from(words.number("count").expect("a count")).expect("small"),
@@ -237,12 +238,12 @@ fn run(job: &JobRecord, words: &Words<'_>) -> Run {
         retry_of: words.number("retry_of").map(run_id),
         retried_by: words.number("retried_by").map(run_id),
         rerun_of: words.number("rerun_of").map(run_id),
-        owner: words.has("owned").then(|| Owner { node: NodeId::from_bits(1), incarnation: 1 }),
+        owner: words.has("owned").then(|| RunOwner { node: NodeId::from_bits(1), incarnation: 1 }),
         target: words.number("target").map(|node| NodeId::from_bits(node.into())),
         lock: words.text("lock").map(|lock| LockName::parse(lock).expect(lock)),
         ending: words.text("ending").map(|reason| Reason::parse(reason).expect(reason)),
         due: words.time("due"),
-        terms: Terms { lease: words.number("lease").map(Span::from_secs), ..Terms::default() },
+        terms: ExecutionPolicy { lease: words.number("lease").map(Span::from_secs), ..ExecutionPolicy::default() },
         log,
         span,
         ..Run::blank(run_id(number), RunNumber(number), of, job.uid, nominal)
@@ -270,18 +271,18 @@ fn transition(text: &str) -> Transition {
     Transition { kind, ..Transition::entered(time(at), state, actor).with_message(message.replace('_', " ")) }
 }
 
-fn pauses(words: &Words<'_>) -> Pauses {
-    let current = words.time("since").map(|since| Pause {
+fn pauses(words: &Words<'_>) -> PauseState {
+    let current = words.time("since").map(|since| ActivePause {
         since,
         by: Actor::Operator(words.text("by").unwrap_or("anna").to_owned()),
         why: words.text("why").unwrap_or("").to_owned(),
     });
-    Pauses { current, last: words.time("from").zip(words.time("to")) }
+    PauseState { current, last: words.time("from").zip(words.time("to")) }
 }
 
-fn node(words: &Words<'_>) -> Node {
+fn node(words: &Words<'_>) -> NodeRecord {
     let beat = words.time("beat").expect("a beat");
-    Node {
+    NodeRecord {
         id: NodeId::from_bits(words.number("id").unwrap_or(1).into()),
         name: format!("web-{}", words.number("id").unwrap_or(1)),
         incarnation: 1,

@@ -5,7 +5,7 @@ use cronhold_schedule::Instant;
 use super::super::fact::{OccurrenceOutcome, TimePosition};
 use super::super::reasons::{because, by};
 use super::{ExplanationWriter, counted, doctor, name};
-use crate::record::{Pauses, Run, ScheduleId};
+use crate::record::{PauseState, Run, ScheduleId};
 use crate::run::Reason;
 
 /// More runs of one occurrence than this are told by their number: there may be one on each of many nodes.
@@ -135,7 +135,7 @@ impl ExplanationWriter<'_> {
     }
 
     /// From when to when a pause held that is over.
-    fn last_pause(&mut self, what: &str, pauses: Option<Pauses>, nominal: Instant) {
+    fn last_pause(&mut self, what: &str, pauses: Option<PauseState>, nominal: Instant) {
         let Some((from, to)) = pauses.and_then(|pauses| pauses.last) else { return };
         if from <= nominal && nominal <= to {
             self.detail(format!("{what} was paused from {} to {}.", self.at(from), self.at(to)));

@@ -7,7 +7,7 @@ use super::super::fact::{Fact, Hindrance, Prospect, Unable};
 use super::super::reasons::{by, condition};
 use super::super::wall::rough;
 use super::{ExplanationWriter, counted, name};
-use crate::record::{Pause, Run, ScheduleId};
+use crate::record::{ActivePause, Run, ScheduleId};
 use crate::run::State;
 
 /// What `pause` and `resume` call everything.
@@ -70,7 +70,7 @@ impl ExplanationWriter<'_> {
         }
     }
 
-    fn paused(&mut self, what: &str, resume: &str, pause: &Pause) {
+    fn paused(&mut self, what: &str, resume: &str, pause: &ActivePause) {
         let whose = if resume == EVERYTHING { "nothing" } else { "nothing of it" };
         let why = if pause.why.is_empty() { String::new() } else { format!(" ({})", pause.why) };
         let since = self.at(pause.since);

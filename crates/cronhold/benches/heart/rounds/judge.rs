@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use cronhold_core::State;
-use cronhold_core::record::{Exit, Run};
+use cronhold_core::record::{ProgramExit, Run};
 use cronhold_store::Store;
 
 use super::scene::Scene;
@@ -104,7 +104,7 @@ fn judge_run(
             tally.lost += 1;
         }
         (State::Success | State::Failure, _) => {
-            if begun != 1 || run.exit != Some(Exit::Code(i32::from(script.code))) {
+            if begun != 1 || run.exit != Some(ProgramExit::Code(i32::from(script.code))) {
                 return Err(format!("it should have ended with {}", script.code));
             }
             if (run.state == State::Success) != (script.code == 0) {

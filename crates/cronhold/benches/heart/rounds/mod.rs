@@ -14,7 +14,7 @@ use std::path::Path;
 
 use cronhold_daemon::chance::SystemEntropy;
 use cronhold_daemon::clock::SystemClock;
-use cronhold_engine::{Clock, Entropy};
+use cronhold_engine::{EntropySource, MachineClock};
 use cronhold_schedule::Instant;
 
 use self::chance::Chance;
@@ -106,7 +106,7 @@ fn tell(report: &mut Report, name: &str, rounds: u64, took: f64, all: &Tally) {
 }
 
 /// One round, in a directory that stays if something is wrong.
-async fn round(base: &Path, seed: u64, blow: Blow, clock: &dyn Clock) -> Tally {
+async fn round(base: &Path, seed: u64, blow: Blow, clock: &dyn MachineClock) -> Tally {
     let dir = base.join(format!("{blow:?}-{seed}"));
     let mut scene = Scene::new(dir.clone(), clock);
     let mut tally = match act(&mut scene, seed, blow).await {

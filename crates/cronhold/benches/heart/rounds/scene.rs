@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cronhold_core::State;
 use cronhold_core::record::{Record, Run};
-use cronhold_engine::Clock;
-use cronhold_schedule::{Instant, Span, Zones};
+use cronhold_engine::MachineClock;
+use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::{Query, RunQuery, Store};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,14 +25,14 @@ const RUNS_MAX: usize = 60_000;
 /// A place, and the daemon that lives in it, if one does.
 pub(super) struct Scene<'a> {
     pub(super) dir: PathBuf,
-    clock: &'a dyn Clock,
+    clock: &'a dyn MachineClock,
     daemon: Option<Child>,
     lives: usize,
 }
 
 impl<'a> Scene<'a> {
     /// A place without jobs.
-    pub(super) fn new(dir: PathBuf, clock: &'a dyn Clock) -> Self {
+    pub(super) fn new(dir: PathBuf, clock: &'a dyn MachineClock) -> Self {
         fs::create_dir_all(dir.join("jobs/many")).expect("a folder");
         Self { dir, clock, daemon: None, lives: 0 }
     }
@@ -143,7 +143,7 @@ impl<'a> Scene<'a> {
 
     /// The store, as a reader beside the daemon sees it.
     pub(super) fn store(&self) -> Option<SqliteStore> {
-        let zones = Arc::new(Zones::bundled());
+        let zones = Arc::new(ZoneRegistry::bundled());
         let options = Options { clock: Arc::new(|| Instant::EPOCH), zones, size_max: None };
         SqliteStore::open_reader(self.dir.join("home/cronhold.db"), options).ok()
     }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use cronhold_core::State;
-use cronhold_core::record::Exit;
+use cronhold_core::record::ProgramExit;
 use cronhold_keeper::PROTOCOL;
 use cronhold_keeper::fail::{NEXT_PROTOCOL, OTHER_VERSION, VARIABLE};
 use rustix::process::Pid;
@@ -37,7 +37,7 @@ fn let_go(place: &Place) {
 fn assert_whole(place: &Place) {
     let stored = place.stored();
     let run = stored.run("old", 1);
-    assert_eq!((run.state, &run.exit), (State::Failure, &Some(Exit::Code(5))), "{:?}", run.log);
+    assert_eq!((run.state, &run.exit), (State::Failure, &Some(ProgramExit::Code(5))), "{:?}", run.log);
     assert_eq!(String::from_utf8(place.output(run)).expect("text"), "begins\nends\n");
 }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use cronhold_store_redis::testing::Server;
+use cronhold_store_redis::testing::RedisServer;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) const RARELY: u32 = 30;
 pub(super) struct Scene {
     pub(super) client: PythonClient,
     dir: PathBuf,
-    server: Server,
+    server: RedisServer,
 }
 
 impl Scene {
@@ -28,7 +28,7 @@ impl Scene {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cronken-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("a directory");
-        let server = Server::start();
+        let server = RedisServer::start();
         let client = PythonClient::start(server.port());
         Self { client, dir, server }
     }

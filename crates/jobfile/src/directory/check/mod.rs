@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use cronhold_core::template::Bindings;
 use cronhold_core::{Job, JobId};
-use cronhold_schedule::calendar::Calendars;
+use cronhold_schedule::calendar::CalendarSet;
 use cronhold_schedule::text::did_you_mean;
-use cronhold_schedule::{Instant, Zone, Zones};
+use cronhold_schedule::{Instant, Zone, ZoneRegistry};
 
 use super::{LoadedJob, parallel};
 use crate::mistake::Mistake;
@@ -29,11 +29,11 @@ const BINDS_MAX: usize = 5_000;
 #[derive(Debug, Clone, Copy)]
 pub struct CheckContext<'a> {
     /// All time zones.
-    pub zones: &'a Arc<Zones>,
+    pub zones: &'a Arc<ZoneRegistry>,
     /// The zone of schedules that name none.
     pub zone: &'a Zone,
     /// All calendars.
-    pub calendars: &'a Calendars,
+    pub calendars: &'a CalendarSet,
     /// Start of the search for a sample occurrence of each schedule.
     pub now: Instant,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cronhold_core::args::{ArgError, Args};
 use cronhold_core::job::TemplateScope;
 use cronhold_core::template::Bindings;
-use cronhold_schedule::{Instant, Schedule, Spec, Surroundings, Timing};
+use cronhold_schedule::{CompileContext, Instant, Schedule, ScheduleSpec, Timing};
 
 use super::JobCheck;
 
@@ -114,13 +114,13 @@ fn action_bindings(run: &Bindings, path: &str) -> Bindings {
     run.clone().with("number", 1u32).with("state", state).with("reason", "")
 }
 
-fn surroundings<'a>(checking: &JobCheck<'a>) -> Surroundings<'a> {
+fn surroundings<'a>(checking: &JobCheck<'a>) -> CompileContext<'a> {
     let around = checking.set.around;
-    Surroundings { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
+    CompileContext { zones: around.zones, zone: around.zone, calendars: around.calendars, job: checking.id.as_str() }
 }
 
 /// A sample occurrence: the next one, else the last one.
-fn sample(spec: &Spec, schedule: &Schedule, now: Instant) -> Option<Instant> {
+fn sample(spec: &ScheduleSpec, schedule: &Schedule, now: Instant) -> Option<Instant> {
     match spec.timing {
         Timing::Reboot => Some(now),
         _ => schedule.coming(now).next().or_else(|| schedule.prev(now)),

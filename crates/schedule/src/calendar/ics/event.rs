@@ -3,67 +3,67 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::super::bitmap::Bitmap;
-use super::super::mistakes::Mistakes;
-use super::lines::Property;
-use super::recur::{Steps, TooManySteps, expand};
-use super::rule::Rule;
-use super::value::{Duration, Frame, Moment, Placed};
-use crate::civil::{DAY_SECS, Day, Local};
+use super::super::bitmap::DayBitmap;
+use super::super::mistakes::CalendarMistakes;
+use super::lines::IcsProperty;
+use super::recur::{StepBudget, TooManySteps, expand};
+use super::rule::RecurrenceRule;
+use super::value::{IcsDuration, IcsMoment, Positioned, TimeFrame};
+use crate::civil::{DAY_SECS, Day, WallTime};
 use crate::text::{TextError, shortened};
 
 /// An event while its lines are read.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct IcsEventDraft {
     uid: String,
     cancelled: bool,
-    start: Option<Placed<Moment>>,
-    end: Option<Placed<Moment>>,
-    duration: Option<Placed<Duration>>,
-    rule: Option<Placed<Rule>>,
-    added: Vec<Placed<Moment>>,
-    excepted: Vec<Placed<Moment>>,
+    start: Option<Positioned<IcsMoment>>,
+    end: Option<Positioned<IcsMoment>>,
+    duration: Option<Positioned<IcsDuration>>,
+    rule: Option<Positioned<RecurrenceRule>>,
+    added: Vec<Positioned<IcsMoment>>,
+    excepted: Vec<Positioned<IcsMoment>>,
     /// Which occurrence of another event this one replaces.
-    replaced: Option<Placed<Moment>>,
-    mistakes: Mistakes,
+    replaced: Option<Positioned<IcsMoment>>,
+    mistakes: CalendarMistakes,
 }
 
 /// An event that is right.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct IcsEvent {
     /// Where it begins in the file.
     pub(super) at: Range<usize>,
     pub(super) uid: String,
     /// Whether it stands for one occurrence of another event of the same UID.
     pub(super) replaces: bool,
-    start: Moment,
+    start: IcsMoment,
     /// How long each occurrence lasts on the wall.
     secs: i64,
-    rule: Option<Rule>,
+    rule: Option<RecurrenceRule>,
     /// The last day that the rule may give, as `UNTIL` says.
     until: Option<Day>,
-    added: Vec<Local>,
+    added: Vec<WallTime>,
     excepted: BTreeSet<Day>,
 }
 
 /// What an event says about another one.
 #[derive(Debug)]
-pub(super) struct Replacement {
+pub(super) struct EventOverride {
     pub(super) uid: String,
-    pub(super) moment: Placed<Moment>,
+    pub(super) moment: Positioned<IcsMoment>,
 }
 
 const PROPERTIES: &[&str] =
     &["DTSTART", "DTEND", "DURATION", "RRULE", "EXRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS", "UID"];
 
-impl Draft {
+impl IcsEventDraft {
     /// Takes in a line of the event. Properties that say nothing about its days are passed over.
-    pub(super) fn read(&mut self, property: &Property<'_>) {
+    pub(super) fn read(&mut self, property: &IcsProperty<'_>) {
         let Some(name) = property.known(PROPERTIES) else { return };
         let read = match name {
             "DTSTART" => once(&mut self.start, name, property, moment),
             "DTEND" => once(&mut self.end, name, property, moment),
-            "DURATION" => once(&mut self.duration, name, property, |p| Duration::parse(p.value())),
+            "DURATION" => once(&mut self.duration, name, property, |p| IcsDuration::parse(p.value())),
             "RRULE" => self.rule(property),
             "RDATE" => moments(property, &mut self.added),
             "EXDATE" => moments(property, &mut self.excepted),
@@ -90,8 +90,8 @@ impl Draft {
         self.mistakes.push(mistake);
     }
 
-    fn rule(&mut self, property: &Property<'_>) -> Result<(), TextError> {
-        match Rule::parse(property.value()) {
+    fn rule(&mut self, property: &IcsProperty<'_>) -> Result<(), TextError> {
+        match RecurrenceRule::parse(property.value()) {
             Ok(rule) => once(&mut self.rule, "RRULE", property, |_| Ok(rule)),
             Err(mistakes) => {
                 for mistake in mistakes {
@@ -103,13 +103,13 @@ impl Draft {
     }
 
     /// What it says about another event, also when it is cancelled itself.
-    pub(super) fn replacement(&self) -> Option<Replacement> {
+    pub(super) fn replacement(&self) -> Option<EventOverride> {
         let moment = self.replaced.clone().filter(|_| !self.uid.is_empty())?;
-        Some(Replacement { uid: self.uid.clone(), moment })
+        Some(EventOverride { uid: self.uid.clone(), moment })
     }
 
     /// The event, unless it is cancelled. Its mistakes are left in `mistakes`.
-    pub(super) fn finish(mut self, at: Range<usize>, mistakes: &mut Mistakes) -> Option<Event> {
+    pub(super) fn finish(mut self, at: Range<usize>, mistakes: &mut CalendarMistakes) -> Option<IcsEvent> {
         if self.cancelled {
             return None;
         }
@@ -130,7 +130,7 @@ impl Draft {
         }
     }
 
-    fn event(self, start: Moment, at: Range<usize>) -> Result<Event, TextError> {
+    fn event(self, start: IcsMoment, at: Range<usize>) -> Result<IcsEvent, TextError> {
         let secs = length(&start, self.end, self.duration)?;
         let rule = self.rule.map(|rule| rule.value);
         let until = match rule.as_ref().and_then(|rule| rule.until.as_ref()) {
@@ -146,29 +146,29 @@ impl Draft {
             excepted.insert(on_wall(&moment, &start.frame)?.day());
         }
         let replaces = self.replaced.is_some();
-        Ok(Event { at, uid: self.uid, replaces, start, secs, rule, until, added, excepted })
+        Ok(IcsEvent { at, uid: self.uid, replaces, start, secs, rule, until, added, excepted })
     }
 }
 
-impl Event {
+impl IcsEvent {
     /// Whether its rule goes on for ever.
     pub(super) fn is_endless(&self) -> bool {
         self.rule.as_ref().is_some_and(|rule| !rule.is_bounded())
     }
 
     /// Takes out the occurrence that another event replaces.
-    pub(super) fn except(&mut self, replaced: &Placed<Moment>) -> Result<(), TextError> {
+    pub(super) fn except(&mut self, replaced: &Positioned<IcsMoment>) -> Result<(), TextError> {
         self.excepted.insert(on_wall(replaced, &self.start.frame)?.day());
         Ok(())
     }
 
     /// Adds its days to `days` and answers with the last of them.
-    pub(super) fn add_to(&self, days: &mut Bitmap, steps: &mut Steps) -> Result<Option<Day>, TooManySteps> {
+    pub(super) fn add_to(&self, days: &mut DayBitmap, steps: &mut StepBudget) -> Result<Option<Day>, TooManySteps> {
         let mut last = None;
         // Occurrences of a rule come in order and are equally long, so each day is written once only.
         let mut written = Day(i32::MIN);
         let time_of_day = i64::from(self.start.local.second_of_day());
-        let mut add = |start: Local, written: Day| {
+        let mut add = |start: WallTime, written: Day| {
             if self.excepted.contains(&start.day()) {
                 return written;
             }
@@ -181,7 +181,7 @@ impl Event {
             Some(rule) => {
                 let until = self.until.unwrap_or(Day(i32::MAX));
                 expand(rule, self.start.local.day(), until, steps, |day| {
-                    written = add(Local(day.midnight().0 + time_of_day), written);
+                    written = add(WallTime(day.midnight().0 + time_of_day), written);
                 })?;
             }
             None => {
@@ -195,26 +195,26 @@ impl Event {
     }
 
     /// The last day that an occurrence touches. One that ends at midnight does not touch the next day.
-    fn last_touched(&self, start: Local) -> Day {
-        let last = Local(start.0.saturating_add(self.secs.saturating_sub(1)));
+    fn last_touched(&self, start: WallTime) -> Day {
+        let last = WallTime(start.0.saturating_add(self.secs.saturating_sub(1)));
         last.day().max(start.day())
     }
 }
 
-fn moment(property: &Property<'_>) -> Result<Moment, TextError> {
-    Moment::parse(property.value(), property.parameter("TZID"))
+fn moment(property: &IcsProperty<'_>) -> Result<IcsMoment, TextError> {
+    IcsMoment::parse(property.value(), property.parameter("TZID"))
 }
 
 /// Reads a comma-separated list of moments.
-fn moments(property: &Property<'_>, list: &mut Vec<Placed<Moment>>) -> Result<(), TextError> {
+fn moments(property: &IcsProperty<'_>, list: &mut Vec<Positioned<IcsMoment>>) -> Result<(), TextError> {
     if property.parameter("VALUE").is_some_and(|value| value.eq_ignore_ascii_case("PERIOD")) {
         return Err(unsupported(property, "VALUE=PERIOD"));
     }
     let zone = property.parameter("TZID");
     let mut at = 0;
     for item in property.value().split(',') {
-        let value = Moment::parse(item, zone).map_err(|mistake| property.placed(mistake.shifted(at)))?;
-        list.push(Placed { value, at: property.place(at..at + item.len()) });
+        let value = IcsMoment::parse(item, zone).map_err(|mistake| property.placed(mistake.shifted(at)))?;
+        list.push(Positioned { value, at: property.place(at..at + item.len()) });
         at += item.len() + 1;
     }
     Ok(())
@@ -222,27 +222,31 @@ fn moments(property: &Property<'_>, list: &mut Vec<Placed<Moment>>) -> Result<()
 
 /// Reads a property that an event has at most once.
 fn once<T>(
-    slot: &mut Option<Placed<T>>,
+    slot: &mut Option<Positioned<T>>,
     name: &str,
-    property: &Property<'_>,
-    read: impl FnOnce(&Property<'_>) -> Result<T, TextError>,
+    property: &IcsProperty<'_>,
+    read: impl FnOnce(&IcsProperty<'_>) -> Result<T, TextError>,
 ) -> Result<(), TextError> {
     if slot.is_some() {
         return Err(TextError::new(property.at(), format!("this event has {name} twice")));
     }
     let value = read(property).map_err(|mistake| property.placed(mistake))?;
-    *slot = Some(Placed { value, at: property.place(0..property.value().len()) });
+    *slot = Some(Positioned { value, at: property.place(0..property.value().len()) });
     Ok(())
 }
 
-fn unsupported(property: &Property<'_>, what: &str) -> TextError {
+fn unsupported(property: &IcsProperty<'_>, what: &str) -> TextError {
     TextError::new(property.at(), format!("{what} is not supported"))
         .hint("list the days as events of their own, or in a file of dates")
 }
 
 /// How long an event lasts: a whole day when only its date is given, no time when only a time is.
-fn length(start: &Moment, end: Option<Placed<Moment>>, duration: Option<Placed<Duration>>) -> Result<i64, TextError> {
-    let whole_day = start.frame == Frame::Date;
+fn length(
+    start: &IcsMoment,
+    end: Option<Positioned<IcsMoment>>,
+    duration: Option<Positioned<IcsDuration>>,
+) -> Result<i64, TextError> {
+    let whole_day = start.frame == TimeFrame::Date;
     let shortest = if whole_day { DAY_SECS } else { 0 };
     match (end, duration) {
         (None, None) => Ok(shortest),
@@ -252,7 +256,7 @@ fn length(start: &Moment, end: Option<Placed<Moment>>, duration: Option<Placed<D
             Err(TextError::new(duration.at, message).hint("write DURATION in days or weeks, such as P1D"))
         }
         (None, Some(duration)) => Ok(duration.value.secs.max(shortest)),
-        (Some(end), None) if (end.value.frame == Frame::Date) != whole_day => {
+        (Some(end), None) if (end.value.frame == TimeFrame::Date) != whole_day => {
             let message = "DTSTART and DTEND must both be dates or both have times";
             Err(TextError::new(end.at, message))
         }
@@ -267,14 +271,14 @@ fn length(start: &Moment, end: Option<Placed<Moment>>, duration: Option<Placed<D
 }
 
 /// The last day on which an occurrence still begins before `UNTIL` or at it.
-fn last_day(start: &Moment, until: &Moment) -> Result<Day, String> {
+fn last_day(start: &IcsMoment, until: &IcsMoment) -> Result<Day, String> {
     let wall = until.on_wall_of(&start.frame)?;
-    let whole_day = until.frame == Frame::Date || start.frame == Frame::Date;
+    let whole_day = until.frame == TimeFrame::Date || start.frame == TimeFrame::Date;
     let in_time = whole_day || start.local.second_of_day() <= wall.second_of_day();
     Ok(if in_time { wall.day() } else { wall.day().plus(-1) })
 }
 
-fn on_wall(moment: &Placed<Moment>, frame: &Frame) -> Result<Local, TextError> {
+fn on_wall(moment: &Positioned<IcsMoment>, frame: &TimeFrame) -> Result<WallTime, TextError> {
     moment.value.on_wall_of(frame).map_err(|zone| unknown_zone(&zone, moment.at.clone()))
 }
 

@@ -8,7 +8,7 @@ use crate::text::{TextError, shortened};
 
 /// A line with its continuations joined.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct IcsLine<'a> {
     text: Cow<'a, str>,
     /// Pieces: where each begins in `text`, and where in the file. The first begins at 0.
     pieces: Vec<(usize, usize)>,
@@ -16,15 +16,15 @@ pub(super) struct Line<'a> {
 
 /// A line taken apart. Ranges are inside the line's text.
 #[derive(Debug)]
-pub(super) struct Property<'a> {
-    line: &'a Line<'a>,
+pub(super) struct IcsProperty<'a> {
+    line: &'a IcsLine<'a>,
     name: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     value_at: usize,
 }
 
 /// The lines of a file, unfolded; empty ones are left out.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = IcsLine<'_>> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = text.len() - body.len();
     let mut physical = body.split_inclusive('\n').map(move |line| {
@@ -36,7 +36,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut ahead = physical.next();
     let unfolded = std::iter::from_fn(move || {
         let (begin, first) = ahead.take()?;
-        let mut line = Line { text: Cow::Borrowed(first), pieces: vec![(0, begin)] };
+        let mut line = IcsLine { text: Cow::Borrowed(first), pieces: vec![(0, begin)] };
         for (begin, next) in physical.by_ref() {
             if !next.starts_with([' ', '\t']) {
                 ahead = Some((begin, next));
@@ -50,17 +50,17 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     unfolded.filter(|line| !line.text.trim().is_empty())
 }
 
-impl<'a> Line<'a> {
+impl<'a> IcsLine<'a> {
     /// The line's place in the file.
     pub(super) fn at(&self) -> Range<usize> {
         self.place(0..self.text.len())
     }
 
     /// Takes the line apart.
-    pub(super) fn property(&'a self) -> Result<Property<'a>, TextError> {
+    pub(super) fn property(&'a self) -> Result<IcsProperty<'a>, TextError> {
         let text: &str = &self.text;
         let name_len = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(text.len());
-        let mut property = Property { line: self, name: &text[..name_len], parameters: Vec::new(), value_at: 0 };
+        let mut property = IcsProperty { line: self, name: &text[..name_len], parameters: Vec::new(), value_at: 0 };
         let mut at = name_len;
         loop {
             match text[at..].chars().next() {
@@ -100,7 +100,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl<'a> Property<'a> {
+impl<'a> IcsProperty<'a> {
     pub(super) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn unfolds_and_takes_apart() {
         let file = "\u{feff}DTSTART;VALUE=DATE;X=\"a:b;c\":2026\r\n 0101\r\n\r\nSUMMARY:é\n\t!\nEND";
-        let lines: Vec<Line<'_>> = lines(file).collect();
+        let lines: Vec<IcsLine<'_>> = lines(file).collect();
         assert_eq!(lines.len(), 3);
 
         let start = lines[0].property().expect("a property");

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Calendar;
-use super::bitmap::Bitmap;
-use super::mistakes::{Mistakes, check_len};
+use super::bitmap::DayBitmap;
+use super::mistakes::{CalendarMistakes, check_len};
 use crate::civil::Day;
 use crate::text::{TextError, shortened};
-use event::{Draft, Event, Replacement};
-use lines::{Line, lines};
-use recur::{STEPS_MAX, Steps, TooManySteps};
+use event::{EventOverride, IcsEvent, IcsEventDraft};
+use lines::{IcsLine, lines};
+use recur::{STEPS_MAX, StepBudget, TooManySteps};
 
 /// Components inside each other; a calendar with an event with an alarm is three.
 const DEPTH_MAX: usize = 16;
@@ -28,7 +28,7 @@ const REPLACEMENT_STEPS: u64 = 20;
 /// Reads an iCalendar file.
 pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
     check_len(text)?;
-    let mut file = File::default();
+    let mut file = IcsFile::default();
     for line in lines(text) {
         if file.line(&line).is_err() || file.mistakes.is_full() {
             break;
@@ -38,23 +38,23 @@ pub(super) fn read(text: &str) -> Result<Calendar, Vec<TextError>> {
 }
 
 #[derive(Default)]
-struct File {
+struct IcsFile {
     /// Components that have begun and not ended, with the place of their BEGIN.
     open: Vec<(String, Range<usize>)>,
     /// What has been read of the event that is open.
-    draft: Draft,
+    draft: IcsEventDraft,
     /// Whether any component was there at all.
     begun: bool,
-    events: Vec<Event>,
-    replacements: Vec<Replacement>,
-    mistakes: Mistakes,
+    events: Vec<IcsEvent>,
+    replacements: Vec<EventOverride>,
+    mistakes: CalendarMistakes,
 }
 
 /// The file cannot be read any further.
-struct Broken;
+struct IcsUnreadable;
 
-impl File {
-    fn line(&mut self, line: &Line<'_>) -> Result<(), Broken> {
+impl IcsFile {
+    fn line(&mut self, line: &IcsLine<'_>) -> Result<(), IcsUnreadable> {
         let in_event = matches!(self.open.as_slice(), [_, (name, _)] if name == "VEVENT");
         let property = match line.property() {
             Ok(property) => property,
@@ -82,7 +82,7 @@ impl File {
         Ok(())
     }
 
-    fn begin(&mut self, name: String, line: &Line<'_>) -> Result<(), Broken> {
+    fn begin(&mut self, name: String, line: &IcsLine<'_>) -> Result<(), IcsUnreadable> {
         if self.open.is_empty() && name != "VCALENDAR" {
             return self.not_a_calendar(line);
         }
@@ -94,7 +94,7 @@ impl File {
         Ok(())
     }
 
-    fn end(&mut self, name: &str, line: &Line<'_>) -> Result<(), Broken> {
+    fn end(&mut self, name: &str, line: &IcsLine<'_>) -> Result<(), IcsUnreadable> {
         match self.open.pop() {
             Some((open, begin)) if open == name => {
                 if name == "VEVENT" && self.open.len() == 1 {
@@ -113,16 +113,16 @@ impl File {
         }
     }
 
-    fn not_a_calendar(&mut self, line: &Line<'_>) -> Result<(), Broken> {
+    fn not_a_calendar(&mut self, line: &IcsLine<'_>) -> Result<(), IcsUnreadable> {
         self.broken(line.at(), "expected BEGIN:VCALENDAR, as an iCalendar file begins".to_owned())
     }
 
     /// Reports a mistake after which the rest of the file cannot be understood.
-    fn broken(&mut self, at: Range<usize>, message: String) -> Result<(), Broken> {
+    fn broken(&mut self, at: Range<usize>, message: String) -> Result<(), IcsUnreadable> {
         self.mistakes.push(TextError::new(at, message));
         // What is still open is not a mistake of its own then.
         self.open.clear();
-        Err(Broken)
+        Err(IcsUnreadable)
     }
 
     fn calendar(mut self) -> Result<Calendar, Vec<TextError>> {
@@ -132,12 +132,12 @@ impl File {
         } else if !self.begun && self.mistakes.is_empty() {
             self.mistakes.push(TextError::new(0..0, "expected BEGIN:VCALENDAR, found an empty file"));
         }
-        let mut replaced: BTreeMap<String, Vec<Replacement>> = BTreeMap::new();
+        let mut replaced: BTreeMap<String, Vec<EventOverride>> = BTreeMap::new();
         for replacement in self.replacements {
             replaced.entry(replacement.uid.clone()).or_default().push(replacement);
         }
-        let mut steps = Steps::new();
-        let mut days = Bitmap::new();
+        let mut steps = StepBudget::new();
+        let mut days = DayBitmap::new();
         let mut last = None;
         for event in &mut self.events {
             let others = replaced.get(&event.uid).map_or(&[][..], Vec::as_slice);
@@ -150,18 +150,18 @@ impl File {
                 }
             }
         }
-        let endless = self.events.iter().any(Event::is_endless);
+        let endless = self.events.iter().any(IcsEvent::is_endless);
         self.mistakes.or(Calendar::listed(days, last.filter(|_| !endless)))
     }
 }
 
 /// Adds the days of an event, without the occurrences that others replace. Answers with the last day.
 fn expand(
-    event: &mut Event,
-    others: &[Replacement],
-    days: &mut Bitmap,
-    steps: &mut Steps,
-    mistakes: &mut Mistakes,
+    event: &mut IcsEvent,
+    others: &[EventOverride],
+    days: &mut DayBitmap,
+    steps: &mut StepBudget,
+    mistakes: &mut CalendarMistakes,
 ) -> Result<Option<Day>, TooManySteps> {
     if !event.replaces {
         steps.take(others.len() as u64 * REPLACEMENT_STEPS)?;

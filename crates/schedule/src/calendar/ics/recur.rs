@@ -2,7 +2,7 @@
 //! goes over months and asks; months that cannot match are passed over as a whole.
 
 use super::super::bitmap::LAST_DAY;
-use super::rule::{Freq, Rule};
+use super::rule::{RecurrenceFrequency, RecurrenceRule};
 use crate::civil::{Day, Ymd, month_len};
 
 /// Steps that may be taken for one file: enough for a thousand daily rules over a century.
@@ -10,7 +10,7 @@ pub(super) const STEPS_MAX: u64 = 50_000_000;
 
 /// What is left of `STEPS_MAX`.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(super) struct StepBudget {
     left: u64,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Steps {
 #[derive(Debug)]
 pub(super) struct TooManySteps;
 
-impl Steps {
+impl StepBudget {
     pub(super) fn new() -> Self {
         Self { left: STEPS_MAX }
     }
@@ -32,10 +32,10 @@ impl Steps {
 /// Calls `found` with each day of the rule in order, from `start` to `last`. The start is the first
 /// of them whether the rule matches it or not, as RFC 5545 has it.
 pub(super) fn expand(
-    rule: &Rule,
+    rule: &RecurrenceRule,
     start: Day,
     last: Day,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
     mut found: impl FnMut(Day),
 ) -> Result<(), TooManySteps> {
     let last = last.min(LAST_DAY);
@@ -44,7 +44,7 @@ pub(super) fn expand(
     }
     found(start);
     let mut left = rule.count.map_or(u32::MAX, |count| count - 1);
-    let walk = Walk::new(rule, start);
+    let walk = RuleExpansion::new(rule, start);
     let Ymd { mut year, mut month, .. } = start.ymd();
     loop {
         let first = Day::from_ymd(year, month, 1);
@@ -68,8 +68,8 @@ pub(super) fn expand(
 }
 
 /// A rule with what it takes from its start: the parts that it leaves open.
-struct Walk<'a> {
-    rule: &'a Rule,
+struct RuleExpansion<'a> {
+    rule: &'a RecurrenceRule,
     start: Day,
     start_year: i32,
     start_month: u32,
@@ -80,8 +80,8 @@ struct Walk<'a> {
     limits_weekdays: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(rule: &'a Rule, start: Day) -> Self {
+impl<'a> RuleExpansion<'a> {
+    fn new(rule: &'a RecurrenceRule, start: Day) -> Self {
         let Ymd { year, month, day } = start.ymd();
         let mut walk = Self {
             rule,
@@ -96,14 +96,14 @@ impl<'a> Walk<'a> {
         };
         let open = !walk.limits_month_days && !walk.limits_weekdays;
         match rule.freq {
-            Freq::Weekly if open => {
+            RecurrenceFrequency::Weekly if open => {
                 walk.weekdays = 1 << start.weekday();
                 walk.limits_weekdays = true;
             }
-            Freq::Monthly | Freq::Yearly if open => {
+            RecurrenceFrequency::Monthly | RecurrenceFrequency::Yearly if open => {
                 walk.month_days = 1 << day;
                 walk.limits_month_days = true;
-                if rule.freq == Freq::Yearly && rule.months == 0 {
+                if rule.freq == RecurrenceFrequency::Yearly && rule.months == 0 {
                     walk.months = 1 << month;
                 }
             }
@@ -118,20 +118,20 @@ impl<'a> Walk<'a> {
         }
         let years = year - self.start_year;
         match self.rule.freq {
-            Freq::Daily | Freq::Weekly => true,
-            Freq::Monthly => {
+            RecurrenceFrequency::Daily | RecurrenceFrequency::Weekly => true,
+            RecurrenceFrequency::Monthly => {
                 (years * 12 + month.cast_signed() - self.start_month.cast_signed()) % self.rule.interval == 0
             }
-            Freq::Yearly => years % self.rule.interval == 0,
+            RecurrenceFrequency::Yearly => years % self.rule.interval == 0,
         }
     }
 
     /// Whether a day of a month that matches does so itself.
     fn has_day(&self, day: Day, year: i32, month: u32, of_month: u32) -> bool {
         let on_step = match self.rule.freq {
-            Freq::Daily => (day.0 - self.start.0) % self.rule.interval == 0,
-            Freq::Weekly => (self.week(day) - self.week(self.start)) % self.rule.interval == 0,
-            Freq::Monthly | Freq::Yearly => true,
+            RecurrenceFrequency::Daily => (day.0 - self.start.0) % self.rule.interval == 0,
+            RecurrenceFrequency::Weekly => (self.week(day) - self.week(self.start)) % self.rule.interval == 0,
+            RecurrenceFrequency::Monthly | RecurrenceFrequency::Yearly => true,
         };
         let from_end = month_len(year, month) - of_month + 1;
         let on_month_day = !self.limits_month_days
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
             return true;
         }
         // A number counts within the month when the rule speaks of months, else within the year.
-        let (position, position_from_end) = if self.rule.freq == Freq::Monthly || self.rule.months != 0 {
+        let (position, position_from_end) = if self.rule.freq == RecurrenceFrequency::Monthly || self.rule.months != 0 {
             (of_month, from_end)
         } else {
             let of_year = day.0 - Day::from_ymd(year, 1, 1).0 + 1;
@@ -170,7 +170,7 @@ mod tests {
 
     /// The days of a rule, written short: a year or a month is left out when it repeats.
     fn days(start: &str, rule: &str) -> String {
-        let rule = Rule::parse(rule).expect(rule);
+        let rule = RecurrenceRule::parse(rule).expect(rule);
         let last = rule.until.as_ref().map_or(LAST_DAY, |until| until.local.day());
         let mut text = String::new();
         let mut previous = None;
@@ -186,7 +186,7 @@ mod tests {
             text.push_str(&format!("{blank}{}", &full[repeated..]));
             previous = Some((year, month));
         };
-        expand(&rule, Day::parse(start).expect(start), last, &mut Steps::new(), found).expect("within the limit");
+        expand(&rule, Day::parse(start).expect(start), last, &mut StepBudget::new(), found).expect("within the limit");
         text
     }
 
@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn work_is_bounded() {
-        let rule = Rule::parse("FREQ=DAILY").expect("a rule");
-        let mut steps = Steps::new();
+        let rule = RecurrenceRule::parse("FREQ=DAILY").expect("a rule");
+        let mut steps = StepBudget::new();
         let start = Day::from_ymd(0, 1, 1);
         let files = (0..1_000).take_while(|_| expand(&rule, start, LAST_DAY, &mut steps, |_| {}).is_ok()).count();
         assert_eq!(files, 63);

@@ -1,13 +1,13 @@
 //! Recurrence rules as text (RRULE). Parts that would need more than days, or that are rare enough
 //! not to be done, are mistakes: a rule is followed exactly or not at all.
 
-use super::super::mistakes::Mistakes;
-use super::value::Moment;
+use super::super::mistakes::CalendarMistakes;
+use super::value::IcsMoment;
 use crate::text::{TextError, did_you_mean, shortened};
 
 /// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Freq {
+pub(super) enum RecurrenceFrequency {
     Daily,
     Weekly,
     Monthly,
@@ -16,12 +16,12 @@ pub(super) enum Freq {
 
 /// A rule as written. Bit sets are empty when the part is absent.
 #[derive(Debug, Clone)]
-pub(super) struct Rule {
-    pub(super) freq: Freq,
+pub(super) struct RecurrenceRule {
+    pub(super) freq: RecurrenceFrequency,
     /// At least 1.
     pub(super) interval: i32,
     pub(super) count: Option<u32>,
-    pub(super) until: Option<Moment>,
+    pub(super) until: Option<IcsMoment>,
     /// Bit 1 is January.
     pub(super) months: u32,
     /// Bit 1 is the first of the month.
@@ -45,10 +45,10 @@ const UNSUPPORTED_FREQS: [&str; 3] = ["HOURLY", "MINUTELY", "SECONDLY"];
 const WEEKDAY_CODES: [&str; 7] = ["SU", "MO", "TU", "WE", "TH", "FR", "SA"];
 const INSTEAD: &str = "list the days as events of their own, or in a file of dates";
 
-impl Rule {
+impl RecurrenceRule {
     /// Reads `FREQ=YEARLY;BYMONTH=11;BYDAY=4TH`. All its mistakes are reported.
     pub(super) fn parse(text: &str) -> Result<Self, Vec<TextError>> {
-        let mut reader = Reader { rule: Self::empty(), freq: None, seen: 0, mistakes: Mistakes::default() };
+        let mut reader = RuleParser { rule: Self::empty(), freq: None, seen: 0, mistakes: CalendarMistakes::default() };
         let mut at = 0;
         for part in text.split(';') {
             if !part.is_empty()
@@ -82,7 +82,7 @@ impl Rule {
 
     fn empty() -> Self {
         Self {
-            freq: Freq::Daily,
+            freq: RecurrenceFrequency::Daily,
             interval: 1,
             count: None,
             until: None,
@@ -97,15 +97,15 @@ impl Rule {
     }
 }
 
-struct Reader {
-    rule: Rule,
-    freq: Option<Freq>,
+struct RuleParser {
+    rule: RecurrenceRule,
+    freq: Option<RecurrenceFrequency>,
     /// Which of `PARTS` have been read.
     seen: u32,
-    mistakes: Mistakes,
+    mistakes: CalendarMistakes,
 }
 
-impl Reader {
+impl RuleParser {
     fn part(&mut self, part: &str) -> Result<(), TextError> {
         let Some((name, value)) = part.split_once('=') else {
             let message = format!("expected NAME=value, found `{}`", shortened(part));
@@ -123,7 +123,7 @@ impl Reader {
             "FREQ" => freq(value).map(|freq| self.freq = Some(freq)),
             "INTERVAL" => positive(name, value).map(|interval| self.rule.interval = interval.cast_signed()),
             "COUNT" => positive(name, value).map(|count| self.rule.count = Some(count)),
-            "UNTIL" => Moment::parse(value, None).map(|until| self.rule.until = Some(until)),
+            "UNTIL" => IcsMoment::parse(value, None).map(|until| self.rule.until = Some(until)),
             "BYMONTH" => self.each(value, Self::month),
             "BYMONTHDAY" => self.each(value, Self::month_day),
             "BYDAY" => self.each(value, Self::weekday),
@@ -176,7 +176,7 @@ impl Reader {
     }
 
     /// Checks what concerns the rule as a whole.
-    fn finish(mut self, text: &str) -> Result<Rule, Vec<TextError>> {
+    fn finish(mut self, text: &str) -> Result<RecurrenceRule, Vec<TextError>> {
         let mut wrong = |message: &str, hint: &str| {
             self.mistakes.push(TextError::new(0..text.len(), message).hint(hint));
         };
@@ -189,19 +189,25 @@ impl Reader {
         if self.rule.count.is_some() && self.rule.until.is_some() {
             wrong("this rule has both COUNT and UNTIL", "leave one of them out");
         }
-        if matches!(self.freq, Some(Freq::Daily | Freq::Weekly)) && self.rule.has_ordinals() {
+        if matches!(self.freq, Some(RecurrenceFrequency::Daily | RecurrenceFrequency::Weekly))
+            && self.rule.has_ordinals()
+        {
             wrong("BYDAY with a number needs FREQ=MONTHLY or FREQ=YEARLY", "write the weekday alone, such as BYDAY=MO");
         }
-        if self.freq == Some(Freq::Weekly) && self.rule.has_month_days() {
+        if self.freq == Some(RecurrenceFrequency::Weekly) && self.rule.has_month_days() {
             wrong("BYMONTHDAY has no meaning with FREQ=WEEKLY", "write FREQ=MONTHLY or leave BYMONTHDAY out");
         }
         self.mistakes.or(self.rule)
     }
 }
 
-fn freq(value: &str) -> Result<Freq, TextError> {
-    let known =
-        [("DAILY", Freq::Daily), ("WEEKLY", Freq::Weekly), ("MONTHLY", Freq::Monthly), ("YEARLY", Freq::Yearly)];
+fn freq(value: &str) -> Result<RecurrenceFrequency, TextError> {
+    let known = [
+        ("DAILY", RecurrenceFrequency::Daily),
+        ("WEEKLY", RecurrenceFrequency::Weekly),
+        ("MONTHLY", RecurrenceFrequency::Monthly),
+        ("YEARLY", RecurrenceFrequency::Yearly),
+    ];
     if let Some((_, freq)) = known.iter().find(|(name, _)| value.eq_ignore_ascii_case(name)) {
         return Ok(*freq);
     }
@@ -274,7 +280,7 @@ mod tests {
             ("FREQ=DAILY;COUNT", vec![(11..16, "expected NAME=value")]),
             ("FREQ=WEEKLY;WKST=XX", vec![(17..19, "one of SU, MO")]),
         ] {
-            let found = Rule::parse(text).expect_err(text);
+            let found = RecurrenceRule::parse(text).expect_err(text);
             assert_eq!(found.len(), mistakes.len(), "{text}: {found:?}");
             for (found, (at, message)) in found.iter().zip(mistakes) {
                 assert_eq!(found.at, at, "{text}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use crate::civil::{DAY_SECS, Day, Local, month_len};
+use crate::civil::{DAY_SECS, Day, WallTime, month_len};
 use crate::text::{TextError, shortened};
 
 /// No name of a zone is longer, in bytes.
@@ -13,7 +13,7 @@ const ZONE_NAME_MAX: usize = 128;
 
 /// What a date or time is written in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum TimeFrame {
     /// A whole day.
     Date,
     /// A time on whatever wall the reader looks at.
@@ -26,28 +26,28 @@ pub(super) enum Frame {
 
 /// A date or a date-time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct IcsMoment {
     /// As written; midnight of a date.
-    pub(super) local: Local,
-    pub(super) frame: Frame,
+    pub(super) local: WallTime,
+    pub(super) frame: TimeFrame,
 }
 
 /// Something read from the file, with its place there.
 #[derive(Debug, Clone)]
-pub(super) struct Placed<T> {
+pub(super) struct Positioned<T> {
     pub(super) value: T,
     pub(super) at: Range<usize>,
 }
 
 /// A length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Duration {
+pub(super) struct IcsDuration {
     pub(super) secs: i64,
     /// Whether it has no hours, minutes or seconds.
     pub(super) whole_days: bool,
 }
 
-impl Moment {
+impl IcsMoment {
     /// Reads `20260329` or `20260329T180000`, with `Z` for UTC.
     pub(super) fn parse(text: &str, zone: Option<&str>) -> Result<Self, TextError> {
         let wrong = || {
@@ -65,7 +65,7 @@ impl Moment {
         }
         let midnight = Day::from_ymd(year, month, day).midnight();
         let Some(time) = time else {
-            return Ok(Self { local: midnight, frame: Frame::Date });
+            return Ok(Self { local: midnight, frame: TimeFrame::Date });
         };
         let (time, utc) = match time.strip_suffix(['Z', 'z']) {
             Some(time) => (time, true),
@@ -78,28 +78,28 @@ impl Moment {
         // A leap second counts as the second before it.
         let secs = hour * 3600 + minute * 60 + second.min(59);
         let frame = match zone {
-            _ if utc => Frame::Utc,
+            _ if utc => TimeFrame::Utc,
             Some(zone) if zone.len() > ZONE_NAME_MAX => {
                 let message = format!("the name of its zone is longer than {ZONE_NAME_MAX} characters");
                 return Err(TextError::new(0..text.len(), message));
             }
-            Some(zone) => Frame::Zone(zone.to_owned()),
-            None => Frame::Floating,
+            Some(zone) => TimeFrame::Zone(zone.to_owned()),
+            None => TimeFrame::Floating,
         };
-        Ok(Self { local: Local(midnight.0 + i64::from(secs)), frame })
+        Ok(Self { local: WallTime(midnight.0 + i64::from(secs)), frame })
     }
 
     /// What the wall of another frame shows at this moment; the unknown zone when there is one in the
     /// way. Dates and floating times are the same on every wall.
-    pub(super) fn on_wall_of(&self, frame: &Frame) -> Result<Local, String> {
+    pub(super) fn on_wall_of(&self, frame: &TimeFrame) -> Result<WallTime, String> {
         if self.frame == *frame {
             return Ok(self.local);
         }
         let utc = match &self.frame {
-            Frame::Date | Frame::Floating => return Ok(self.local),
-            _ if matches!(frame, Frame::Date | Frame::Floating) => return Ok(self.local),
-            Frame::Utc => self.local.0,
-            Frame::Zone(name) => {
+            TimeFrame::Date | TimeFrame::Floating => return Ok(self.local),
+            _ if matches!(frame, TimeFrame::Date | TimeFrame::Floating) => return Ok(self.local),
+            TimeFrame::Utc => self.local.0,
+            TimeFrame::Zone(name) => {
                 let zone = zone(name).ok_or_else(|| name.clone())?;
                 let wall = instant(self.local.0);
                 let offset = zone
@@ -108,13 +108,13 @@ impl Moment {
                 self.local.0 - offset
             }
         };
-        let Frame::Zone(name) = frame else { return Ok(Local(utc)) };
+        let TimeFrame::Zone(name) = frame else { return Ok(WallTime(utc)) };
         let zone = zone(name).ok_or_else(|| name.clone())?;
-        Ok(Local(utc + i64::from(zone.to_offset(instant(utc)).seconds())))
+        Ok(WallTime(utc + i64::from(zone.to_offset(instant(utc)).seconds())))
     }
 }
 
-impl Duration {
+impl IcsDuration {
     /// Reads `P1D`, `P2W` or `P1DT2H30M`.
     pub(super) fn parse(text: &str) -> Result<Self, TextError> {
         let wrong = || {
@@ -197,27 +197,27 @@ mod tests {
             ("", None, None),
             ("２０２６０３２９", None, None),
         ] {
-            let moment = Moment::parse(text, zone).ok().map(|m| format!("{} {:?}", m.local, m.frame));
+            let moment = IcsMoment::parse(text, zone).ok().map(|m| format!("{} {:?}", m.local, m.frame));
             assert_eq!(moment.as_deref(), expected, "{text}");
         }
     }
 
     #[test]
     fn moments_on_other_walls() {
-        let new_york = Frame::Zone("America/New_York".into());
+        let new_york = TimeFrame::Zone("America/New_York".into());
         for (text, zone, frame, expected) in [
             ("20260102T030000Z", None, &new_york, Ok("2026-01-01T22:00")),
             ("20260701T033000", Some("Europe/Berlin"), &new_york, Ok("2026-06-30T21:30")),
-            ("20260701T220000", Some("America/New_York"), &Frame::Utc, Ok("2026-07-02T02:00")),
+            ("20260701T220000", Some("America/New_York"), &TimeFrame::Utc, Ok("2026-07-02T02:00")),
             ("20260701T220000", None, &new_york, Ok("2026-07-01T22:00")),
             ("20260701", None, &new_york, Ok("2026-07-01T00:00")),
-            ("20260701T220000Z", None, &Frame::Date, Ok("2026-07-01T22:00")),
-            ("20260701T220000", Some("Mars"), &Frame::Zone("Mars".into()), Ok("2026-07-01T22:00")),
+            ("20260701T220000Z", None, &TimeFrame::Date, Ok("2026-07-01T22:00")),
+            ("20260701T220000", Some("Mars"), &TimeFrame::Zone("Mars".into()), Ok("2026-07-01T22:00")),
             ("20260701T220000", Some("Mars"), &new_york, Err("Mars")),
-            ("20260701T220000Z", None, &Frame::Zone("Mars".into()), Err("Mars")),
+            ("20260701T220000Z", None, &TimeFrame::Zone("Mars".into()), Err("Mars")),
             ("99991231T235959Z", None, &new_york, Ok("9999-12-31T18:59:59")),
         ] {
-            let moment = Moment::parse(text, zone).expect(text);
+            let moment = IcsMoment::parse(text, zone).expect(text);
             let wall = moment.on_wall_of(frame).map(|local| local.to_string());
             assert_eq!(wall.as_deref().map_err(String::as_str), expected, "{text}");
         }
@@ -241,7 +241,7 @@ mod tests {
             ("1D", None),
             ("PD", None),
         ] {
-            assert_eq!(Duration::parse(text).ok().map(|d| (d.secs, d.whole_days)), expected, "{text}");
+            assert_eq!(IcsDuration::parse(text).ok().map(|d| (d.secs, d.whole_days)), expected, "{text}");
         }
     }
 }

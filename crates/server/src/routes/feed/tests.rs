@@ -8,7 +8,7 @@ use futures_core::Stream;
 use serde_json::Value;
 
 use super::*;
-use crate::testing::{Rig, with_rig};
+use crate::testing::{ServerFixture, with_rig};
 
 struct Listener {
     stream: BodyDataStream,
@@ -16,11 +16,11 @@ struct Listener {
 }
 
 impl Listener {
-    async fn new(rig: &Rig, job: Option<&str>, last: Option<&str>) -> Self {
-        let which = Which { job: job.map(ToOwned::to_owned) };
+    async fn new(rig: &ServerFixture, job: Option<&str>, last: Option<&str>) -> Self {
+        let which = FeedQuery { job: job.map(ToOwned::to_owned) };
         let headers = last.map(|last| (HeaderName::from_static("last-event-id"), last.parse().expect("a value")));
         let state = State(Arc::clone(&rig.app));
-        let response = feed(state, Asked(which), headers.into_iter().collect()).await.expect("it is there");
+        let response = feed(state, QueryParams(which), headers.into_iter().collect()).await.expect("it is there");
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { stream: response.into_body().into_data_stream(), text: String::new() }
     }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::testing::{Rig, with_rig};
+use crate::testing::{ServerFixture, with_rig};
 
-async fn put(rig: &Rig, id: &str, definition: &Value) {
+async fn put(rig: &ServerFixture, id: &str, definition: &Value) {
     let got = rig.send(&format!("PUT /api/v1/jobs/{id}"), &definition.to_string()).await;
     assert!(matches!(got.status, 200 | 201), "{got:?}");
 }

@@ -4,37 +4,38 @@ use std::pin::pin;
 use std::task::Poll;
 
 use axum::body::BodyDataStream;
-use cronhold_core::command::{Report, Verdict};
-use cronhold_core::record::Written;
+use cronhold_core::command::{ExitOutcome, ProgramReport};
+use cronhold_core::record::OutputSummary;
 use futures_core::Stream;
 
 use super::*;
-use crate::testing::{Rig, with_rig};
+use crate::testing::{ServerFixture, with_rig};
 
-async fn made(rig: &Rig) -> RunId {
+async fn made(rig: &ServerFixture) -> RunId {
     let job = rig.send("PUT /api/v1/jobs/a", r#"{"program": "true", "overlap": "allow"}"#).await;
     assert!(job.status < 300, "{job:?}");
     let made = rig.send("POST /api/v1/jobs/a/runs", "{}").await.json();
     RunId::parse(made["id"].as_str().expect("an id")).expect("an id")
 }
 
-async fn write(rig: &Rig, run: RunId, at: u64, text: &str) {
+async fn write(rig: &ServerFixture, run: RunId, at: u64, text: &str) {
     rig.app.store.append(run, at, text.as_bytes()).await.expect("the store works");
 }
 
-async fn end(rig: &Rig, run: RunId, bytes: u64) {
-    let written = Some(Written { bytes, tail: Vec::new() });
-    rig.app.node.report(run, Report::Ended(Verdict { written, ..Verdict::SUCCESS })).await;
+async fn end(rig: &ServerFixture, run: RunId, bytes: u64) {
+    let written = Some(OutputSummary { bytes, tail: Vec::new() });
+    rig.app.node.report(run, ProgramReport::Ended(ExitOutcome { written, ..ExitOutcome::SUCCESS })).await;
     while !load_run(&*rig.app.store, run).await.expect("the store works").expect("it is there").state.is_finished() {
         tokio::task::yield_now().await;
     }
 }
 
 /// Begins to follow, as a client would.
-async fn begin(rig: &Rig, name: &str, from: Option<u64>) -> BodyDataStream {
-    let which = Which { from, follow: true };
+async fn begin(rig: &ServerFixture, name: &str, from: Option<u64>) -> BodyDataStream {
+    let which = OutputQuery { from, follow: true };
     let state = State(Arc::clone(&rig.app));
-    let response = output(state, Segment(name.to_owned()), Asked(which), HeaderMap::new()).await.expect("it is there");
+    let response =
+        output(state, PathSegment(name.to_owned()), QueryParams(which), HeaderMap::new()).await.expect("it is there");
     response.into_body().into_data_stream()
 }
 

@@ -1,20 +1,20 @@
 //! Runs over a real node: made, listed, named, and everything that can be done with them.
 
 use cronhold_core::RunId;
-use cronhold_core::command::{Report, Verdict};
+use cronhold_core::command::{ExitOutcome, ProgramReport};
 use serde_json::{Value, json};
 
-use crate::testing::{Rig, with_rig};
+use crate::testing::{ServerFixture, with_rig};
 
 const JOB: &str = r#"{"program": "echo hi", "overlap": "allow"}"#;
 
-async fn put(rig: &Rig, id: &str, job: &str) {
+async fn put(rig: &ServerFixture, id: &str, job: &str) {
     let got = rig.send(&format!("PUT /api/v1/jobs/{id}"), job).await;
     assert_eq!(got.status, 201, "{got:?}");
 }
 
 /// Makes a run and answers with its id.
-async fn make(rig: &Rig, job: &str, body: &str) -> String {
+async fn make(rig: &ServerFixture, job: &str, body: &str) -> String {
     let got = rig.send(&format!("POST /api/v1/jobs/{job}/runs"), body).await;
     assert_eq!(got.status, 201, "{got:?}");
     let made = got.json();
@@ -23,9 +23,9 @@ async fn make(rig: &Rig, job: &str, body: &str) -> String {
 }
 
 /// Lets a run's program end.
-async fn end(rig: &Rig, id: &str, success: bool) {
+async fn end(rig: &ServerFixture, id: &str, success: bool) {
     let run = RunId::parse(id).expect("an id");
-    rig.app.node.report(run, Report::Ended(Verdict { success, ..Verdict::SUCCESS })).await;
+    rig.app.node.report(run, ProgramReport::Ended(ExitOutcome { success, ..ExitOutcome::SUCCESS })).await;
     loop {
         let run = rig.ask(&format!("GET /api/v1/runs/{id}"), "").await.json();
         if !run["times"]["finished"].is_null() {
@@ -35,7 +35,7 @@ async fn end(rig: &Rig, id: &str, success: bool) {
     }
 }
 
-async fn numbers(rig: &Rig, query: &str) -> Vec<u64> {
+async fn numbers(rig: &ServerFixture, query: &str) -> Vec<u64> {
     let got = rig.ask(&format!("GET /api/v1/runs{query}"), "").await;
     assert_eq!(got.status, 200, "{query}: {got:?}");
     let runs = got.json()["runs"].clone();
@@ -175,8 +175,8 @@ fn asked_for_twice_under_one_key_are_one() {
         let (one, two) = tokio::join!(ask("a", "m", "{}"), ask("a", "m", "{}"));
         assert_eq!(one.1, two.1);
         let job = cronhold_core::JobId::parse("a").expect("an id");
-        let keyed = crate::keys::Keyed { job: &job, what: "run", key: "m" };
-        let forgetful = crate::keys::Keys::default();
+        let keyed = crate::keys::KeyedRequest { job: &job, what: "run", key: "m" };
+        let forgetful = crate::keys::IdempotencyKeys::default();
         let found = forgetful.id(&keyed, rig.app.clock.now(), &*rig.app.store).await.expect("the store works");
         assert_eq!(found.to_string(), one.1);
         let long = format!("Idempotency-Key: {}\n", "x".repeat(256));
@@ -220,7 +220,7 @@ fn can_be_operated() {
         assert_eq!(post(&format!("{early}/start"), "").await, (200, "starting".into()));
         let id = make(rig, "a", "{}").await;
         assert_eq!(post(&format!("{id}/signal"), r#"{"signal": "HUP"}"#).await.0, 409);
-        rig.app.node.report(RunId::parse(&id).expect("an id"), Report::Launched).await;
+        rig.app.node.report(RunId::parse(&id).expect("an id"), ProgramReport::Launched).await;
         while rig.ask(&format!("GET /api/v1/runs/{id}"), "").await.json()["state"] != "running" {
             tokio::task::yield_now().await;
         }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::testing::{Rig, START, with_rig};
+use crate::testing::{START, ServerFixture, with_rig};
 
-async fn get(rig: &Rig, path: &str) -> Value {
+async fn get(rig: &ServerFixture, path: &str) -> Value {
     let got = rig.ask(&format!("GET /api/v1/{path}"), "").await;
     assert_eq!(got.status, 200, "{path}: {got:?}");
     got.json()
 }
 
-async fn put(rig: &Rig, id: &str, job: &str) {
+async fn put(rig: &ServerFixture, id: &str, job: &str) {
     let got = rig.send(&format!("PUT /api/v1/jobs/{id}"), job).await;
     assert_eq!(got.status, 201, "{got:?}");
 }
@@ -106,9 +106,9 @@ fn nothing_is_lost() {
 }
 
 /// Moves the beginning of a cursor back by ten minutes, as if their occurrences had been claimed and nothing written.
-async fn lose_a_minute(rig: &Rig) {
-    use cronhold_core::decision::Change;
-    use cronhold_core::record::{Cursor, Record, Version};
+async fn lose_a_minute(rig: &ServerFixture) {
+    use cronhold_core::decision::RecordChange;
+    use cronhold_core::record::{Cursor, Record, RecordVersion};
     use cronhold_schedule::Span;
     use cronhold_store::{Query, Unit};
     let store = &rig.app.store;
@@ -120,9 +120,9 @@ async fn lose_a_minute(rig: &Rig) {
     let earlier = Cursor { since: next.minus(Span::from_secs(600)).minus(Span::from_secs(1)), ..(*cursor).clone() };
     let writer = store.enroll().await.expect("the store works");
     let unit = Unit {
-        version: Version::new(writer.0, 1),
+        version: RecordVersion::new(writer.0, 1),
         compare: vec![(key, Some(stored.version))],
-        changes: vec![Change::Put(Record::Cursor(std::sync::Arc::new(earlier)))],
+        changes: vec![RecordChange::Put(Record::Cursor(std::sync::Arc::new(earlier)))],
         take: Vec::new(),
         free: Vec::new(),
     };

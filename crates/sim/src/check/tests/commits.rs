@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use cronhold_core::decision::{Change, Free, Take};
-use cronhold_core::job::{CatchUp, CatchUpPolicy, Nodes, Schedule};
-use cronhold_core::record::{Actor, Backlog, Key, LockName, Pause, Pauses, Record, Run, Transition, TransitionKind};
+use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
+use cronhold_core::job::{CatchUpPolicy, CatchUpRule, JobSchedule, NodeSelector};
+use cronhold_core::record::{
+    ActivePause, Actor, Backlog, LockName, PauseState, Record, RecordKey, Run, Transition, TransitionKind,
+};
 use cronhold_core::{NodeId, RunId, RunNumber};
-use cronhold_schedule::{Instant, Span, Spec, Timing};
+use cronhold_schedule::{Instant, ScheduleSpec, Span, Timing};
 use cronhold_store::Unit;
 
 use super::*;
@@ -46,7 +48,7 @@ fn runs_move_along_the_table() {
     let (ended, again) = (run(1, &[Waiting, Starting, Success]), run(1, &[Waiting, Starting, Success, Failure]));
     says([unit([put(&ended)]), unit([put(&again)])], "j#1 was success and went on by itself");
     let waiting = run(1, &[Waiting]);
-    let forget = Unit { changes: vec![Change::Delete(Key::Run(waiting.id))], ..unit([]) };
+    let forget = Unit { changes: vec![RecordChange::Delete(RecordKey::Run(waiting.id))], ..unit([]) };
     says([unit([put(&waiting), state(&[&waiting])]), forget], "j#1 was forgotten while it was waiting");
 }
 
@@ -78,12 +80,12 @@ fn every_outcome_has_a_reason() {
 
 #[test]
 fn nothing_starts_while_paused_or_removed() {
-    let pause = Pause { since: Instant::EPOCH, by: Actor::JobFiles, why: String::new() };
-    let paused = Record::Pause(Arc::new(Pauses { current: Some(pause), last: None }));
+    let pause = ActivePause { since: Instant::EPOCH, by: Actor::JobFiles, why: String::new() };
+    let paused = Record::Pause(Arc::new(PauseState { current: Some(pause), last: None }));
     let started = run(1, &[Waiting, Starting]);
     let start = || unit([put(&started), state(&[&started])]);
     says([unit([paused]), start()], "j#1 starts while its job or everything is paused");
-    let removed = Unit { changes: vec![Change::Delete(Key::Job(job_id()))], ..unit([]) };
+    let removed = Unit { changes: vec![RecordChange::Delete(RecordKey::Job(job_id()))], ..unit([]) };
     says([removed, start()], "j#1 starts though its job was removed");
 }
 
@@ -92,13 +94,13 @@ fn a_lock_has_one_holder() {
     let lock = LockName::parse("l").expect("a letter");
     let started = |number| Run { lock: Some(lock.clone()), ..run(number, &[Waiting, Starting]) };
     let (one, two) = (started(1), started(2));
-    let take = |run: &Run| Take { lock: lock.clone(), holder: run.id, ttl: None };
+    let take = |run: &Run| LockTake { lock: lock.clone(), holder: run.id, ttl: None };
     let first = Unit { take: vec![take(&one)], ..unit([put(&one), state(&[&one])]) };
     let second = Unit { take: vec![take(&two)], ..unit([put(&two), state(&[&one, &two])]) };
     says([first.clone(), second], "takes the lock `l` from run");
     let ended = Run { lock: Some(lock.clone()), ..run(1, &[Waiting, Starting, Success]) };
     says([first.clone(), unit([put(&ended), state(&[])])], "j#1 is success and holds the lock `l`");
-    let early = Unit { free: vec![Free { lock: lock.clone(), holder: one.id }], ..unit([]) };
+    let early = Unit { free: vec![LockRelease { lock: lock.clone(), holder: one.id }], ..unit([]) };
     says([first, early], "the lock `l` is freed while j#1 has its program");
 }
 
@@ -134,7 +136,7 @@ fn everything_comes_to_rest_with_one_outcome() {
     let ended =
         Run { retried_by: Some(RunId::from_key(Instant::EPOCH, "none")), ..run(1, &[Waiting, Starting, Failure]) };
     says([unit([put(&ended)])], "j#1 is to be tried again by a run that never was");
-    let stretch = |from, to| cronhold_core::policy::catch_up::Stretch { from, to, count: 3 };
+    let stretch = |from, to| cronhold_core::policy::catch_up::CountedRange { from, to, count: 3 };
     let (one, two) = (run(1, &[Skipped]), run(2, &[Waiting, Starting, Success]));
     let span = Run { span: Some(stretch(one.nominal, two.nominal)), ..one };
     says([unit([put(&span), put(&two)])], "j#1 and j#2 both stand for 1970-01-01T00:16:42Z");
@@ -142,7 +144,7 @@ fn everything_comes_to_rest_with_one_outcome() {
 
 #[test]
 fn programs_run_where_they_may() {
-    let nodes = Nodes::Labels(["gpu".to_owned()].into());
+    let nodes = NodeSelector::Labels(["gpu".to_owned()].into());
     let mut bench = Bench::shared("programs run where they may", job_with(|job| job.nodes = nodes));
     bench.pass(10);
     bench.beat(&node("cpu", false));
@@ -161,7 +163,7 @@ fn fences_grow() {
     let mut bench = Bench::of("fences only grow");
     bench.commit_with(&first, vec![(lock.clone(), 7)]);
     let ended = Run { lock: Some(lock.clone()), ..run(1, &[Waiting, Starting, Success]) };
-    let free = vec![Free { lock: lock.clone(), holder: one.id }];
+    let free = vec![LockRelease { lock: lock.clone(), holder: one.id }];
     bench.commit(&Unit { free, ..unit([put(&ended)]) });
     bench.commit_with(&second, vec![(lock, 7)]);
     bench.says("the fence of the lock `l` went from 7 to 7");
@@ -171,10 +173,10 @@ fn fences_grow() {
 fn catching_up(policy: CatchUpPolicy, within: u64) -> Bench {
     let job = job_with(|job| {
         let interval = Span::from_secs(60);
-        let spec = Spec::new(Timing::Every { interval, phase: Span::ZERO });
+        let spec = ScheduleSpec::new(Timing::Every { interval, phase: Span::ZERO });
         let (name, args) = (Some("s".to_owned()), std::collections::BTreeMap::new());
-        job.schedules = vec![Schedule { name, spec, args, enabled: true, stop: None }];
-        job.catch_up = CatchUp { policy, within: Span::from_secs(within) };
+        job.schedules = vec![JobSchedule { name, spec, args, enabled: true, stop: None }];
+        job.catch_up = CatchUpRule { policy, within: Span::from_secs(within) };
     });
     let mut bench = Bench::shared("catch-up stays within its policy", job);
     let [from, to] = [600, 960].map(Instant::from_secs);

@@ -8,18 +8,19 @@ mod times;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cronhold_core::decision::{Change, Take};
-use cronhold_core::job::{Job, Overlap, Program};
+use cronhold_core::decision::{LockTake, RecordChange};
+use cronhold_core::job::{Job, OverlapPolicy, Program};
 use cronhold_core::record::{
-    Actor, JobRecord, JobState, LockName, Node, Owner, Record, Run, ScheduleId, Source, Transition, Version,
+    Actor, JobRecord, JobSource, JobState, LockName, NodeRecord, Record, RecordVersion, Run, RunOwner, ScheduleId,
+    Transition,
 };
 use cronhold_core::run::Reason;
-use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State, World};
+use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Committed, Unit};
 
-use super::{Court, Launch, Scene};
-use crate::mirror::Mirror;
+use super::{CheckerContext, CheckerSet, ObservedLaunch};
+use crate::mirror::StoreModel;
 
 const UID: JobUid = JobUid::from_bits(1);
 const NODE: NodeId = NodeId::from_bits(1);
@@ -48,7 +49,7 @@ fn run(number: u64, states: &[State]) -> Run {
         schedule: Some(schedule_id()),
         state,
         reason,
-        owner: states.contains(&State::Starting).then_some(Owner { node: NODE, incarnation: 1 }),
+        owner: states.contains(&State::Starting).then_some(RunOwner { node: NODE, incarnation: 1 }),
         log: states.iter().map(entry).collect(),
         ..Run::blank(id, RunNumber(number), job_id(), UID, nominal)
     }
@@ -61,9 +62,9 @@ fn job() -> Record {
 /// A job whose runs must not overlap, and what else it says.
 fn job_with(say: impl FnOnce(&mut Job)) -> Record {
     let mut job = Job::new(Program::Noop { duration: Span::ZERO });
-    job.overlap = Overlap::Skip;
+    job.overlap = OverlapPolicy::Skip;
     say(&mut job);
-    Record::Job(Arc::new(JobRecord::new(job_id(), UID, Arc::new(job), "UTC".into(), Source::Api)))
+    Record::Job(Arc::new(JobRecord::new(job_id(), UID, Arc::new(job), "UTC".into(), JobSource::Api)))
 }
 
 /// The set of runs that fits these runs.
@@ -84,15 +85,15 @@ fn put(run: &Run) -> Record {
 }
 
 fn unit(records: impl IntoIterator<Item = Record>) -> Unit {
-    let changes = records.into_iter().map(Change::Put).collect();
-    Unit { version: Version::new(1, 1), compare: Vec::new(), changes, take: Vec::new(), free: Vec::new() }
+    let changes = records.into_iter().map(RecordChange::Put).collect();
+    Unit { version: RecordVersion::new(1, 1), compare: Vec::new(), changes, take: Vec::new(), free: Vec::new() }
 }
 
 /// Checkers that are shown one event after the other.
 struct Bench {
-    court: Court,
-    mirror: Mirror,
-    world: World,
+    court: CheckerSet,
+    mirror: StoreModel,
+    world: DecisionContext,
     at: Span,
     is_shared: bool,
 }
@@ -100,30 +101,30 @@ struct Bench {
 impl Bench {
     /// All checkers; a job was put on a store of one node.
     fn new() -> Self {
-        Self::with(Court::default(), job(), false)
+        Self::with(CheckerSet::default(), job(), false)
     }
 
     /// One checker; a job was put on a store of one node.
     fn of(checker: &str) -> Self {
-        Self::with(Court::only(checker), job(), false)
+        Self::with(CheckerSet::only(checker), job(), false)
     }
 
     /// One checker; a job was put on a store that nodes share.
     fn shared(checker: &str, job: Record) -> Self {
-        Self::with(Court::only(checker), job, true)
+        Self::with(CheckerSet::only(checker), job, true)
     }
 
-    fn with(court: Court, job: Record, is_shared: bool) -> Self {
-        let (mirror, world, at) = (Mirror::default(), crate::world(), Span::from_secs(1_000));
+    fn with(court: CheckerSet, job: Record, is_shared: bool) -> Self {
+        let (mirror, world, at) = (StoreModel::default(), crate::world(), Span::from_secs(1_000));
         let mut bench = Self { court, mirror, world, at, is_shared };
         bench.commit(&unit([job]));
         bench
     }
 
-    fn show(&mut self, show: impl FnOnce(&mut Court, Scene<'_>)) {
+    fn show(&mut self, show: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = Instant::EPOCH.plus(self.at);
         let Self { court, mirror, world, at, is_shared } = self;
-        show(court, Scene { mirror, world, at: *at, now, is_shared: *is_shared });
+        show(court, CheckerContext { mirror, world, at: *at, now, is_shared: *is_shared });
     }
 
     fn pass(&mut self, secs: u64) {
@@ -141,13 +142,13 @@ impl Bench {
         self.show(|court, scene| court.after(scene, unit, &Committed { fences }));
     }
 
-    fn beat(&mut self, node: &Arc<Node>) {
+    fn beat(&mut self, node: &Arc<NodeRecord>) {
         self.mirror.beat(node, &[], Instant::EPOCH.plus(self.at));
         self.show(|court, scene| court.beaten(scene, node));
     }
 
     fn launch(&mut self, run: &Run, fence: Option<u64>, kill_at: Option<u64>) {
-        let launch = Launch { run, node: NODE, fence, kill_at: kill_at.map(Span::from_secs) };
+        let launch = ObservedLaunch { run, node: NODE, fence, kill_at: kill_at.map(Span::from_secs) };
         self.show(|court, scene| court.launched(scene, &launch));
     }
 
@@ -172,9 +173,9 @@ impl Bench {
 }
 
 /// A node that was heard of, with a label.
-fn node(label: &str, draining: bool) -> Arc<Node> {
+fn node(label: &str, draining: bool) -> Arc<NodeRecord> {
     let at = Instant::EPOCH;
-    Arc::new(Node {
+    Arc::new(NodeRecord {
         id: NODE,
         name: "n1".to_owned(),
         incarnation: 1,
@@ -192,7 +193,7 @@ fn locked(number: u64, lock: &LockName, lease: Option<Span>) -> (Run, Unit) {
     let mut run = run(number, &[State::Waiting, State::Starting]);
     run.lock = Some(lock.clone());
     run.terms.lease = lease;
-    let take = Take { lock: lock.clone(), holder: run.id, ttl: lease };
+    let take = LockTake { lock: lock.clone(), holder: run.id, ttl: lease };
     let unit = Unit { take: vec![take], ..unit([put(&run)]) };
     (run, unit)
 }

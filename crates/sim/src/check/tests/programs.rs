@@ -35,7 +35,7 @@ fn no_program_starts_without_its_commit() {
     late.launch(&started(1), None, None);
     late.says("j#1 was launched 11s after its commit");
     let mut elsewhere = bench();
-    let owner = Some(Owner { node: NodeId::from_bits(2), incarnation: 1 });
+    let owner = Some(RunOwner { node: NodeId::from_bits(2), incarnation: 1 });
     elsewhere.commit(&unit([put(&Run { owner, ..started(1) })]));
     elsewhere.launch(&started(1), None, None);
     elsewhere.says("which it was not given to");

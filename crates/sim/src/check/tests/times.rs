@@ -3,7 +3,7 @@
 use cronhold_core::record::Cursor;
 
 use super::*;
-use crate::check::Turn;
+use crate::check::DaemonChange;
 use State::{Scheduled, Starting, Waiting};
 
 const OBLIGATIONS: &str = "every obligation is met within a watchdog period";
@@ -35,14 +35,14 @@ fn lives(bench: &mut Bench, secs: u64) {
     }
 }
 
-fn turn(bench: &mut Bench, turn: Turn) {
+fn turn(bench: &mut Bench, turn: DaemonChange) {
     bench.show(|court, scene| court.turned(scene, Some(NODE), turn));
 }
 
 /// Second 1020, with a node that works and something that was due at second 1010.
 fn due() -> Bench {
     let mut bench = Bench::shared(OBLIGATIONS, job());
-    turn(&mut bench, Turn::Up);
+    turn(&mut bench, DaemonChange::Up);
     bench.commit(&unit([cursor(1_010)]));
     lives(&mut bench, 20);
     bench
@@ -65,10 +65,10 @@ fn what_is_due_is_done_within_a_period() {
 #[test]
 fn who_cannot_work_is_not_blamed() {
     let mut down = due();
-    turn(&mut down, Turn::Down);
+    turn(&mut down, DaemonChange::Down);
     lives(&mut down, 300);
     down.says("");
-    turn(&mut down, Turn::Up);
+    turn(&mut down, DaemonChange::Up);
     lives(&mut down, 85);
     down.says("");
     lives(&mut down, 100);
@@ -78,14 +78,14 @@ fn who_cannot_work_is_not_blamed() {
     lives(&mut still, 85);
     still.says("");
     let mut slow = due();
-    slow.show(|court, scene| court.turned(scene, None, Turn::Storm));
+    slow.show(|court, scene| court.turned(scene, None, DaemonChange::Storm));
     lives(&mut slow, 300);
-    slow.show(|court, scene| court.turned(scene, None, Turn::Lull));
+    slow.show(|court, scene| court.turned(scene, None, DaemonChange::Lull));
     lives(&mut slow, 85);
     slow.says("");
     let mut disturbed = due();
     for _ in 0..10 {
-        turn(&mut disturbed, Turn::Disturbed);
+        turn(&mut disturbed, DaemonChange::Disturbed);
         lives(&mut disturbed, 60);
     }
     disturbed.says("");
@@ -94,7 +94,7 @@ fn who_cannot_work_is_not_blamed() {
 #[test]
 fn runs_are_looked_at_when_they_are_due() {
     let mut bench = Bench::shared(OBLIGATIONS, job());
-    turn(&mut bench, Turn::Up);
+    turn(&mut bench, DaemonChange::Up);
     let waiting = Run { due: Some(Instant::from_secs(1_060)), ..run(1, &[Waiting]) };
     bench.commit(&unit([put(&waiting)]));
     lives(&mut bench, 300);
@@ -104,10 +104,10 @@ fn runs_are_looked_at_when_they_are_due() {
 #[test]
 fn a_run_on_each_node_is_on_each() {
     let other = NodeId::from_bits(2);
-    let job = job_with(|job| job.nodes = cronhold_core::job::Nodes::Each(BTreeSet::new()));
+    let job = job_with(|job| job.nodes = cronhold_core::job::NodeSelector::Each(BTreeSet::new()));
     let claim = unit([put(&Run { target: Some(other), ..run(1, &[Waiting]) })]);
     let mut bench = Bench::shared("a run on each node is on each", job);
-    turn(&mut bench, Turn::Up);
+    turn(&mut bench, DaemonChange::Up);
     lives(&mut bench, 10);
     bench.commit(&claim);
     bench.says("");
