@@ -9,7 +9,7 @@ use cronhold_schedule::{CompileError, Instant, Span, Timing};
 use crate::policy::catch_up::CountedRange;
 use crate::record::{Cursor, ScheduleId};
 use crate::why::ledger::{CoveredRange, Ledger};
-use crate::why::{ExplanationLine, KnownRecords, LocalTimeFormat, Tone, doctor};
+use crate::why::{ExplanationClock, ExplanationLine, KnownRecords, Tone, doctor};
 use crate::world::DecisionContext;
 
 /// Occurrences that are looked at in one go, those of all schedules of the job together.
@@ -95,7 +95,7 @@ impl HoleReport {
         let mut lines = Vec::new();
         let mut say = |tone, text| lines.push(ExplanationLine { tone, text });
         for Hole { schedule, stretch: CountedRange { from, to, count } } in &self.found {
-            let wall = LocalTimeFormat::of(Some(schedule), known, world);
+            let wall = ExplanationClock::of(Some(schedule), known, world);
             let text = match count {
                 1 => format!("`{}` has no record of its occurrence at {}.", job.id, wall.at(*from)),
                 _ => format!(
@@ -111,7 +111,7 @@ impl HoleReport {
             say(Tone::Advice, format!("that must never be, and is a defect of Cronhold: {}", doctor(&job.id)));
         }
         for UncheckedPart { schedule, because } in &self.unchecked {
-            let wall = LocalTimeFormat::of(Some(schedule), known, world);
+            let wall = ExplanationClock::of(Some(schedule), known, world);
             let of = format!("Of the schedule `{schedule}` of `{}`", job.id);
             let text = match because {
                 UncheckedReason::CannotAsk(error) => {

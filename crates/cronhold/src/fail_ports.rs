@@ -14,7 +14,7 @@ use cronhold_core::{RunId, State};
 use cronhold_engine::{EngineEvent, EngineObserver, LaunchRequest, NodePorts, ProgramRunner};
 use cronhold_keeper::fail;
 use cronhold_schedule::Span;
-use cronhold_store::{Committed, Pending, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Pending, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 /// The same ports with points around them, if the environment names any point.
 pub(crate) fn wrap(ports: NodePorts, env: &[(String, String)]) -> NodePorts {
@@ -97,7 +97,7 @@ impl Wrapper for FailingPort<Arc<dyn Store>> {
     }
 
     /// A prepared commit also comes here, when it is first polled.
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let content = CommitContent::of(units.iter().flat_map(|unit| &unit.changes));
         Box::pin(async move {
             content.reach_decided();

@@ -17,7 +17,7 @@ use cronhold_engine::{
     NodePorts, Options, RequestError,
 };
 use cronhold_schedule::{Instant, Span, Zone, ZoneRegistry};
-use cronhold_store::{Committed, Fault, MemoryStore, Pending, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Fault, MemoryStore, Pending, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 const START: Instant = Instant::from_secs(1_800_000_000);
 const NODE: NodeId = NodeId::from_bits(7);
@@ -107,7 +107,7 @@ impl Wrapper for FailingStore {
         }
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         match self.fault() {
             Some(fault) => Box::pin(async move { vec![Err(fault.into()); units.len()] }),
             None => self.store.commit(units),

@@ -20,10 +20,10 @@ pub const NEXT_PROTOCOL: &str = "next-protocol";
 /// The name with which a keeper pretends to have another version.
 pub const OTHER_VERSION: &str = "other-version";
 
-static ARMED: OnceLock<Armed> = OnceLock::new();
+static ARMED: OnceLock<ArmedPoint> = OnceLock::new();
 
 #[derive(Debug)]
-struct Armed {
+struct ArmedPoint {
     name: String,
     once: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ pub fn arm(value: &str) {
     }
     let (name, once) = value.split_once(':').map_or((value, None), |(name, file)| (name, Some(file)));
     // A second call has the same value.
-    let _ = ARMED.set(Armed { name: name.to_owned(), once: once.map(PathBuf::from) });
+    let _ = ARMED.set(ArmedPoint { name: name.to_owned(), once: once.map(PathBuf::from) });
 }
 
 /// Kills the process if it was armed for this point.
@@ -60,7 +60,7 @@ pub(crate) fn plays(role: &str) -> bool {
     cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.name == role)
 }
 
-impl Armed {
+impl ArmedPoint {
     fn is_for(&self, name: &str) -> bool {
         let is_first = |file| OpenOptions::new().write(true).create_new(true).open(file).is_ok();
         self.name == name && self.once.as_ref().is_none_or(is_first)
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn point_kills_every_time_or_once() {
-        let always = Armed { name: "keeper-here".to_owned(), once: None };
+        let always = ArmedPoint { name: "keeper-here".to_owned(), once: None };
         assert!(always.is_for("keeper-here") && always.is_for("keeper-here") && !always.is_for("keeper-there"));
         let scratch = ScratchDir::new();
-        let once = Armed { name: "keeper-here".to_owned(), once: Some(scratch.path().join("died")) };
+        let once = ArmedPoint { name: "keeper-here".to_owned(), once: Some(scratch.path().join("died")) };
         assert!(!once.is_for("keeper-there") && once.is_for("keeper-here") && !once.is_for("keeper-here"));
     }
 }

@@ -9,7 +9,7 @@ use crate::journal::JournalEntry;
 use crate::outputs::OutputSize;
 use crate::protocol::{ListedProgram, ProgramEnd, ProgramStage, RunKey};
 use crate::refusal::Refusal;
-use crate::spawn::Spawned;
+use crate::spawn::SpawnedProcess;
 use crate::tree::ProcessTree;
 
 /// How many forgotten and refused runs are remembered. A launch is refused as too late some seconds after it was
@@ -58,8 +58,8 @@ pub(crate) struct ProgramTable {
 }
 
 impl RunningProgram {
-    pub(crate) fn new(spawned: Spawned, tree: ProcessTree, output: OutputSize, ending: Ending) -> Self {
-        let Spawned { pid, start, report } = spawned;
+    pub(crate) fn new(spawned: SpawnedProcess, tree: ProcessTree, output: OutputSize, ending: Ending) -> Self {
+        let SpawnedProcess { pid, start, report } = spawned;
         Self { pid, start, tree, report, is_prepared: false, output, ending, due: None }
     }
 
@@ -217,7 +217,7 @@ mod tests {
     const RUN: RunKey = RunKey(1);
 
     fn program(lease: Option<u64>) -> RunningProgram {
-        let spawned = Spawned { pid: 7, start: 1, report: None };
+        let spawned = SpawnedProcess { pid: 7, start: 1, report: None };
         RunningProgram::new(
             spawned,
             ProcessTree::new(RUN, Some((7, 1)), None),

@@ -10,7 +10,7 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Committed, Fault, Hint, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitRefusal,
+    Chunk, Fault, Hint, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit, UnitReceipt, UnitRefusal,
     WriterId,
 };
 
@@ -126,7 +126,7 @@ impl Store for StoreConnection {
         Box::pin(self.call(CallKind::Read, move |store| Box::pin(async move { store.load(&keys).await })))
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let count = units.len();
             let answer = self

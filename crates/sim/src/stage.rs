@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cronhold_core::record::{LockName, NodeRecord};
 use cronhold_core::{DecisionContext, NodeId, RunId};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use crate::check::{CheckerContext, CheckerSet, DaemonChange, ObservedLaunch, Violation};
 use crate::executor::SimExecutor;
@@ -64,7 +64,7 @@ impl SimContext {
     }
 
     /// A unit was done, for a machine.
-    pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &Committed) {
+    pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &UnitReceipt) {
         let mut told = self.told();
         told.units += 1;
         let SimRecord { film, mirror, .. } = &mut *told;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
-use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 use crate::plot::machine_name;
 use crate::stage::SimContext;
@@ -53,7 +53,7 @@ impl Wrapper for ObservedStore {
         self.is_shared
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::with_capacity(units.len());
             // One by one, so that each is told before the next is compared; the store does the same.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant as Moment};
 
 use cronhold_schedule::ZoneRegistry;
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Pending, Store, UnitRefusal};
+use cronhold_store::{Pending, Store, UnitReceipt, UnitRefusal};
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 use load::{JOBS, Load};
@@ -47,7 +47,7 @@ fn main() {
 
     let (before, begun) = (Used::of(&server), now());
     let (mut building, mut encoding) = (Duration::ZERO, Duration::ZERO);
-    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, UnitRefusal>>>> = VecDeque::new();
+    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>>> = VecDeque::new();
     for _ in 0..batches {
         let asked = now();
         let units = (0..UNITS_A_BATCH).map(|index| if index % 2 == 0 { load.start() } else { load.end() }).collect();
@@ -143,7 +143,7 @@ fn line_time() -> Duration {
     nanos.map(Duration::from_nanos).sum()
 }
 
-fn check(results: &[Result<Committed, UnitRefusal>]) {
+fn check(results: &[Result<UnitReceipt, UnitRefusal>]) {
     assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
 }
 

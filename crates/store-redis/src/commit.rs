@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cronhold_core::record::RecordKind;
-use cronhold_store::{Committed, Fault, HandleId, Unit, UnitRefusal};
+use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal};
 use redis::Value;
 
 use crate::client::NamespaceClient;
@@ -95,7 +95,11 @@ impl Committer {
     }
 
     /// Commits units in their order, and returns a result for each.
-    pub(crate) async fn commit(&self, by: HandleId, mut units: Vec<PackedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
+    pub(crate) async fn commit(
+        &self,
+        by: HandleId,
+        mut units: Vec<PackedUnit>,
+    ) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         if let Some(malformed) = units.iter_mut().position(|unit| unit.refusal.is_some()) {
             // A malformed unit is a bug of the caller. It must not affect the others.
             let rest = units.split_off(malformed + 1);
@@ -159,7 +163,7 @@ impl Committer {
         part: &mut [PackedUnit],
         predicted: u64,
         reply: Vec<Value>,
-    ) -> Result<Vec<Result<Committed, UnitRefusal>>, Fault> {
+    ) -> Result<Vec<Result<UnitReceipt, UnitRefusal>>, Fault> {
         let mut reply = self.recovery.check_reply(reply).await?.into_iter();
         let (seq, skipped) = (reply.next().unwrap_or(Value::Nil), reply.next().unwrap_or(Value::Nil));
         let seq = reply::number(&seq)?.cast_unsigned();
@@ -182,7 +186,7 @@ impl Committer {
     }
 
     /// Records what a unit has written, in case the server loses it.
-    fn record(&self, seq: u64, unit: &mut PackedUnit, committed: &Committed) {
+    fn record(&self, seq: u64, unit: &mut PackedUnit, committed: &UnitReceipt) {
         let (writes, mut lock_writes) = (std::mem::take(&mut unit.writes), std::mem::take(&mut unit.lock_writes));
         if writes.is_empty() && lock_writes.is_empty() {
             return;

@@ -7,7 +7,7 @@ use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, Record, RecordKey, RecordKind, RecordVersion};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Fault, Hint, Unit, UnitRefusal};
+use cronhold_store::{Fault, Hint, Unit, UnitReceipt, UnitRefusal};
 use redis::Value;
 
 use crate::codec::pack::Pack;
@@ -82,9 +82,9 @@ impl PackedUnit {
     }
 
     /// Reads the script's reply for this unit.
-    pub(crate) fn read_result(&self, reply: Value) -> Result<Committed, UnitRefusal> {
+    pub(crate) fn read_result(&self, reply: Value) -> Result<UnitReceipt, UnitRefusal> {
         match reply {
-            Value::Int(0) => Ok(Committed::default()),
+            Value::Int(0) => Ok(UnitReceipt::default()),
             Value::Int(index) => match usize::try_from(index - 1).ok().and_then(|index| self.compared.get(index)) {
                 Some(key) => Err(UnitRefusal::Conflict(key.clone())),
                 None => Err(reply::unexpected("an index into a unit", &Value::Int(index)).into()),
@@ -102,7 +102,7 @@ impl PackedUnit {
                     let fence = reply::number(&fence)?;
                     Ok((lock, fence.cast_unsigned()))
                 });
-                Ok(Committed { fences: fences.collect::<Result<_, Fault>>()? })
+                Ok(UnitReceipt { fences: fences.collect::<Result<_, Fault>>()? })
             }
             other => Err(reply::unexpected("the result of a unit", &other).into()),
         }

@@ -10,8 +10,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::{
-    Chunk, Committed, Fault, HandleId, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport,
-    Unit, UnitRefusal, WriterId,
+    Chunk, Fault, HandleId, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
+    UnitReceipt, UnitRefusal, WriterId,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -99,7 +99,7 @@ impl RedisStore {
         self.run(work).await.map_err(faults::as_unsent)
     }
 
-    async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
+    async fn commit_packed(&self, units: Vec<PackedUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         let (core, by, count) = (Arc::clone(&self.core), self.id, units.len());
         let done = self.worker.spawn(async move {
             let results = core.commits.commit(by, units).await;
@@ -136,12 +136,12 @@ impl Store for RedisStore {
         Box::pin(self.run_read(async move { core.records.load(keys).await }))
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move { self.commit_packed(self.core.commits.pack(units)).await })
     }
 
     /// Packs the units immediately: that is most of the work outside the server.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>> {
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let units = self.core.commits.pack(units);
         Box::pin(async move { self.commit_packed(units).await })
     }

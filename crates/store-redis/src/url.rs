@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use cronhold_schedule::TextError;
 
-pub(crate) use settings::{LineFormat, UrlSettings};
+pub(crate) use settings::{OutputKeyType, UrlSettings};
 
 /// Printed instead of a password.
 const MASK: &str = "***";

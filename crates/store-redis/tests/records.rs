@@ -8,7 +8,7 @@ use cronhold_core::record::{JobState, LockName, Record, RecordKey, RecordVersion
 use cronhold_core::{JobId, RunId};
 use cronhold_schedule::{Instant, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Fault, Query, Store, Unit, UnitRefusal};
+use cronhold_store::{Fault, Query, Store, Unit, UnitReceipt, UnitRefusal};
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 
@@ -60,7 +60,7 @@ fn script_flush_between_calls_is_recovered() {
         server.cli(&["SCRIPT", "FLUSH"]);
         let name = format!("job {number}");
         let results = block_on(store.commit(vec![put(&name, number, RecordVersion::new(writer, number), None)]));
-        assert_eq!(results, [Ok(Committed::default())]);
+        assert_eq!(results, [Ok(UnitReceipt::default())]);
         server.cli(&["SCRIPT", "FLUSH"]);
         assert!(block_on(store.load(&[RecordKey::JobState(job(&name))])).expect("it can be read")[0].is_some());
     }
@@ -74,7 +74,7 @@ fn namespaces_do_not_share_records() {
     for (number, store) in (1_u64..).zip(&stores) {
         let writer = block_on(store.enroll()).expect("a writer").0;
         let unit = put("a", number, RecordVersion::new(writer, number), None);
-        assert_eq!(block_on(store.commit(vec![unit])), [Ok(Committed::default())]);
+        assert_eq!(block_on(store.commit(vec![unit])), [Ok(UnitReceipt::default())]);
     }
     for (number, store) in (1_u64..).zip(&stores) {
         let page = block_on(store.page(&Query::JobStates { after: None }, 10)).expect("a page");

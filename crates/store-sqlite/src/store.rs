@@ -11,8 +11,8 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 use cronhold_store::{
-    Chunk, Committed, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport,
-    Unit, UnitRefusal, WriterId,
+    Chunk, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit,
+    UnitReceipt, UnitRefusal, WriterId,
 };
 
 use crate::open::{Options, SqliteOpenError, check_reader, open_first};
@@ -78,7 +78,7 @@ impl SqliteStore {
         pool.read(|connection| work(TableReader { connection, path, zones: &options.zones }))
     }
 
-    async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<Committed, UnitRefusal>> {
+    async fn commit_encoded(&self, units: Vec<EncodedUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         let (count, by) = (units.len(), self.id);
         match self.request(|reply| WriterRequest::Commit { units, by, reply }).await {
             // The units are freed here instead of by the writer thread.
@@ -118,12 +118,12 @@ impl Store for SqliteStore {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(self.commit_encoded(units.into_iter().map(EncodedUnit::new).collect()))
     }
 
     /// Encodes the units immediately: that is most of the work outside the writer thread.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>> {
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let units = units.into_iter().map(EncodedUnit::new).collect();
         Box::pin(async move { self.commit_encoded(units).await })
     }

@@ -32,6 +32,6 @@ pub use shared::{
     has_foreign_nodes,
 };
 pub use turn::{CommandOutcome, InFlightCommit, PreparedTurn, StampedCommand};
-pub use unit::{Committed, Unit, UnitRefusal};
+pub use unit::{Unit, UnitReceipt, UnitRefusal};
 pub use wrapper::Wrapper;
 pub use writer_session::WriterSession;

@@ -10,7 +10,7 @@ use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecor
 use cronhold_core::{RunId, State};
 use cronhold_schedule::Instant;
 
-use crate::{Committed, Fault, Page, Query, SharedStore, Unit, UnitRefusal};
+use crate::{Fault, Page, Query, SharedStore, Unit, UnitReceipt, UnitRefusal};
 
 /// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -40,11 +40,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Commits units in their order, each atomically, and returns a result for each. A committed unit is durable.
     /// Deleting a run deletes its output.
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>>;
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>>;
 
     /// A commit that starts when its future is first polled. The store prepares what it can now without accessing
     /// stored data, because the previous commit may still be in flight.
-    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<Committed, UnitRefusal>>>
+    fn prepare_commit(self: Arc<Self>, units: Vec<Unit>) -> Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>>
     where
         Self: 'static,
     {

@@ -19,7 +19,7 @@ use cronhold_core::record::{LockName, RecordKey, RecordKind, RecordVersion};
 use cronhold_core::view::{DecisionView, RecordSource};
 
 use crate::writer_session::{RecordMap, TurnView, WriterSession};
-use crate::{Committed, Fault, Pending, Unit, UnitRefusal};
+use crate::{Fault, Pending, Unit, UnitReceipt, UnitRefusal};
 
 /// How often a decision may request records: four rounds, and one more for records that only the cache had.
 const LOADS_MAX: usize = 4 + 1;
@@ -84,10 +84,10 @@ enum DecidedCommand {
 
 enum CommitAnswer {
     Pending(CommitFuture),
-    Ready(Vec<Result<Committed, UnitRefusal>>),
+    Ready(Vec<Result<UnitReceipt, UnitRefusal>>),
 }
 
-type CommitFuture = Pending<'static, Vec<Result<Committed, UnitRefusal>>>;
+type CommitFuture = Pending<'static, Vec<Result<UnitReceipt, UnitRefusal>>>;
 
 impl WriterSession {
     /// Carries out commands, and returns the outcome of each.
@@ -229,10 +229,10 @@ impl WriterSession {
         &mut self,
         unit: &Unit,
         done: Box<DecidedUnit>,
-        result: Result<Committed, UnitRefusal>,
+        result: Result<UnitReceipt, UnitRefusal>,
     ) -> Option<CommandOutcome> {
         let refusal = match result {
-            Ok(Committed { fences }) => {
+            Ok(UnitReceipt { fences }) => {
                 self.cache.apply(unit);
                 return Some(CommandOutcome::Done { done, fences });
             }

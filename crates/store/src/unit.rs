@@ -25,7 +25,7 @@ pub struct Unit {
 
 /// The result of a unit that took effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Committed {
+pub struct UnitReceipt {
     /// The fence of each lock that the unit took. The fences of a lock only grow.
     pub fences: Vec<(LockName, u64)>,
 }

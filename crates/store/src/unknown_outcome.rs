@@ -4,7 +4,7 @@
 use cronhold_core::record::{LockName, Record, RecordKey};
 
 use crate::writer_session::WriterSession;
-use crate::{Committed, Fault, Unit, UnitRefusal};
+use crate::{Fault, Unit, UnitReceipt, UnitRefusal};
 
 /// How often the records of a unit are read, and the unit is submitted again.
 const LOOKUPS_MAX: usize = 3;
@@ -12,13 +12,13 @@ const LOOKUPS_MAX: usize = 3;
 impl WriterSession {
     /// Finds out whether a unit took effect. If one of its records has its version, it did. If all records are as they
     /// were, the same unit is submitted again.
-    pub(crate) async fn resolve_unknown(&self, unit: &Unit) -> Result<Committed, UnitRefusal> {
+    pub(crate) async fn resolve_unknown(&self, unit: &Unit) -> Result<UnitReceipt, UnitRefusal> {
         let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
         for _ in 0..LOOKUPS_MAX {
             let found = self.store.load(&keys).await.map_err(|fault| Fault::OutcomeUnknown(fault.to_string()))?;
             if found.iter().flatten().any(|stored| stored.version == unit.version) {
                 let fences = self.load_fences(unit).await.map_err(|fault| Fault::OutcomeUnknown(fault.to_string()))?;
-                return Ok(Committed { fences });
+                return Ok(UnitReceipt { fences });
             }
             let expected = unit.compare.iter().map(|(_, version)| *version);
             if !found.iter().map(|stored| stored.as_ref().map(|stored| stored.version)).eq(expected) {

@@ -8,7 +8,7 @@ use cronhold_core::record::{LockName, NodeRecord, RecordKey, StoredRecord};
 use cronhold_schedule::Instant;
 
 use crate::{
-    Chunk, Committed, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit,
+    Chunk, Fault, Hint, Obligation, Page, Pending, Query, SharedStore, Store, StoreHealthReport, Unit, UnitReceipt,
     UnitRefusal, WriterId,
 };
 
@@ -42,7 +42,7 @@ wrapper! {
     fn enroll(&self) -> Pending<'_, Result<WriterId, Fault>>;
     fn is_shared(&self) -> bool;
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>>;
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>>;
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>>;
     fn due<'a>(
         &'a self,
         after: Option<&'a Obligation>,

@@ -10,7 +10,7 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey, StoredRecord};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::conformance::{CASES, Subject};
-use cronhold_store::{Committed, Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ struct Careless {
 
 impl Careless {
     /// Commits a unit without what the flaw leaves out.
-    async fn commit_one(&self, mut unit: Unit) -> Result<Committed, UnitRefusal> {
+    async fn commit_one(&self, mut unit: Unit) -> Result<UnitReceipt, UnitRefusal> {
         match self.flaw {
             Flaw::LooksTooEarly => {
                 let keys: Vec<RecordKey> = unit.compare.iter().map(|(key, _)| key.clone()).collect();
@@ -99,7 +99,7 @@ impl Careless {
         Ok(())
     }
 
-    async fn send(&self, unit: Unit) -> Result<Committed, UnitRefusal> {
+    async fn send(&self, unit: Unit) -> Result<UnitReceipt, UnitRefusal> {
         self.store.commit(vec![unit]).await.pop().expect("one unit has one answer")
     }
 }
@@ -123,7 +123,7 @@ impl Wrapper for Careless {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::new();
             for unit in units {

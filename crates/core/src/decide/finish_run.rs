@@ -12,7 +12,7 @@ use super::run_lifecycle::enter_state;
 use crate::decision::Effect;
 use crate::ids::RunId;
 use crate::job::Retain;
-use crate::policy::retry::{self, Ended};
+use crate::policy::retry::{self, AttemptEnd};
 use crate::record::{
     Actor, Cursor, ExecutionPolicy, Identity, JobRecord, JobState, LatestOutcome, LockName, Record, RecordKey, Run,
     Transition,
@@ -76,7 +76,7 @@ pub(super) fn finish_as(
 
 /// Creates the next attempt, if the job's retry policy wants one. It counts as active while it waits for its time.
 fn create_retry(draft: &UnitDraft<'_>, run: &Run, state: &mut JobState, job: &JobRecord) -> Option<Run> {
-    let ended = Ended { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
+    let ended = AttemptEnd { state: run.state, reason: run.reason.as_ref(), attempt: run.attempt, at: draft.at() };
     let at = retry::next_attempt(&job.job.retry, job.job.on_lost, ended)?;
     let attempt = run.attempt + 1;
     let id = match &run.schedule {

@@ -53,9 +53,9 @@ pub(super) struct DecisionBench {
 
 /// What was loaded for a decision.
 #[derive(Default)]
-struct Loaded(BTreeMap<RecordKey, Option<StoredRecord>>);
+struct LoadedRecords(BTreeMap<RecordKey, Option<StoredRecord>>);
 
-impl RecordSource for Loaded {
+impl RecordSource for LoadedRecords {
     fn get(&self, key: &RecordKey) -> Option<Option<&StoredRecord>> {
         self.0.get(key).map(Option::as_ref)
     }
@@ -71,7 +71,7 @@ impl DecisionBench {
     /// Decides about a command and applies what was decided, as a turn on a store does.
     pub(super) fn execute(&mut self, actor: Actor, command: &Command) -> Result<DecidedUnit, Rejection> {
         let stamp = CommandStamp { at: self.now, actor, owner: self.me };
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedRecords::default();
         let mut conflicts = 0;
         let mut rounds = 0;
         loop {
@@ -114,9 +114,9 @@ impl DecisionBench {
 
     /// A node's cache may hold any part of what a decision reads. Decides with each record left out: the decision goes
     /// on as if the record were absent, which must not panic, and asks only for records that are not loaded.
-    fn check_partial_views(&self, loaded: &Loaded, stamp: &CommandStamp, command: &Command) {
+    fn check_partial_views(&self, loaded: &LoadedRecords, stamp: &CommandStamp, command: &Command) {
         for key in loaded.0.keys() {
-            let mut partial = Loaded(loaded.0.clone());
+            let mut partial = LoadedRecords(loaded.0.clone());
             partial.0.remove(key);
             if let Decision::Need(keys) = decide(&DecisionView::new(&partial, &self.world, stamp), command) {
                 let known = keys.iter().find(|key| partial.0.contains_key(*key));

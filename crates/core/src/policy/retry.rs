@@ -10,7 +10,7 @@ pub const LOST_ATTEMPTS_MAX: u32 = 5;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended<'a> {
+pub struct AttemptEnd<'a> {
     /// The state in which it ended.
     pub state: State,
     /// The reason of that state.
@@ -22,7 +22,7 @@ pub struct Ended<'a> {
 }
 
 /// When the next attempt starts, if there is one.
-pub fn next_attempt(retry: &Retry, on_lost: OnLost, ended: Ended<'_>) -> Option<Instant> {
+pub fn next_attempt(retry: &Retry, on_lost: OnLost, ended: AttemptEnd<'_>) -> Option<Instant> {
     let most_attempts = if ended.reason == Some(&Reason::StartUnknown) && on_lost == OnLost::Retry {
         retry.attempts.max(LOST_ATTEMPTS_MAX)
     } else if is_wanted(retry, ended) {
@@ -43,7 +43,7 @@ pub fn wait_after(retry: &Retry, attempt: u32) -> Span {
 }
 
 /// Whether such an outcome is retried. A run that an operator ended is not.
-fn is_wanted(retry: &Retry, ended: Ended<'_>) -> bool {
+fn is_wanted(retry: &Retry, ended: AttemptEnd<'_>) -> bool {
     let on_purpose =
         |reason: &Reason| matches!(reason, Reason::Stopped | Reason::Killed | Reason::Replaced | Reason::ByOperator(_));
     !ended.reason.is_some_and(on_purpose)
@@ -111,7 +111,7 @@ mod tests {
             (1, &[Failure], OnLost::Retry, State::Error, &Reason::StartUnknown, 5, None),
             (1, &[Failure], OnLost::Retry, State::Error, &Reason::NodeLost, 1, None),
         ] {
-            let ended = Ended { state, reason: Some(reason), attempt, at: Instant::EPOCH };
+            let ended = AttemptEnd { state, reason: Some(reason), attempt, at: Instant::EPOCH };
             let found = next_attempt(&retry(attempts, 2.0, on), lost, ended);
             assert_eq!(found, expected.map(Instant::from_secs), "{attempts} {on:?} {state} {reason} {attempt}");
         }

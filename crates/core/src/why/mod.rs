@@ -18,7 +18,7 @@ use cronhold_schedule::Instant;
 
 pub use fact::{Fact, Hindrance, OccurrenceOutcome, Prospect, TimePosition, Unable};
 pub use known::KnownRecords;
-pub(crate) use wall::LocalTimeFormat;
+pub(crate) use wall::ExplanationClock;
 pub(crate) use words::doctor;
 pub use words::{ExplanationLine, Tone};
 

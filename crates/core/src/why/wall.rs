@@ -8,9 +8,9 @@ use crate::world::DecisionContext;
 
 /// The wall clock that times are read from.
 #[derive(Debug, Clone)]
-pub(crate) struct LocalTimeFormat(Zone);
+pub(crate) struct ExplanationClock(Zone);
 
-impl LocalTimeFormat {
+impl ExplanationClock {
     /// The wall of a schedule; that of the job when there is no schedule, and UTC when there is no job.
     pub(crate) fn of(schedule: Option<&ScheduleId>, known: &KnownRecords, world: &DecisionContext) -> Self {
         let Some(job) = &known.job else { return Self(Zone::utc()) };
@@ -93,7 +93,7 @@ mod tests {
                 "2026-10-25 02:30:00.000 +01:00",
             ),
         ] {
-            let wall = LocalTimeFormat(zones.get(zone).expect(zone));
+            let wall = ExplanationClock(zones.get(zone).expect(zone));
             let at = Instant::parse(at).expect(at);
             assert_eq!((wall.at(at).as_str(), wall.stamp(at).as_str()), (told, stamp));
         }

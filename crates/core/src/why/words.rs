@@ -9,7 +9,7 @@ use std::fmt;
 use cronhold_schedule::{CompileError, Instant, Span};
 
 use super::wall::rough;
-use super::{Explanation, Fact, KnownRecords, LocalTimeFormat};
+use super::{Explanation, ExplanationClock, Fact, KnownRecords};
 use crate::ids::{NodeId, RunId};
 use crate::policy::catch_up::COUNT_MAX;
 use crate::record::{Run, ScheduleId};
@@ -103,8 +103,8 @@ impl ExplanationWriter<'_> {
         self.wall(None).at(at)
     }
 
-    fn wall(&self, schedule: Option<&ScheduleId>) -> LocalTimeFormat {
-        LocalTimeFormat::of(schedule, self.known, self.world)
+    fn wall(&self, schedule: Option<&ScheduleId>) -> ExplanationClock {
+        ExplanationClock::of(schedule, self.known, self.world)
     }
 
     fn ago(&self, at: Instant) -> Span {

@@ -40,10 +40,10 @@ pub enum Weight {
 
 /// The log of one daemon. Clones write to the same place.
 #[derive(Debug, Clone)]
-pub struct Log(Arc<Shared>);
+pub struct Log(Arc<LogState>);
 
 #[derive(Debug)]
-struct Shared {
+struct LogState {
     /// The arguments that make another process log the same.
     args: Vec<String>,
     dispatch: Dispatch,
@@ -60,7 +60,7 @@ impl Log {
         let args = options.to_args();
         let writer = LogWriter::start(options.line_format(), to);
         let dispatch = Dispatch::new(LogSubscriber::new(options, writer.clone()));
-        Self(Arc::new(Shared { args, dispatch, writer, store_state: Mutex::default(), ready: BoundedQueue::new(1) }))
+        Self(Arc::new(LogState { args, dispatch, writer, store_state: Mutex::default(), ready: BoundedQueue::new(1) }))
     }
 
     /// Makes this the log of the whole process, so that it receives the events of all threads and crates. Has no effect

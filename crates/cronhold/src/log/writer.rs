@@ -24,10 +24,10 @@ pub(super) trait WriteLine: Send + Sync + 'static {
 
 /// Hands lines to a thread that writes them. Clones use the same thread.
 #[derive(Debug, Clone)]
-pub(super) struct LogWriter(Arc<Shared>);
+pub(super) struct LogWriter(Arc<WriterState>);
 
 #[derive(Debug)]
-struct Shared {
+struct WriterState {
     lines: Mutex<Option<SyncSender<Line>>>,
     /// Lines that did not fit into the queue since the last write.
     dropped: Arc<AtomicU64>,
@@ -44,7 +44,7 @@ impl LogWriter {
             write_lines(&queued, &counter, format, to);
             let _ = ended.send(());
         });
-        Self(Arc::new(Shared { lines: Mutex::new(Some(lines)), dropped, closed: Mutex::new(closed) }))
+        Self(Arc::new(WriterState { lines: Mutex::new(Some(lines)), dropped, closed: Mutex::new(closed) }))
     }
 
     /// Waits until all lines are written, for a bounded time. Later lines are dropped.

@@ -12,7 +12,7 @@ use cronhold_schedule::Span;
 
 use super::file::ReadFile;
 use super::load::{DirectoryLoader, FileOrigin};
-use super::walk::{FileKind, FoundFile, Walked, walk};
+use super::walk::{FileKind, FoundFile, WalkResult, walk};
 use super::{Directory, Options, parallel};
 use crate::mistake::Mistake;
 
@@ -157,7 +157,7 @@ impl RootFiles {
     }
 
     fn refresh(&mut self, options: &Options<'_>) -> bool {
-        let Walked { found, mut mistakes, closed, places, has_root } = walk(&self.root.path);
+        let WalkResult { found, mut mistakes, closed, places, has_root } = walk(&self.root.path);
         self.places = places;
         let was_absent = self.is_absent;
         self.is_absent = !has_root || self.has_jobs() && !found.iter().any(|found| found.kind == FileKind::Job);

@@ -9,7 +9,7 @@ use cronhold_schedule::TextError;
 use cronhold_schedule::calendar::{Calendar, CalendarSet, check_name};
 
 use super::file::{FileContent, ReadFile, at_place};
-use super::walk::{FileKind, FoundFile, Walked, walk};
+use super::walk::{FileKind, FoundFile, WalkResult, walk};
 use super::{CheckContext, Directory, LoadedJob, Options, check, check_drafts, parallel};
 use crate::mistake::Mistake;
 
@@ -24,7 +24,7 @@ pub fn load_calendars(root: &Path, options: &Options<'_>) -> Directory {
 }
 
 fn load_some(root: &Path, options: &Options<'_>, wanted: impl Fn(FileKind) -> bool) -> Directory {
-    let Walked { mut found, mistakes, .. } = walk(root);
+    let WalkResult { mut found, mistakes, .. } = walk(root);
     found.retain(|found| wanted(found.kind));
     let files = parallel::map(&found, |found| ReadFile::new(found, options));
     let mut loading = DirectoryLoader { mistakes, ..DirectoryLoader::default() };

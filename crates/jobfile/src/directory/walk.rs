@@ -67,7 +67,7 @@ impl FileStamp {
 }
 
 /// The result of a walk.
-pub(super) struct Walked {
+pub(super) struct WalkResult {
     /// All files in the order of their names.
     pub(super) found: Vec<FoundFile>,
     /// Mistakes about files and folders that could not be read.
@@ -90,7 +90,7 @@ struct OpenFolder {
 }
 
 /// Walks through a directory.
-pub(super) fn walk(root: &Path) -> Walked {
+pub(super) fn walk(root: &Path) -> WalkResult {
     let mut walk = DirectoryWalk::default();
     walk.places.insert(parent(root));
     walk.link(root);
@@ -112,7 +112,7 @@ pub(super) fn walk(root: &Path) -> Walked {
     walk.found.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));
     let DirectoryWalk { found, mistakes, closed, places, .. } = walk;
     let has_root = places.contains(root);
-    Walked { found, mistakes, closed, places, has_root }
+    WalkResult { found, mistakes, closed, places, has_root }
 }
 
 /// The parent folder of a path.

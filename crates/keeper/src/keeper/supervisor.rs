@@ -14,7 +14,7 @@ use crate::journal::{JournalEntry, RotatingJournal};
 use crate::outputs::{OutputFiles, OutputSize};
 use crate::protocol::{FromKeeper, ListedProgram, ProcessExit, ProgramEnd, ProgramLaunch, RunKey};
 use crate::refusal::Refusal;
-use crate::spawn::{READY, REPORT_MAX, SpawnError, Spawned, Spawner, needs_stage, truncated};
+use crate::spawn::{READY, REPORT_MAX, SpawnError, SpawnedProcess, Spawner, needs_stage, truncated};
 use crate::table::{FinishedProgram, ProgramTable, RunningProgram};
 use crate::tree::ProcessTree;
 use crate::{clock, fail, log};
@@ -188,16 +188,16 @@ impl Supervisor {
         }
     }
 
-    fn spawn(&mut self, launch: &ProgramLaunch) -> Result<Spawned, SpawnError> {
+    fn spawn(&mut self, launch: &ProgramLaunch) -> Result<SpawnedProcess, SpawnError> {
         let run = launch.run;
         let output = self.outputs.create(run).map_err(|error| SpawnError::Output(error.into()))?;
         let cgroup = if needs_stage(launch) { self.cgroups.create(run, &launch.limits)? } else { None };
         self.spawner.spawn(launch, &output, cgroup)
     }
 
-    fn began(&mut self, launch: &ProgramLaunch, spawned: Spawned, events: &Events) {
+    fn began(&mut self, launch: &ProgramLaunch, spawned: SpawnedProcess, events: &Events) {
         let run = launch.run;
-        let Spawned { pid, start, .. } = spawned;
+        let SpawnedProcess { pid, start, .. } = spawned;
         tracing::debug!(event = "program_started", run = %run, pid, "started process {pid} for run {run}");
         fail::point("keeper-after-spawn");
         self.journal.add(&JournalEntry::Spawned { run, pid, start });

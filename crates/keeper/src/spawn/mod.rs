@@ -39,7 +39,7 @@ pub(crate) struct Spawner {
 
 /// A process that was started.
 #[derive(Debug)]
-pub(crate) struct Spawned {
+pub(crate) struct SpawnedProcess {
     pub(crate) pid: i32,
     /// The clock tick at which it began.
     pub(crate) start: u64,
@@ -64,7 +64,7 @@ impl Spawner {
         launch: &ProgramLaunch,
         output: &OwnedFd,
         cgroup: Option<String>,
-    ) -> Result<Spawned, SpawnError> {
+    ) -> Result<SpawnedProcess, SpawnError> {
         let environment = environment(launch)?;
         if needs_stage(launch) {
             self.staged(launch, output, &environment, cgroup)
@@ -73,7 +73,12 @@ impl Spawner {
         }
     }
 
-    fn direct(&self, launch: &ProgramLaunch, output: &OwnedFd, environment: &[CString]) -> Result<Spawned, SpawnError> {
+    fn direct(
+        &self,
+        launch: &ProgramLaunch,
+        output: &OwnedFd,
+        environment: &[CString],
+    ) -> Result<SpawnedProcess, SpawnError> {
         let arguments = launch.argv.iter().map(|argument| c_string(argument.clone(), "an argument"));
         let arguments = arguments.collect::<Result<Vec<CString>, SpawnError>>()?;
         let actions = actions(&[(&self.null, 0), (output, 1), (output, 2)])
@@ -95,7 +100,7 @@ impl Spawner {
             rustix::process::chdir(ROOT).expect("the root directory can always be entered");
         }
         let pid = result?.as_raw();
-        Ok(Spawned { pid, start: start_of(pid), report: None })
+        Ok(SpawnedProcess { pid, start: start_of(pid), report: None })
     }
 
     fn staged(
@@ -104,7 +109,7 @@ impl Spawner {
         output: &OwnedFd,
         environment: &[CString],
         cgroup: Option<String>,
-    ) -> Result<Spawned, SpawnError> {
+    ) -> Result<SpawnedProcess, SpawnError> {
         let instructions = stage::StageInstructions::new(launch, cgroup);
         let instructions = instructions.write().map_err(SpawnError::system("write instructions"))?;
         let (report, write_end) =
@@ -117,7 +122,7 @@ impl Spawner {
         let pid = posix_spawn(OWN_BINARY, &actions, &self.attributes, &arguments, environment)
             .map_err(|errno| path::exec_error("the second stage of the keeper", errno as i32))?
             .as_raw();
-        Ok(Spawned { pid, start: start_of(pid), report: Some(report) })
+        Ok(SpawnedProcess { pid, start: start_of(pid), report: Some(report) })
     }
 }
 

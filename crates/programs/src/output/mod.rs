@@ -21,7 +21,7 @@ use cronhold_core::record::OutputSummary;
 use cronhold_keeper::OutputLimits;
 
 pub use progress::TRUNCATED;
-use progress::{EDGE, FileStamp, OutputPiece, OutputProgress};
+use progress::{EDGE, FileState, OutputPiece, OutputProgress};
 use restarts::{Restart, RestartLog};
 pub use shipper::OutputShipper;
 
@@ -60,7 +60,7 @@ impl OutputFile {
         let (mut bytes, start) = begin(&file, progress)?;
         // There is no room left for the notice. It is stored with the end of the output.
         if start.is_over() {
-            return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().grown(&[], FileStamp::new(&found)) });
+            return Ok(OutputPiece { bytes: Vec::new(), after: progress.clone().grown(&[], FileState::new(&found)) });
         }
         let offset = start.offset();
         let until = found.len().min(LIVE_MAX - start.base).min(offset + PIECE_MAX);
@@ -76,7 +76,7 @@ impl OutputFile {
         }
         // The rest is read with the next piece, even if the file does not change.
         let is_all = more.len() as u64 == found.len().saturating_sub(offset);
-        let after = start.grown(&more, FileStamp::new(&found));
+        let after = start.grown(&more, FileState::new(&found));
         let after = if is_all { after } else { after.unseen() };
         bytes.extend(more);
         Ok(OutputPiece { bytes, after })
@@ -86,7 +86,7 @@ impl OutputFile {
     /// total the length of the file counts.
     fn rest(&self, progress: &OutputProgress, total: Option<u64>) -> io::Result<Option<OutputPiece>> {
         let stamp = self.stamp();
-        let known = total.unwrap_or_else(|| stamp.map_or(0, FileStamp::length));
+        let known = total.unwrap_or_else(|| stamp.map_or(0, FileState::length));
         let is_stored = progress.offset() == known && (known == 0 || stamp == progress.stamp);
         if progress.is_over() || is_stored || (total.is_none() && self.is_cut(progress, known)?) {
             return Ok(None);
@@ -102,7 +102,7 @@ impl OutputFile {
 
     fn rest_of(&self, progress: &OutputProgress, total: u64) -> io::Result<Option<OutputPiece>> {
         let file = File::open(&self.0)?;
-        let stamp = FileStamp::new(&file.metadata()?);
+        let stamp = FileState::new(&file.metadata()?);
         let (mut bytes, start) = begin(&file, progress)?;
         let offset = start.offset();
         if bytes.is_empty() && offset >= total {
@@ -139,8 +139,8 @@ impl OutputFile {
         Ok(OutputSummary { bytes, tail: last_lines(&end, from > 0) })
     }
 
-    fn stamp(&self) -> Option<FileStamp> {
-        fs::metadata(&self.0).ok().map(|found| FileStamp::new(&found))
+    fn stamp(&self) -> Option<FileState> {
+        fs::metadata(&self.0).ok().map(|found| FileState::new(&found))
     }
 }
 

@@ -25,12 +25,12 @@ pub(super) struct OutputProgress {
     first: Vec<u8>,
     last: Vec<u8>,
     /// The file when it was last read.
-    pub(super) stamp: Option<FileStamp>,
+    pub(super) stamp: Option<FileState>,
 }
 
 /// What changes when a file is written: its length and its modification time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileStamp {
+pub(super) struct FileState {
     length: u64,
     changed: (i64, i64),
 }
@@ -68,7 +68,7 @@ impl OutputProgress {
     }
 
     /// More of the file is stored. The stamp was taken before the file was read.
-    pub(super) fn grown(mut self, bytes: &[u8], stamp: FileStamp) -> Self {
+    pub(super) fn grown(mut self, bytes: &[u8], stamp: FileState) -> Self {
         self.stored += bytes.len() as u64;
         let edge = length(EDGE);
         self.first.extend_from_slice(&bytes[..bytes.len().min(edge.saturating_sub(self.first.len()))]);
@@ -103,7 +103,7 @@ impl OutputProgress {
     }
 }
 
-impl FileStamp {
+impl FileState {
     pub(super) fn new(found: &Metadata) -> Self {
         Self { length: found.len(), changed: (found.mtime(), found.mtime_nsec()) }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use cronhold_core::record::{NodeRecord, Run};
 use cronhold_core::{NodeId, RunId};
 use cronhold_schedule::Span;
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{
     CheckResult, CheckerContext, InvariantChecker, catch_up, drain, each, early, fence, first_start, launch, lease,
@@ -102,7 +102,7 @@ impl CheckerSet {
         self.hear(|checker| checker.before(scene, unit));
     }
 
-    pub(crate) fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, committed: &Committed) {
+    pub(crate) fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) {
         self.hear(|checker| checker.after(scene, unit, committed));
     }
 

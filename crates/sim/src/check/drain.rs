@@ -7,7 +7,7 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{NodeRecord, Record};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, starting};
 use crate::mirror::name;
@@ -56,7 +56,7 @@ impl InvariantChecker for DrainChecker {
         Ok(())
     }
 
-    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
+    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         for change in &unit.changes {
             if let RecordChange::Put(Record::Node(node)) = change {
                 self.note(node);

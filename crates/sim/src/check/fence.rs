@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
 use cronhold_core::record::LockName;
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch};
 use crate::mirror::name;
@@ -26,7 +26,7 @@ impl InvariantChecker for FenceChecker {
         "fences only grow"
     }
 
-    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, committed: &Committed) -> CheckResult {
+    fn after(&mut self, _: CheckerContext<'_>, unit: &Unit, committed: &UnitReceipt) -> CheckResult {
         for take in &unit.take {
             let given = committed.fences.iter().find(|(lock, _)| *lock == take.lock).map(|(_, fence)| *fence);
             let Some(fence) = given else { return Err(format!("the lock `{}` was taken without a fence", take.lock)) };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cronhold_core::RunId;
 use cronhold_core::record::LockName;
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
 use crate::mirror::{name, name_of};
@@ -42,7 +42,12 @@ impl InvariantChecker for LockChecker {
         Ok(())
     }
 
-    fn after(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
+    fn after(
+        &mut self,
+        CheckerContext { mirror, .. }: CheckerContext<'_>,
+        unit: &Unit,
+        _: &UnitReceipt,
+    ) -> CheckResult {
         for run in runs(unit).filter(|run| !run.state.has_program()) {
             let Some(lock) = &run.lock else { continue };
             if mirror.locks.get(lock).is_some_and(|held| held.by == run.id) {

@@ -31,7 +31,7 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{NodeRecord, Record, Run};
 use cronhold_core::{DecisionContext, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use crate::mirror::StoreModel;
 
@@ -67,7 +67,7 @@ trait InvariantChecker: fmt::Debug + Send {
     }
 
     /// A unit was done.
-    fn after(&mut self, _scene: CheckerContext<'_>, _unit: &Unit, _committed: &Committed) -> CheckResult {
+    fn after(&mut self, _scene: CheckerContext<'_>, _unit: &Unit, _committed: &UnitReceipt) -> CheckResult {
         Ok(())
     }
 

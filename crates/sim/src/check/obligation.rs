@@ -8,7 +8,7 @@ use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{JobRecord, LockName, NodeRecord, Record, RecordKey, Run};
 use cronhold_core::{JobId, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::fitness::FaultWindows;
 use super::{CheckResult, CheckerContext, DaemonChange, InvariantChecker, ending};
@@ -75,7 +75,7 @@ impl InvariantChecker for ObligationChecker {
         Ok(())
     }
 
-    fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
+    fn after(&mut self, scene: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         for change in &unit.changes {
             match change {
                 RecordChange::Put(record) => self.set(record.key(), record.due()),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cronhold_core::decision::RecordChange;
 use cronhold_core::record::{JobState, Record};
 use cronhold_core::{JobId, RunId, State};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
 use crate::mirror::{StoreModel, name};
@@ -20,7 +20,12 @@ impl InvariantChecker for JobStateChecker {
         "sets of runs agree with the runs"
     }
 
-    fn after(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit, _: &Committed) -> CheckResult {
+    fn after(
+        &mut self,
+        CheckerContext { mirror, .. }: CheckerContext<'_>,
+        unit: &Unit,
+        _: &UnitReceipt,
+    ) -> CheckResult {
         let states = unit.changes.iter().filter_map(|change| match change {
             RecordChange::Put(Record::JobState(state)) => Some(state.job.clone()),
             _ => None,

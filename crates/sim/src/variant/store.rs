@@ -7,7 +7,7 @@ use cronhold_core::decision::{LockRelease, RecordChange};
 use cronhold_core::record::{Actor, Record, RecordKey, Run, StoredRecord};
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Fault, Hint, Obligation, Page, Pending, Query, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Fault, Hint, Obligation, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 use super::DeliberateBug;
 use super::answers::{FirstBeats, seen};
@@ -114,7 +114,7 @@ impl Wrapper for WrongStore {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let mut results = Vec::with_capacity(units.len());
             for unit in units {
@@ -169,8 +169,8 @@ impl Wrapper for EagerReplyStore {
         &*self.store
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
-        let answers = units.iter().map(|_| Ok(Committed::default())).collect();
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
+        let answers = units.iter().map(|_| Ok(UnitReceipt::default())).collect();
         let (store, time, wait) = (Arc::clone(&self.store), self.stage.time.clone(), self.chance.micros(10, 50_000));
         self.stage.executor.spawn(self.whose, async move {
             time.sleep(wait).await;

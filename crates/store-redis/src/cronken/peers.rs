@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::projection;
-use crate::url::{LineFormat, UrlSettings};
+use crate::url::{OutputKeyType, UrlSettings};
 
 /// The stored word if they do.
 const CRONKEN: &str = "cronken";
@@ -28,7 +28,7 @@ pub(crate) struct PeerFlag {
 impl PeerFlag {
     pub(crate) fn new(settings: &UrlSettings) -> Self {
         // Cronken's nodes only know lists.
-        let with_peers = UrlSettings { output: LineFormat::List, ..settings.clone() };
+        let with_peers = UrlSettings { output: OutputKeyType::List, ..settings.clone() };
         Self {
             in_url: settings.peers,
             has_peers: AtomicBool::new(settings.peers == Some(true)),

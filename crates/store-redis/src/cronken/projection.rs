@@ -9,7 +9,7 @@ use cronhold_core::run::Reason;
 use cronhold_core::{NodeId, State};
 use cronhold_schedule::Instant;
 
-use crate::url::{LineFormat, UrlSettings};
+use crate::url::{OutputKeyType, UrlSettings};
 
 /// The parts of scripts that write the projection. They come before the script that uses them.
 pub(crate) const PROJECTION_SCRIPTS: [&str; 2] = [
@@ -79,8 +79,8 @@ impl Projector {
 /// The settings that the scripts need, in the format of `read_settings` in `projection.lua`.
 pub(super) fn script_settings(settings: &UrlSettings) -> String {
     let form = match settings.output {
-        LineFormat::Zset => "zset",
-        LineFormat::List => "list",
+        OutputKeyType::Zset => "zset",
+        OutputKeyType::List => "list",
     };
     let UrlSettings { job_results, all_results, lines, output_ttl, stale, .. } = settings;
     let (ttl, stale) = (output_ttl.as_secs(), stale.as_micros());

@@ -51,7 +51,7 @@ pub(crate) struct LockWrite {
 
 /// A write with the commit and the version that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct JournalEntry<T> {
+pub(super) struct JournaledWrite<T> {
     /// How many recoveries this process had completed before.
     generation: u64,
     pub(super) seq: u64,
@@ -62,8 +62,8 @@ pub(super) struct JournalEntry<T> {
 /// The writes after some commit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LostWrites {
-    pub(super) records: Vec<JournalEntry<RecordWrite>>,
-    pub(super) locks: Vec<JournalEntry<LockWrite>>,
+    pub(super) records: Vec<JournaledWrite<RecordWrite>>,
+    pub(super) locks: Vec<JournaledWrite<LockWrite>>,
 }
 
 /// The digit of a record's kind, and its field.
@@ -79,11 +79,11 @@ pub(super) struct WrittenVersion {
 /// What this process has written.
 #[derive(Debug, Default)]
 pub(super) struct WriteJournal {
-    records: BTreeMap<RecordId, JournalEntry<RecordWrite>>,
+    records: BTreeMap<RecordId, JournaledWrite<RecordWrite>>,
     /// By name.
-    locks: BTreeMap<String, JournalEntry<LockWrite>>,
+    locks: BTreeMap<String, JournaledWrite<LockWrite>>,
     /// Marker locks, the oldest first. They are dropped after a while, because a failover loses only recent writes.
-    markers: VecDeque<(Instant, JournalEntry<LockWrite>)>,
+    markers: VecDeque<(Instant, JournaledWrite<LockWrite>)>,
     /// Records that are dropped after a while, the oldest first, with the commit that wrote them.
     passing: VecDeque<(Instant, RecordId, u64)>,
     /// How many recoveries this process has completed.
@@ -166,8 +166,8 @@ impl WriteJournal {
         self.drop_old(now);
     }
 
-    fn entry<T>(&self, seq: u64, version: &str, write: T) -> JournalEntry<T> {
-        JournalEntry { generation: self.generation, seq, version: version.to_owned(), write }
+    fn entry<T>(&self, seq: u64, version: &str, write: T) -> JournaledWrite<T> {
+        JournaledWrite { generation: self.generation, seq, version: version.to_owned(), write }
     }
 
     /// Drops a record that another process has written.
@@ -231,6 +231,6 @@ impl WriteJournal {
     }
 }
 
-fn written_version(entry: &JournalEntry<RecordWrite>) -> WrittenVersion {
+fn written_version(entry: &JournaledWrite<RecordWrite>) -> WrittenVersion {
     WrittenVersion { version: entry.version.clone(), is_deleted: entry.write.body.is_empty() }
 }

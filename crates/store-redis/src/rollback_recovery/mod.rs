@@ -29,7 +29,7 @@ use crate::cronken::{self, PeerFlag};
 use crate::enrollment::SCHEMA;
 use crate::{keys, notifications};
 use commit_hold::CommitHold;
-use journal::{JournalEntry, WriteJournal};
+use journal::{JournaledWrite, WriteJournal};
 use position::StorePosition;
 use verify::JournalVerifier;
 
@@ -240,7 +240,7 @@ impl RollbackRecovery {
             let part = records.next().unwrap_or_default();
             let is_last = records.len() == 0;
             // Locks come last: by then it is known which of their runs have ended.
-            let locks: &[JournalEntry<LockWrite>] = if is_last { &lost.locks } else { &[] };
+            let locks: &[JournaledWrite<LockWrite>] = if is_last { &lost.locks } else { &[] };
             let reply = self.client.call(&RESTORE, self.restore_args(&start, part, locks, is_last)).await?;
             if let Value::BulkString(_) = reply {
                 return Err(Fault::Unavailable("the store was rolled back once more".to_owned()));
@@ -285,14 +285,14 @@ impl RollbackRecovery {
     fn restore_args(
         &self,
         start: &RecoveryStart,
-        records: &[JournalEntry<RecordWrite>],
-        locks: &[JournalEntry<LockWrite>],
+        records: &[JournaledWrite<RecordWrite>],
+        locks: &[JournaledWrite<LockWrite>],
         is_last: bool,
     ) -> Vec<Vec<u8>> {
         let mut hints = Vec::new();
         let mut packed = Pack::default();
         packed.list(5 * records.len());
-        for JournalEntry { seq, version, write, .. } in records {
+        for JournaledWrite { seq, version, write, .. } in records {
             packed.number(u64::from(write.kind));
             packed.text(&write.field);
             packed.text(format!("{seq:016x}"));
@@ -304,7 +304,7 @@ impl RollbackRecovery {
         }
         let mut packed_locks = Pack::default();
         packed_locks.list(4 * locks.len());
-        for JournalEntry { version, write, .. } in locks {
+        for JournaledWrite { version, write, .. } in locks {
             packed_locks.text(&write.lock);
             packed_locks.text(&write.holder);
             packed_locks.text(write.restored_token(version));

@@ -41,7 +41,7 @@ const TIMEOUT_MAX: Span = Span::from_secs(60);
 pub(crate) struct UrlSettings {
     /// The prefix of every key, including braces.
     pub(crate) namespace: String,
-    pub(crate) output: LineFormat,
+    pub(crate) output: OutputKeyType,
     /// Whether Cronken's nodes run the same jobs; `None` to use what the namespace says.
     pub(crate) peers: Option<bool>,
     /// How often the heartbeats of runs in Cronken's format are refreshed.
@@ -62,7 +62,7 @@ pub(crate) struct UrlSettings {
 
 /// The type of the key with the output lines of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineFormat {
+pub(crate) enum OutputKeyType {
     /// A sorted set with times as scores.
     Zset,
     List,
@@ -72,7 +72,7 @@ impl Default for UrlSettings {
     fn default() -> Self {
         Self {
             namespace: "{cronken}".to_owned(),
-            output: LineFormat::Zset,
+            output: OutputKeyType::Zset,
             peers: None,
             heartbeat: Duration::from_secs(30),
             stale: Duration::from_secs(45),
@@ -108,11 +108,11 @@ impl UrlSettings {
     pub(super) fn complete(&mut self, given: &[String]) -> Result<(), TextError> {
         let was_given = |name: &str| given.iter().any(|given| given == name);
         let has_peers = self.peers == Some(true);
-        if has_peers && was_given("output") && self.output == LineFormat::Zset {
+        if has_peers && was_given("output") && self.output == OutputKeyType::Zset {
             return Err(wrong("Cronken's nodes keep output lines in lists").hint("remove `output`, or `peers=cronken`"));
         }
         if has_peers {
-            self.output = LineFormat::List;
+            self.output = OutputKeyType::List;
         }
         // If only one of the two is given, the other follows from it.
         if was_given("heartbeat") && !was_given("stale") {
@@ -143,7 +143,7 @@ impl UrlSettings {
         };
         let spans = |span: Duration| as_span(span).to_string().replace(' ', "");
         tell(self.namespace != usual.namespace, "namespace", escaped(&self.namespace, "/"));
-        tell(self.output == LineFormat::List && self.peers != Some(true), "output", "list".to_owned());
+        tell(self.output == OutputKeyType::List && self.peers != Some(true), "output", "list".to_owned());
         let peers = if self.peers == Some(true) { "cronken" } else { "none" };
         tell(self.peers.is_some(), "peers", peers.to_owned());
         tell(self.heartbeat != usual.heartbeat, "heartbeat", spans(self.heartbeat));
@@ -181,10 +181,10 @@ fn namespace(value: &str) -> Result<String, TextError> {
     Ok(value.to_owned())
 }
 
-fn output(value: &str) -> Result<LineFormat, TextError> {
+fn output(value: &str) -> Result<OutputKeyType, TextError> {
     match value {
-        "zset" => Ok(LineFormat::Zset),
-        "list" => Ok(LineFormat::List),
+        "zset" => Ok(OutputKeyType::Zset),
+        "list" => Ok(OutputKeyType::List),
         other => Err(wrong(format!("`output` is `zset` or `list`, not `{}`", shortened(other)))),
     }
 }

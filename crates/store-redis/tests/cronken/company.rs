@@ -4,7 +4,7 @@
 use cronhold_core::State;
 use cronhold_core::record::{ForeignRun, Record, RecordKey};
 use cronhold_schedule::Instant;
-use cronhold_store::{Committed, UnitRefusal};
+use cronhold_store::{UnitReceipt, UnitRefusal};
 use cronhold_store_redis::testing::until;
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ fn latest_foreign_run_is_read_and_compared() {
     place.enter(&mut ours, State::Success);
     start_foreign(&place, "cccc", "report", 1.0);
     assert_eq!(found(), None);
-    assert_eq!(compare(None), Ok(Committed::default()));
+    assert_eq!(compare(None), Ok(UnitReceipt::default()));
 
     let start = start_foreign(&place, "aaaa", "a/report", 5.0);
     let (version, run) = found().expect("it runs");
@@ -158,7 +158,7 @@ fn latest_foreign_run_is_read_and_compared() {
     };
     assert_eq!(run, expected);
     assert_eq!(compare(None), Err(UnitRefusal::Conflict(key.clone())));
-    assert_eq!(compare(Some(version)), Ok(Committed::default()));
+    assert_eq!(compare(Some(version)), Ok(UnitReceipt::default()));
 
     end_foreign(&place, "aaaa", "a/report", &start);
     let (ended, run) = found().expect("it has run");

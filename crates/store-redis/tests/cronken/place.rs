@@ -9,7 +9,7 @@ use cronhold_core::record::{Actor, LockName, NodeRecord, Record, RecordKey, Reco
 use cronhold_core::{JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span, ZoneRegistry};
 use cronhold_store::conformance::block_on;
-use cronhold_store::{Committed, Fault, Store, Unit, UnitRefusal};
+use cronhold_store::{Fault, Store, Unit, UnitReceipt, UnitRefusal};
 use cronhold_store_redis::testing::RedisServer;
 use cronhold_store_redis::{Options, RedisStore, RedisUrl};
 use serde_json::Value;
@@ -131,7 +131,7 @@ impl Place {
     /// Writes records in one unit, whatever was there.
     pub(crate) fn put(&self, records: &[Record]) {
         let unit = self.putting(records);
-        assert_eq!(self.commit(unit), Ok(Committed::default()));
+        assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
     /// A unit that writes records, whatever is there now.
@@ -151,7 +151,7 @@ impl Place {
         let mut unit = self.unit();
         unit.compare = vec![(key.clone(), Some(version.0))];
         unit.changes = vec![RecordChange::Delete(key)];
-        assert_eq!(self.commit(unit), Ok(Committed::default()));
+        assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
     /// A record and its version.
@@ -171,7 +171,7 @@ impl Place {
     pub(crate) fn free(&self, lock: &LockName, holder: RunId) {
         let mut unit = self.unit();
         unit.free = vec![LockRelease { lock: lock.clone(), holder }];
-        assert_eq!(self.commit(unit), Ok(Committed::default()));
+        assert_eq!(self.commit(unit), Ok(UnitReceipt::default()));
     }
 
     /// The node says that it is alive; answers with the locks that it has lost.
@@ -194,7 +194,7 @@ impl Place {
     }
 
     /// Commits one unit.
-    pub(crate) fn commit(&self, unit: Unit) -> Result<Committed, UnitRefusal> {
+    pub(crate) fn commit(&self, unit: Unit) -> Result<UnitReceipt, UnitRefusal> {
         block_on(self.store.commit(vec![unit])).pop().expect("one unit has one answer")
     }
 }

@@ -16,7 +16,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant as Moment};
 
 use cronhold_schedule::{Instant, ZoneRegistry};
-use cronhold_store::{Committed, Pending, Store, UnitRefusal};
+use cronhold_store::{Pending, Store, UnitReceipt, UnitRefusal};
 use cronhold_store_sqlite::{Options, SqliteStore};
 use load::{JOBS, Load};
 
@@ -48,7 +48,7 @@ fn commits(path: &Path, batches: usize, depth: usize) {
 
     let (begun, before, written) = (now(), writer_time(), bytes_written());
     let commits = wait(&mut store.health()).commits;
-    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<Committed, UnitRefusal>>>> = VecDeque::new();
+    let mut on_their_way: VecDeque<Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>>> = VecDeque::new();
     let mut building = Duration::ZERO;
     for _ in 0..batches {
         let asked = now();
@@ -79,7 +79,7 @@ fn commits(path: &Path, batches: usize, depth: usize) {
     println!("bytes written                          {:>9.0} a run", written as f64 / runs);
 }
 
-fn check(results: &[Result<Committed, UnitRefusal>]) {
+fn check(results: &[Result<UnitReceipt, UnitRefusal>]) {
     assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
 }
 

@@ -8,7 +8,7 @@
 
 use cronhold_core::record::{NodeRecord, Record, RecordKey, RecordVersion};
 use cronhold_schedule::Instant;
-use cronhold_store::{Committed, Fault, UnitRefusal, WriterId};
+use cronhold_store::{Fault, UnitReceipt, UnitRefusal, WriterId};
 
 use super::request::{CommitResults, EncodedUnit, RowWrite, WriteKind, WriterRequest};
 use super::statements::Statements;
@@ -97,8 +97,8 @@ pub(super) fn attempt(
 fn isolated(
     statements: &mut Statements<'_>,
     mode: CommitMode,
-    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<Committed, UnitRefusal>, AttemptError>,
-) -> Result<Result<Committed, UnitRefusal>, AttemptError> {
+    work: impl FnOnce(&mut Statements<'_>) -> Result<Result<UnitReceipt, UnitRefusal>, AttemptError>,
+) -> Result<Result<UnitReceipt, UnitRefusal>, AttemptError> {
     if mode == CommitMode::Optimistic {
         return work(statements);
     }
@@ -120,7 +120,7 @@ fn execute(
     statements: &mut Statements<'_>,
     unit: &EncodedUnit,
     now: Instant,
-) -> Result<Result<Committed, UnitRefusal>, AttemptError> {
+) -> Result<Result<UnitReceipt, UnitRefusal>, AttemptError> {
     if let Some(refusal) = &unit.refusal {
         return Ok(Err(refusal.clone()));
     }
@@ -150,7 +150,7 @@ fn execute(
     for take in &unit.take {
         fences.push((take.lock.clone(), statements.locks.take(take, unit.version, now)?));
     }
-    Ok(Ok(Committed { fences }))
+    Ok(Ok(UnitReceipt { fences }))
 }
 
 /// Writes a node unconditionally, but keeps its stored drain flag, which commands set.

@@ -16,12 +16,12 @@ const BATCH_UNITS_MAX: usize = 4 * 1024;
 /// Requests for the writer thread, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct WriterQueue {
-    waiting: Mutex<QueueState>,
+    waiting: Mutex<WriterQueueState>,
     filled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct QueueState {
+struct WriterQueueState {
     requests: VecDeque<WriterRequest>,
     units: usize,
     is_closed: bool,
@@ -56,7 +56,7 @@ impl WriterQueue {
     /// Waits for requests and takes a batch. `None` if the queue is closed and empty.
     pub(crate) fn take_batch(&self) -> Option<Vec<WriterRequest>> {
         let waiting = self.lock();
-        let is_idle = |waiting: &mut QueueState| waiting.requests.is_empty() && !waiting.is_closed;
+        let is_idle = |waiting: &mut WriterQueueState| waiting.requests.is_empty() && !waiting.is_closed;
         let mut waiting = self.filled.wait_while(waiting, is_idle).unwrap_or_else(PoisonError::into_inner);
         let mut batch = Vec::new();
         let mut units = 0;
@@ -85,7 +85,7 @@ impl WriterQueue {
         self.filled.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    fn lock(&self) -> MutexGuard<'_, WriterQueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cronhold_core::RunId;
 use cronhold_core::decision::{LockRelease, LockTake, RecordChange};
 use cronhold_core::record::{LockName, NodeRecord, RecordKey, RecordKind, RecordVersion};
-use cronhold_store::{Committed, Fault, HandleId, Unit, UnitRefusal, WriterId};
+use cronhold_store::{Fault, HandleId, Unit, UnitReceipt, UnitRefusal, WriterId};
 use rusqlite::types::Value;
 
 use super::reply::ReplySender;
@@ -48,7 +48,7 @@ pub(crate) enum WriterRequest {
 /// the writer thread.
 #[derive(Debug)]
 pub(crate) struct CommitResults {
-    pub(crate) results: Vec<Result<Committed, UnitRefusal>>,
+    pub(crate) results: Vec<Result<UnitReceipt, UnitRefusal>>,
     pub(crate) units: Vec<EncodedUnit>,
 }
 

@@ -7,9 +7,9 @@ use super::history::{EventLog, EventOrder, assert_linear};
 use super::linear::{HistoryEvent, SequentialModel};
 use super::samples::{at, cursor};
 use super::seeded_random::SeededRandom;
-use super::test_writer::{TestWriter, UnitDraft};
+use super::test_writer::{TestUnit, TestWriter};
 use super::writers::at_once;
-use crate::{Committed, UnitRefusal};
+use crate::{UnitReceipt, UnitRefusal};
 
 /// Concurrent writers.
 const WRITERS: usize = 6;
@@ -121,7 +121,7 @@ fn claim(
     known: &mut [Option<RecordVersion>],
     notes: &mut EventLog<CursorCall, CursorReply>,
 ) {
-    let mut drafts: Vec<UnitDraft> = Vec::new();
+    let mut drafts: Vec<TestUnit> = Vec::new();
     let mut calls = Vec::new();
     for one in cursors {
         let seen = known[*one];
@@ -137,7 +137,7 @@ fn claim(
     let (began, ended, results) = order.time(|| writer.commit_all(drafts));
     for ((one, call), result) in calls.into_iter().zip(results) {
         let answer = match result {
-            Ok(Committed { .. }) => CursorReply::Done,
+            Ok(UnitReceipt { .. }) => CursorReply::Done,
             Err(UnitRefusal::Conflict(_)) => CursorReply::Late,
             Err(other) => panic!("nothing else is in the way: {other}"),
         };

@@ -125,7 +125,7 @@ impl<S> SearchState<S> {
 #[cfg(test)]
 mod tests {
     use super::super::claims::{CursorCall, CursorModel, CursorReply};
-    use super::super::locking::{LockCall, Locked, Locking};
+    use super::super::locking::{LockCall, LockCallReply, Locking};
     use super::super::samples::run_id;
     use super::*;
     use cronhold_core::record::RecordVersion;
@@ -204,11 +204,13 @@ mod tests {
         let event = |line: &str| {
             let (began, ended, words) = span(line);
             let (call, answer) = match words.as_slice() {
-                ["take", by, "fence", fence] => (LockCall::Take(run(by)), Locked::Taken(number(fence))),
-                ["take", by, "held", holder] => (LockCall::Take(run(by)), Locked::Held(run(holder))),
-                ["free", by] => (LockCall::Free(run(by)), Locked::Freed),
-                ["look", "free"] => (LockCall::Read, Locked::Seen(None)),
-                ["look", holder, "fence", fence] => (LockCall::Read, Locked::Seen(Some((run(holder), number(fence))))),
+                ["take", by, "fence", fence] => (LockCall::Take(run(by)), LockCallReply::Taken(number(fence))),
+                ["take", by, "held", holder] => (LockCall::Take(run(by)), LockCallReply::Held(run(holder))),
+                ["free", by] => (LockCall::Free(run(by)), LockCallReply::Freed),
+                ["look", "free"] => (LockCall::Read, LockCallReply::Seen(None)),
+                ["look", holder, "fence", fence] => {
+                    (LockCall::Read, LockCallReply::Seen(Some((run(holder), number(fence)))))
+                }
                 _ => panic!("{line}"),
             };
             HistoryEvent { began, ended, call, answer }

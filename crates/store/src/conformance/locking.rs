@@ -29,7 +29,7 @@ pub(super) enum LockCall {
 
 /// The reply to a [`LockCall`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Locked {
+pub(super) enum LockCallReply {
     /// The run holds the lock with this fence.
     Taken(u64),
     /// Another run holds the lock.
@@ -46,24 +46,31 @@ pub(super) struct Locking;
 
 impl SequentialModel for Locking {
     type Call = LockCall;
-    type Answer = Locked;
+    type Answer = LockCallReply;
     type State = (Option<RunId>, u64);
 
     fn start(&self) -> (Option<RunId>, u64) {
         (None, 0)
     }
 
-    fn step(&self, state: &(Option<RunId>, u64), call: &LockCall, answer: &Locked) -> Option<(Option<RunId>, u64)> {
+    fn step(
+        &self,
+        state: &(Option<RunId>, u64),
+        call: &LockCall,
+        answer: &LockCallReply,
+    ) -> Option<(Option<RunId>, u64)> {
         let (holder, last) = *state;
         match (*call, *answer) {
-            (LockCall::Take(run), Locked::Taken(fence)) if holder.is_none() && last < fence => Some((Some(run), fence)),
-            (LockCall::Take(run), Locked::Taken(fence)) if holder == Some(run) && last <= fence => {
+            (LockCall::Take(run), LockCallReply::Taken(fence)) if holder.is_none() && last < fence => {
+                Some((Some(run), fence))
+            }
+            (LockCall::Take(run), LockCallReply::Taken(fence)) if holder == Some(run) && last <= fence => {
                 Some((holder, fence))
             }
-            (LockCall::Take(run), Locked::Held(by)) if holder == Some(by) && by != run => Some(*state),
-            (LockCall::Free(run), Locked::Freed) if holder == Some(run) => Some((None, last)),
-            (LockCall::Free(_), Locked::Freed) => Some(*state),
-            (LockCall::Read, Locked::Seen(seen)) if seen == holder.map(|run| (run, last)) => Some(*state),
+            (LockCall::Take(run), LockCallReply::Held(by)) if holder == Some(by) && by != run => Some(*state),
+            (LockCall::Free(run), LockCallReply::Freed) if holder == Some(run) => Some((None, last)),
+            (LockCall::Free(_), LockCallReply::Freed) => Some(*state),
+            (LockCall::Read, LockCallReply::Seen(seen)) if seen == holder.map(|run| (run, last)) => Some(*state),
             _ => None,
         }
     }
@@ -86,15 +93,15 @@ pub fn locks_are_linearizable(subject: &dyn Subject) {
                     [chance.below(5)];
             let (began, ended, answer) = order.time(|| match call {
                 LockCall::Take(run) => match writer.take(name, run, None) {
-                    Ok(fence) => Locked::Taken(fence),
-                    Err(UnitRefusal::Held { holder, .. }) => Locked::Held(holder),
+                    Ok(fence) => LockCallReply::Taken(fence),
+                    Err(UnitRefusal::Held { holder, .. }) => LockCallReply::Held(holder),
                     Err(other) => panic!("nothing else is in the way: {other}"),
                 },
                 LockCall::Free(run) => {
                     writer.free(name, run);
-                    Locked::Freed
+                    LockCallReply::Freed
                 }
-                LockCall::Read => Locked::Seen(writer.lock(name).map(|lock| (lock.holder, lock.fence))),
+                LockCall::Read => LockCallReply::Seen(writer.lock(name).map(|lock| (lock.holder, lock.fence))),
             });
             notes.push((one, HistoryEvent { began, ended, call, answer }));
         }

@@ -6,7 +6,7 @@ use cronhold_schedule::Span;
 use super::samples::{lock_name, node, run_id};
 use super::test_writer::TestWriter;
 use super::{Subject, block_on};
-use crate::{Committed, UnitRefusal};
+use crate::{UnitReceipt, UnitRefusal};
 
 /// Long enough that a store with a real clock has room on both sides of it.
 const TTL: Span = Span::from_millis(1_500);
@@ -60,7 +60,7 @@ pub fn a_unit_can_hand_a_lock_over(subject: &dyn Subject) {
     assert_eq!(writer.commit(not_its_own), Err(UnitRefusal::Held { lock: lock.clone(), holder: mine }));
     assert_eq!(writer.lock(&free), None);
     let hand_over = writer.unit().take(&lock, theirs, None).free(&lock, mine).take(&free, theirs, None);
-    let Committed { fences } = writer.commit(hand_over).expect("the holder frees it");
+    let UnitReceipt { fences } = writer.commit(hand_over).expect("the holder frees it");
     let mut names: Vec<&LockName> = fences.iter().map(|(name, _)| name).collect();
     names.sort();
     assert_eq!(names, [&lock, &free]);

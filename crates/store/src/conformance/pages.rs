@@ -17,13 +17,13 @@ pub(super) const PAGES_MAX: usize = 1_000;
 type PageStart = fn(Option<RecordKey>) -> Query;
 
 /// A record with a name.
-type Named = fn(&str) -> Record;
+type NamedRecord = fn(&str) -> Record;
 
 /// A record of a job and a schedule with these names.
-type Scheduled = fn(&str, &str) -> Record;
+type ScheduleRecord = fn(&str, &str) -> Record;
 
 /// Lists of what units write, with the records of them under some names.
-const LISTS: [(PageStart, Named); 4] = [
+const LISTS: [(PageStart, NamedRecord); 4] = [
     (jobs, |name| job(name, name)),
     (job_states, |name| job_state(name, 3)),
     (cursors, |name| cursor(name, "s", Some(at(1)))),
@@ -59,7 +59,7 @@ pub fn lists_come_in_order(subject: &dyn Subject) {
 /// Cursors and backlogs of one job are in the order of their schedules.
 pub fn schedules_of_a_job_come_in_order(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
-    let lists: [(PageStart, Scheduled); 2] = [
+    let lists: [(PageStart, ScheduleRecord); 2] = [
         (cursors, |job, schedule| cursor(job, schedule, None)),
         (backlogs, |job, schedule| backlog(job, schedule, at(1))),
     ];

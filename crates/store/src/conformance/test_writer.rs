@@ -9,7 +9,7 @@ use cronhold_core::record::{LockName, LockState, NodeRecord, Record, RecordKey, 
 use cronhold_schedule::Span;
 
 use super::{Subject, block_on};
-use crate::{Committed, Page, Query, Store, Unit, UnitRefusal};
+use crate::{Page, Query, Store, Unit, UnitReceipt, UnitRefusal};
 
 /// An enrolled writer with its own handle.
 #[derive(Debug)]
@@ -32,21 +32,21 @@ impl TestWriter {
     }
 
     /// An empty unit.
-    pub(super) fn unit(&mut self) -> UnitDraft {
+    pub(super) fn unit(&mut self) -> TestUnit {
         self.units += 1;
         let version = RecordVersion::new(self.writer, self.units);
-        UnitDraft(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
+        TestUnit(Unit { version, compare: Vec::new(), changes: Vec::new(), take: Vec::new(), free: Vec::new() })
     }
 
     /// Commits one unit.
-    pub(super) fn commit(&self, draft: UnitDraft) -> Result<Committed, UnitRefusal> {
+    pub(super) fn commit(&self, draft: TestUnit) -> Result<UnitReceipt, UnitRefusal> {
         let mut results = self.commit_all(vec![draft]);
         assert_eq!(results.len(), 1, "one unit has one answer");
         results.pop().expect("there is one")
     }
 
     /// Commits units together.
-    pub(super) fn commit_all(&self, drafts: Vec<UnitDraft>) -> Vec<Result<Committed, UnitRefusal>> {
+    pub(super) fn commit_all(&self, drafts: Vec<TestUnit>) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         block_on(self.store.commit(drafts.into_iter().map(|draft| draft.0).collect()))
     }
 
@@ -64,7 +64,7 @@ impl TestWriter {
             draft = draft.put(record.clone(), version);
         }
         let version = draft.version();
-        assert_eq!(self.commit(draft), Ok(Committed::default()), "{keys:?} can be written");
+        assert_eq!(self.commit(draft), Ok(UnitReceipt::default()), "{keys:?} can be written");
         version
     }
 
@@ -72,7 +72,7 @@ impl TestWriter {
     pub(super) fn delete(&mut self, key: &RecordKey) {
         let version = self.version(key);
         let draft = self.unit().delete(key.clone(), version);
-        assert_eq!(self.commit(draft), Ok(Committed::default()), "{key} can be deleted");
+        assert_eq!(self.commit(draft), Ok(UnitReceipt::default()), "{key} can be deleted");
     }
 
     pub(super) fn load(&self, key: &RecordKey) -> Option<StoredRecord> {
@@ -101,7 +101,7 @@ impl TestWriter {
     /// Takes a lock in a separate unit and returns its fence.
     pub(super) fn take(&mut self, lock: &LockName, holder: RunId, ttl: Option<Span>) -> Result<u64, UnitRefusal> {
         let draft = self.unit().take(lock, holder, ttl);
-        let Committed { fences } = self.commit(draft)?;
+        let UnitReceipt { fences } = self.commit(draft)?;
         assert_eq!(fences.len(), 1, "one lock that was taken has one fence");
         assert_eq!(fences[0].0, *lock, "the fence is that of the lock");
         Ok(fences[0].1)
@@ -110,7 +110,7 @@ impl TestWriter {
     /// Releases a lock in a separate unit.
     pub(super) fn free(&mut self, lock: &LockName, holder: RunId) {
         let draft = self.unit().free(lock, holder);
-        assert_eq!(self.commit(draft), Ok(Committed::default()), "freeing is always done");
+        assert_eq!(self.commit(draft), Ok(UnitReceipt::default()), "freeing is always done");
     }
 
     /// The state of a held lock.
@@ -133,9 +133,9 @@ impl TestWriter {
 
 /// Builds a unit.
 #[derive(Debug, Clone)]
-pub(super) struct UnitDraft(pub(super) Unit);
+pub(super) struct TestUnit(pub(super) Unit);
 
-impl UnitDraft {
+impl TestUnit {
     pub(super) fn version(&self) -> RecordVersion {
         self.0.version
     }

@@ -7,8 +7,8 @@ use cronhold_core::run::State;
 
 use super::Subject;
 use super::samples::{at, backlog, cursor, each_kind, job, job_state, lock_name, run_id, run_in};
-use super::test_writer::{TestWriter, UnitDraft};
-use crate::{Committed, UnitRefusal};
+use super::test_writer::{TestUnit, TestWriter};
+use crate::{UnitReceipt, UnitRefusal};
 
 /// So many records of a unit, and units of a commit, are many.
 const MANY: usize = 500;
@@ -65,7 +65,7 @@ pub fn units_of_a_commit_are_done_in_order(subject: &dyn Subject) {
         drafts.push(draft);
     }
     let results = writer.commit_all(drafts);
-    assert_eq!(results, vec![Ok(Committed::default()); 100]);
+    assert_eq!(results, vec![Ok(UnitReceipt::default()); 100]);
     let stored = writer.load(&job_state("a", 0).key()).expect("it was written");
     assert_eq!((Some(stored.version), stored.record), (seen, job_state("a", 100)));
 }
@@ -105,7 +105,7 @@ pub fn a_unit_is_done_once(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     let make = writer.unit().put(job_state("a", 1), None).put(cursor("a", "s", Some(at(1))), None);
     let made = make.version();
-    assert_eq!(writer.commit(make.clone()), Ok(Committed::default()));
+    assert_eq!(writer.commit(make.clone()), Ok(UnitReceipt::default()));
     let again = writer.commit(make);
     assert!(matches!(again, Err(UnitRefusal::Conflict(_))), "{again:?}");
     assert_eq!(writer.version(&job_state("a", 0).key()), Some(made));
@@ -157,9 +157,9 @@ pub fn nothing_can_be_done(subject: &dyn Subject) {
     let mut writer = TestWriter::of(subject);
     assert_eq!(writer.commit_all(Vec::new()), []);
     let nothing = writer.unit();
-    assert_eq!(writer.commit(nothing), Ok(Committed::default()));
+    assert_eq!(writer.commit(nothing), Ok(UnitReceipt::default()));
     let compares = writer.unit().compare(RecordKey::Pause, None);
-    assert_eq!(writer.commit(compares), Ok(Committed::default()));
+    assert_eq!(writer.commit(compares), Ok(UnitReceipt::default()));
     let compares = writer.unit().compare(RecordKey::Pause, Some(RecordVersion::new(1, 1)));
     assert_eq!(writer.commit(compares), Err(UnitRefusal::Conflict(RecordKey::Pause)));
 }
@@ -175,12 +175,12 @@ pub fn a_unit_can_have_many_records(subject: &dyn Subject) {
         let stored = found.expect("it was written");
         assert_eq!((stored.version, &stored.record), (version, record));
     }
-    let delete = |draft: UnitDraft| keys.iter().fold(draft, |draft, key| draft.delete(key.clone(), Some(version)));
+    let delete = |draft: TestUnit| keys.iter().fold(draft, |draft, key| draft.delete(key.clone(), Some(version)));
     let fails = delete(writer.unit()).compare(RecordKey::Pause, Some(version));
     assert_eq!(writer.commit(fails), Err(UnitRefusal::Conflict(RecordKey::Pause)));
     assert!(writer.load_all(&keys).iter().all(Option::is_some), "all or nothing");
     let done = delete(writer.unit());
-    assert_eq!(writer.commit(done), Ok(Committed::default()));
+    assert_eq!(writer.commit(done), Ok(UnitReceipt::default()));
     assert!(writer.load_all(&keys).iter().all(Option::is_none), "all are gone");
 }
 
@@ -191,7 +191,7 @@ pub fn a_commit_can_have_many_units(subject: &dyn Subject) {
     for number in (0..MANY).step_by(7) {
         writer.put(&job_state(&name(number), 1));
     }
-    let drafts: Vec<UnitDraft> = (0..MANY).map(|number| writer.unit().put(job_state(&name(number), 2), None)).collect();
+    let drafts: Vec<TestUnit> = (0..MANY).map(|number| writer.unit().put(job_state(&name(number), 2), None)).collect();
     let results = writer.commit_all(drafts);
     assert_eq!(results.len(), MANY);
     for (number, result) in results.iter().enumerate() {
@@ -215,7 +215,7 @@ fn many() -> Vec<Record> {
     records
 }
 
-fn outcome(result: &Result<Committed, UnitRefusal>) -> String {
+fn outcome(result: &Result<UnitReceipt, UnitRefusal>) -> String {
     match result {
         Ok(_) => "done".to_owned(),
         Err(refusal) => refusal.to_string(),

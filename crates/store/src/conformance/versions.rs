@@ -5,7 +5,7 @@ use cronhold_core::record::{RecordKey, RecordVersion};
 use super::Subject;
 use super::samples::{cursor, each_kind, job, job_state, lock_name, run_id};
 use super::test_writer::TestWriter;
-use crate::{Committed, UnitRefusal};
+use crate::{UnitReceipt, UnitRefusal};
 
 /// A record of any kind can be made once, changed by someone who knows it, and by nobody else.
 pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
@@ -18,7 +18,7 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
         assert_eq!(writer.commit(unknown), Err(UnitRefusal::Conflict(key.clone())), "{key}: it is not there");
         let make = writer.unit().put(first.clone(), None);
         let made = make.version();
-        assert_eq!(writer.commit(make), Ok(Committed::default()), "{key} can be made");
+        assert_eq!(writer.commit(make), Ok(UnitReceipt::default()), "{key} can be made");
         let again = writer.unit().put(second.clone(), None);
         assert_eq!(writer.commit(again), Err(UnitRefusal::Conflict(key.clone())), "{key} is there already");
         let stored = writer.load(&key).expect("it was made");
@@ -26,7 +26,7 @@ pub fn a_record_is_written_by_those_who_know_it(subject: &dyn Subject) {
 
         let change = writer.unit().put(second.clone(), Some(made));
         let changed = change.version();
-        assert_eq!(writer.commit(change), Ok(Committed::default()), "{key} can be changed");
+        assert_eq!(writer.commit(change), Ok(UnitReceipt::default()), "{key} can be changed");
         let late = writer.unit().put(first.clone(), Some(made));
         assert_eq!(writer.commit(late), Err(UnitRefusal::Conflict(key.clone())), "{key} was changed meanwhile");
         let stored = writer.load(&key).expect("it is there");
@@ -47,12 +47,12 @@ pub fn a_deleted_record_is_not_there(subject: &dyn Subject) {
         assert_eq!(writer.version(&key), Some(version), "{key} is still there");
 
         let delete = writer.unit().delete(key.clone(), Some(version));
-        assert_eq!(writer.commit(delete), Ok(Committed::default()), "{key} can be deleted");
+        assert_eq!(writer.commit(delete), Ok(UnitReceipt::default()), "{key} can be deleted");
         assert_eq!(writer.load(&key), None, "{key} is gone");
         let change = writer.unit().put(record.clone(), Some(version));
         assert_eq!(writer.commit(change), Err(UnitRefusal::Conflict(key.clone())), "{key} is gone");
         let nothing = writer.unit().delete(key.clone(), None);
-        assert_eq!(writer.commit(nothing), Ok(Committed::default()), "{key} is as gone as it should be");
+        assert_eq!(writer.commit(nothing), Ok(UnitReceipt::default()), "{key} is as gone as it should be");
         let version = writer.put(&record);
         assert_eq!(writer.version(&key), Some(version), "{key} can be made again");
     }
@@ -67,7 +67,7 @@ pub fn records_can_be_compared_without_a_change(subject: &dyn Subject) {
         writer.put(&counter);
         let seen = writer.version(&counter.key());
         let absent = writer.unit().compare(key.clone(), None).put(counter.clone(), seen);
-        assert_eq!(writer.commit(absent), Ok(Committed::default()), "{key} is not there");
+        assert_eq!(writer.commit(absent), Ok(UnitReceipt::default()), "{key} is not there");
 
         let version = writer.put(&record);
         let seen = writer.version(&counter.key());
@@ -75,7 +75,7 @@ pub fn records_can_be_compared_without_a_change(subject: &dyn Subject) {
         assert_eq!(writer.commit(wrong), Err(UnitRefusal::Conflict(key.clone())), "{key} is there");
         let right = writer.unit().compare(key.clone(), Some(version)).put(counter.clone(), seen);
         let written = right.version();
-        assert_eq!(writer.commit(right), Ok(Committed::default()), "{key} has that version");
+        assert_eq!(writer.commit(right), Ok(UnitReceipt::default()), "{key} has that version");
         assert_eq!(writer.version(&key), Some(version), "{key} was only compared");
 
         writer.put(&changed);

@@ -18,8 +18,8 @@ use cronhold_schedule::Instant;
 
 use self::state::MemoryState;
 use crate::{
-    Chunk, ClockFn, Committed, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store,
-    StoreHealthReport, Unit, UnitRefusal, WriterId,
+    Chunk, ClockFn, Fault, HandleId, Hint, HintBoard, Obligation, Page, Pending, Query, Store, StoreHealthReport, Unit,
+    UnitReceipt, UnitRefusal, WriterId,
 };
 
 /// A handle on a store in memory. A clone is another handle on the same store, as another process would have, with its
@@ -77,7 +77,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         Box::pin(async move {
             let now = self.now();
             let mut state = self.state();

@@ -12,7 +12,7 @@ use cronhold_schedule::Instant;
 use super::indexes::Indexes;
 use super::locks::LockTable;
 use super::outputs::MemoryOutputs;
-use crate::{Committed, Fault, Hint, StoreHealthReport, Unit, UnitRefusal, WriterId};
+use crate::{Fault, Hint, StoreHealthReport, Unit, UnitReceipt, UnitRefusal, WriterId};
 
 /// Writer numbers are below this, because a version has 23 bits for them.
 const WRITERS_MAX: u32 = 1 << 23;
@@ -65,7 +65,7 @@ impl MemoryState {
     }
 
     /// Commits units in their order.
-    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<Committed, UnitRefusal>> {
+    pub(super) fn commit(&mut self, units: Vec<Unit>, now: Instant) -> Vec<Result<UnitReceipt, UnitRefusal>> {
         self.commits += 1;
         units.into_iter().map(|unit| self.check(&unit, now).map(|()| self.apply(unit, now))).collect()
     }
@@ -125,7 +125,7 @@ impl MemoryState {
     }
 
     /// Applies a unit that was checked.
-    fn apply(&mut self, unit: Unit, now: Instant) -> Committed {
+    fn apply(&mut self, unit: Unit, now: Instant) -> UnitReceipt {
         self.units += 1;
         let Unit { version, changes, take, free, .. } = unit;
         for change in changes {
@@ -147,7 +147,7 @@ impl MemoryState {
             self.hints.push(Hint::new(RecordKey::Lock(name.clone())));
             fences.push((name, self.locks.take(take, version, now)));
         }
-        Committed { fences }
+        UnitReceipt { fences }
     }
 
     /// Replaces a record and updates the indexes. Deleting a run deletes its output.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cronhold_core::record::{RecordKey, StoredRecord};
-use cronhold_store::{Committed, Fault, MemoryStore, Pending, Store, Unit, UnitRefusal, Wrapper};
+use cronhold_store::{Fault, MemoryStore, Pending, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
 /// How the store fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Wrapper for FaultyStore {
         self.store.load(keys)
     }
 
-    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<Committed, UnitRefusal>>> {
+    fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let mode = self.mode();
         if matches!(mode, FaultMode::CommitsWithoutAnswer | FaultMode::LosesCommit) {
             self.set(FaultMode::None);

@@ -8,7 +8,7 @@ use super::super::mistakes::CalendarMistakes;
 use super::lines::IcsProperty;
 use super::recur::{StepBudget, TooManySteps, expand};
 use super::rule::RecurrenceRule;
-use super::value::{IcsDuration, IcsMoment, Positioned, TimeFrame};
+use super::value::{IcsDuration, IcsMoment, TimeFrame, WithPosition};
 use crate::civil::{DAY_SECS, Day, WallTime};
 use crate::text::{TextError, shortened};
 
@@ -17,14 +17,14 @@ use crate::text::{TextError, shortened};
 pub(super) struct IcsEventDraft {
     uid: String,
     cancelled: bool,
-    start: Option<Positioned<IcsMoment>>,
-    end: Option<Positioned<IcsMoment>>,
-    duration: Option<Positioned<IcsDuration>>,
-    rule: Option<Positioned<RecurrenceRule>>,
-    added: Vec<Positioned<IcsMoment>>,
-    excepted: Vec<Positioned<IcsMoment>>,
+    start: Option<WithPosition<IcsMoment>>,
+    end: Option<WithPosition<IcsMoment>>,
+    duration: Option<WithPosition<IcsDuration>>,
+    rule: Option<WithPosition<RecurrenceRule>>,
+    added: Vec<WithPosition<IcsMoment>>,
+    excepted: Vec<WithPosition<IcsMoment>>,
     /// Which occurrence of another event this one replaces.
-    replaced: Option<Positioned<IcsMoment>>,
+    replaced: Option<WithPosition<IcsMoment>>,
     mistakes: CalendarMistakes,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct IcsEvent {
 #[derive(Debug)]
 pub(super) struct EventOverride {
     pub(super) uid: String,
-    pub(super) moment: Positioned<IcsMoment>,
+    pub(super) moment: WithPosition<IcsMoment>,
 }
 
 const PROPERTIES: &[&str] =
@@ -157,7 +157,7 @@ impl IcsEvent {
     }
 
     /// Takes out the occurrence that another event replaces.
-    pub(super) fn except(&mut self, replaced: &Positioned<IcsMoment>) -> Result<(), TextError> {
+    pub(super) fn except(&mut self, replaced: &WithPosition<IcsMoment>) -> Result<(), TextError> {
         self.excepted.insert(on_wall(replaced, &self.start.frame)?.day());
         Ok(())
     }
@@ -206,7 +206,7 @@ fn moment(property: &IcsProperty<'_>) -> Result<IcsMoment, TextError> {
 }
 
 /// Reads a comma-separated list of moments.
-fn moments(property: &IcsProperty<'_>, list: &mut Vec<Positioned<IcsMoment>>) -> Result<(), TextError> {
+fn moments(property: &IcsProperty<'_>, list: &mut Vec<WithPosition<IcsMoment>>) -> Result<(), TextError> {
     if property.parameter("VALUE").is_some_and(|value| value.eq_ignore_ascii_case("PERIOD")) {
         return Err(unsupported(property, "VALUE=PERIOD"));
     }
@@ -214,7 +214,7 @@ fn moments(property: &IcsProperty<'_>, list: &mut Vec<Positioned<IcsMoment>>) ->
     let mut at = 0;
     for item in property.value().split(',') {
         let value = IcsMoment::parse(item, zone).map_err(|mistake| property.placed(mistake.shifted(at)))?;
-        list.push(Positioned { value, at: property.place(at..at + item.len()) });
+        list.push(WithPosition { value, at: property.place(at..at + item.len()) });
         at += item.len() + 1;
     }
     Ok(())
@@ -222,7 +222,7 @@ fn moments(property: &IcsProperty<'_>, list: &mut Vec<Positioned<IcsMoment>>) ->
 
 /// Reads a property that an event has at most once.
 fn once<T>(
-    slot: &mut Option<Positioned<T>>,
+    slot: &mut Option<WithPosition<T>>,
     name: &str,
     property: &IcsProperty<'_>,
     read: impl FnOnce(&IcsProperty<'_>) -> Result<T, TextError>,
@@ -231,7 +231,7 @@ fn once<T>(
         return Err(TextError::new(property.at(), format!("this event has {name} twice")));
     }
     let value = read(property).map_err(|mistake| property.placed(mistake))?;
-    *slot = Some(Positioned { value, at: property.place(0..property.value().len()) });
+    *slot = Some(WithPosition { value, at: property.place(0..property.value().len()) });
     Ok(())
 }
 
@@ -243,8 +243,8 @@ fn unsupported(property: &IcsProperty<'_>, what: &str) -> TextError {
 /// How long an event lasts: a whole day when only its date is given, no time when only a time is.
 fn length(
     start: &IcsMoment,
-    end: Option<Positioned<IcsMoment>>,
-    duration: Option<Positioned<IcsDuration>>,
+    end: Option<WithPosition<IcsMoment>>,
+    duration: Option<WithPosition<IcsDuration>>,
 ) -> Result<i64, TextError> {
     let whole_day = start.frame == TimeFrame::Date;
     let shortest = if whole_day { DAY_SECS } else { 0 };
@@ -278,7 +278,7 @@ fn last_day(start: &IcsMoment, until: &IcsMoment) -> Result<Day, String> {
     Ok(if in_time { wall.day() } else { wall.day().plus(-1) })
 }
 
-fn on_wall(moment: &Positioned<IcsMoment>, frame: &TimeFrame) -> Result<WallTime, TextError> {
+fn on_wall(moment: &WithPosition<IcsMoment>, frame: &TimeFrame) -> Result<WallTime, TextError> {
     moment.value.on_wall_of(frame).map_err(|zone| unknown_zone(&zone, moment.at.clone()))
 }
 

@@ -34,7 +34,7 @@ pub(super) struct IcsMoment {
 
 /// Something read from the file, with its place there.
 #[derive(Debug, Clone)]
-pub(super) struct Positioned<T> {
+pub(super) struct WithPosition<T> {
     pub(super) value: T,
     pub(super) at: Range<usize>,
 }

@@ -17,7 +17,7 @@ use cronhold_core::record::{
 use cronhold_core::run::Reason;
 use cronhold_core::{DecisionContext, JobId, JobUid, NodeId, RunId, RunNumber, State};
 use cronhold_schedule::{Instant, Span};
-use cronhold_store::{Committed, Unit};
+use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckerContext, CheckerSet, ObservedLaunch};
 use crate::mirror::StoreModel;
@@ -139,7 +139,7 @@ impl Bench {
     fn commit_with(&mut self, unit: &Unit, fences: Vec<(LockName, u64)>) {
         self.show(|court, scene| court.before(scene, unit));
         self.mirror.apply(unit, Instant::EPOCH.plus(self.at));
-        self.show(|court, scene| court.after(scene, unit, &Committed { fences }));
+        self.show(|court, scene| court.after(scene, unit, &UnitReceipt { fences }));
     }
 
     fn beat(&mut self, node: &Arc<NodeRecord>) {
