@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use cronhold_schedule::{Instant, Span};
 
 use crate::chance::SimRandom;
-use crate::play::SimSettings;
-use crate::plot::{
+use crate::scenario::{
     FaultKind, FaultPeriod, HintLoss, MachineSpec, Scenario, ScenarioAction, ScenarioCut, ScenarioEvent,
 };
+use crate::simulation::SimSettings;
 
 /// Occurrences that a simulation has, about.
 const OCCURRENCES: u64 = 250;
@@ -48,7 +48,7 @@ impl Scenario {
         let is_shared = chance.one_in(4) || nodes > 1;
         let is_clock_set = chance.one_in(5);
         let is_store_clock_set = chance.one_in(20) && is_shared;
-        let mut plot = Self {
+        let mut scenario = Self {
             seed,
             length,
             start: *chance.pick(&STARTS),
@@ -62,17 +62,17 @@ impl Scenario {
             machines: (0..nodes).map(|number| build(seed, number)).collect(),
             acts: Vec::new(),
         };
-        plot.draw_place();
-        plot.draw_losses();
-        plot.draw_failures();
+        scenario.draw_place();
+        scenario.draw_losses();
+        scenario.draw_failures();
         if is_clock_set {
-            plot.draw_clocks();
+            scenario.draw_clocks();
         }
         if is_store_clock_set {
-            plot.draw_store_clock();
+            scenario.draw_store_clock();
         }
-        plot.draw_people();
-        plot
+        scenario.draw_people();
+        scenario
     }
 
     /// The machines and the jobs that are there from the beginning.
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    fn plot(seed: u64) -> Scenario {
+    fn scenario(seed: u64) -> Scenario {
         Scenario::draw(seed, SimSettings::default(), &ScenarioCut::default())
     }
 
@@ -230,20 +230,20 @@ mod tests {
         for place in ["Europe/Berlin", "America/New_York"] {
             let zone = zones.get(place).expect("bundled");
             let ahead = |at: Instant| i64::from(zone.local(at.secs()).second_of_day()) - at.secs().rem_euclid(86_400);
-            let changes = |plot: &Scenario| {
-                let (from, to) = (ahead(plot.start), ahead(plot.start.plus(plot.length)));
+            let changes = |scenario: &Scenario| {
+                let (from, to) = (ahead(scenario.start), ahead(scenario.start.plus(scenario.length)));
                 (to - from).rem_euclid(86_400) != 0
             };
-            let count = (0..200).filter(|seed| changes(&plot(*seed))).count();
+            let count = (0..200).filter(|seed| changes(&scenario(*seed))).count();
             assert!(count > 20, "{place}: in {count} of 200");
         }
     }
 
     #[test]
     fn everything_that_can_happen_does_in_some_simulation() {
-        let kinds: BTreeSet<&str> = (0..200).flat_map(|seed| plot(seed).acts).map(|act| act.what.kind()).collect();
+        let kinds: BTreeSet<&str> = (0..200).flat_map(|seed| scenario(seed).acts).map(|act| act.what.kind()).collect();
         assert_eq!(kinds.len(), 13, "{kinds:?}");
-        let nodes: BTreeSet<usize> = (0..50).map(|seed| plot(seed).machines.len()).collect();
+        let nodes: BTreeSet<usize> = (0..50).map(|seed| scenario(seed).machines.len()).collect();
         assert_eq!(nodes, (1..=5).collect());
     }
 
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_cut_changes_no_number() {
         let cut = ScenarioCut { without: BTreeSet::from([3]), until: Some(Span::from_secs(100)) };
-        let words = |plot: &Scenario| plot.acts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(words(&plot(7)), words(&Scenario::draw(7, SimSettings::default(), &cut)));
+        let words = |scenario: &Scenario| scenario.acts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(words(&scenario(7)), words(&Scenario::draw(7, SimSettings::default(), &cut)));
     }
 }

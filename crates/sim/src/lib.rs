@@ -6,28 +6,28 @@
 //! `line`, `letterbox`, `mail`, `tap`, `weather` and `programs` are the world around an engine; `jobs` and `workload` are
 //! what it has to do; `mirror` and [`check`] watch; [`variant`] has mistakes on purpose, which must be noticed.
 
-mod acts;
-mod cast;
 mod chance;
 pub mod check;
+mod cluster;
+mod connection;
+mod context;
+pub mod deliberate_bugs;
 mod draw;
+mod events;
 mod executor;
-mod film;
+mod faults;
+mod hint_delivery;
 mod jobs;
-mod letterbox;
-mod line;
 mod machine;
-mod mail;
-mod mirror;
-pub mod play;
-pub mod plot;
+mod observed_store;
 mod programs;
+mod reply_slot;
+pub mod scenario;
 pub mod shrink;
-mod stage;
-mod tap;
+pub mod simulation;
+mod store_model;
 mod time;
-pub mod variant;
-mod weather;
+mod trace;
 mod workload;
 
 use std::sync::Arc;
@@ -36,10 +36,10 @@ use cronhold_core::DecisionContext;
 use cronhold_schedule::{Zone, ZoneRegistry};
 
 pub use check::Violation;
-pub use play::{SimResult, SimSettings, play, play_cut};
-pub use plot::ScenarioCut;
+pub use deliberate_bugs::DeliberateBug;
+pub use scenario::ScenarioCut;
 pub use shrink::{ShrunkFailure, shrink};
-pub use variant::DeliberateBug;
+pub use simulation::{SimResult, SimSettings, simulate, simulate_cut};
 
 /// What all simulations have in common: zones that are compiled in, and no calendars.
 pub fn world() -> DecisionContext {

@@ -11,17 +11,17 @@ use cronhold_store::{MemoryStore, Store};
 
 use crate::chance::SimRandom;
 use crate::check::DaemonChange;
+use crate::connection::StoreConnection;
+use crate::context::{SimContext, node_id};
+use crate::deliberate_bugs::DeliberateBug;
 use crate::executor::TaskOwner;
-use crate::film;
-use crate::line::StoreConnection;
-use crate::mail::HintDelivery;
-use crate::plot::{MachineSpec, machine_name};
+use crate::faults::FaultPlan;
+use crate::hint_delivery::HintDelivery;
+use crate::observed_store::ObservedStore;
 use crate::programs::{ProgramHost, SimPrograms};
-use crate::stage::{SimContext, node_id};
-use crate::tap::ObservedStore;
+use crate::scenario::{MachineSpec, machine_name};
 use crate::time::WallClock;
-use crate::variant::DeliberateBug;
-use crate::weather::FaultPlan;
+use crate::trace;
 
 /// A machine.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ pub(crate) struct SimMachine {
     pub(crate) is_there: bool,
     number: usize,
     world: DecisionContext,
-    stage: SimContext,
+    context: SimContext,
     chance: SimRandom,
-    weather: FaultPlan,
+    fault_plan: FaultPlan,
     variant: DeliberateBug,
     store: Arc<dyn Store>,
     programs: SimPrograms,
@@ -57,7 +57,7 @@ struct DaemonLife {
 #[derive(Debug)]
 pub(crate) struct MachineParts<'a> {
     /// What the simulation shares.
-    pub(crate) stage: &'a SimContext,
+    pub(crate) context: &'a SimContext,
     /// The store that all share.
     pub(crate) store: &'a MemoryStore,
     /// What it is like.
@@ -67,7 +67,7 @@ pub(crate) struct MachineParts<'a> {
     /// Its own chance.
     pub(crate) chance: SimRandom,
     /// What the way to the store is like.
-    pub(crate) weather: &'a FaultPlan,
+    pub(crate) fault_plan: &'a FaultPlan,
     /// What is wrong with it on purpose.
     pub(crate) variant: DeliberateBug,
     /// Whether others use the store too.
@@ -77,13 +77,13 @@ pub(crate) struct MachineParts<'a> {
 impl SimMachine {
     /// A machine that is off.
     pub(crate) fn new(number: usize, parts: MachineParts<'_>) -> Self {
-        let MachineParts { stage, store, build, clock, chance, weather, variant, is_shared } = parts;
+        let MachineParts { context, store, build, clock, chance, fault_plan, variant, is_shared } = parts;
         let name = machine_name(number);
-        let tap = ObservedStore::new(store.clone(), stage.clone(), number, is_shared);
+        let tap = ObservedStore::new(store.clone(), context.clone(), number, is_shared);
         let programs = SimPrograms::new(ProgramHost {
-            stage: stage.clone(),
+            context: context.clone(),
             chance: chance.fork(),
-            weather: weather.clone(),
+            fault_plan: fault_plan.clone(),
             machine: number,
             who: name.clone(),
             has_keeper: build.has_keeper,
@@ -92,9 +92,9 @@ impl SimMachine {
             clock,
             is_there: false,
             number,
-            world: DecisionContext { labels: Arc::new(build.labels.clone()), ..stage.world.clone() },
-            stage: stage.clone(),
-            weather: weather.clone(),
+            world: DecisionContext { labels: Arc::new(build.labels.clone()), ..context.world.clone() },
+            context: context.clone(),
+            fault_plan: fault_plan.clone(),
             variant,
             store: variant.before_the_store(Arc::new(tap), node_id(number)),
             programs,
@@ -126,22 +126,22 @@ impl SimMachine {
         let is_alive = Arc::new(AtomicBool::new(true));
         let line = StoreConnection {
             store: Arc::clone(&self.store),
-            stage: self.stage.clone(),
-            weather: self.weather.clone(),
+            context: self.context.clone(),
+            fault_plan: self.fault_plan.clone(),
             chance: self.chance.fork(),
             machine: self.number,
             who: self.name.clone(),
             is_alive: Arc::clone(&is_alive),
             mail: HintDelivery::default(),
         };
-        let store = self.variant.before_the_line(Arc::new(line), &self.stage, self.whose(), &self.chance);
+        let store = self.variant.before_the_line(Arc::new(line), &self.context, self.whose(), &self.chance);
         let ports = NodePorts {
             clock: self.clock.clone(),
             entropy: Arc::new(MachineEntropy(self.chance.fork())),
             store,
-            programs: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.stage, self.whose()),
+            programs: self.variant.before_the_programs(Arc::new(self.programs.clone()), &self.context, self.whose()),
             feed: Arc::new(TraceObserver {
-                stage: self.stage.clone(),
+                context: self.context.clone(),
                 who: self.name.clone(),
                 programs: self.programs.clone(),
             }),
@@ -151,14 +151,14 @@ impl SimMachine {
         let (engine, handle) = Engine::new(ports, options, self.world.clone());
         self.programs.connect(handle.clone());
         let begins = handle.clone();
-        self.stage.executor.spawn(self.whose(), async move { begins.begin().await });
+        self.context.executor.spawn(self.whose(), async move { begins.begin().await });
         self.life = Some(DaemonLife { handle, is_alive, is_stopping: false });
-        self.stage.say(&self.name, || "starts".to_owned());
-        self.stage.turned(self.number, DaemonChange::Up);
-        let (stage, who) = (self.stage.clone(), self.name.clone());
-        self.stage.executor.spawn(self.whose(), async move {
+        self.context.say(&self.name, || "starts".to_owned());
+        self.context.turned(self.number, DaemonChange::Up);
+        let (context, who) = (self.context.clone(), self.name.clone());
+        self.context.executor.spawn(self.whose(), async move {
             let end = engine.run().await;
-            stage.say(&who, || end.map_or_else(|fault| format!("gives up: {fault}"), |()| "has stopped".to_owned()));
+            context.say(&who, || end.map_or_else(|fault| format!("gives up: {fault}"), |()| "has stopped".to_owned()));
         });
     }
 
@@ -166,10 +166,10 @@ impl SimMachine {
     pub(crate) fn stop(&mut self) -> bool {
         let Some(life) = &mut self.life else { return false };
         life.is_stopping = true;
-        self.stage.say(&self.name, || "is asked to stop".to_owned());
-        self.stage.turned(self.number, DaemonChange::Down);
+        self.context.say(&self.name, || "is asked to stop".to_owned());
+        self.context.turned(self.number, DaemonChange::Down);
         let handle = life.handle.clone();
-        self.stage.executor.spawn(TaskOwner::Nobody, async move { handle.stop().await });
+        self.context.executor.spawn(TaskOwner::Nobody, async move { handle.stop().await });
         true
     }
 
@@ -177,12 +177,12 @@ impl SimMachine {
     pub(crate) fn crash(&mut self) {
         let Some(life) = self.life.take() else { return };
         if self.paused.take().is_some() {
-            self.stage.resumed(self.number, &self.name);
+            self.context.resumed(self.number, &self.name);
         }
-        self.stage.say(&self.name, || if life.is_stopping { "is gone" } else { "crashes" }.to_owned());
-        self.stage.turned(self.number, DaemonChange::Down);
+        self.context.say(&self.name, || if life.is_stopping { "is gone" } else { "crashes" }.to_owned());
+        self.context.turned(self.number, DaemonChange::Down);
         life.is_alive.store(false, Ordering::Relaxed);
-        self.stage.executor.end(self.whose());
+        self.context.executor.end(self.whose());
         self.programs.disconnect();
     }
 
@@ -192,14 +192,14 @@ impl SimMachine {
             return false;
         }
         self.paused = Some(act);
-        self.stage.paused(self.number, &self.name);
+        self.context.paused(self.number, &self.name);
         true
     }
 
     /// Its daemon goes on, if that act has paused it.
     pub(crate) fn resume(&mut self, act: usize) {
         if self.paused.take_if(|by| *by == act).is_some() {
-            self.stage.resumed(self.number, &self.name);
+            self.context.resumed(self.number, &self.name);
         }
     }
 
@@ -216,7 +216,7 @@ impl SimMachine {
 
     /// Its keeper dies.
     pub(crate) fn lose_keeper(&self) {
-        self.stage.say(&self.name, || "loses its keeper".to_owned());
+        self.context.say(&self.name, || "loses its keeper".to_owned());
         self.programs.lose_keeper();
     }
 
@@ -224,7 +224,7 @@ impl SimMachine {
     pub(crate) fn recover(&mut self) {
         self.clock.set(0);
         if self.paused.take().is_some() {
-            self.stage.resumed(self.number, &self.name);
+            self.context.resumed(self.number, &self.name);
         }
         if self.life.as_ref().is_some_and(|life| life.is_stopping) {
             self.crash();
@@ -248,7 +248,7 @@ impl EntropySource for MachineEntropy {
 /// News of a node, for the film and for whoever has its programs.
 #[derive(Debug)]
 struct TraceObserver {
-    stage: SimContext,
+    context: SimContext,
     who: String,
     programs: SimPrograms,
 }
@@ -268,8 +268,8 @@ impl EngineObserver for TraceObserver {
             }
             _ => {}
         }
-        if let Some(text) = film::of_news(news) {
-            self.stage.say(&self.who, || text);
+        if let Some(text) = trace::of_news(news) {
+            self.context.say(&self.who, || text);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::thread;
 use clap::Parser;
 use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
-use sim::{ShrunkFailure, SimResult, SimSettings, Violation, play, shrink, world};
+use sim::{ShrunkFailure, SimResult, SimSettings, Violation, shrink, simulate, world};
 
 /// A simulation makes and drops small things all the time.
 #[global_allocator]
@@ -47,7 +47,7 @@ struct Arguments {
     shrink: bool,
     /// Prints the film of the smallest workload that fails.
     #[arg(long)]
-    film: bool,
+    trace: bool,
     /// Seeds that are played at once; as many as there are processors when absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
@@ -71,9 +71,9 @@ fn main() -> ExitCode {
 fn show(seed: u64, arguments: &Arguments, out: &mut dyn Write) -> io::Result<bool> {
     let (world, settings) = (world(), arguments.settings());
     let wants_film = !(arguments.scale || arguments.shrink);
-    let SimResult { finding, film, lasted, steps, tally, .. } =
-        play(seed, SimSettings { film: wants_film, ..settings }, &world);
-    for line in &film {
+    let SimResult { finding, trace, lasted, steps, tally, .. } =
+        simulate(seed, SimSettings { trace: wants_film, ..settings }, &world);
+    for line in &trace {
         writeln!(out, "{line}")?;
     }
     if arguments.scale {
@@ -109,8 +109,8 @@ fn tell_shrunken(
     if let Some(finding) = &showing.finding {
         writeln!(out, "  {finding}")?;
     }
-    if arguments.film {
-        for line in &showing.film {
+    if arguments.trace {
+        for line in &showing.trace {
             writeln!(out, "    {line}")?;
         }
     }
@@ -158,7 +158,7 @@ fn play_all(
             scope.spawn(move || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || sender.send((seed, play(seed, settings, world))).is_err() {
+                    if seed >= end || sender.send((seed, simulate(seed, settings, world))).is_err() {
                         return;
                     }
                 }

@@ -17,9 +17,9 @@ use cronhold_schedule::Span;
 
 use crate::chance::SimRandom;
 use crate::check::ObservedLaunch;
+use crate::context::{SimContext, node_id};
 use crate::executor::TaskOwner;
-use crate::stage::{SimContext, node_id};
-use crate::weather::FaultPlan;
+use crate::faults::FaultPlan;
 
 /// The programs of one machine. Clones share them.
 #[derive(Debug, Clone)]
@@ -32,11 +32,11 @@ pub(crate) struct SimPrograms {
 #[derive(Debug)]
 pub(crate) struct ProgramHost {
     /// What the simulation shares.
-    pub(crate) stage: SimContext,
+    pub(crate) context: SimContext,
     /// Their own chance.
     pub(crate) chance: SimRandom,
     /// What the way of their reports is like.
-    pub(crate) weather: FaultPlan,
+    pub(crate) fault_plan: FaultPlan,
     /// Which machine, and its name.
     pub(crate) machine: usize,
     pub(crate) who: String,
@@ -124,15 +124,15 @@ impl SimPrograms {
 
     fn end_all(&self, how: &str) -> Vec<RunId> {
         let died = std::mem::take(&mut self.lock().live);
-        self.place.stage.executor.end(TaskOwner::Program { machine: self.place.machine });
+        self.place.context.executor.end(TaskOwner::Program { machine: self.place.machine });
         for run in died.keys() {
-            self.place.stage.ended(&self.place.who, *run, how);
+            self.place.context.ended(&self.place.who, *run, how);
         }
         died.into_keys().collect()
     }
 
     fn begin(&self, run: &Run, fence: Option<u64>, launch_by: Span, kill_at: Option<Span>) {
-        let ProgramHost { stage, chance, who, .. } = &*self.place;
+        let ProgramHost { context, chance, who, .. } = &*self.place;
         let mut inner = self.lock();
         inner.asked.insert(run.id);
         // Whoever starts programs knows what it was asked before.
@@ -140,14 +140,14 @@ impl SimPrograms {
             return;
         }
         drop(inner);
-        let now = stage.time.now();
+        let now = context.time.now();
         let is_late = launch_by < now || kill_at.is_some_and(|kill_at| kill_at <= now);
         if is_late || chance.one_in(60) {
             let why = if is_late { "it came too late to be started" } else { "no such file" };
             return self.report_later(run.id, vec![ProgramReport::NotLaunched(why.to_owned())]);
         }
         let node = node_id(self.place.machine);
-        stage.launched(who, &ObservedLaunch { run, node, fence, kill_at });
+        context.launched(who, &ObservedLaunch { run, node, fence, kill_at });
         let duration = match &run.work {
             Some(ResolvedProgram::Noop(duration)) => *duration,
             _ => Span::ZERO,
@@ -162,27 +162,27 @@ impl SimPrograms {
         self.lock().live.insert(run.id, program);
         let (programs, id, told_after) = (self.clone(), run.id, chance.micros(10, 30_000));
         let whose = TaskOwner::Program { machine: self.place.machine };
-        stage.executor.spawn(whose, async move { programs.play(id, now.plus(told_after)).await });
+        context.executor.spawn(whose, async move { programs.simulate(id, now.plus(told_after)).await });
         let programs = self.clone();
-        stage.executor.spawn(whose, async move {
-            programs.place.stage.time.sleep(told_after).await;
+        context.executor.spawn(whose, async move {
+            programs.place.context.time.sleep(told_after).await;
             programs.report(id, ProgramReport::Launched).await;
         });
     }
 
     /// One program to its end. That it has started is told at some moment, and its end not before that.
-    async fn play(&self, run: RunId, told_at: Span) {
-        let ProgramHost { stage, chance, who, .. } = &*self.place;
-        let is_killed = poll_fn(|context| {
+    async fn simulate(&self, run: RunId, told_at: Span) {
+        let ProgramHost { context, chance, who, .. } = &*self.place;
+        let is_killed = poll_fn(|task| {
             let mut inner = self.lock();
             let Some(program) = inner.live.get_mut(&run) else { return Poll::Ready(false) };
-            let now = stage.time.now();
+            let now = context.time.now();
             let ends_at = program.kill_at.map_or(program.ends_at, |kill_at| kill_at.min(program.ends_at));
             if ends_at <= now {
                 return Poll::Ready(program.kill_at == Some(ends_at));
             }
-            program.waker = Some(context.waker().clone());
-            stage.time.wake_at(ends_at, context.waker());
+            program.waker = Some(task.waker().clone());
+            context.time.wake_at(ends_at, task.waker());
             Poll::Pending
         });
         let is_killed = is_killed.await;
@@ -192,10 +192,10 @@ impl SimPrograms {
             verdict = failed(Reason::LockLost, ProgramExit::Signal(Signal::KILL));
         }
         let how = if is_killed { "is killed: its lease is over" } else { verdict_in_words(&verdict) };
-        stage.ended(who, run, how);
+        context.ended(who, run, how);
         self.lock().ended.insert(run, Some(verdict.clone()));
-        let wait = told_at.minus(stage.time.now()).plus(chance.micros(10, 30_000));
-        stage.time.sleep(wait).await;
+        let wait = told_at.minus(context.time.now()).plus(chance.micros(10, 30_000));
+        context.time.sleep(wait).await;
         self.report(run, ProgramReport::Ended(verdict)).await;
     }
 
@@ -215,7 +215,7 @@ impl SimPrograms {
         }
         let reaction = self.place.chance.micros(10, 800_000);
         let wait = if signal == Signal::KILL { Span::ZERO } else { reaction };
-        let ends_at = self.place.stage.time.now().plus(wait);
+        let ends_at = self.place.context.time.now().plus(wait);
         if ends_at < program.ends_at {
             program.ends_at = ends_at;
             program.verdict = failed(Reason::Signal(signal), ProgramExit::Signal(signal));
@@ -240,8 +240,8 @@ impl SimPrograms {
 
     fn report_later(&self, run: RunId, reports: Vec<ProgramReport>) {
         let (programs, wait) = (self.clone(), self.place.chance.micros(10, 10_000));
-        self.place.stage.executor.spawn(self.courier(), async move {
-            programs.place.stage.time.sleep(wait).await;
+        self.place.context.executor.spawn(self.courier(), async move {
+            programs.place.context.time.sleep(wait).await;
             for report in reports {
                 programs.report(run, report).await;
             }
@@ -250,18 +250,18 @@ impl SimPrograms {
 
     /// Sends a report on its way, on which it may get lost, come late or come twice.
     async fn report(&self, run: RunId, report: ProgramReport) {
-        let ProgramHost { stage, weather, chance, who, .. } = &*self.place;
-        let copies = weather.reports(chance);
+        let ProgramHost { context, fault_plan, chance, who, .. } = &*self.place;
+        let copies = fault_plan.reports(chance);
         if copies.is_empty() {
-            stage.say_of(who, run, || format!("is not reported: {report:?} gets lost"));
+            context.say_of(who, run, || format!("is not reported: {report:?} gets lost"));
         }
         for late in copies {
             if late.is_zero() {
                 self.deliver(run, report.clone()).await;
             } else {
                 let (programs, report) = (self.clone(), report.clone());
-                stage.executor.spawn(self.courier(), async move {
-                    programs.place.stage.time.sleep(late).await;
+                context.executor.spawn(self.courier(), async move {
+                    programs.place.context.time.sleep(late).await;
                     programs.deliver(run, report).await;
                 });
             }
@@ -303,7 +303,7 @@ impl ProgramRunner for SimPrograms {
             // Its task wakes at the earlier end, and finds that it has moved.
             if let Some(kill_at) = inner.live.get_mut(run).and_then(|program| program.kill_at.as_mut()) {
                 *kill_at = (*until).max(*kill_at);
-                self.place.stage.extended(*run, *kill_at);
+                self.place.context.extended(*run, *kill_at);
             }
         }
     }

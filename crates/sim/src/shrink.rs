@@ -7,8 +7,8 @@ use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 
 use crate::check::Violation;
-use crate::play::{SimResult, SimSettings, play_cut};
-use crate::plot::{Scenario, ScenarioCut};
+use crate::scenario::{Scenario, ScenarioCut};
+use crate::simulation::{SimResult, SimSettings, simulate_cut};
 
 /// So often a simulation is played at most to make it smaller.
 const PLAYS_MAX: usize = 400;
@@ -30,9 +30,9 @@ pub struct ShrunkFailure {
 
 /// Makes the simulation of a seed smaller, in which something was found.
 pub fn shrink(seed: u64, settings: SimSettings, found: &Violation, world: &DecisionContext) -> ShrunkFailure {
-    let settings = SimSettings { film: false, ..settings };
-    let plot = Scenario::draw(seed, settings, &ScenarioCut::default());
-    let mut search = ShrinkSearch { seed, settings, found, world, plot, cut: ScenarioCut::default(), plays: 0 };
+    let settings = SimSettings { trace: false, ..settings };
+    let scenario = Scenario::draw(seed, settings, &ScenarioCut::default());
+    let mut search = ShrinkSearch { seed, settings, found, world, scenario, cut: ScenarioCut::default(), plays: 0 };
     search.shorten();
     search.drop_kinds();
     loop {
@@ -43,9 +43,9 @@ pub fn shrink(seed: u64, settings: SimSettings, found: &Violation, world: &Decis
             break;
         }
     }
-    let ShrinkSearch { cut, plays, plot, .. } = search;
-    let showing = play_cut(seed, SimSettings { film: true, ..settings }, &cut, world);
-    ShrunkFailure { cut, showing, acts: plot.acts.len(), plays }
+    let ShrinkSearch { cut, plays, scenario, .. } = search;
+    let showing = simulate_cut(seed, SimSettings { trace: true, ..settings }, &cut, world);
+    ShrunkFailure { cut, showing, acts: scenario.acts.len(), plays }
 }
 
 struct ShrinkSearch<'a> {
@@ -53,7 +53,7 @@ struct ShrinkSearch<'a> {
     settings: SimSettings,
     found: &'a Violation,
     world: &'a DecisionContext,
-    plot: Scenario,
+    scenario: Scenario,
     cut: ScenarioCut,
     plays: usize,
 }
@@ -65,7 +65,7 @@ impl ShrinkSearch<'_> {
             return None;
         }
         self.plays += 1;
-        let showing = play_cut(self.seed, self.settings, &cut, self.world);
+        let showing = simulate_cut(self.seed, self.settings, &cut, self.world);
         let is_same = showing.finding.is_some_and(|finding| finding.checker == self.found.checker);
         is_same.then(|| {
             self.cut = cut;
@@ -81,8 +81,8 @@ impl ShrinkSearch<'_> {
 
     /// Ends the trouble sooner: right after the finding, or after half of the time.
     fn shorten(&mut self) {
-        let showing = play_cut(self.seed, self.settings, &self.cut, self.world);
-        let mut until = self.cut.until.unwrap_or(self.plot.length);
+        let showing = simulate_cut(self.seed, self.settings, &self.cut, self.world);
+        let mut until = self.cut.until.unwrap_or(self.scenario.length);
         let mut next = showing.lasted.plus(Span::from_secs(1)).min(until);
         while next >= LENGTH_MIN {
             if next < until {
@@ -91,13 +91,14 @@ impl ShrinkSearch<'_> {
             }
             next = Span::from_micros(until.micros() / 2);
         }
-        let late: Vec<usize> = self.left().into_iter().filter(|number| self.plot.acts[*number].at > until).collect();
+        let late: Vec<usize> =
+            self.left().into_iter().filter(|number| self.scenario.acts[*number].at > until).collect();
         self.without(&late);
     }
 
     /// Leaves out all acts of a kind. Without jobs and machines there would be nothing.
     fn drop_kinds(&mut self) {
-        let kinds: BTreeSet<&str> = self.plot.acts.iter().map(|act| act.what.kind()).collect();
+        let kinds: BTreeSet<&str> = self.scenario.acts.iter().map(|act| act.what.kind()).collect();
         for kind in kinds.into_iter().filter(|kind| !matches!(*kind, "jobs" | "machines")) {
             let numbers = self.of_kind(kind);
             self.without(&numbers);
@@ -106,7 +107,7 @@ impl ShrinkSearch<'_> {
 
     /// Leaves out parts of what is left of each kind: halves, then halves of these, and at last single ones.
     fn drop_parts(&mut self) {
-        let kinds: BTreeSet<&str> = self.left().iter().map(|number| self.plot.acts[*number].what.kind()).collect();
+        let kinds: BTreeSet<&str> = self.left().iter().map(|number| self.scenario.acts[*number].what.kind()).collect();
         for kind in kinds {
             let mut size = self.of_kind(kind).len().div_ceil(2).max(1);
             loop {
@@ -122,11 +123,11 @@ impl ShrinkSearch<'_> {
     }
 
     fn left(&self) -> Vec<usize> {
-        (0..self.plot.acts.len()).filter(|number| !self.cut.without.contains(number)).collect()
+        (0..self.scenario.acts.len()).filter(|number| !self.cut.without.contains(number)).collect()
     }
 
     fn of_kind(&self, kind: &str) -> Vec<usize> {
-        self.left().into_iter().filter(|number| self.plot.acts[*number].what.kind() == kind).collect()
+        self.left().into_iter().filter(|number| self.scenario.acts[*number].what.kind() == kind).collect()
     }
 
     fn is_tired(&self) -> bool {

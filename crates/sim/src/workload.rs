@@ -10,15 +10,15 @@ use cronhold_core::signal::Signal;
 use cronhold_core::{Job, JobId, JobUid, NodeId, RunId, State};
 
 use crate::chance::SimRandom;
+use crate::context::SimContext;
 use crate::jobs::JobRecipe;
-use crate::mirror::StoreModel;
-use crate::plot::Scenario;
-use crate::stage::SimContext;
+use crate::scenario::Scenario;
+use crate::store_model::StoreModel;
 
 /// Jobs and the people who meddle with them.
 #[derive(Debug)]
 pub(crate) struct OperatorWorkload {
-    stage: SimContext,
+    context: SimContext,
     seed: u64,
     recipe: JobRecipe,
     names: Vec<JobId>,
@@ -28,18 +28,24 @@ pub(crate) struct OperatorWorkload {
 
 impl OperatorWorkload {
     /// The workload of a plot.
-    pub(crate) fn new(stage: SimContext, plot: &Scenario) -> Self {
+    pub(crate) fn new(context: SimContext, scenario: &Scenario) -> Self {
         let name = |number| JobId::parse(&format!("job{number}")).expect("a word and a number");
         let recipe = JobRecipe {
-            chance: SimRandom::of(plot.seed, "jobs", 0),
-            zones: Arc::clone(&stage.world.zones),
-            start: plot.start,
-            end: plot.start.plus(plot.until),
-            shortest: plot.shortest,
-            keeps_all: plot.keeps_all,
-            has_locks: plot.has_locks,
+            chance: SimRandom::of(scenario.seed, "jobs", 0),
+            zones: Arc::clone(&context.world.zones),
+            start: scenario.start,
+            end: scenario.start.plus(scenario.until),
+            shortest: scenario.shortest,
+            keeps_all: scenario.keeps_all,
+            has_locks: scenario.has_locks,
         };
-        Self { stage, seed: plot.seed, recipe, names: (1..=plot.jobs).map(name).collect(), wanted: BTreeMap::new() }
+        Self {
+            context,
+            seed: scenario.seed,
+            recipe,
+            names: (1..=scenario.jobs).map(name).collect(),
+            wanted: BTreeMap::new(),
+        }
     }
 
     /// Puts a job for the first time.
@@ -57,7 +63,7 @@ impl OperatorWorkload {
         let command = match chance.between(0, 19) {
             0 | 1 => Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: None },
             2 => {
-                let at = self.stage.time.day().plus(chance.secs(1, 120));
+                let at = self.context.time.day().plus(chance.secs(1, 120));
                 Command::Run { job, args: BTreeMap::new(), id: self.run_id(chance), at: Some(at) }
             }
             3 | 4 => Command::Start { run: self.a_run(chance, before_program)? },
@@ -84,11 +90,11 @@ impl OperatorWorkload {
 
     /// What lifts a pause, if there is one.
     pub(crate) fn resume(&self) -> Option<Command> {
-        self.stage.ask(|mirror| {
-            if mirror.pauses.is_paused() {
+        self.context.ask(|model| {
+            if model.pauses.is_paused() {
                 return Some(Command::Resume { job: None });
             }
-            let paused = mirror.states.values().find(|state| state.pauses.is_paused());
+            let paused = model.states.values().find(|state| state.pauses.is_paused());
             paused.map(|state| Command::Resume { job: Some(state.job.clone()) })
         })
     }
@@ -96,10 +102,10 @@ impl OperatorWorkload {
     /// What ends the waiting of a run that none of these nodes may start: that is nobody's mistake, and it would wait for
     /// ever.
     pub(crate) fn give_up(&self, nodes: &[(NodeId, &BTreeSet<String>)]) -> Option<Command> {
-        self.stage.ask(|mirror| {
-            let unfinished = mirror.unfinished.values().flatten().filter_map(|run| mirror.runs.get(run));
+        self.context.ask(|model| {
+            let unfinished = model.unfinished.values().flatten().filter_map(|run| model.runs.get(run));
             let is_stranded = |run: &&Arc<Run>| {
-                let Some(job) = mirror.jobs.get(&run.job) else { return false };
+                let Some(job) = model.jobs.get(&run.job) else { return false };
                 let is_fit = |(node, labels): &(NodeId, &BTreeSet<String>)| {
                     run.target.is_none_or(|target| target == *node) && job.job.nodes.allow(labels)
                 };
@@ -125,14 +131,14 @@ impl OperatorWorkload {
     fn run_id(&self, chance: &SimRandom) -> RunId {
         let mut random = [0; 10];
         random[..8].copy_from_slice(&chance.bits().to_be_bytes());
-        RunId::from_random(self.stage.time.day(), random)
+        RunId::from_random(self.context.time.day(), random)
     }
 
     /// A run of some kind that is still stored, not always of the kind that is asked for: people make mistakes.
     fn a_run(&self, chance: &SimRandom, is_wanted: fn(&Run) -> bool) -> Option<RunId> {
         let is_any = chance.one_in(12);
-        self.stage.ask(|mirror: &StoreModel| {
-            let stored = mirror.runs.values().filter(|run| !mirror.gone.contains(&run.id));
+        self.context.ask(|model: &StoreModel| {
+            let stored = model.runs.values().filter(|run| !model.gone.contains(&run.id));
             let fitting: Vec<RunId> = stored.filter(|run| is_any || is_wanted(run)).map(|run| run.id).collect();
             (!fitting.is_empty()).then(|| *chance.pick(&fitting))
         })

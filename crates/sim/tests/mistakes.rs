@@ -2,7 +2,7 @@
 //! that schedulers have been wrong in before, and each has to be noticed within a stated number of seeds. Bad luck that
 //! never ends has to go unnoticed.
 
-use sim::{DeliberateBug, SimSettings, play, world};
+use sim::{DeliberateBug, SimSettings, simulate, world};
 
 /// A mistake, on how many nodes it is made, and within how many seeds it is noticed.
 struct Mistake {
@@ -16,7 +16,7 @@ impl Mistake {
     fn caught(&self) -> Option<(u64, String)> {
         let settings = SimSettings { nodes: self.nodes, variant: self.variant, ..SimSettings::default() };
         let world = world();
-        let finding = |seed| Some((seed, play(seed, settings, &world).finding?.to_string()));
+        let finding = |seed| Some((seed, simulate(seed, settings, &world).finding?.to_string()));
         (1..=self.seeds).find_map(finding)
     }
 }
@@ -74,7 +74,7 @@ fn bad_luck_is_not_a_mistake() {
     let world = world();
     for variant in DeliberateBug::UNLUCKY {
         for seed in 1..=30 {
-            let finding = play(seed, SimSettings { nodes: 3, variant, ..SimSettings::default() }, &world).finding;
+            let finding = simulate(seed, SimSettings { nodes: 3, variant, ..SimSettings::default() }, &world).finding;
             assert_eq!(finding, None, "{variant:?}, seed {seed}");
         }
     }

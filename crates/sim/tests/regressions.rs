@@ -1,12 +1,12 @@
 //! Seeds that once broke a promise, each under the name of what was wrong.
 
-use sim::{SimSettings, play, world};
+use sim::{SimSettings, simulate, world};
 
 #[track_caller]
 fn holds(seeds: &[u64]) {
     let world = world();
     for seed in seeds {
-        let showing = play(*seed, SimSettings::default(), &world);
+        let showing = simulate(*seed, SimSettings::default(), &world);
         assert_eq!(showing.finding, None, "seed {seed}");
     }
 }

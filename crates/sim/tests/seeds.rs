@@ -1,7 +1,7 @@
 //! Fixed seeds, none of which may break a promise. `cargo run -p sim -- SEED` replays one that fails; `./dev fresh` tries
 //! seeds that no test has tried.
 
-use sim::{SimSettings, play, shrink, world};
+use sim::{SimSettings, shrink, simulate, world};
 
 /// Failed seeds whose workload is reduced to the smallest one that still fails.
 const SHRUNKEN_MAX: usize = 1;
@@ -12,7 +12,7 @@ fn pass(seeds: impl Iterator<Item = u64>) {
     let (mut launches, mut played) = (0, 0);
     let mut failed = Vec::new();
     for seed in seeds {
-        let showing = play(seed, SimSettings::default(), &world);
+        let showing = simulate(seed, SimSettings::default(), &world);
         launches += showing.tally.launches;
         played += 1;
         let Some(finding) = showing.finding else { continue };

@@ -8,7 +8,7 @@ use cronhold_core::record::{Actor, Run};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::mirror::{StoreModel, name};
+use crate::store_model::{StoreModel, name};
 
 /// What a node may start in a second, three times: a second of its decisions touches three of its own, because its
 /// seconds begin elsewhere and it may learn meanwhile that it was wrong about the time.
@@ -26,9 +26,9 @@ impl InvariantChecker for CatchUpRateChecker {
         "catch-up stays within its policy"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in runs(unit).filter(|run| is_caught_up(run) && !mirror.runs.contains_key(&run.id)) {
-            is_wanted(mirror, run).map_err(|what| format!("{} {what}", name(run)))?;
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in runs(unit).filter(|run| is_caught_up(run) && !model.runs.contains_key(&run.id)) {
+            is_wanted(model, run).map_err(|what| format!("{} {what}", name(run)))?;
             let second = run.log.first().map_or(0, |first| first.at.secs());
             let (last, count) = self.rates.entry(writer(unit)).or_default();
             *count = if *last == second { *count + 1 } else { 1 };
@@ -47,8 +47,8 @@ fn is_caught_up(run: &Run) -> bool {
     run.creator() == Some(&Actor::CatchUp) && run.attempt == 1 && !is_skip
 }
 
-fn is_wanted(mirror: &StoreModel, run: &Run) -> CheckResult {
-    let job = mirror.jobs.get(&run.job).ok_or("is caught up though its job was removed")?;
+fn is_wanted(model: &StoreModel, run: &Run) -> CheckResult {
+    let job = model.jobs.get(&run.job).ok_or("is caught up though its job was removed")?;
     let id = run.schedule.as_ref().ok_or("is caught up and has no schedule")?;
     let schedule = job.schedule(id).ok_or("is caught up though its schedule was removed")?;
     let wanted = job.job.catch_up;
@@ -60,7 +60,7 @@ fn is_wanted(mirror: &StoreModel, run: &Run) -> CheckResult {
         return Err(format!("is caught up {} late, and {} is wanted", decided.since(run.nominal), wanted.within));
     }
     let is_only_one = matches!(schedule.spec.timing, cronhold_schedule::Timing::After { .. });
-    let Some(backlog) = mirror.backlogs.get(&(run.job.clone(), id.clone())) else {
+    let Some(backlog) = model.backlogs.get(&(run.job.clone(), id.clone())) else {
         return if is_only_one { Ok(()) } else { Err("is caught up and was in no backlog".to_owned()) };
     };
     // A schedule that counts from the previous run may have been another before, with a backlog that is still worked on.

@@ -10,7 +10,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, starting};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// A node may be wrong about the store's time by half a second, and a decision takes its time when it begins.
 const SLACK: Span = Span::from_secs(1);
@@ -42,11 +42,11 @@ impl InvariantChecker for DrainChecker {
         "a node that drains starts nothing"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         if self.draining.is_empty() {
             return Ok(());
         }
-        for run in starting(mirror, unit) {
+        for run in starting(model, unit) {
             let known = run.owner.and_then(|owner| self.draining.get(&owner.node)).and_then(|known| known.since);
             let Some((since, decided)) = known.zip(run.entered(State::Starting)) else { continue };
             if decided > since.plus(SLACK) {

@@ -28,14 +28,14 @@ impl InvariantChecker for EachNodeChecker {
 
     fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         let mut claimed: BTreeMap<(&JobId, &ScheduleId, Instant), BTreeSet<NodeId>> = BTreeMap::new();
-        for run in runs(unit).filter(|run| run.attempt == 1 && !scene.mirror.runs.contains_key(&run.id)) {
+        for run in runs(unit).filter(|run| run.attempt == 1 && !scene.model.runs.contains_key(&run.id)) {
             if let (Some(schedule), Some(target)) = (&run.schedule, run.target) {
                 claimed.entry((&run.job, schedule, run.nominal)).or_default().insert(target);
             }
         }
         for ((job, _, nominal), nodes) in claimed {
-            let Some(job) = scene.mirror.jobs.get(job) else { continue };
-            let may = scene.mirror.nodes.values().filter(|node| !node.draining && job.job.nodes.allow(&node.labels));
+            let Some(job) = scene.model.jobs.get(job) else { continue };
+            let may = scene.model.nodes.values().filter(|node| !node.draining && job.job.nodes.allow(&node.labels));
             if let Some(node) = may.filter(|node| !nodes.contains(&node.id)).find(|node| self.is_known(scene, node.id))
             {
                 return Err(format!("{} has no run for {nominal} on {}, which is there", job.id, node.name));
@@ -62,7 +62,7 @@ impl InvariantChecker for EachNodeChecker {
 impl EachNodeChecker {
     /// Whether a node has been there long enough, and whoever claims cannot have lost sight of it.
     fn is_known(&self, scene: CheckerContext<'_>, node: NodeId) -> bool {
-        let others = scene.mirror.nodes.keys().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared));
+        let others = scene.model.nodes.keys().filter_map(|node| self.fitness.since(*node, scene.at, scene.is_shared));
         let since = self.fitness.since(node, scene.at, scene.is_shared);
         since.is_some_and(|since| others.max().unwrap_or(since).max(since).plus(KNOWN_AFTER) <= scene.at)
     }

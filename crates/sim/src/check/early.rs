@@ -8,7 +8,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
-use crate::mirror::{StoreModel, name};
+use crate::store_model::{StoreModel, name};
 
 /// How wrong a node may be about the store's time.
 const UNSURE_MAX: Span = Span::from_millis(500);
@@ -32,7 +32,7 @@ impl InvariantChecker for EarlyStartChecker {
 
     fn before(
         &mut self,
-        CheckerContext { mirror, now, at, is_shared, .. }: CheckerContext<'_>,
+        CheckerContext { model, now, at, is_shared, .. }: CheckerContext<'_>,
         unit: &Unit,
     ) -> CheckResult {
         let begin = Some(now.minus(at));
@@ -43,8 +43,8 @@ impl InvariantChecker for EarlyStartChecker {
         if !is_shared || self.set.is_some_and(|set| at.minus(set) < LEARN) {
             return Ok(());
         }
-        for run in starting(mirror, unit).filter(|run| !is_asked(run)) {
-            let Some(due) = due(mirror, run) else { continue };
+        for run in starting(model, unit).filter(|run| !is_asked(run)) {
+            let Some(due) = due(model, run) else { continue };
             if due > now.plus(UNSURE_MAX) {
                 return Err(format!("{} starts at {now} and is due at {due}", name(run)));
             }
@@ -54,13 +54,13 @@ impl InvariantChecker for EarlyStartChecker {
 }
 
 /// When a run was to start, as far as its records say.
-fn due(mirror: &StoreModel, run: &Run) -> Option<Instant> {
-    match mirror.runs.get(&run.id) {
+fn due(model: &StoreModel, run: &Run) -> Option<Instant> {
+    match model.runs.get(&run.id) {
         Some(old) if old.state == State::Scheduled => old.due,
         Some(_) => None,
         None => {
             let schedule = run.schedule.clone()?;
-            let cursor = mirror.cursors.get(&(run.job.clone(), schedule));
+            let cursor = model.cursors.get(&(run.job.clone(), schedule));
             // The start of a node is due when the node says that it is.
             if cursor.is_some_and(|cursor| cursor.at_start) {
                 return None;

@@ -8,7 +8,7 @@ use cronhold_core::record::LockName;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Remembers the highest numbers.
 #[derive(Debug, Default)]

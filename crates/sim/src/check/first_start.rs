@@ -9,7 +9,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
-use crate::mirror::{name, name_of};
+use crate::store_model::{name, name_of};
 
 /// What a first start is of: whose occurrence, of which schedule, and when.
 type OccurrenceKey = (JobUid, ScheduleId, Instant);
@@ -33,7 +33,7 @@ impl InvariantChecker for FirstStartChecker {
         "one first start for each occurrence"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit).filter(|run| run.attempt == 1 && run.rerun_of.is_none() && run.span.is_none()) {
             let Some(schedule) = &run.schedule else { continue };
             let occurrence = (run.uid, schedule.clone(), run.nominal);
@@ -43,15 +43,15 @@ impl InvariantChecker for FirstStartChecker {
             let is_known = claim.runs.get(&run.target) == Some(&run.id);
             let is_one_more = !claim.runs.contains_key(&run.target) && claim.by == unit.version;
             if let Some(other) = other.filter(|_| !is_known && !is_one_more) {
-                let other = name_of(mirror, other);
+                let other = name_of(model, other);
                 return Err(format!("{} and {other} are both for {}", name(run), run.nominal));
             }
             claim.runs.insert(run.target, run.id);
-            if mirror.gone.contains(&run.id) {
+            if model.gone.contains(&run.id) {
                 return Err(format!("{} was forgotten and is there again", name(run)));
             }
             // A claim that is sent twice has the same id; it must not begin from the beginning.
-            if mirror.runs.get(&run.id).is_some_and(|old| !run.log.starts_with(&old.log)) {
+            if model.runs.get(&run.id).is_some_and(|old| !run.log.starts_with(&old.log)) {
                 return Err(format!("{} was made a second time", name(run)));
             }
         }

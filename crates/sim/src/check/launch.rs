@@ -8,7 +8,7 @@ use cronhold_schedule::Span;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, starting};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// A program starts so long after the commit at most; what is later must not start at all. Ten seconds, and half a
 /// second by which a node may be wrong about the time.
@@ -26,8 +26,8 @@ impl InvariantChecker for LaunchChecker {
         "nothing is launched without its commit"
     }
 
-    fn before(&mut self, CheckerContext { mirror, at, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in starting(mirror, unit) {
+    fn before(&mut self, CheckerContext { model, at, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in starting(model, unit) {
             self.committed.insert(run.id, (at, run.owner.map(|owner| owner.node)));
         }
         Ok(())

@@ -9,7 +9,7 @@ use cronhold_schedule::Span;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, ending};
-use crate::mirror::{name, name_of};
+use crate::store_model::{name, name_of};
 
 /// Remembers which programs live, and until when they may.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl InvariantChecker for LeaseChecker {
         "programs end before others believe it"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in ending(mirror, unit) {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in ending(model, unit) {
             if self.live.get(&run.id).is_some_and(|live| live.is_bound) {
                 return Err(format!("{} is {} while its program lives", name(run), run.state));
             }
@@ -58,7 +58,7 @@ impl InvariantChecker for LeaseChecker {
         if live.outlived(scene.at).is_some() {
             return Err(format!("{} starts after its lease is over", name(run)));
         }
-        let is_over = scene.mirror.runs.get(&run.id).is_some_and(|run| run.state.is_finished());
+        let is_over = scene.model.runs.get(&run.id).is_some_and(|run| run.state.is_finished());
         if is_over && live.is_bound {
             return Err(format!("{} starts after its run was over", name(run)));
         }
@@ -76,7 +76,7 @@ impl InvariantChecker for LeaseChecker {
         match outlived {
             Some(kill_at) => {
                 let late = scene.at.minus(kill_at);
-                Err(format!("the program of {} lived {late} longer than its lease", name_of(scene.mirror, run)))
+                Err(format!("the program of {} lived {late} longer than its lease", name_of(scene.model, run)))
             }
             None => Ok(()),
         }
@@ -84,7 +84,7 @@ impl InvariantChecker for LeaseChecker {
 
     fn rested(&mut self, scene: CheckerContext<'_>) -> CheckResult {
         match self.live.iter().find(|(_, live)| live.outlived(scene.at).is_some()) {
-            Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(scene.mirror, *run))),
+            Some((run, _)) => Err(format!("the program of {} outlives its lease", name_of(scene.model, *run))),
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use cronhold_core::record::LockName;
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, runs};
-use crate::mirror::{name, name_of};
+use crate::store_model::{name, name_of};
 
 /// Remembers which programs are there under which lock.
 #[derive(Debug, Default)]
@@ -23,18 +23,18 @@ impl InvariantChecker for LockChecker {
         "no two under one lock"
     }
 
-    fn before(&mut self, CheckerContext { mirror, now, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+    fn before(&mut self, CheckerContext { model, now, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for free in &unit.free {
             let is_over = || runs(unit).any(|run| run.id == free.holder && run.state.is_finished());
-            let holds = mirror.locks.get(&free.lock).is_some_and(|held| held.by == free.holder);
-            if holds && mirror.runs.get(&free.holder).is_some_and(|run| run.state.has_program()) && !is_over() {
-                let holder = name_of(mirror, free.holder);
+            let holds = model.locks.get(&free.lock).is_some_and(|held| held.by == free.holder);
+            if holds && model.runs.get(&free.holder).is_some_and(|run| run.state.has_program()) && !is_over() {
+                let holder = name_of(model, free.holder);
                 return Err(format!("the lock `{}` is freed while {holder} has its program", free.lock));
             }
         }
         for take in &unit.take {
             let is_freed = |holder: RunId| unit.free.iter().any(|free| free.lock == take.lock && free.holder == holder);
-            let holder = mirror.holder(&take.lock, now).filter(|holder| *holder != take.holder && !is_freed(*holder));
+            let holder = model.holder(&take.lock, now).filter(|holder| *holder != take.holder && !is_freed(*holder));
             if let Some(holder) = holder {
                 return Err(format!("run {} takes the lock `{}` from run {holder}", take.holder, take.lock));
             }
@@ -42,15 +42,10 @@ impl InvariantChecker for LockChecker {
         Ok(())
     }
 
-    fn after(
-        &mut self,
-        CheckerContext { mirror, .. }: CheckerContext<'_>,
-        unit: &Unit,
-        _: &UnitReceipt,
-    ) -> CheckResult {
+    fn after(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         for run in runs(unit).filter(|run| !run.state.has_program()) {
             let Some(lock) = &run.lock else { continue };
-            if mirror.locks.get(lock).is_some_and(|held| held.by == run.id) {
+            if model.locks.get(lock).is_some_and(|held| held.by == run.id) {
                 return Err(format!("{} is {} and holds the lock `{lock}`", name(run), run.state));
             }
         }
@@ -76,8 +71,8 @@ impl InvariantChecker for LockChecker {
     }
 
     /// A lock without a run, such as that of a directory of job files, may be held for ever.
-    fn rested(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>) -> CheckResult {
-        match mirror.locks.iter().find(|(_, held)| mirror.runs.contains_key(&held.by)) {
+    fn rested(&mut self, CheckerContext { model, .. }: CheckerContext<'_>) -> CheckResult {
+        match model.locks.iter().find(|(_, held)| model.runs.contains_key(&held.by)) {
             Some((lock, _)) => Err(format!("the lock `{lock}` is never freed")),
             None => Ok(()),
         }

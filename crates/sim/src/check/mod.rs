@@ -3,7 +3,7 @@
 //! what one asks is kept as events come, so that long simulations take no longer for each of their events.
 
 mod catch_up;
-mod court;
+mod checkers;
 mod drain;
 mod each;
 mod early;
@@ -33,10 +33,10 @@ use cronhold_core::{DecisionContext, NodeId, RunId, State};
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Unit, UnitReceipt};
 
-use crate::mirror::StoreModel;
+use crate::store_model::StoreModel;
 
-pub use court::Violation;
-pub(crate) use court::{CheckerSet, DaemonChange, ObservedLaunch};
+pub use checkers::Violation;
+pub(crate) use checkers::{CheckerSet, DaemonChange, ObservedLaunch};
 
 /// What a checker says: nothing, or what is wrong.
 type CheckResult = Result<(), String>;
@@ -45,7 +45,7 @@ type CheckResult = Result<(), String>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckerContext<'a> {
     /// What the store holds.
-    pub(crate) mirror: &'a StoreModel,
+    pub(crate) model: &'a StoreModel,
     /// Zones and calendars.
     pub(crate) world: &'a DecisionContext,
     /// How long the simulation has lasted. Limits of programs are given in this time too.
@@ -110,14 +110,14 @@ fn runs(unit: &Unit) -> impl Iterator<Item = &Run> {
 }
 
 /// The runs that get a program by a unit that is being done.
-fn starting<'a>(mirror: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
-    let had_program = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.has_program());
+fn starting<'a>(model: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+    let had_program = |run: &Run| model.runs.get(&run.id).is_some_and(|old| old.state.has_program());
     runs(unit).filter(move |run| run.state.has_program() && !had_program(run))
 }
 
 /// The runs that end by a unit that is being done; not those that were over and are marked.
-fn ending<'a>(mirror: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
-    let was_over = |run: &Run| mirror.runs.get(&run.id).is_some_and(|old| old.state.is_finished());
+fn ending<'a>(model: &'a StoreModel, unit: &'a Unit) -> impl Iterator<Item = &'a Run> {
+    let was_over = |run: &Run| model.runs.get(&run.id).is_some_and(|old| old.state.is_finished());
     runs(unit).filter(move |run| run.state.is_finished() && !was_over(run))
 }
 

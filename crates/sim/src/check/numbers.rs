@@ -6,7 +6,7 @@ use cronhold_core::{JobId, RunId, RunNumber};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Remembers whose number is whose.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use cronhold_store::{Unit, UnitReceipt};
 
 use super::fitness::FaultWindows;
 use super::{CheckResult, CheckerContext, DaemonChange, InvariantChecker, ending};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// The watchdog looks every minute, at what is five seconds late. A pass and the turn after it take some calls, each of
 /// up to two seconds each way, and others of the node may come before them: twenty-five seconds are left to that.
@@ -50,7 +50,7 @@ impl InvariantChecker for ObligationChecker {
     }
 
     fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in ending(scene.mirror, unit) {
+        for run in ending(scene.model, unit) {
             self.free_since.insert(run.job.clone(), scene.at);
         }
         for lock in unit.free.iter().map(|free| &free.lock).chain(unit.take.iter().map(|take| &take.lock)) {
@@ -61,7 +61,7 @@ impl InvariantChecker for ObligationChecker {
                 RecordChange::Put(Record::Pause(_)) => self.all_free_since = scene.at,
                 RecordChange::Put(Record::Job(job)) => drop(self.free_since.insert(job.id.clone(), scene.at)),
                 RecordChange::Put(Record::JobState(state)) => {
-                    let before = scene.mirror.states.get(&state.job).map(|state| &state.pauses);
+                    let before = scene.model.states.get(&state.job).map(|state| &state.pauses);
                     if before.is_some_and(|before| *before != state.pauses) {
                         self.free_since.insert(state.job.clone(), scene.at);
                     }
@@ -154,15 +154,15 @@ impl ObligationChecker {
     fn blame(&self, scene: CheckerContext<'_>, key: &RecordKey) -> Option<(String, Span, Vec<NodeId>)> {
         match key {
             RecordKey::Cursor(job, schedule) => {
-                let record = scene.mirror.jobs.get(job).filter(|_| !scene.mirror.is_paused(job))?;
+                let record = scene.model.jobs.get(job).filter(|_| !scene.model.is_paused(job))?;
                 Some((format!("{job} {schedule}"), self.free_since(job), eligible(scene, record)))
             }
             RecordKey::Backlog(job, schedule) => {
-                let record = scene.mirror.jobs.get(job).filter(|_| !scene.mirror.is_paused(job))?;
+                let record = scene.model.jobs.get(job).filter(|_| !scene.model.is_paused(job))?;
                 let lock = LockName::of(job, &record.job.lock);
                 // A backlog gives way to everything else.
-                let is_held = lock.as_ref().is_some_and(|lock| scene.mirror.locks.contains_key(lock));
-                if is_held || scene.mirror.unfinished(job).next().is_some() {
+                let is_held = lock.as_ref().is_some_and(|lock| scene.model.locks.contains_key(lock));
+                if is_held || scene.model.unfinished(job).next().is_some() {
                     return None;
                 }
                 let held = lock.and_then(|lock| self.held.get(&lock).copied()).unwrap_or_default();
@@ -175,13 +175,13 @@ impl ObligationChecker {
     }
 
     fn blame_run(&self, scene: CheckerContext<'_>, run: RunId) -> Option<(String, Span, Vec<NodeId>)> {
-        let run: &Run = scene.mirror.runs.get(&run)?;
+        let run: &Run = scene.model.runs.get(&run)?;
         let what = format!("{}, which is {},", name(run), run.state);
         let nodes = match run.state {
-            State::Scheduled | State::Waiting => match (run.target, scene.mirror.jobs.get(&run.job)) {
+            State::Scheduled | State::Waiting => match (run.target, scene.model.jobs.get(&run.job)) {
                 (Some(target), _) => vec![target],
                 (None, Some(job)) => eligible(scene, job),
-                (None, None) => scene.mirror.nodes.keys().copied().collect(),
+                (None, None) => scene.model.nodes.keys().copied().collect(),
             },
             // Its node asks its program, and writes nothing until that answers.
             State::Starting => return None,
@@ -198,5 +198,5 @@ impl ObligationChecker {
 /// The nodes that may run a job.
 fn eligible(scene: CheckerContext<'_>, job: &JobRecord) -> Vec<NodeId> {
     let may = |node: &&std::sync::Arc<NodeRecord>| !node.draining && job.job.nodes.allow(&node.labels);
-    scene.mirror.nodes.values().filter(may).map(|node| node.id).collect()
+    scene.model.nodes.values().filter(may).map(|node| node.id).collect()
 }

@@ -13,7 +13,7 @@ use cronhold_schedule::Instant;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker};
-use crate::mirror::{StoreModel, name};
+use crate::store_model::{StoreModel, name};
 
 /// Looks for occurrences without an outcome and for those with two.
 #[derive(Debug, Default)]
@@ -29,14 +29,14 @@ impl InvariantChecker for OutcomeChecker {
         "one outcome for each occurrence"
     }
 
-    fn before(&mut self, CheckerContext { mirror, world, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+    fn before(&mut self, CheckerContext { model, world, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for change in &unit.changes {
             match change {
-                RecordChange::Put(Record::Job(job)) => is_whole(mirror, &job.id, world, FAR)?,
-                RecordChange::Delete(RecordKey::Job(job)) => is_whole(mirror, job, world, FAR)?,
+                RecordChange::Put(Record::Job(job)) => is_whole(model, &job.id, world, FAR)?,
+                RecordChange::Delete(RecordKey::Job(job)) => is_whole(model, job, world, FAR)?,
                 RecordChange::Put(Record::Cursor(cursor)) => {
                     let key = (cursor.job.clone(), cursor.schedule.clone());
-                    if cursor.at_start || mirror.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
+                    if cursor.at_start || model.cursors.get(&key).is_some_and(|old| old.last > cursor.last) {
                         self.loose.insert(key);
                     }
                 }
@@ -46,13 +46,13 @@ impl InvariantChecker for OutcomeChecker {
         Ok(())
     }
 
-    fn rested(&mut self, CheckerContext { mirror, world, now, .. }: CheckerContext<'_>) -> CheckResult {
-        if !mirror.is_quiet() {
-            return Err(format!("it never comes to rest: {}", mirror.pending()));
+    fn rested(&mut self, CheckerContext { model, world, now, .. }: CheckerContext<'_>) -> CheckResult {
+        if !model.is_quiet() {
+            return Err(format!("it never comes to rest: {}", model.pending()));
         }
-        mirror.jobs.keys().try_for_each(|job| is_whole(mirror, job, world, now))?;
-        mirror.runs.values().try_for_each(|run| has_last_attempt(mirror, run))?;
-        none_is_double(mirror, &self.loose)
+        model.jobs.keys().try_for_each(|job| is_whole(model, job, world, now))?;
+        model.runs.values().try_for_each(|run| has_last_attempt(model, run))?;
+        none_is_double(model, &self.loose)
     }
 }
 
@@ -61,15 +61,15 @@ const FAR: Instant = Instant::from_secs(4_000_000_000);
 
 /// Whether all that the cursors of a job have passed has an outcome. Runs that retention let go count, so that nothing
 /// goes unchecked.
-fn is_whole(mirror: &StoreModel, job: &JobId, world: &DecisionContext, to: Instant) -> CheckResult {
-    let Some(record) = mirror.jobs.get(job) else { return Ok(()) };
+fn is_whole(model: &StoreModel, job: &JobId, world: &DecisionContext, to: Instant) -> CheckResult {
+    let Some(record) = model.jobs.get(job) else { return Ok(()) };
     let known = KnownRecords {
         job: Some(Arc::clone(record)),
-        state: mirror.states.get(job).cloned(),
-        pauses: Arc::clone(&mirror.pauses),
-        cursors: of_schedules(record, &mirror.cursors),
-        backlogs: of_schedules(record, &mirror.backlogs),
-        runs: mirror.runs_of(job).cloned().collect(),
+        state: model.states.get(job).cloned(),
+        pauses: Arc::clone(&model.pauses),
+        cursors: of_schedules(record, &model.cursors),
+        backlogs: of_schedules(record, &model.backlogs),
+        runs: model.runs_of(job).cloned().collect(),
         ..KnownRecords::default()
     };
     let found = holes(&known, world, Instant::EPOCH, to);
@@ -92,9 +92,9 @@ fn of_schedules<T>(job: &JobRecord, all: &BTreeMap<(JobId, ScheduleId), Arc<T>>)
 }
 
 /// Whether the chain of attempts that a run is part of ends in a run that is there and over.
-fn has_last_attempt(mirror: &StoreModel, run: &Run) -> CheckResult {
+fn has_last_attempt(model: &StoreModel, run: &Run) -> CheckResult {
     let Some(next) = run.retried_by else { return Ok(()) };
-    match mirror.runs.get(&next) {
+    match model.runs.get(&next) {
         Some(retry) if retry.retry_of == Some(run.id) && retry.attempt == run.attempt + 1 => Ok(()),
         Some(retry) => Err(format!("{} is not the next attempt of {}", name(retry), name(run))),
         None => Err(format!("{} is to be tried again by a run that never was", name(run))),
@@ -102,11 +102,11 @@ fn has_last_attempt(mirror: &StoreModel, run: &Run) -> CheckResult {
 }
 
 /// Whether no occurrence has a run and a place in a span, or places in two spans.
-fn none_is_double(mirror: &StoreModel, loose: &BTreeSet<(JobId, ScheduleId)>) -> CheckResult {
+fn none_is_double(model: &StoreModel, loose: &BTreeSet<(JobId, ScheduleId)>) -> CheckResult {
     /// From when to when a run stands for the occurrences of its schedule.
     type Part<'a> = (Instant, Instant, &'a Run);
     let mut of_schedule: BTreeMap<(JobUid, &ScheduleId, Option<NodeId>), Vec<Part<'_>>> = BTreeMap::new();
-    for run in mirror.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
+    for run in model.runs.values().filter(|run| run.attempt == 1 && run.rerun_of.is_none()) {
         let Some(schedule) = &run.schedule else { continue };
         if loose.contains(&(run.job.clone(), schedule.clone())) {
             continue;

@@ -8,7 +8,7 @@ use cronhold_core::{JobUid, NodeId, RunId};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, ObservedLaunch, is_asked, runs, starting};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// A program that lives: what its run is called, and which node it is for.
 type OverlappingProgram = (String, Option<NodeId>);
@@ -31,18 +31,18 @@ impl InvariantChecker for OverlapChecker {
         "no overlap that nobody allowed"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in starting(mirror, unit) {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in starting(model, unit) {
             self.count += 1;
             self.places.insert(run.id, self.count);
-            let Some(job) = mirror.jobs.get(&run.job).map(|job| &job.job) else { continue };
+            let Some(job) = model.jobs.get(&run.job).map(|job| &job.job) else { continue };
             if is_asked(run) || job.overlap == OverlapPolicy::Allow {
                 continue;
             }
             let is_each = job.nodes.is_each();
             self.alone.insert(run.id, is_each);
             let ends_now = |other| runs(unit).any(|run| run.id == other && run.state.is_finished());
-            let beside = mirror.unfinished(&run.job).find(|other| {
+            let beside = model.unfinished(&run.job).find(|other| {
                 let is_rival = other.id != run.id && in_the_way(is_each, run.target, other.target);
                 is_rival && other.state.has_program() && !ends_now(other.id)
             });

@@ -4,7 +4,7 @@
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, is_asked, starting};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
@@ -15,15 +15,15 @@ impl InvariantChecker for PauseChecker {
         "nothing starts by itself while paused"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in starting(mirror, unit) {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in starting(model, unit) {
             if run.is_by_operator() || is_asked(run) {
                 continue;
             }
-            if mirror.is_paused(&run.job) {
+            if model.is_paused(&run.job) {
                 return Err(format!("{} starts while its job or everything is paused", name(run)));
             }
-            if mirror.jobs.get(&run.job).is_none_or(|job| job.uid != run.uid) {
+            if model.jobs.get(&run.job).is_none_or(|job| job.uid != run.uid) {
                 return Err(format!("{} starts though its job was removed", name(run)));
             }
         }

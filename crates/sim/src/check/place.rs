@@ -4,7 +4,7 @@
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, starting};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Looks at every run that is about to get a program.
 #[derive(Debug, Default)]
@@ -15,13 +15,13 @@ impl InvariantChecker for PlacementChecker {
         "programs run where they may"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
-        for run in starting(mirror, unit) {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+        for run in starting(model, unit) {
             let Some(owner) = run.owner else { return Err(format!("{} starts on no node", name(run))) };
             if let Some(target) = run.target.filter(|target| *target != owner.node) {
                 return Err(format!("{} is for node {target} and starts on node {}", name(run), owner.node));
             }
-            let (Some(job), Some(node)) = (mirror.jobs.get(&run.job), mirror.nodes.get(&owner.node)) else { continue };
+            let (Some(job), Some(node)) = (model.jobs.get(&run.job), model.nodes.get(&owner.node)) else { continue };
             // Nobody knows any more what a job asked for that is gone, also when there is another of its name.
             if job.uid == run.uid && !job.job.nodes.allow(&node.labels) {
                 let node = &node.name;

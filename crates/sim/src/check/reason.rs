@@ -4,7 +4,7 @@ use cronhold_core::State;
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Looks at every run that is over.
 #[derive(Debug, Default)]

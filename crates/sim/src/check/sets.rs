@@ -9,7 +9,7 @@ use cronhold_core::{JobId, RunId, State};
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::mirror::{StoreModel, name};
+use crate::store_model::{StoreModel, name};
 
 /// Compares the sets that a unit touched.
 #[derive(Debug, Default)]
@@ -20,29 +20,24 @@ impl InvariantChecker for JobStateChecker {
         "sets of runs agree with the runs"
     }
 
-    fn after(
-        &mut self,
-        CheckerContext { mirror, .. }: CheckerContext<'_>,
-        unit: &Unit,
-        _: &UnitReceipt,
-    ) -> CheckResult {
+    fn after(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit, _: &UnitReceipt) -> CheckResult {
         let states = unit.changes.iter().filter_map(|change| match change {
             RecordChange::Put(Record::JobState(state)) => Some(state.job.clone()),
             _ => None,
         });
         let jobs: BTreeSet<JobId> = states.chain(runs(unit).map(|run| run.job.clone())).collect();
-        jobs.iter().try_for_each(|job| agrees(mirror, job))
+        jobs.iter().try_for_each(|job| agrees(model, job))
     }
 }
 
-fn agrees(mirror: &StoreModel, job: &JobId) -> CheckResult {
-    let Some(state) = mirror.states.get(job) else {
-        return match mirror.unfinished(job).next() {
+fn agrees(model: &StoreModel, job: &JobId) -> CheckResult {
+    let Some(state) = model.states.get(job) else {
+        return match model.unfinished(job).next() {
             Some(run) => Err(format!("{} is {} and its job has no set of runs", name(run), run.state)),
             None => Ok(()),
         };
     };
-    for run in mirror.unfinished(job) {
+    for run in model.unfinished(job) {
         let is_active = state.is_active(run.id);
         let may_be_active = run.state.has_program() || run.retry_of.is_some();
         if run.state.has_program() && !is_active {
@@ -55,7 +50,7 @@ fn agrees(mirror: &StoreModel, job: &JobId) -> CheckResult {
             return Err(format!("{} is {} and the queue says otherwise", name(run), run.state));
         }
     }
-    match listed(state).find(|id| mirror.runs.get(id).is_none_or(|run| run.state.is_finished())) {
+    match listed(state).find(|id| model.runs.get(id).is_none_or(|run| run.state.is_finished())) {
         Some(id) => Err(format!("{job} still counts run {id}, which is over or never was")),
         None => Ok(()),
     }

@@ -9,7 +9,7 @@ use cronhold_core::run::{Cause, TransitionEffect, next};
 use cronhold_store::Unit;
 
 use super::{CheckResult, CheckerContext, InvariantChecker, runs};
-use crate::mirror::name;
+use crate::store_model::name;
 
 /// Compares every run that is written with what was there.
 #[derive(Debug, Default)]
@@ -20,16 +20,16 @@ impl InvariantChecker for TransitionChecker {
         "the state table is obeyed"
     }
 
-    fn before(&mut self, CheckerContext { mirror, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
+    fn before(&mut self, CheckerContext { model, .. }: CheckerContext<'_>, unit: &Unit) -> CheckResult {
         for run in runs(unit) {
             moves(run).map_err(|what| format!("{} {what}", name(run)))?;
-            if let Some(old) = mirror.runs.get(&run.id) {
+            if let Some(old) = model.runs.get(&run.id) {
                 follows(old, run).map_err(|what| format!("{} {what}", name(run)))?;
             }
         }
         for change in &unit.changes {
             let RecordChange::Delete(RecordKey::Run(id)) = change else { continue };
-            if let Some(run) = mirror.runs.get(id).filter(|run| !run.state.is_finished()) {
+            if let Some(run) = model.runs.get(id).filter(|run| !run.state.is_finished()) {
                 return Err(format!("{} was forgotten while it was {}", name(run), run.state));
             }
         }

@@ -20,7 +20,7 @@ use cronhold_schedule::{Instant, Span};
 use cronhold_store::{Unit, UnitReceipt};
 
 use super::{CheckerContext, CheckerSet, ObservedLaunch};
-use crate::mirror::StoreModel;
+use crate::store_model::StoreModel;
 
 const UID: JobUid = JobUid::from_bits(1);
 const NODE: NodeId = NodeId::from_bits(1);
@@ -91,8 +91,8 @@ fn unit(records: impl IntoIterator<Item = Record>) -> Unit {
 
 /// Checkers that are shown one event after the other.
 struct Bench {
-    court: CheckerSet,
-    mirror: StoreModel,
+    checkers: CheckerSet,
+    model: StoreModel,
     world: DecisionContext,
     at: Span,
     is_shared: bool,
@@ -114,17 +114,17 @@ impl Bench {
         Self::with(CheckerSet::only(checker), job, true)
     }
 
-    fn with(court: CheckerSet, job: Record, is_shared: bool) -> Self {
-        let (mirror, world, at) = (StoreModel::default(), crate::world(), Span::from_secs(1_000));
-        let mut bench = Self { court, mirror, world, at, is_shared };
+    fn with(checkers: CheckerSet, job: Record, is_shared: bool) -> Self {
+        let (model, world, at) = (StoreModel::default(), crate::world(), Span::from_secs(1_000));
+        let mut bench = Self { checkers, model, world, at, is_shared };
         bench.commit(&unit([job]));
         bench
     }
 
     fn show(&mut self, show: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = Instant::EPOCH.plus(self.at);
-        let Self { court, mirror, world, at, is_shared } = self;
-        show(court, CheckerContext { mirror, world, at: *at, now, is_shared: *is_shared });
+        let Self { checkers, model, world, at, is_shared } = self;
+        show(checkers, CheckerContext { model, world, at: *at, now, is_shared: *is_shared });
     }
 
     fn pass(&mut self, secs: u64) {
@@ -137,32 +137,32 @@ impl Bench {
     }
 
     fn commit_with(&mut self, unit: &Unit, fences: Vec<(LockName, u64)>) {
-        self.show(|court, scene| court.before(scene, unit));
-        self.mirror.apply(unit, Instant::EPOCH.plus(self.at));
-        self.show(|court, scene| court.after(scene, unit, &UnitReceipt { fences }));
+        self.show(|checkers, scene| checkers.before(scene, unit));
+        self.model.apply(unit, Instant::EPOCH.plus(self.at));
+        self.show(|checkers, scene| checkers.after(scene, unit, &UnitReceipt { fences }));
     }
 
     fn beat(&mut self, node: &Arc<NodeRecord>) {
-        self.mirror.beat(node, &[], Instant::EPOCH.plus(self.at));
-        self.show(|court, scene| court.beaten(scene, node));
+        self.model.beat(node, &[], Instant::EPOCH.plus(self.at));
+        self.show(|checkers, scene| checkers.beaten(scene, node));
     }
 
     fn launch(&mut self, run: &Run, fence: Option<u64>, kill_at: Option<u64>) {
         let launch = ObservedLaunch { run, node: NODE, fence, kill_at: kill_at.map(Span::from_secs) };
-        self.show(|court, scene| court.launched(scene, &launch));
+        self.show(|checkers, scene| checkers.launched(scene, &launch));
     }
 
     fn end(&mut self, run: &Run) {
-        self.show(|court, scene| court.ended(scene, run.id));
+        self.show(|checkers, scene| checkers.ended(scene, run.id));
     }
 
     fn rest(&mut self) {
         self.pass(9_000);
-        self.show(|court, scene| court.rested(scene));
+        self.show(|checkers, scene| checkers.rested(scene));
     }
 
     fn said(&self) -> String {
-        self.court.finding().map(|finding| finding.to_string()).unwrap_or_default()
+        self.checkers.finding().map(|finding| finding.to_string()).unwrap_or_default()
     }
 
     #[track_caller]

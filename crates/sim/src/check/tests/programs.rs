@@ -101,7 +101,7 @@ fn leases_end_programs() {
     let mut long = bench();
     long.commit(&unit([put(&leased(1))]));
     long.launch(&leased(1), None, Some(1_005));
-    long.court.extended(leased(1).id, Span::from_secs(1_008));
+    long.checkers.extended(leased(1).id, Span::from_secs(1_008));
     long.pass(10);
     long.end(&leased(1));
     long.says("the program of j#1 lived 2s longer than its lease");

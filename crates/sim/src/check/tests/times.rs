@@ -36,7 +36,7 @@ fn lives(bench: &mut Bench, secs: u64) {
 }
 
 fn turn(bench: &mut Bench, turn: DaemonChange) {
-    bench.show(|court, scene| court.turned(scene, Some(NODE), turn));
+    bench.show(|checkers, scene| checkers.turned(scene, Some(NODE), turn));
 }
 
 /// Second 1020, with a node that works and something that was due at second 1010.
@@ -78,9 +78,9 @@ fn who_cannot_work_is_not_blamed() {
     lives(&mut still, 85);
     still.says("");
     let mut slow = due();
-    slow.show(|court, scene| court.turned(scene, None, DaemonChange::Storm));
+    slow.show(|checkers, scene| checkers.turned(scene, None, DaemonChange::Storm));
     lives(&mut slow, 300);
-    slow.show(|court, scene| court.turned(scene, None, DaemonChange::Lull));
+    slow.show(|checkers, scene| checkers.turned(scene, None, DaemonChange::Lull));
     lives(&mut slow, 85);
     slow.says("");
     let mut disturbed = due();
@@ -133,7 +133,7 @@ fn nothing_starts_before_it_is_due() {
 fn a_node_that_drains_starts_nothing() {
     let mut bench = Bench::shared("a node that drains starts nothing", job());
     bench.beat(&node("any", true));
-    let looks = |bench: &mut Bench| bench.show(|court, scene| court.saw_nodes(scene, NODE));
+    let looks = |bench: &mut Bench| bench.show(|checkers, scene| checkers.saw_nodes(scene, NODE));
     looks(&mut bench);
     bench.commit(&unit([put(&run(50, &[Waiting, Starting]))]));
     bench.says("");

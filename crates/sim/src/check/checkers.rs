@@ -92,10 +92,10 @@ impl CheckerSet {
     /// One checker alone, by its name.
     #[cfg(test)]
     pub(crate) fn only(name: &str) -> Self {
-        let mut court = Self::default();
-        court.checkers.retain(|checker| checker.name() == name);
-        assert_eq!(court.checkers.len(), 1, "{name}");
-        court
+        let mut checkers = Self::default();
+        checkers.checkers.retain(|checker| checker.name() == name);
+        assert_eq!(checkers.checkers.len(), 1, "{name}");
+        checkers
     }
 
     pub(crate) fn before(&mut self, scene: CheckerContext<'_>, unit: &Unit) {

@@ -7,7 +7,7 @@ use cronhold_engine::EngineEvent;
 use cronhold_schedule::{Instant, Span};
 use cronhold_store::Unit;
 
-use crate::mirror::{StoreModel, name};
+use crate::store_model::{StoreModel, name};
 
 /// The lines of one simulation.
 #[derive(Debug, Default)]

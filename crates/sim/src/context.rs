@@ -10,10 +10,10 @@ use cronhold_store::{Unit, UnitReceipt};
 
 use crate::check::{CheckerContext, CheckerSet, DaemonChange, ObservedLaunch, Violation};
 use crate::executor::SimExecutor;
-use crate::film::{self, EventTrace};
-use crate::mirror::{StoreModel, name};
-use crate::plot::FaultPeriod;
+use crate::scenario::FaultPeriod;
+use crate::store_model::{StoreModel, name};
 use crate::time::SimTime;
+use crate::trace::{self, EventTrace};
 
 /// What all parts of a simulation share. Clones share it.
 #[derive(Debug, Clone)]
@@ -29,9 +29,9 @@ pub(crate) struct SimContext {
 
 #[derive(Debug)]
 struct SimRecord {
-    film: EventTrace,
-    mirror: StoreModel,
-    court: CheckerSet,
+    trace: EventTrace,
+    model: StoreModel,
+    checkers: CheckerSet,
     launches: u64,
     units: u64,
     /// What the store's clock is ahead of the true time, in microseconds, and whether nodes share it.
@@ -52,27 +52,27 @@ pub struct SimTally {
 
 impl SimContext {
     /// A stage on which nothing has happened yet.
-    pub(crate) fn new(world: DecisionContext, start: Instant, film: EventTrace) -> Self {
-        let (mirror, court) = (StoreModel::default(), CheckerSet::default());
-        let told = SimRecord { film, mirror, court, launches: 0, units: 0, ahead: 0, is_shared: false };
+    pub(crate) fn new(world: DecisionContext, start: Instant, trace: EventTrace) -> Self {
+        let (model, checkers) = (StoreModel::default(), CheckerSet::default());
+        let told = SimRecord { trace, model, checkers, launches: 0, units: 0, ahead: 0, is_shared: false };
         Self { time: SimTime::new(start), executor: SimExecutor::default(), world, told: Arc::new(Mutex::new(told)) }
     }
 
     /// Adds a line to the film.
     pub(crate) fn say(&self, who: &str, what: impl FnOnce() -> String) {
-        self.told().film.say(self.time.now(), who, what);
+        self.told().trace.say(self.time.now(), who, what);
     }
 
     /// A unit was done, for a machine.
     pub(crate) fn committed(&self, who: &str, unit: &Unit, committed: &UnitReceipt) {
         let mut told = self.told();
         told.units += 1;
-        let SimRecord { film, mirror, .. } = &mut *told;
-        film.say(self.time.now(), who, || film::of_unit(unit, mirror));
-        self.tell(&mut told, |court, scene| court.before(scene, unit));
+        let SimRecord { trace, model, .. } = &mut *told;
+        trace.say(self.time.now(), who, || trace::of_unit(unit, model));
+        self.tell(&mut told, |checkers, scene| checkers.before(scene, unit));
         let now = self.store_time(&told);
-        told.mirror.apply(unit, now);
-        self.tell(&mut told, |court, scene| court.after(scene, unit, committed));
+        told.model.apply(unit, now);
+        self.tell(&mut told, |checkers, scene| checkers.after(scene, unit, committed));
     }
 
     /// What the store's clock says, and whether nodes share the store. Told before whatever happens to the store.
@@ -86,46 +86,46 @@ impl SimContext {
     pub(crate) fn beaten(&self, node: &Arc<NodeRecord>, renewed: &[(LockName, RunId)]) {
         let mut told = self.told();
         let now = self.store_time(&told);
-        told.mirror.beat(node, renewed, now);
-        self.tell(&mut told, |court, scene| court.beaten(scene, node));
+        told.model.beat(node, renewed, now);
+        self.tell(&mut told, |checkers, scene| checkers.beaten(scene, node));
     }
 
     /// A node has heard who is there.
     pub(crate) fn saw_nodes(&self, machine: usize) {
-        self.tell(&mut self.told(), |court, scene| court.saw_nodes(scene, node_id(machine)));
+        self.tell(&mut self.told(), |checkers, scene| checkers.saw_nodes(scene, node_id(machine)));
     }
 
     /// The daemon of a machine came, went, or could not do what it wanted.
     pub(crate) fn turned(&self, machine: usize, turn: DaemonChange) {
-        self.tell(&mut self.told(), |court, scene| court.turned(scene, Some(node_id(machine)), turn));
+        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, Some(node_id(machine)), turn));
     }
 
     /// A program was started.
     pub(crate) fn launched(&self, who: &str, launch: &ObservedLaunch<'_>) {
         let mut told = self.told();
         told.launches += 1;
-        told.film.say(self.time.now(), who, || format!("program of {} starts", name(launch.run)));
-        self.tell(&mut told, |court, scene| court.launched(scene, launch));
+        told.trace.say(self.time.now(), who, || format!("program of {} starts", name(launch.run)));
+        self.tell(&mut told, |checkers, scene| checkers.launched(scene, launch));
     }
 
     /// A program may live until then.
     pub(crate) fn extended(&self, run: RunId, kill_at: Span) {
-        self.told().court.extended(run, kill_at);
+        self.told().checkers.extended(run, kill_at);
     }
 
     /// A program is no more.
     pub(crate) fn ended(&self, who: &str, run: RunId, how: &str) {
         self.say_of(who, run, || how.to_owned());
         let mut told = self.told();
-        self.tell(&mut told, |court, scene| court.ended(scene, run));
+        self.tell(&mut told, |checkers, scene| checkers.ended(scene, run));
     }
 
     /// Adds a line about the program of a run.
     pub(crate) fn say_of(&self, who: &str, run: RunId, what: impl FnOnce() -> String) {
         let mut told = self.told();
-        let SimRecord { film, mirror, .. } = &mut *told;
-        film.say(self.time.now(), who, || {
-            let known = mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run));
+        let SimRecord { trace, model, .. } = &mut *told;
+        trace.say(self.time.now(), who, || {
+            let known = model.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run));
             format!("program of {known} {}", what())
         });
     }
@@ -148,52 +148,52 @@ impl SimContext {
     pub(crate) fn storm(&self, storm: FaultPeriod) {
         self.say("store", || format!("is {storm}"));
         let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, DaemonChange::Storm));
+        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, node, DaemonChange::Storm));
     }
 
     /// That is over.
     pub(crate) fn lull(&self, storm: FaultPeriod) {
         self.say("store", || format!("is not {storm} any more"));
         let node = storm.machine.map(node_id);
-        self.tell(&mut self.told(), |court, scene| court.turned(scene, node, DaemonChange::Lull));
+        self.tell(&mut self.told(), |checkers, scene| checkers.turned(scene, node, DaemonChange::Lull));
     }
 
     /// Everything has come to rest, or should have.
     pub(crate) fn rested(&self) {
-        self.tell(&mut self.told(), |court, scene| court.rested(scene));
+        self.tell(&mut self.told(), |checkers, scene| checkers.rested(scene));
     }
 
     /// Asks what the store holds.
     pub(crate) fn ask<T>(&self, question: impl FnOnce(&StoreModel) -> T) -> T {
-        question(&self.told().mirror)
+        question(&self.told().model)
     }
 
     /// What a checker has found, if any has.
     pub(crate) fn finding(&self) -> Option<Violation> {
-        self.told().court.finding()
+        self.told().checkers.finding()
     }
 
     /// How much has happened.
     pub(crate) fn tally(&self) -> SimTally {
         let told = self.told();
-        SimTally { units: told.units, runs: told.mirror.runs.len() as u64, launches: told.launches }
+        SimTally { units: told.units, runs: told.model.runs.len() as u64, launches: told.launches }
     }
 
     /// Whether a film is made.
     pub(crate) fn is_filmed(&self) -> bool {
-        self.told().film.is_wanted()
+        self.told().trace.is_wanted()
     }
 
     /// The film so far; what follows is not filmed.
     pub(crate) fn take_film(&self) -> Vec<String> {
-        std::mem::take(&mut self.told().film).into_lines()
+        std::mem::take(&mut self.told().trace).into_lines()
     }
 
     /// Shows the checkers what there is.
     fn tell(&self, told: &mut SimRecord, tell: impl FnOnce(&mut CheckerSet, CheckerContext<'_>)) {
         let now = self.store_time(told);
-        let SimRecord { mirror, court, is_shared, .. } = told;
-        tell(court, CheckerContext { mirror, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
+        let SimRecord { model, checkers, is_shared, .. } = told;
+        tell(checkers, CheckerContext { model, world: &self.world, at: self.time.now(), now, is_shared: *is_shared });
     }
 
     fn store_time(&self, told: &SimRecord) -> Instant {

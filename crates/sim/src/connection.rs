@@ -16,11 +16,11 @@ use cronhold_store::{
 
 use crate::chance::SimRandom;
 use crate::check::DaemonChange;
+use crate::context::SimContext;
 use crate::executor::TaskOwner;
-use crate::letterbox::ReplyBox;
-use crate::mail::{HintBatch, HintDelivery};
-use crate::stage::SimContext;
-use crate::weather::{CallFate, FaultPlan};
+use crate::faults::{CallFate, FaultPlan};
+use crate::hint_delivery::{HintBatch, HintDelivery};
+use crate::reply_slot::ReplyBox;
 
 /// The line of one life of a machine's daemon.
 #[derive(Debug)]
@@ -28,9 +28,9 @@ pub(crate) struct StoreConnection {
     /// What is at its other end.
     pub(crate) store: Arc<dyn Store>,
     /// What the simulation shares.
-    pub(crate) stage: SimContext,
+    pub(crate) context: SimContext,
     /// What the way is like.
-    pub(crate) weather: FaultPlan,
+    pub(crate) fault_plan: FaultPlan,
     /// Its own chance.
     pub(crate) chance: SimRandom,
     /// Which machine.
@@ -59,15 +59,15 @@ impl StoreConnection {
         T: Send + fmt::Debug + 'static,
         F: for<'s> FnOnce(&'s dyn Store) -> Pending<'s, Result<T, Fault>> + Send + 'static,
     {
-        let answer = match self.weather.fate(&self.chance) {
+        let answer = match self.fault_plan.fate(&self.chance) {
             CallFate::Fine => self.send(kind, work, false).take().await,
             CallFate::Stays => {
-                self.stage.time.sleep(self.weather.delay(&self.chance, self.machine)).await;
+                self.context.time.sleep(self.fault_plan.delay(&self.chance, self.machine)).await;
                 Err(Fault::Unavailable("no connection".to_owned()))
             }
             CallFate::Silent { patience, is_lost } => {
                 self.send(kind, work, is_lost);
-                self.stage.time.sleep(patience).await;
+                self.context.time.sleep(patience).await;
                 match kind {
                     CallKind::Read => Err(Fault::Unavailable("no answer in time".to_owned())),
                     CallKind::Write(_) => Err(Fault::OutcomeUnknown("no answer in time".to_owned())),
@@ -75,10 +75,10 @@ impl StoreConnection {
             }
         };
         if answer.is_err() {
-            self.stage.turned(self.machine, DaemonChange::Disturbed);
+            self.context.turned(self.machine, DaemonChange::Disturbed);
         }
         if let (CallKind::Write(name), Err(fault)) = (kind, &answer) {
-            self.stage.say(&self.who, || format!("{name} fails: {fault}"));
+            self.context.say(&self.who, || format!("{name} fails: {fault}"));
         }
         answer
     }
@@ -91,17 +91,17 @@ impl StoreConnection {
     {
         let letterbox = Arc::new(ReplyBox::default());
         let answer = Arc::clone(&letterbox);
-        let (store, time, is_alive) = (Arc::clone(&self.store), self.stage.time.clone(), Arc::clone(&self.is_alive));
-        let (weather, machine) = (self.weather.clone(), self.machine);
-        let (there, back) = (weather.delay(&self.chance, machine), weather.delay(&self.chance, machine));
+        let (store, time, is_alive) = (Arc::clone(&self.store), self.context.time.clone(), Arc::clone(&self.is_alive));
+        let (fault_plan, machine) = (self.fault_plan.clone(), self.machine);
+        let (there, back) = (fault_plan.delay(&self.chance, machine), fault_plan.delay(&self.chance, machine));
         // What was sent to a store of its own dies with the sender; on a network it may still arrive.
         let outlives_sender = store.is_shared() && self.chance.one_in(2);
-        self.stage.executor.spawn(TaskOwner::Nobody, async move {
+        self.context.executor.spawn(TaskOwner::Nobody, async move {
             time.sleep(there).await;
             if is_lost || !(is_alive.load(Ordering::Relaxed) || outlives_sender) {
                 return;
             }
-            let result = match weather.refuses(machine, kind != CallKind::Read) {
+            let result = match fault_plan.refuses(machine, kind != CallKind::Read) {
                 Some(fault) => Err(fault),
                 None => work(&*store).await,
             };
@@ -157,7 +157,7 @@ impl Store for StoreConnection {
                 self.call(CallKind::Read, move |store| Box::pin(async move { store.page(&asked, limit).await }));
             let page = answer.await?;
             if is_of_nodes {
-                self.stage.saw_nodes(self.machine);
+                self.context.saw_nodes(self.machine);
             }
             Ok(page)
         })
@@ -197,11 +197,11 @@ impl Store for StoreConnection {
     }
 
     fn hints(&self) -> Pending<'_, Vec<Hint>> {
-        let (chance, weather, machine) = (&self.chance, &self.weather, self.machine);
-        Box::pin(self.mail.hints(&*self.store, &self.stage.time, move |count| {
-            let lost = (0..count).filter(|_| weather.loses_hint(chance)).collect();
-            let usual = weather.delay(chance, machine);
-            HintBatch { lost, delays: weather.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
+        let (chance, fault_plan, machine) = (&self.chance, &self.fault_plan, self.machine);
+        Box::pin(self.mail.hints(&*self.store, &self.context.time, move |count| {
+            let lost = (0..count).filter(|_| fault_plan.loses_hint(chance)).collect();
+            let usual = fault_plan.delay(chance, machine);
+            HintBatch { lost, delays: fault_plan.hints(chance).into_iter().map(|late| late.plus(usual)).collect() }
         }))
     }
 

@@ -7,7 +7,7 @@ use cronhold_schedule::Span;
 use cronhold_store::Fault;
 
 use crate::chance::SimRandom;
-use crate::plot::{FaultPeriod, HintLoss};
+use crate::scenario::{FaultPeriod, HintLoss};
 
 /// How long a call takes one way in a storm in which the store is slow.
 const SLOW: (u64, u64) = (300_000, 6_000_000);

@@ -7,27 +7,27 @@ use cronhold_core::RunId;
 use cronhold_core::record::{LockName, NodeRecord, Record, RecordKey};
 use cronhold_store::{Fault, MemoryStore, Page, Pending, Query, Store, Unit, UnitReceipt, UnitRefusal, Wrapper};
 
-use crate::plot::machine_name;
-use crate::stage::SimContext;
+use crate::context::SimContext;
+use crate::scenario::machine_name;
 
 /// A handle of one machine on the store that all share.
 #[derive(Debug)]
 pub(crate) struct ObservedStore {
     store: MemoryStore,
-    stage: SimContext,
+    context: SimContext,
     who: String,
     is_shared: bool,
 }
 
 impl ObservedStore {
     /// A handle for a machine.
-    pub(crate) fn new(store: MemoryStore, stage: SimContext, machine: usize, is_shared: bool) -> Self {
-        Self { store, stage, who: machine_name(machine), is_shared }
+    pub(crate) fn new(store: MemoryStore, context: SimContext, machine: usize, is_shared: bool) -> Self {
+        Self { store, context, who: machine_name(machine), is_shared }
     }
 
     async fn tell_time(&self) {
         if let Ok(now) = self.store.time().await {
-            self.stage.store_says(now, self.is_shared);
+            self.context.store_says(now, self.is_shared);
         }
     }
 
@@ -40,7 +40,7 @@ impl ObservedStore {
             _ => None,
         });
         let renewed: Vec<(LockName, RunId)> = locks.iter().filter(|(lock, _)| !lost.contains(lock)).cloned().collect();
-        self.stage.beaten(&stored.unwrap_or_else(|| Arc::new(node.clone())), &renewed);
+        self.context.beaten(&stored.unwrap_or_else(|| Arc::new(node.clone())), &renewed);
     }
 }
 
@@ -61,7 +61,7 @@ impl Wrapper for ObservedStore {
                 let result = self.store.commit(vec![unit.clone()]).await;
                 if let [Ok(committed)] = &result[..] {
                     self.tell_time().await;
-                    self.stage.committed(&self.who, &unit, committed);
+                    self.context.committed(&self.who, &unit, committed);
                 }
                 results.extend(result);
             }

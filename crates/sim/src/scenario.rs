@@ -6,7 +6,7 @@ use std::fmt;
 
 use cronhold_schedule::{Instant, Span};
 
-use crate::film::since_start;
+use crate::trace::since_start;
 
 /// Everything about a simulation that is known before it begins.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use cronhold_schedule::Span;
 use crate::chance::SimRandom;
 use crate::check::DaemonChange;
 use crate::machine::SimMachine;
-use crate::play::Simulation;
-use crate::plot::ScenarioAction;
+use crate::scenario::ScenarioAction;
+use crate::simulation::Simulation;
 
 /// A pause is lifted this often until it is, and a node is asked to drain no more.
 const RESUME_EVERY: Span = Span::from_secs(5);
@@ -59,14 +59,16 @@ impl Simulation {
             TimedEvent::Gone(machine, down) => self.crash(machine, down),
             TimedEvent::GoOn(machine, number) => self.machines[machine].resume(number),
             TimedEvent::LoseKeeper(machine, patience) => self.lose_keeper(machine, patience),
-            TimedEvent::Lull(number) => self.weather.end(number).into_iter().for_each(|storm| self.stage.lull(storm)),
+            TimedEvent::Lull(number) => {
+                self.fault_plan.end(number).into_iter().for_each(|storm| self.context.lull(storm))
+            }
             TimedEvent::Undo => self.undo(),
         }
     }
 
     fn act_of_plot(&mut self, number: usize) {
-        let now = self.stage.time.now();
-        match self.plot.acts[number].what {
+        let now = self.context.time.now();
+        match self.scenario.acts[number].what {
             ScenarioAction::Machine(machine) => {
                 self.machines[machine].is_there = true;
                 self.machines[machine].start();
@@ -75,9 +77,9 @@ impl Simulation {
                 let command = self.workload.opening(job);
                 self.ask(number, command);
             }
-            ScenarioAction::Calls { away, unknown } => self.weather.fail(away, unknown),
-            ScenarioAction::Hints(loss) => self.weather.lose_hints(loss),
-            ScenarioAction::Reports(loss) => self.weather.lose_reports(loss),
+            ScenarioAction::Calls { away, unknown } => self.fault_plan.fail(away, unknown),
+            ScenarioAction::Hints(loss) => self.fault_plan.lose_hints(loss),
+            ScenarioAction::Reports(loss) => self.fault_plan.lose_reports(loss),
             ScenarioAction::Crash { machine, steps, down } => self.doom(machine, steps, DaemonFate::Crash(down)),
             ScenarioAction::Pause { machine, steps, lasts } => {
                 self.doom(machine, steps, DaemonFate::Pause(lasts, number))
@@ -88,18 +90,18 @@ impl Simulation {
                 }
             }
             ScenarioAction::SetClock { machine, ahead } => {
-                self.stage.say(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.context.say(&self.machines[machine].name, || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.machines[machine].clock.set(ahead);
-                self.stage.turned(machine, DaemonChange::Disturbed);
+                self.context.turned(machine, DaemonChange::Disturbed);
             }
             ScenarioAction::SetStoreClock { ahead } => {
-                self.stage.say("store", || format!("clock is set {} ms ahead", ahead / 1_000));
+                self.context.say("store", || format!("clock is set {} ms ahead", ahead / 1_000));
                 self.store_clock.set(ahead);
-                (0..self.machines.len()).for_each(|machine| self.stage.turned(machine, DaemonChange::Disturbed));
+                (0..self.machines.len()).for_each(|machine| self.context.turned(machine, DaemonChange::Disturbed));
             }
             ScenarioAction::Storm { storm, lasts } => {
-                self.stage.storm(storm);
-                self.weather.begin(number, storm);
+                self.context.storm(storm);
+                self.fault_plan.begin(number, storm);
                 self.put(now.plus(lasts), TimedEvent::Lull(number));
             }
             ScenarioAction::KeeperLoss { machine } => self.lose_keeper(machine, KEEPER_PATIENCE),
@@ -134,7 +136,7 @@ impl Simulation {
             DaemonFate::Pause(lasts, number) => {
                 self.doomed.remove(&machine);
                 if self.machines[machine].pause(number) {
-                    self.put(self.stage.time.now().plus(lasts), TimedEvent::GoOn(machine, number));
+                    self.put(self.context.time.now().plus(lasts), TimedEvent::GoOn(machine, number));
                 }
             }
         }
@@ -146,16 +148,16 @@ impl Simulation {
             return self.machines[machine].lose_keeper();
         }
         let next = TimedEvent::LoseKeeper(machine, patience.minus(KEEPER_LOOK));
-        self.put(self.stage.time.now().plus(KEEPER_LOOK), next);
+        self.put(self.context.time.now().plus(KEEPER_LOOK), next);
     }
 
     /// Everything works from now on.
     pub(crate) fn end_trouble(&mut self) {
-        self.stage.say("end", || "of all trouble".to_owned());
+        self.context.say("end", || "of all trouble".to_owned());
         self.doomed.clear();
-        self.weather.clear_up().into_iter().for_each(|storm| self.stage.lull(storm));
+        self.fault_plan.clear_up().into_iter().for_each(|storm| self.context.lull(storm));
         self.machines.iter_mut().for_each(SimMachine::recover);
-        self.put(self.stage.time.now(), TimedEvent::Undo);
+        self.put(self.context.time.now(), TimedEvent::Undo);
     }
 
     /// The daemon of a machine crashes, and starts again later.
@@ -165,19 +167,19 @@ impl Simulation {
             return;
         }
         self.machines[machine].crash();
-        self.put(self.stage.time.now().plus(down), TimedEvent::Start(machine));
+        self.put(self.context.time.now().plus(down), TimedEvent::Start(machine));
     }
 
     /// Pauses are lifted, nodes drain no more, and what no node may start is skipped.
     fn undo(&mut self) {
-        let now = self.stage.time.now();
-        let there = self.machines.iter().zip(&self.plot.machines).filter(|(machine, _)| machine.is_there);
+        let now = self.context.time.now();
+        let there = self.machines.iter().zip(&self.scenario.machines).filter(|(machine, _)| machine.is_there);
         let there: Vec<_> = there.map(|(machine, build)| (machine.node(), &build.labels)).collect();
         for command in self.workload.resume().into_iter().chain(self.workload.give_up(&there)) {
             self.ask_later(now, command);
         }
         let drained: Vec<NodeId> =
-            self.stage.ask(|mirror| mirror.nodes.values().filter(|node| node.draining).map(|node| node.id).collect());
+            self.context.ask(|model| model.nodes.values().filter(|node| node.draining).map(|node| node.id).collect());
         for node in drained {
             self.ask_later(now, Command::Drain { node, on: false });
         }
@@ -186,15 +188,15 @@ impl Simulation {
 
     /// Somebody asks one of the daemons that are up, by an act.
     fn ask(&mut self, number: usize, command: Command) {
-        if self.stage.is_filmed() {
+        if self.context.is_filmed() {
             self.asked.insert(number, in_words(&command));
         }
-        self.ask_one(&SimRandom::of(self.plot.seed, "who is asked", number as u64), command);
+        self.ask_one(&SimRandom::of(self.scenario.seed, "who is asked", number as u64), command);
     }
 
     /// Somebody asks at a moment after all trouble, to undo what was done to a machine.
     fn ask_later(&self, now: Span, command: Command) {
-        self.ask_one(&SimRandom::of(self.plot.seed, "who is asked later", now.micros()), command);
+        self.ask_one(&SimRandom::of(self.scenario.seed, "who is asked later", now.micros()), command);
     }
 
     fn ask_one(&self, chance: &SimRandom, command: Command) {
@@ -204,11 +206,11 @@ impl Simulation {
         }
         let machine = *chance.pick(&up);
         let Some(handle) = machine.handle().cloned() else { return };
-        let (stage, who) = (self.stage.clone(), machine.name.clone());
-        stage.say(&who, || format!("anna asks: {}", in_words(&command)));
-        self.stage.executor.spawn(machine.whose(), async move {
+        let (context, who) = (self.context.clone(), machine.name.clone());
+        context.say(&who, || format!("anna asks: {}", in_words(&command)));
+        self.context.executor.spawn(machine.whose(), async move {
             let answer = handle.request(Actor::Operator("anna".to_owned()), command).await;
-            stage.say(&who, || match answer {
+            context.say(&who, || match answer {
                 Ok(answer) => format!("anna hears: {answer:?}"),
                 Err(refused) => format!("anna hears: {refused}"),
             });

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use cronhold_core::DecisionContext;
 use cronhold_schedule::Span;
 
-use crate::acts::{DaemonFate, TimedEvent};
-use crate::cast::cast;
 use crate::chance::SimRandom;
 use crate::check::Violation;
+use crate::cluster::build_cluster;
+use crate::context::{SimContext, SimTally};
+use crate::deliberate_bugs::DeliberateBug;
+use crate::events::{DaemonFate, TimedEvent};
 use crate::executor::TaskOwner;
-use crate::film::EventTrace;
+use crate::faults::FaultPlan;
 use crate::machine::SimMachine;
-use crate::mirror::StoreModel;
-use crate::plot::{Scenario, ScenarioCut};
-use crate::stage::{SimContext, SimTally};
+use crate::scenario::{Scenario, ScenarioCut};
+use crate::store_model::StoreModel;
 use crate::time::WallClock;
-use crate::variant::DeliberateBug;
-use crate::weather::FaultPlan;
+use crate::trace::EventTrace;
 use crate::workload::OperatorWorkload;
 
 /// How long it may take until everything has come to rest.
@@ -47,7 +47,7 @@ pub struct SimSettings {
     /// What is wrong on purpose.
     pub variant: DeliberateBug,
     /// Whether a film is made.
-    pub film: bool,
+    pub trace: bool,
 }
 
 /// What came of a simulation.
@@ -56,7 +56,7 @@ pub struct SimResult {
     /// The first thing that a checker found.
     pub finding: Option<Violation>,
     /// One line for each event, if wanted.
-    pub film: Vec<String>,
+    pub trace: Vec<String>,
     /// What was going to happen, in words, if a film was wanted.
     pub acts: Vec<String>,
     /// How long it lasted in virtual time.
@@ -68,33 +68,33 @@ pub struct SimResult {
 }
 
 /// Plays the simulation of a seed.
-pub fn play(seed: u64, settings: SimSettings, world: &DecisionContext) -> SimResult {
-    play_cut(seed, settings, &ScenarioCut::default(), world)
+pub fn simulate(seed: u64, settings: SimSettings, world: &DecisionContext) -> SimResult {
+    simulate_cut(seed, settings, &ScenarioCut::default(), world)
 }
 
 /// Plays the simulation of a seed without some of its acts.
-pub fn play_cut(seed: u64, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> SimResult {
-    let mut play = Simulation::new(Scenario::draw(seed, settings, cut), settings, cut, world);
-    let finding = play.perform().err();
-    let acts = if settings.film { play.acts_in_words(cut) } else { Vec::new() };
-    play.machines.iter_mut().for_each(SimMachine::dismiss);
-    let Simulation { stage, steps, .. } = play;
-    let finding = stage.finding().or(finding);
+pub fn simulate_cut(seed: u64, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> SimResult {
+    let mut simulate = Simulation::new(Scenario::draw(seed, settings, cut), settings, cut, world);
+    let finding = simulate.perform().err();
+    let acts = if settings.trace { simulate.acts_in_words(cut) } else { Vec::new() };
+    simulate.machines.iter_mut().for_each(SimMachine::dismiss);
+    let Simulation { context, steps, .. } = simulate;
+    let finding = context.finding().or(finding);
     if let Some(finding) = &finding {
-        stage.say("check", || finding.to_string());
+        context.say("check", || finding.to_string());
     }
-    let (lasted, tally) = (stage.time.now(), stage.tally());
+    let (lasted, tally) = (context.time.now(), context.tally());
     let SimTally { units, runs, launches } = tally;
-    stage.say("end", || format!("{units} units, {runs} runs, {launches} programs"));
-    stage.executor.clear();
-    SimResult { finding, film: stage.take_film(), acts, lasted, steps, tally }
+    context.say("end", || format!("{units} units, {runs} runs, {launches} programs"));
+    context.executor.clear();
+    SimResult { finding, trace: context.take_film(), acts, lasted, steps, tally }
 }
 
 /// A simulation under way.
 pub(crate) struct Simulation {
-    pub(crate) plot: Scenario,
-    pub(crate) stage: SimContext,
-    pub(crate) weather: FaultPlan,
+    pub(crate) scenario: Scenario,
+    pub(crate) context: SimContext,
+    pub(crate) fault_plan: FaultPlan,
     pub(crate) machines: Vec<SimMachine>,
     /// The clock of a shared store.
     pub(crate) store_clock: Arc<WallClock>,
@@ -114,21 +114,21 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn new(plot: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
-        let stage = SimContext::new(world.clone(), plot.start, EventTrace::new(settings.film));
-        let weather = FaultPlan::new(plot.usual);
-        let (machines, store_clock) = cast(&plot, &stage, &weather, settings.variant);
-        stage.say("seed", || {
-            let Scenario { seed, jobs, until, start, is_shared, usual, .. } = &plot;
+    fn new(scenario: Scenario, settings: SimSettings, cut: &ScenarioCut, world: &DecisionContext) -> Self {
+        let context = SimContext::new(world.clone(), scenario.start, EventTrace::new(settings.trace));
+        let fault_plan = FaultPlan::new(scenario.usual);
+        let (machines, store_clock) = build_cluster(&scenario, &context, &fault_plan, settings.variant);
+        context.say("seed", || {
+            let Scenario { seed, jobs, until, start, is_shared, usual, .. } = &scenario;
             let store = if *is_shared { "a shared store" } else { "a store of its own" };
             let (nodes, usual) = (machines.len(), Span::from_micros(*usual));
             format!("{seed}: {nodes} nodes, {jobs} jobs, {until} from {start}, {store}, calls take up to {usual}")
         });
-        let mut play = Self {
-            workload: OperatorWorkload::new(stage.clone(), &plot),
-            order: SimRandom::of(plot.seed, "order", 0),
-            stage,
-            weather,
+        let mut simulate = Self {
+            workload: OperatorWorkload::new(context.clone(), &scenario),
+            order: SimRandom::of(scenario.seed, "order", 0),
+            context,
+            fault_plan,
             machines,
             store_clock,
             agenda: BTreeMap::new(),
@@ -138,41 +138,42 @@ impl Simulation {
             steps: 0,
             steps_at_once: 0,
             steps_max: if settings.scale { STEPS_SCALE_MAX } else { STEPS_MAX },
-            plot,
+            scenario,
         };
-        for number in (0..play.plot.acts.len()).filter(|number| !cut.without.contains(number)) {
-            play.put(play.plot.acts[number].at, TimedEvent::Act(number));
+        for number in (0..simulate.scenario.acts.len()).filter(|number| !cut.without.contains(number)) {
+            simulate.put(simulate.scenario.acts[number].at, TimedEvent::Act(number));
         }
-        play
+        simulate
     }
 
     /// Plays to the end.
     fn perform(&mut self) -> Result<(), Violation> {
-        self.run_until(self.plot.until, |_| false)?;
+        self.run_until(self.scenario.until, |_| false)?;
         self.agenda.clear();
         self.end_trouble();
-        let limit = self.plot.until.plus(REST_MAX);
-        let is_quiet = |play: &Self| play.stage.ask(StoreModel::is_quiet) && play.workload.resume().is_none();
+        let limit = self.scenario.until.plus(REST_MAX);
+        let is_quiet =
+            |simulate: &Self| simulate.context.ask(StoreModel::is_quiet) && simulate.workload.resume().is_none();
         loop {
             self.run_until(limit, is_quiet)?;
-            self.run_until(self.stage.time.now().plus(QUIET), |_| false)?;
+            self.run_until(self.context.time.now().plus(QUIET), |_| false)?;
             // Something may have become due just then, and takes its time.
-            if is_quiet(self) || self.stage.time.now() >= limit {
+            if is_quiet(self) || self.context.time.now() >= limit {
                 break;
             }
         }
-        self.stage.rested();
-        self.stage.finding().map_or(Ok(()), Err)
+        self.context.rested();
+        self.context.finding().map_or(Ok(()), Err)
     }
 
     /// Lets time pass until a moment, or until something holds.
     fn run_until(&mut self, until: Span, is_over: fn(&Self) -> bool) -> Result<(), Violation> {
-        let mut look_at = self.stage.time.now();
+        let mut look_at = self.context.time.now();
         loop {
-            while let Some(whose) = self.stage.executor.step(&self.order) {
+            while let Some(whose) = self.context.executor.step(&self.order) {
                 self.note_step(whose)?;
             }
-            let now = self.stage.time.now();
+            let now = self.context.time.now();
             if look_at <= now {
                 look_at = now.plus(LOOK_EVERY);
                 if is_over(self) {
@@ -180,12 +181,13 @@ impl Simulation {
                 }
             }
             let then = self.agenda.first_key_value().map(|((at, _), _)| *at);
-            let Some(next) = self.stage.time.next().into_iter().chain(then).min().filter(|next| *next <= until) else {
-                self.stage.time.advance(until);
+            let Some(next) = self.context.time.next().into_iter().chain(then).min().filter(|next| *next <= until)
+            else {
+                self.context.time.advance(until);
                 return Ok(());
             };
             self.steps_at_once = if next > now { 0 } else { self.steps_at_once };
-            self.stage.time.advance(next);
+            self.context.time.advance(next);
             while let Some(entry) = self.agenda.first_entry().filter(|entry| entry.key().0 <= next) {
                 let then = entry.remove();
                 self.act(then);
@@ -197,7 +199,7 @@ impl Simulation {
     fn note_step(&mut self, whose: TaskOwner) -> Result<(), Violation> {
         self.steps += 1;
         self.steps_at_once += 1;
-        if let Some(finding) = self.stage.finding() {
+        if let Some(finding) = self.context.finding() {
             return Err(finding);
         }
         if self.steps > self.steps_max || self.steps_at_once > STEPS_AT_ONCE_MAX {
@@ -223,13 +225,14 @@ impl Simulation {
 
     /// All acts that were not cut and whose time came, in words.
     fn acts_in_words(&self, cut: &ScenarioCut) -> Vec<String> {
-        let acts = self.plot.acts.iter().enumerate();
+        let acts = self.scenario.acts.iter().enumerate();
         let mut played: Vec<_> = acts
-            .filter(|(number, act)| !cut.without.contains(number) && act.at <= self.plot.until)
+            .filter(|(number, act)| !cut.without.contains(number) && act.at <= self.scenario.until)
             .map(|(number, act)| (act.at, number, act))
             .collect();
         played.sort_by_key(|(at, number, _)| (*at, *number));
-        let in_words = |(_, number, act): &(Span, usize, &crate::plot::ScenarioEvent)| match self.asked.get(number) {
+        let in_words = |(_, number, act): &(Span, usize, &crate::scenario::ScenarioEvent)| match self.asked.get(number)
+        {
             Some(asked) => format!("{act}: {asked}"),
             None => act.to_string(),
         };

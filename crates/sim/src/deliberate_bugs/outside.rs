@@ -9,8 +9,8 @@ use cronhold_engine::{LaunchRequest, ProgramRunner};
 use cronhold_schedule::Span;
 
 use super::DeliberateBug;
+use crate::context::SimContext;
 use crate::executor::TaskOwner;
-use crate::stage::SimContext;
 
 /// No program lives as long as this.
 const FOR_EVER: Span = Span::from_secs(1_000_000_000);
@@ -22,7 +22,7 @@ const TARDY: Span = Span::from_secs(15);
 pub(super) struct WrongOutside {
     pub(super) outside: Arc<dyn ProgramRunner>,
     pub(super) how: DeliberateBug,
-    pub(super) stage: SimContext,
+    pub(super) context: SimContext,
     pub(super) whose: TaskOwner,
 }
 
@@ -33,9 +33,9 @@ impl ProgramRunner for WrongOutside {
                 self.outside.launch(LaunchRequest { kill_at: request.kill_at.map(|_| FOR_EVER), ..request });
             }
             DeliberateBug::Tardy => {
-                let (outside, time) = (Arc::clone(&self.outside), self.stage.time.clone());
+                let (outside, time) = (Arc::clone(&self.outside), self.context.time.clone());
                 let kill_at = request.kill_at.map(|kill_at| kill_at.plus(TARDY));
-                self.stage.executor.spawn(self.whose, async move {
+                self.context.executor.spawn(self.whose, async move {
                     time.sleep(TARDY).await;
                     outside.launch(LaunchRequest { launch_by: FOR_EVER, kill_at, ..request });
                 });

@@ -13,8 +13,8 @@ use cronhold_engine::ProgramRunner;
 use cronhold_store::Store;
 
 use crate::chance::SimRandom;
+use crate::context::SimContext;
 use crate::executor::TaskOwner;
-use crate::stage::SimContext;
 use outside::WrongOutside;
 use store::{EagerReplyStore, WrongStore};
 
@@ -111,13 +111,13 @@ impl DeliberateBug {
     pub(crate) fn before_the_line(
         self,
         line: Arc<dyn Store>,
-        stage: &SimContext,
+        context: &SimContext,
         whose: TaskOwner,
         chance: &SimRandom,
     ) -> Arc<dyn Store> {
         match self {
             Self::Hasty => {
-                Arc::new(EagerReplyStore { store: line, stage: stage.clone(), whose, chance: chance.fork() })
+                Arc::new(EagerReplyStore { store: line, context: context.clone(), whose, chance: chance.fork() })
             }
             _ => line,
         }
@@ -127,12 +127,12 @@ impl DeliberateBug {
     pub(crate) fn before_the_programs(
         self,
         outside: Arc<dyn ProgramRunner>,
-        stage: &SimContext,
+        context: &SimContext,
         whose: TaskOwner,
     ) -> Arc<dyn ProgramRunner> {
         match self {
             Self::Immortal | Self::Restarting | Self::Tardy => {
-                Arc::new(WrongOutside { outside, how: self, stage: stage.clone(), whose })
+                Arc::new(WrongOutside { outside, how: self, context: context.clone(), whose })
             }
             _ => outside,
         }

@@ -12,8 +12,8 @@ use cronhold_store::{Fault, Hint, Obligation, Page, Pending, Query, Store, Unit,
 use super::DeliberateBug;
 use super::answers::{FirstBeats, seen};
 use crate::chance::SimRandom;
+use crate::context::SimContext;
 use crate::executor::TaskOwner;
-use crate::stage::SimContext;
 
 /// How wrong the time of every second node is.
 const WRONG_TIME: Span = Span::from_secs(20);
@@ -32,7 +32,7 @@ pub(super) struct WrongStore {
 #[derive(Debug)]
 pub(super) struct EagerReplyStore {
     pub(super) store: Arc<dyn Store>,
-    pub(super) stage: SimContext,
+    pub(super) context: SimContext,
     pub(super) whose: TaskOwner,
     pub(super) chance: SimRandom,
 }
@@ -171,8 +171,8 @@ impl Wrapper for EagerReplyStore {
 
     fn commit(&self, units: Vec<Unit>) -> Pending<'_, Vec<Result<UnitReceipt, UnitRefusal>>> {
         let answers = units.iter().map(|_| Ok(UnitReceipt::default())).collect();
-        let (store, time, wait) = (Arc::clone(&self.store), self.stage.time.clone(), self.chance.micros(10, 50_000));
-        self.stage.executor.spawn(self.whose, async move {
+        let (store, time, wait) = (Arc::clone(&self.store), self.context.time.clone(), self.chance.micros(10, 50_000));
+        self.context.executor.spawn(self.whose, async move {
             time.sleep(wait).await;
             store.commit(units).await;
         });

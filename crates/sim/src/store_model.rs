@@ -195,6 +195,6 @@ pub(crate) fn name(run: &Run) -> String {
 }
 
 /// What people call a run of which maybe no more is known than its id.
-pub(crate) fn name_of(mirror: &StoreModel, run: RunId) -> String {
-    mirror.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run))
+pub(crate) fn name_of(model: &StoreModel, run: RunId) -> String {
+    model.runs.get(&run).map_or_else(|| run.to_string(), |run| name(run))
 }

@@ -6,36 +6,36 @@ use cronhold_engine::MachineClock;
 use cronhold_store::MemoryStore;
 
 use crate::chance::SimRandom;
+use crate::context::SimContext;
+use crate::deliberate_bugs::DeliberateBug;
+use crate::faults::FaultPlan;
 use crate::machine::{MachineParts, SimMachine};
-use crate::plot::Scenario;
-use crate::stage::SimContext;
+use crate::scenario::Scenario;
 use crate::time::WallClock;
-use crate::variant::DeliberateBug;
-use crate::weather::FaultPlan;
 
 /// The machines of a plot and the clock of their store. A store that is shared has a time of its own; one on a machine
 /// itself has the machine's.
-pub(crate) fn cast(
-    plot: &Scenario,
-    stage: &SimContext,
-    weather: &FaultPlan,
+pub(crate) fn build_cluster(
+    scenario: &Scenario,
+    context: &SimContext,
+    fault_plan: &FaultPlan,
     variant: DeliberateBug,
 ) -> (Vec<SimMachine>, Arc<WallClock>) {
-    let clock = |ahead| Arc::new(WallClock::new(stage.time.clone(), ahead));
-    let clocks: Vec<Arc<WallClock>> = plot.machines.iter().map(|build| clock(build.ahead)).collect();
-    let store_clock = if plot.is_shared { clock(0) } else { Arc::clone(&clocks[0]) };
+    let clock = |ahead| Arc::new(WallClock::new(context.time.clone(), ahead));
+    let clocks: Vec<Arc<WallClock>> = scenario.machines.iter().map(|build| clock(build.ahead)).collect();
+    let store_clock = if scenario.is_shared { clock(0) } else { Arc::clone(&clocks[0]) };
     let time = Arc::clone(&store_clock);
     let store = MemoryStore::new(Arc::new(move || time.now()));
     let machine = |(number, clock)| {
         let parts = MachineParts {
-            stage,
+            context,
             store: &store,
-            build: &plot.machines[number],
+            build: &scenario.machines[number],
             clock,
-            chance: SimRandom::of(plot.seed, "life of a machine", number as u64),
-            weather,
+            chance: SimRandom::of(scenario.seed, "life of a machine", number as u64),
+            fault_plan,
             variant,
-            is_shared: plot.is_shared,
+            is_shared: scenario.is_shared,
         };
         SimMachine::new(number, parts)
     };
