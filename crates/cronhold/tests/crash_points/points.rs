@@ -26,7 +26,7 @@ const START_UNKNOWN: &str = "start unknown";
 /// The keeper has begun it or was about to, and nobody saw its end.
 const KEEPER_LOST: &str = "keeper lost";
 /// What stands between the keeper and a program with limits is gone; the program was never begun.
-const STAGE_KILLED: &str = "not launched: what was to become the program was killed before that";
+const STAGE_KILLED: &str = "not launched: the process was killed before it became the program";
 
 /// A point at which somebody dies.
 #[derive(Debug, Clone, Copy)]

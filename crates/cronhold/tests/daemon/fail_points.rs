@@ -64,7 +64,7 @@ const DAEMON_POINTS: &[(&str, bool, Outcome)] = &[
 
 /// Points of what stands between the keeper and a program with limits. Both go on, and nobody takes it for the program.
 const STAGE_POINTS: &[&str] = &["stage-told", "stage-prepared"];
-const STAGE_KILLED: &str = "not launched: what was to become the program was killed before that";
+const STAGE_KILLED: &str = "not launched: the process was killed before it became the program";
 
 /// A place with one job, which runs once in the life of each daemon.
 fn place(name: &str, is_held: bool) -> Place {

@@ -138,19 +138,19 @@ fn both_lost() {
     let place = Place::new("both");
     let pid = place.path("pid");
     let program = format!("echo $$ > {}; sleep 55", pid.display());
-    place.put_job("sleep", &format!("program: '{program}'\nlock: true\nschedule: '@reboot'\n"));
+    place.put_job("sleep", &format!("program: '{program}'\nlock: true\noverlap: queue\nschedule: '@reboot'\n"));
     let mut daemon = place.up();
     daemon.wait_until_run("sleep#1", "running");
     eventually("it is there", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    let first_pid = place.path("first-pid");
+    fs::copy(&pid, &first_pid).expect("copied");
     kill_process(place.keeper().expect("a keeper"), Signal::KILL).expect("it runs");
     daemon.kill();
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
     assert_keeper_lost(&daemon.wait_until_run("sleep#1", "error"));
-    place.wait_for_death(&pid);
-    // Nothing is in the way of the next.
-    daemon.kill();
-    let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs"]));
-    daemon.wait_until_logged("run_state", &[("state", "running")]);
+    place.wait_for_death(&first_pid);
+    // The lock is free again, so the run that the second start has queued starts.
+    daemon.wait_until_run("sleep#2", "running");
     daemon.kill();
 }
 

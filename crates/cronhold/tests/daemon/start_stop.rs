@@ -77,7 +77,7 @@ fn nobody_reads_the_log() {
 fn says_as_much_as_is_wanted() {
     let place = Place::new("words");
     place.put_job("tick", "program: {noop: true}\nschedule: '@reboot'\n");
-    place.put_job("fetch", "program: {http: {url: 'http://localhost/'}}\nschedule: '@reboot'\n");
+    place.put_job("fetch", "program: [/does/not/exist]\nschedule: '@reboot'\n");
     let mut daemon = Daemon::start(&mut place.command(&["--jobs", "jobs", "--verbose"]));
     daemon.wait_for_event("job_put", &[("job", "tick"), ("revision", "1")]);
     daemon.wait_for("ready");

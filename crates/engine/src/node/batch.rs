@@ -65,9 +65,8 @@ impl NodeLoop {
         // Due items get the larger share, because they should be on time. Inputs are decided first, because a run that
         // has ended must not block the next.
         let mut due = Vec::new();
-        if self.may_claim_at(uptime) {
-            let claims = self.agenda.take_start_claims(now);
-            self.push_own(&Actor::Schedule, claims);
+        let may_claim = self.may_claim_at(uptime);
+        if may_claim {
             let items = self.agenda.take_due(now, DUE_MAX, LATE_MAX);
             due = self.commands_for(items, now, uptime, chores);
         }
@@ -85,6 +84,10 @@ impl NodeLoop {
                 NodeInput::Calendars(calendars) => self.world.calendars = calendars,
                 NodeInput::Stop => self.is_stopping = true,
             }
+        }
+        if may_claim {
+            let claims = self.agenda.take_start_claims(now).into_iter();
+            batch.extend(claims.map(|claim| PendingCommand::new(Actor::Schedule, claim, CommandOrigin::Own)));
         }
         batch.extend(due);
         batch
