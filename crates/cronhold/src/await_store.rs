@@ -18,7 +18,7 @@ const WAIT_MAX: Span = Span::from_secs(2);
 /// The failure for a store that cannot be used, now or later.
 pub(crate) fn unusable(fault: &Fault) -> CliError {
     let why = match fault {
-        Fault::Corrupt(why) => format!("cannot use the store: {why}"),
+        Fault::Permanent(why) => format!("cannot use the store: {why}"),
         other => other.to_string(),
     };
     CliError::refused(why, "check the store and its URL: `--store` or CRONHOLD_STORE")

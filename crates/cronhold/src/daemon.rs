@@ -235,10 +235,7 @@ async fn live(
     // No program is started or reported from here on; the next start continues with what is left.
     drop(client);
     drop(outputs);
-    let left = programs.running_count();
-    if left > 0 {
-        info!(event = "programs_left", count = left, "{} left running with the keeper", counted(left, "program"));
-    }
+    log_programs_left(programs.running_count());
     let asked = stop_node(&loaders, &node);
     let stop = async {
         tokio::select! {
@@ -259,6 +256,12 @@ async fn live(
     };
     face.iter().for_each(RunningServer::stop);
     exit_of(ended)
+}
+
+fn log_programs_left(count: usize) {
+    if count > 0 {
+        info!(event = "programs_left", count, "{} left running with the keeper", counted(count, "program"));
+    }
 }
 
 /// Stops the node. It releases the loader locks with its last commit, so that other nodes need not wait for them.

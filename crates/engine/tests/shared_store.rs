@@ -102,7 +102,7 @@ impl Wrapper for FailingStore {
     fn load<'a>(&'a self, keys: &'a [RecordKey]) -> Pending<'a, Result<Vec<Option<StoredRecord>>, Fault>> {
         let unreadable = self.unreadable.lock().expect("no panic").clone();
         match unreadable.filter(|key| keys.contains(key)) {
-            Some(key) => Box::pin(async move { Err(Fault::Corrupt(format!("{key} is damaged"))) }),
+            Some(key) => Box::pin(async move { Err(Fault::Permanent(format!("{key} is damaged"))) }),
             None => self.store.load(keys),
         }
     }
@@ -302,7 +302,7 @@ fn unreadable_record_is_reported_with_its_key_and_fails_only_what_needs_it() {
     let key = RecordKey::Job(JobId::parse("j").expect("an id"));
     *node.unreadable.lock().expect("no panic") = Some(key.clone());
     let run = Command::Run { job: JobId::parse("j").expect("an id"), args: BTreeMap::new(), id: RunId::MIN, at: None };
-    assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Corrupt(_)))));
+    assert!(matches!(node.try_request(run), Err(RequestError::Failed(Fault::Permanent(_)))));
     assert_eq!(node.request(Command::Pause { job: None, why: String::new() }), CommandReply::Done);
     assert_eq!((node.events(), node.handle.counters().unreadable), (vec![format!("unreadable {key}")], 1));
 }

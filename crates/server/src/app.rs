@@ -81,6 +81,6 @@ impl AppState {
 
 impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("App").field("this", &self.this).field("is_ready", &self.is_ready()).finish_non_exhaustive()
+        f.debug_struct("AppState").field("this", &self.this).field("is_ready", &self.is_ready()).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ pub(crate) async fn load_readable(
 ) -> Result<(Vec<StoredRecord>, Vec<String>), Fault> {
     match store.load(keys).await {
         Ok(found) => return Ok((found.into_iter().flatten().collect(), Vec::new())),
-        Err(Fault::Corrupt(_)) => {}
+        Err(Fault::Permanent(_)) => {}
         Err(fault) => return Err(fault),
     }
     // One of them cannot be read; which one shows when each is loaded by itself.
@@ -18,7 +18,7 @@ pub(crate) async fn load_readable(
     for key in keys {
         match store.load(std::slice::from_ref(key)).await {
             Ok(found) => readable.extend(found.into_iter().flatten()),
-            Err(Fault::Corrupt(reason)) => unreadable.push(reason),
+            Err(Fault::Permanent(reason)) => unreadable.push(reason),
             Err(fault) => return Err(fault),
         }
     }

@@ -69,7 +69,7 @@ impl From<Fault> for ApiError {
                 "try again when the store works again; nothing was changed"
             }
             Fault::OutcomeUnknown(_) => "look whether it was done before you ask again",
-            Fault::Corrupt(_) => "the daemon's log says more",
+            Fault::Permanent(_) => "the daemon's log says more",
         };
         Self::new(ProblemCode::Unavailable, fault.to_string()).hint(hint)
     }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cronhold_store::Fault;
 use redis::{Cmd, Value};
 
-use crate::connections::{CallReplies, ConnectionManager, Script};
+use crate::connections::{CallReplies, RedisConnections, Script};
 use crate::keys;
 
 /// The connection to the namespace of a store, and a source of unique tokens.
 #[derive(Debug)]
 pub(crate) struct NamespaceClient {
-    connections: ConnectionManager,
+    connections: RedisConnections,
     namespace: String,
     /// The key that selects the hash slot of all others.
     slot_key: [String; 1],
@@ -20,7 +20,7 @@ pub(crate) struct NamespaceClient {
 
 impl NamespaceClient {
     /// `first_token` is random, so that tokens of different processes differ.
-    pub(crate) fn new(connections: ConnectionManager, namespace: &str, first_token: u64) -> Self {
+    pub(crate) fn new(connections: RedisConnections, namespace: &str, first_token: u64) -> Self {
         Self {
             connections,
             namespace: namespace.to_owned(),
@@ -29,7 +29,7 @@ impl NamespaceClient {
         }
     }
 
-    pub(crate) fn connections(&self) -> &ConnectionManager {
+    pub(crate) fn connections(&self) -> &RedisConnections {
         &self.connections
     }
 

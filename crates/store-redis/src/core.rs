@@ -9,7 +9,7 @@ use redis::Value;
 use crate::client::NamespaceClient;
 use crate::codec::reply;
 use crate::commit::Committer;
-use crate::connections::ConnectionManager;
+use crate::connections::RedisConnections;
 use crate::counters::WriteCounters;
 use crate::cronken::{PeerFlag, Projector};
 use crate::enrollment::Enrollment;
@@ -45,7 +45,7 @@ impl StoreCore {
         url: RedisUrl,
         zones: Arc<ZoneRegistry>,
         accept_loss: bool,
-        connections: ConnectionManager,
+        connections: RedisConnections,
         seq_file: Option<SeqFile>,
     ) -> Result<Self, getrandom::Error> {
         let mut seeds = [0; 16];
@@ -115,11 +115,11 @@ impl StoreCore {
         }
         let parts = reply.into_iter().map(|part| {
             let part = reply::text(part)?;
-            part.parse::<i64>().map_err(|_| Fault::Corrupt(format!("invalid reply to TIME: `{part}`")))
+            part.parse::<i64>().map_err(|_| Fault::Permanent(format!("invalid reply to TIME: `{part}`")))
         });
         match parts.collect::<Result<Vec<_>, Fault>>()?[..] {
             [seconds, micros] => Ok(Instant::from_micros(seconds.saturating_mul(1_000_000).saturating_add(micros))),
-            _ => Err(Fault::Corrupt("invalid reply to TIME".to_owned())),
+            _ => Err(Fault::Permanent("invalid reply to TIME".to_owned())),
         }
     }
 

@@ -52,7 +52,7 @@ impl Enrollment {
         let connections = self.client.connections();
         let check = server_check::check(connections, self.accept_loss).await?;
         if let Some(refusal) = check.refusal {
-            return Err(Fault::Corrupt(refusal));
+            return Err(Fault::Permanent(refusal));
         }
         self.replication.set_count(check.replicas);
         *self.warnings.lock().unwrap_or_else(PoisonError::into_inner) = check.warnings;

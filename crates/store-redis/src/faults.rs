@@ -32,7 +32,7 @@ pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
     }
     if let Some((_, words)) = text.split_once(SCRIPT_ERROR) {
         let words = words.split(SCRIPT_POSITION).next().unwrap_or(words);
-        return Fault::Corrupt(format!("{server}: {words}"));
+        return Fault::Permanent(format!("{server}: {words}"));
     }
     let message = |what: &str| format!("{server}: {what} ({text})");
     match code(error) {
@@ -47,11 +47,11 @@ pub(crate) fn of_reply(server: &str, error: &ServerError) -> Fault {
         "CLUSTERDOWN" | "TRYAGAIN" => Fault::Unavailable(message(SLOT_MOVING)),
         "MOVED" | "ASK" => Fault::Unavailable(message("the keys have moved to another node of the Cluster")),
         "BUSY" => Fault::Unavailable(message("Redis is running a long script")),
-        "NOAUTH" | "WRONGPASS" => Fault::Corrupt(message(WRONG_PASSWORD)),
-        "NOPERM" => Fault::Corrupt(message(NO_PERMISSION)),
-        "WRONGTYPE" => Fault::Corrupt(message("a key has the wrong type")),
-        "CROSSSLOT" => Fault::Corrupt(message("the keys of the namespace are not in one slot")),
-        _ => Fault::Corrupt(message("Redis rejects the command")),
+        "NOAUTH" | "WRONGPASS" => Fault::Permanent(message(WRONG_PASSWORD)),
+        "NOPERM" => Fault::Permanent(message(NO_PERMISSION)),
+        "WRONGTYPE" => Fault::Permanent(message("a key has the wrong type")),
+        "CROSSSLOT" => Fault::Permanent(message("the keys of the namespace are not in one slot")),
+        _ => Fault::Permanent(message("Redis rejects the command")),
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn is_about_permissions(error: &ServerError) -> bool {
 /// The fault of a server that has accepted our login before: an operator can correct it while this process waits.
 pub(crate) fn as_transient(fault: Fault) -> Fault {
     match fault {
-        Fault::Corrupt(why) => Fault::Unavailable(why),
+        Fault::Permanent(why) => Fault::Unavailable(why),
         other => other,
     }
 }
@@ -139,19 +139,22 @@ mod tests {
             ("MISCONF Errors writing to the AOF file: No space left on device", "ReadOnly"),
             ("NOREPLICAS Not enough good replicas to write.", "ReadOnly"),
             ("ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed", "ReadOnly"),
-            ("LOADING Redis is loading the dataset in memory", "Away"),
-            ("MASTERDOWN Link with MASTER is down", "Away"),
-            ("CLUSTERDOWN Hash slot not served", "Away"),
-            ("TRYAGAIN Multiple keys request during rehashing of slot", "Away"),
-            ("MOVED 3999 127.0.0.1:6381", "Away"),
-            ("ERR Script attempted to access a non local key in a cluster node script: f_1", "Away"),
-            ("ERR CRONHOLD-BROKEN the key k cannot be used: ERR Script attempted to access a non local key", "Away"),
-            ("BUSY Redis is busy running a script.", "Away"),
-            ("WRONGPASS invalid username-password pair or user is disabled.", "Broken"),
-            ("NOAUTH Authentication required.", "Broken"),
-            ("NOPERM this user has no permissions to run the 'evalsha' command", "Broken"),
-            ("WRONGTYPE Operation against a key holding the wrong kind of value", "Broken"),
-            ("ERR user_script:1: Script attempted to access nonexistent global variable", "Broken"),
+            ("LOADING Redis is loading the dataset in memory", "Unavailable"),
+            ("MASTERDOWN Link with MASTER is down", "Unavailable"),
+            ("CLUSTERDOWN Hash slot not served", "Unavailable"),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", "Unavailable"),
+            ("MOVED 3999 127.0.0.1:6381", "Unavailable"),
+            ("ERR Script attempted to access a non local key in a cluster node script: f_1", "Unavailable"),
+            (
+                "ERR CRONHOLD-BROKEN the key k cannot be used: ERR Script attempted to access a non local key",
+                "Unavailable",
+            ),
+            ("BUSY Redis is busy running a script.", "Unavailable"),
+            ("WRONGPASS invalid username-password pair or user is disabled.", "Permanent"),
+            ("NOAUTH Authentication required.", "Permanent"),
+            ("NOPERM this user has no permissions to run the 'evalsha' command", "Permanent"),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", "Permanent"),
+            ("ERR user_script:1: Script attempted to access nonexistent global variable", "Permanent"),
         ] {
             let fault = of_reply("h:1", &error(text));
             assert!(format!("{fault:?}").starts_with(kind), "{text}: {fault:?}");
@@ -168,7 +171,7 @@ mod tests {
         let reply =
             "ERR CRONHOLD-BROKEN the key a:due cannot be used: it is a list and not a zset script: 1f, on @x:9.";
         let expected = "h:1: the key a:due cannot be used: it is a list and not a zset";
-        assert_eq!(of_reply("h:1", &error(reply)), Fault::Corrupt(expected.to_owned()));
+        assert_eq!(of_reply("h:1", &error(reply)), Fault::Permanent(expected.to_owned()));
     }
 
     #[test]
@@ -181,7 +184,7 @@ mod tests {
         ] {
             assert_eq!(is_about_permissions(&error(text)), expected, "{text}");
         }
-        assert!(as_transient(Fault::Corrupt("no permission".to_owned())).is_transient());
+        assert!(as_transient(Fault::Permanent("no permission".to_owned())).is_transient());
     }
 
     #[test]

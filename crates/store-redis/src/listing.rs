@@ -57,7 +57,7 @@ impl PageReader {
     fn obligation(&self, member: &str) -> Result<Obligation, Fault> {
         let invalid = || {
             let member = member.escape_debug();
-            Fault::Corrupt(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
+            Fault::Permanent(format!("key {}:cronhold:due: invalid member `{member}`", self.client.namespace()))
         };
         let (at, rest) = member.split_at_checked(TIME_LEN).ok_or_else(invalid)?;
         let at = codec::read_moment(at).map_err(|_| invalid())?;

@@ -73,7 +73,7 @@ impl RecordReader {
 
     pub(crate) fn unreadable(&self, kind: RecordKind, field: &str, error: &UnreadableText) -> Fault {
         let (namespace, table) = (self.client.namespace(), keys::table(kind));
-        Fault::Corrupt(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
+        Fault::Permanent(format!("key {namespace}:cronhold:{table}, field `{}`: {error}", field.escape_debug()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cronhold_core::record::RecordKey;
 use cronhold_store::{HandleId, Hint, HintBoard};
 
-use crate::connections::{ChannelEvent, ConnectionManager};
+use crate::connections::{ChannelEvent, RedisConnections};
 use crate::core::StoreCore;
 use crate::keys;
 
@@ -53,7 +53,7 @@ impl Notifications {
 }
 
 /// Receives messages until the store is dropped.
-pub(crate) async fn run_subscription(connections: ConnectionManager, channel: String, store: Weak<StoreCore>) {
+pub(crate) async fn run_subscription(connections: RedisConnections, channel: String, store: Weak<StoreCore>) {
     let mut events = connections.subscribe(vec![channel]);
     drop(connections);
     while let Some(event) = events.recv().await {

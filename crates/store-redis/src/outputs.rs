@@ -7,7 +7,7 @@ use cronhold_core::RunId;
 use cronhold_store::{Chunk, Fault};
 use redis::{Cmd, FromRedisValue, Value};
 
-use crate::connections::{ConnectionManager, Script};
+use crate::connections::{RedisConnections, Script};
 use crate::cronken::{PROJECTION_SCRIPTS, PeerFlag};
 
 /// Outputs that one call deletes. While a script runs, the server serves no other request.
@@ -22,7 +22,7 @@ static DROP: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("scr
 /// Reads and writes outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputStore {
-    connections: ConnectionManager,
+    connections: RedisConnections,
     namespace: String,
     /// Has the settings for the lines.
     peers: Arc<PeerFlag>,
@@ -38,7 +38,7 @@ pub(crate) struct AppendResult {
 }
 
 impl OutputStore {
-    pub(crate) fn new(connections: ConnectionManager, namespace: &str, peers: Arc<PeerFlag>) -> Self {
+    pub(crate) fn new(connections: RedisConnections, namespace: &str, peers: Arc<PeerFlag>) -> Self {
         Self { connections, namespace: namespace.to_owned(), peers }
     }
 
@@ -57,7 +57,7 @@ impl OutputStore {
             return Ok(AppendResult { length, skipped_writes });
         }
         let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
-        Err(Fault::Corrupt(message))
+        Err(Fault::Permanent(message))
     }
 
     /// At most `most` bytes from a position.
@@ -116,5 +116,5 @@ pub(crate) fn command(name: &str, args: &[&str]) -> Cmd {
 
 /// Converts a reply.
 pub(crate) fn read_reply<T: FromRedisValue>(value: Value) -> Result<T, Fault> {
-    redis::from_redis_value(value).map_err(|error| Fault::Corrupt(format!("unexpected reply from Redis: {error}")))
+    redis::from_redis_value(value).map_err(|error| Fault::Permanent(format!("unexpected reply from Redis: {error}")))
 }

@@ -270,7 +270,7 @@ fn ttl_millis(ttl: Span) -> u64 {
 }
 
 fn invalid_unit(why: &str) -> UnitRefusal {
-    UnitRefusal::Fault(Fault::Corrupt(format!("invalid unit: {why}")))
+    UnitRefusal::Fault(Fault::Permanent(format!("invalid unit: {why}")))
 }
 
 /// The run that holds a lock, from the lock's token. For a token of another program, an id that no run of ours has.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use crate::connections::ConnectionManager;
+use crate::connections::RedisConnections;
 use crate::outputs::command;
 use crate::server_check;
 
@@ -53,7 +53,7 @@ impl Replication {
     }
 
     /// Counts the replicas again. If the server does not reply, the last count stays.
-    pub(crate) async fn recount(&self, connections: &ConnectionManager) {
+    pub(crate) async fn recount(&self, connections: &RedisConnections) {
         if let Ok(replicas) = server_check::count_replicas(connections).await {
             self.set_count(replicas);
         }

@@ -3,7 +3,7 @@
 use cronhold_store::Fault;
 use redis::{Cmd, Value};
 
-use crate::connections::ConnectionManager;
+use crate::connections::RedisConnections;
 
 /// The oldest version that has the commands we need.
 const VERSION_MIN: (u32, u32) = (6, 2);
@@ -19,7 +19,7 @@ pub(crate) struct ServerCheck {
 }
 
 /// Checks a server. With `accept_loss`, eviction is a warning instead of a refusal.
-pub(crate) async fn check(connections: &ConnectionManager, accept_loss: bool) -> Result<ServerCheck, Fault> {
+pub(crate) async fn check(connections: &RedisConnections, accept_loss: bool) -> Result<ServerCheck, Fault> {
     let commands = vec![redis::cmd("INFO"), setting("save"), setting("appendfsync")];
     let mut replies = connections.request(commands).await?.into_iter();
     let mut next = || replies.next().unwrap_or(Value::Nil);
@@ -37,7 +37,7 @@ pub(crate) async fn check(connections: &ConnectionManager, accept_loss: bool) ->
 }
 
 /// The number of connected replicas.
-pub(crate) async fn count_replicas(connections: &ConnectionManager) -> Result<u64, Fault> {
+pub(crate) async fn count_replicas(connections: &RedisConnections) -> Result<u64, Fault> {
     let mut command = redis::cmd("INFO");
     command.arg("replication");
     let info = connections.request_one(command).await?;

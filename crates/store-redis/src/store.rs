@@ -15,7 +15,7 @@ use cronhold_store::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::connections::ConnectionManager;
+use crate::connections::RedisConnections;
 use crate::core::StoreCore;
 use crate::cronken::SharedKeys;
 use crate::packed_unit::PackedUnit;
@@ -65,7 +65,7 @@ impl RedisStore {
         let mut builder = Builder::new_multi_thread();
         let runtime =
             builder.worker_threads(1).thread_name("redis").enable_all().build().map_err(RedisOpenError::Thread)?;
-        let connections = ConnectionManager::new(url, runtime.handle().clone());
+        let connections = RedisConnections::new(url, runtime.handle().clone());
         let Options { zones, memory, accept_loss } = options;
         let seq_file = memory.map(SeqFile::new);
         let core = StoreCore::new(url.clone(), zones, accept_loss, connections.clone(), seq_file);

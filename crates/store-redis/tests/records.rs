@@ -104,7 +104,7 @@ fn key_of_wrong_type_is_named_and_nothing_is_written() {
         unit += 1;
         let put = put("a", 1, RecordVersion::new(writer, unit), None);
         match block_on(store.commit(vec![put])).pop() {
-            Some(Err(UnitRefusal::Fault(Fault::Corrupt(message)))) => message,
+            Some(Err(UnitRefusal::Fault(Fault::Permanent(message)))) => message,
             other => panic!("{other:?}"),
         }
     };
@@ -118,13 +118,13 @@ fn key_of_wrong_type_is_named_and_nothing_is_written() {
     }
     server.cli(&["SET", "{cronken}:cronhold:jobs", "x"]);
     let loaded = block_on(store.load(&[RecordKey::Job(job("a"))]));
-    assert!(matches!(&loaded, Err(Fault::Corrupt(message)) if message.contains("cronhold:jobs")), "{loaded:?}");
+    assert!(matches!(&loaded, Err(Fault::Permanent(message)) if message.contains("cronhold:jobs")), "{loaded:?}");
     server.cli(&["SET", "{cronken}:cronhold:index:jobs", "x"]);
     let page = block_on(store.page(&Query::Jobs { after: None }, 3));
-    assert!(matches!(&page, Err(Fault::Corrupt(message)) if message.contains("index:jobs")), "{page:?}");
+    assert!(matches!(&page, Err(Fault::Permanent(message)) if message.contains("index:jobs")), "{page:?}");
     server.cli(&["SET", "{cronken}:cronhold:due", "x"]);
     let due = block_on(store.due(None, Instant::EPOCH, 3));
-    assert!(matches!(&due, Err(Fault::Corrupt(message)) if message.contains("cronhold:due")), "{due:?}");
+    assert!(matches!(&due, Err(Fault::Permanent(message)) if message.contains("cronhold:due")), "{due:?}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn unreadable_record_is_named_and_does_not_hide_others() {
     assert_eq!((page.records.len(), page.unreadable.len()), (2, 1));
     assert!(page.unreadable[0].contains("cronhold:job_states, field `b`"), "{:?}", page.unreadable);
     let loaded = block_on(store.load(&[RecordKey::JobState(job("b"))]));
-    assert!(matches!(&loaded, Err(Fault::Corrupt(message)) if message.contains("field `b`")), "{loaded:?}");
+    assert!(matches!(&loaded, Err(Fault::Permanent(message)) if message.contains("field `b`")), "{loaded:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) enum ErrorPhase {
 pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> Fault {
     let message = |what: &str| format!("{}: {what} ({error})", path.display());
     let Some(code) = error.sqlite_error() else {
-        return Fault::Corrupt(message("invalid statement"));
+        return Fault::Permanent(message("invalid statement"));
     };
     match (code.code, phase) {
         (ErrorCode::DiskFull, _) => Fault::ReadOnly(message("the disk is full")),
@@ -37,7 +37,7 @@ pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> 
             Fault::ReadOnly(message("the disk rejects writes"))
         }
         (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) => {
-            Fault::Corrupt(message("the file is corrupt; restore a backup"))
+            Fault::Permanent(message("the file is corrupt; restore a backup"))
         }
         (_, ErrorPhase::Commit) => Fault::OutcomeUnknown(message("the disk did not confirm the write")),
         (ErrorCode::CannotOpen, _) => Fault::Unavailable(message("the file cannot be opened")),
@@ -46,7 +46,7 @@ pub(crate) fn fault(path: &Path, error: &rusqlite::Error, phase: ErrorPhase) -> 
         (ErrorCode::OperationInterrupted | ErrorCode::OperationAborted | ErrorCode::FileLockingProtocolFailed, _) => {
             Fault::Unavailable(message("interrupted"))
         }
-        _ => Fault::Corrupt(message("SQLite rejects the request")),
+        _ => Fault::Permanent(message("SQLite rejects the request")),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn is_of_one_unit(error: &rusqlite::Error) -> bool {
 
 /// The fault for an unreadable row.
 pub(crate) fn unreadable(path: &Path, table: &str, row: &str, error: &UnreadableRow) -> Fault {
-    Fault::Corrupt(format!("{}: table {table}, row {row}, {error}", path.display()))
+    Fault::Permanent(format!("{}: table {table}, row {row}, {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl SqliteStore {
     async fn request<T>(&self, request: impl FnOnce(PendingReply<T>) -> WriterRequest) -> Result<T, Fault> {
         match &self.shared.writer {
             Some(writer) => writer.request(request).await,
-            None => Err(Fault::Corrupt(format!("{} is open for reading only", self.shared.path.display()))),
+            None => Err(Fault::Permanent(format!("{} is open for reading only", self.shared.path.display()))),
         }
     }
 }

@@ -19,12 +19,12 @@ pub enum Fault {
     OutcomeUnknown(String),
     /// Stored data cannot be read, or the store rejects the request for good. A retry does not help.
     #[error("the store failed permanently: {0}")]
-    Corrupt(String),
+    Permanent(String),
 }
 
 impl Fault {
     /// Whether a retry can succeed without anything else being changed.
     pub const fn is_transient(&self) -> bool {
-        !matches!(self, Self::Corrupt(_))
+        !matches!(self, Self::Permanent(_))
     }
 }

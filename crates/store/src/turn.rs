@@ -164,7 +164,7 @@ impl WriterSession {
             if loads_for_one > LOADS_MAX {
                 // Only the command that requests too many records fails.
                 let fault =
-                    Fault::Corrupt(format!("a decision requests records more than {LOADS_MAX} times: {needs:?}"));
+                    Fault::Permanent(format!("a decision requests records more than {LOADS_MAX} times: {needs:?}"));
                 decided.push(DecidedCommand::WithoutWrites(Some(CommandOutcome::Failed(fault))));
                 loads_for_one = 0;
                 continue;

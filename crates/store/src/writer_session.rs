@@ -152,7 +152,7 @@ impl<'a> TurnView<'a> {
         let keys: Vec<RecordKey> = keys.into_iter().collect();
         match store.load(&keys).await {
             Ok(found) => self.loaded.extend(keys.into_iter().zip(found)),
-            Err(Fault::Corrupt(_)) => self.load_singly(store, keys).await?,
+            Err(Fault::Permanent(_)) => self.load_singly(store, keys).await?,
             Err(fault) => return Err(fault),
         }
         Ok(())
@@ -163,7 +163,7 @@ impl<'a> TurnView<'a> {
         for key in keys {
             match store.load(std::slice::from_ref(&key)).await {
                 Ok(found) => drop(self.loaded.insert(key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Corrupt(_)) => drop(self.unreadable.insert(key, fault)),
+                Err(fault @ Fault::Permanent(_)) => drop(self.unreadable.insert(key, fault)),
                 Err(fault) => return Err(fault),
             }
         }

@@ -77,6 +77,6 @@ pub fn backup(url: &StoreUrl, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> 
 
 impl fmt::Debug for StoreContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Around").finish_non_exhaustive()
+        f.debug_struct("StoreContext").finish_non_exhaustive()
     }
 }

@@ -115,12 +115,12 @@ fn api() -> RequestPath {
 impl fmt::Debug for CallerOptions {
     /// Omits the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").field("address", &self.address).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("CallerOptions").field("address", &self.address).field("user", &self.user).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for DaemonClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("caller", &self.caller).finish_non_exhaustive()
+        f.debug_struct("DaemonClient").field("caller", &self.caller).finish_non_exhaustive()
     }
 }

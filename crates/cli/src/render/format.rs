@@ -20,23 +20,23 @@ pub(crate) enum OutputFormat {
 
 /// Output format for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DataEncoding {
+pub(crate) enum MachineFormat {
     Json,
     Yaml,
 }
 
 impl OutputFormat {
     /// The format for programs, or `None` for a table.
-    pub(crate) fn encoding(self) -> Option<DataEncoding> {
+    pub(crate) fn encoding(self) -> Option<MachineFormat> {
         match self {
             Self::Table => None,
-            Self::Json => Some(DataEncoding::Json),
-            Self::Yaml => Some(DataEncoding::Yaml),
+            Self::Json => Some(MachineFormat::Json),
+            Self::Yaml => Some(MachineFormat::Yaml),
         }
     }
 }
 
-impl DataEncoding {
+impl MachineFormat {
     /// Writes a value as one document.
     pub(crate) fn write(self, value: &(impl Serialize + ?Sized), out: &mut dyn Write) -> io::Result<()> {
         match self {
@@ -76,7 +76,7 @@ pub(crate) struct TimeDisplayFlags {
 
 impl TimeDisplayFlags {
     /// The format for programs, or `None` for a table.
-    pub(crate) fn encoding(&self) -> Option<DataEncoding> {
+    pub(crate) fn encoding(&self) -> Option<MachineFormat> {
         self.output.encoding()
     }
 

@@ -228,6 +228,6 @@ fn nothing_to_wait_with(error: &io::Error) -> CliError {
 
 impl fmt::Debug for OpenedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("served", &self.served).finish_non_exhaustive()
+        f.debug_struct("OpenedStore").field("served", &self.served).finish_non_exhaustive()
     }
 }

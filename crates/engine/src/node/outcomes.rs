@@ -52,7 +52,7 @@ impl NodeLoop {
                     self.context.report_unreadable(Some(&key), &fault.to_string());
                     self.put_aside(&command, origin, &fault);
                 }
-                CommandOutcome::Failed(fault @ Fault::Corrupt(_)) => {
+                CommandOutcome::Failed(fault @ Fault::Permanent(_)) => {
                     self.emit_dropped(&command, &fault.to_string());
                     self.put_aside(&command, origin, &fault);
                 }

@@ -81,14 +81,14 @@ impl NodeLoop {
         let store = &self.context.ports.store;
         match store.load(&keys).await {
             Ok(found) => return Ok(keys.into_iter().zip(found).collect()),
-            Err(Fault::Corrupt(_)) => {}
+            Err(Fault::Permanent(_)) => {}
             Err(fault) => return Err(fault),
         }
         let mut loaded = Vec::with_capacity(keys.len());
         for key in keys {
             match store.load(std::slice::from_ref(&key)).await {
                 Ok(found) => loaded.push((key, found.into_iter().next().flatten())),
-                Err(fault @ Fault::Corrupt(_)) => {
+                Err(fault @ Fault::Permanent(_)) => {
                     self.context.report_unreadable(Some(&key), &fault.to_string());
                     self.hints.remove(&key);
                 }

@@ -39,5 +39,5 @@ pub(crate) fn text(value: Value) -> Result<String, Fault> {
 /// The fault for a reply of the wrong type or value.
 pub(crate) fn unexpected(expected: &str, found: &Value) -> Fault {
     let found: String = format!("{found:?}").chars().take(200).collect();
-    Fault::Corrupt(format!("unexpected reply from Redis: {found} instead of {expected}"))
+    Fault::Permanent(format!("unexpected reply from Redis: {found} instead of {expected}"))
 }

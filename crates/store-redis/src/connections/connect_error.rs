@@ -43,7 +43,7 @@ mod tests {
         let error = ConnectError::from(Fault::OutcomeUnknown("h:1: no reply".to_owned())).with_hint("use TLS");
         assert_eq!(error.clone().into_fault(false), Fault::Unavailable("h:1: no reply; use TLS".to_owned()));
         assert_eq!(error.into_fault(true), Fault::Unavailable("h:1: no reply".to_owned()));
-        let error = ConnectError::from(Fault::Corrupt("wrong password".to_owned())).with_hint("use TLS");
-        assert_eq!(error.into_fault(false), Fault::Corrupt("wrong password".to_owned()));
+        let error = ConnectError::from(Fault::Permanent("wrong password".to_owned())).with_hint("use TLS");
+        assert_eq!(error.into_fault(false), Fault::Permanent("wrong password".to_owned()));
     }
 }

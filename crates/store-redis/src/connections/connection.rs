@@ -185,10 +185,10 @@ fn login_error(url: &RedisUrl, server: &ServerAddress, login: LoginKind, error: 
         || error.kind() == redis::ErrorKind::AuthenticationFailed
         || text.contains(NO_PASSWORD);
     let fault = match (error.code(), login) {
-        _ if is_about_password && matches!(login, LoginKind::Sentinel) => Fault::Corrupt(message(SENTINEL_PASSWORD)),
-        _ if is_about_password => Fault::Corrupt(message(faults::WRONG_PASSWORD)),
-        (Some("NOPERM"), _) => Fault::Corrupt(message(faults::NO_PERMISSION)),
-        _ if text.contains(NO_DATABASE) => Fault::Corrupt(message(WRONG_DATABASE)),
+        _ if is_about_password && matches!(login, LoginKind::Sentinel) => Fault::Permanent(message(SENTINEL_PASSWORD)),
+        _ if is_about_password => Fault::Permanent(message(faults::WRONG_PASSWORD)),
+        (Some("NOPERM"), _) => Fault::Permanent(message(faults::NO_PERMISSION)),
+        _ if text.contains(NO_DATABASE) => Fault::Permanent(message(WRONG_DATABASE)),
         (Some("LOADING"), _) => Fault::Unavailable(message(faults::LOADING)),
         _ => Fault::Unavailable(message("Redis rejects the connection")),
     };

@@ -41,9 +41,9 @@ const SENTINEL_FAILURES_MAX: usize = 3;
 /// Keeps one connection to the server that accepts writes, and replaces it when it breaks. Connects on first use, on
 /// the store's runtime. Clones share the connection.
 #[derive(Clone)]
-pub(crate) struct ConnectionManager(Arc<ManagerInner>);
+pub(crate) struct RedisConnections(Arc<ConnectionsInner>);
 
-struct ManagerInner {
+struct ConnectionsInner {
     url: RedisUrl,
     runtime: Handle,
     state: watch::Sender<ConnectionState>,
@@ -72,11 +72,11 @@ pub(crate) struct CallReplies {
     pub(crate) trailing: Vec<Value>,
 }
 
-impl ConnectionManager {
+impl RedisConnections {
     /// Does not connect before the first request.
     pub(crate) fn new(url: &RedisUrl, runtime: Handle) -> Self {
         let (state, _) = watch::channel(ConnectionState::Unused);
-        Self(Arc::new(ManagerInner {
+        Self(Arc::new(ConnectionsInner {
             url: url.clone(),
             runtime,
             state,
@@ -264,16 +264,16 @@ impl ConnectionManager {
     }
 }
 
-impl ManagerInner {
+impl ConnectionsInner {
     /// A rejected login ends a process that is just starting. For one that has enrolled it is transient.
     fn relax(&self, fault: Fault) -> Fault {
         if self.has_enrolled.load(Ordering::Relaxed) { faults::as_transient(fault) } else { fault }
     }
 }
 
-impl std::fmt::Debug for ConnectionManager {
+impl std::fmt::Debug for RedisConnections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConnectionManager").field("url", &self.0.url).finish_non_exhaustive()
+        f.debug_struct("RedisConnections").field("url", &self.0.url).finish_non_exhaustive()
     }
 }
 

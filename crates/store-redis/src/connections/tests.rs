@@ -8,7 +8,7 @@ use redis::{Cmd, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 
-use super::{ChannelEvent, ConnectionManager, Script};
+use super::{ChannelEvent, RedisConnections, Script};
 use crate::testing::{ClusterSet, RedisServer, SentinelSet, ServerOptions, until};
 use crate::url::RedisUrl;
 
@@ -17,19 +17,19 @@ static ECHO: LazyLock<Script> = LazyLock::new(|| Script::new(&["local answer = A
 /// Calls that a script is asked for in one go.
 const CALLS: usize = 20;
 
-struct ManagerFixture {
+struct ConnectionsFixture {
     runtime: Runtime,
-    connections: ConnectionManager,
+    connections: RedisConnections,
 }
 
-impl ManagerFixture {
+impl ConnectionsFixture {
     fn new(url: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .expect("there is room for a thread");
-        let connections = ConnectionManager::new(&RedisUrl::parse(url).expect("a URL"), runtime.handle().clone());
+        let connections = RedisConnections::new(&RedisUrl::parse(url).expect("a URL"), runtime.handle().clone());
         Self { runtime, connections }
     }
 
@@ -68,19 +68,19 @@ fn bytes(text: &str) -> Value {
 #[test]
 fn failed_command_does_not_fail_the_pipeline() {
     let server = RedisServer::start();
-    let bench = ManagerFixture::new(&server.url());
+    let bench = ConnectionsFixture::new(&server.url());
     let commands = vec![command(&["SET", "a", "1"]), command(&["LPUSH", "a", "x"]), command(&["GET", "a"])];
     let answers = bench.runtime.block_on(bench.connections.request(commands)).unwrap();
     assert_eq!(answers[0], Value::Okay);
     assert!(matches!(&answers[1], Value::ServerError(error) if error.code() == "WRONGTYPE"), "{answers:?}");
     assert_eq!(answers[2], bytes("1"));
-    assert!(matches!(bench.ask(&["LPUSH", "a", "x"]), Err(Fault::Corrupt(why)) if why.contains("WRONGTYPE")));
+    assert!(matches!(bench.ask(&["LPUSH", "a", "x"]), Err(Fault::Permanent(why)) if why.contains("WRONGTYPE")));
 }
 
 #[test]
 fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
     let server = RedisServer::start();
-    let bench = ManagerFixture::new(&server.url());
+    let bench = ConnectionsFixture::new(&server.url());
     let calls: Vec<_> = (0..CALLS).map(|number| vec![number.to_string().into_bytes()]).collect();
     for _ in 0..2 {
         let called = bench.runtime.block_on(bench.connections.call_script_batch(
@@ -100,7 +100,7 @@ fn flushed_scripts_are_loaded_again_and_calls_keep_their_order() {
 #[test]
 fn unreachable_server_is_reported_and_reconnected() {
     let mut server = RedisServer::start();
-    let bench = ManagerFixture::new(&server.url());
+    let bench = ConnectionsFixture::new(&server.url());
     server.kill();
     let fault = bench.ask(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains(&server.port().to_string())), "{fault}");
@@ -115,7 +115,7 @@ fn unreachable_server_is_reported_and_reconnected() {
 #[test]
 fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
     let server = RedisServer::start();
-    let bench = ManagerFixture::new(&server.url_with("timeout=200ms"));
+    let bench = ConnectionsFixture::new(&server.url_with("timeout=200ms"));
     bench.ask(&["SET", "a", "1"]).unwrap();
     server.freeze();
     let fault = bench.ask(&["SET", "a", "2"]).unwrap_err();
@@ -123,7 +123,7 @@ fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
     let fault = bench.ask(&["SET", "a", "3"]).unwrap_err();
     assert!(matches!(fault, Fault::Unavailable(_)), "no connection comes about any more: {fault}");
     assert!(!fault.to_string().contains("TLS"), "plain lines have worked: {fault}");
-    let newcomer = ManagerFixture::new(&server.url_with("timeout=200ms"));
+    let newcomer = ConnectionsFixture::new(&server.url_with("timeout=200ms"));
     until("a hint", || {
         let fault = newcomer.ask(&["PING"]).unwrap_err();
         fault.to_string().contains("if the server uses TLS on this port, write rediss://").then_some(())
@@ -136,7 +136,7 @@ fn silent_server_leaves_the_outcome_unknown_and_is_reconnected() {
 #[test]
 fn subscription_delivers_messages_and_reports_gaps() {
     let server = RedisServer::start();
-    let bench = ManagerFixture::new(&server.url());
+    let bench = ConnectionsFixture::new(&server.url());
     let mut heard = bench.connections.subscribe(vec!["one".to_owned(), "two".to_owned()]);
     for round in 0..3 {
         assert_eq!(bench.hear(&mut heard), ChannelEvent::Gap);
@@ -155,56 +155,56 @@ fn wrong_credentials_and_databases_are_permanent_faults() {
     let users = vec!["user worker on >se:cret ~* &* +@all".to_owned()];
     let server = RedisServer::start_with(ServerOptions { password: Some("other"), users, ..Default::default() });
     let at = format!("127.0.0.1:{}", server.port());
-    let bench = ManagerFixture::new(&format!("redis://worker:se%3Acret@{at}/5"));
+    let bench = ConnectionsFixture::new(&format!("redis://worker:se%3Acret@{at}/5"));
     bench.ask(&["SET", "a", "1"]).unwrap();
     assert_eq!(server.cli(&["-n", "5", "GET", "a"]), "1");
-    ManagerFixture::new(&server.url()).ask(&["PING"]).unwrap();
+    ConnectionsFixture::new(&server.url()).ask(&["PING"]).unwrap();
     for url in [format!("redis://worker:wrong@{at}"), format!("redis://:wrong@{at}"), format!("redis://{at}")] {
-        let fault = ManagerFixture::new(&url).ask(&["PING"]).unwrap_err();
+        let fault = ConnectionsFixture::new(&url).ask(&["PING"]).unwrap_err();
         let said = fault.to_string();
         assert!(said.contains("rejects the user or the password") && !said.contains("wrong"), "{url}: {said}");
         assert!(!fault.is_transient(), "nobody waits for another password: {url}: {said}");
     }
-    let fault = ManagerFixture::new(&format!("redis://:other@{at}/99")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("DB") && why.contains("number")), "{fault}");
+    let fault = ConnectionsFixture::new(&format!("redis://:other@{at}/99")).ask(&["PING"]).unwrap_err();
+    assert!(matches!(&fault, Fault::Permanent(why) if why.contains("DB") && why.contains("number")), "{fault}");
 }
 
 #[test]
 fn tls_connections_verify_the_configured_authority() {
     let server = RedisServer::start_with(ServerOptions { tls: true, ..Default::default() });
-    let bench = ManagerFixture::new(&server.url());
+    let bench = ConnectionsFixture::new(&server.url());
     bench.ask(&["SET", "a", "1"]).unwrap();
     let mut heard = bench.connections.subscribe(vec!["one".to_owned()]);
     assert_eq!(bench.hear(&mut heard), ChannelEvent::Gap);
     let at = format!("127.0.0.1:{}", server.port());
-    let fault = ManagerFixture::new(&format!("redis://{at}?timeout=300ms")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("redis://{at}?timeout=300ms")).ask(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write rediss://")), "{fault}");
-    let fault = ManagerFixture::new(&format!("rediss://{at}?ca=/nowhere.pem")).ask(&["PING"]).unwrap_err();
-    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("/nowhere.pem")), "{fault}");
+    let fault = ConnectionsFixture::new(&format!("rediss://{at}?ca=/nowhere.pem")).ask(&["PING"]).unwrap_err();
+    assert!(matches!(&fault, Fault::Permanent(why) if why.contains("/nowhere.pem")), "{fault}");
     let plain = RedisServer::start();
     let url = format!("rediss://127.0.0.1:{}?ca={}", plain.port(), server.ca().unwrap().display());
-    let fault = ManagerFixture::new(&format!("{url}&timeout=300ms")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&format!("{url}&timeout=300ms")).ask(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("write redis://")), "{fault}");
 }
 
 #[test]
 fn connection_follows_the_master_of_the_sentinels() {
     let mut set = SentinelSet::start();
-    let bench = ManagerFixture::new(&set.url_with("timeout=500ms"));
+    let bench = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
     bench.ask_until_answered(&["SET", "a", "1"]);
     let before = set.master();
     set.servers[before].kill();
     let after = set.wait_for_other_than(before);
     bench.ask_until_answered(&["SET", "a", "2"]);
     assert_eq!(set.servers[after].cli(&["GET", "a"]), "2");
-    let fault = ManagerFixture::new(&set.url_with("").replace("mymaster", "other")).ask(&["PING"]).unwrap_err();
+    let fault = ConnectionsFixture::new(&set.url_with("").replace("mymaster", "other")).ask(&["PING"]).unwrap_err();
     assert!(matches!(&fault, Fault::Unavailable(why) if why.contains("`other`")), "{fault}");
 }
 
 #[test]
 fn connection_follows_the_cluster_node_of_the_slot() {
     let mut set = ClusterSet::start(true);
-    let bench = ManagerFixture::new(&set.url_with("timeout=500ms"));
+    let bench = ConnectionsFixture::new(&set.url_with("timeout=500ms"));
     bench.ask_until_answered(&["SET", "{cronken}:a", "1"]);
     let before = set.master_of("{cronken}");
     assert_eq!(set.servers[before].cli(&["GET", "{cronken}:a"]), "1");

@@ -39,7 +39,7 @@ pub(super) async fn open(url: &RedisUrl, server: &ServerAddress) -> Result<Boxed
     }
     let config = tls_config(url.ca.as_deref())?;
     let name = ServerName::try_from(server.host.clone())
-        .map_err(|_| Fault::Corrupt(format!("{server}: the host is not a valid name for a certificate")))?;
+        .map_err(|_| Fault::Permanent(format!("{server}: the host is not a valid name for a certificate")))?;
     let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| {
         if is_about_certificate(&error) {
             fail(&format!("TLS handshake failed; {CHECK_CERTIFICATE}"), &error)
@@ -74,7 +74,7 @@ fn tls_config(ca: Option<&Path>) -> Result<Arc<ClientConfig>, Fault> {
     let mut roots = RootCertStore::empty();
     match ca {
         Some(path) => {
-            let fail = |why: &str| Fault::Corrupt(format!("cannot read certificates from {}: {why}", path.display()));
+            let fail = |why: &str| Fault::Permanent(format!("cannot read certificates from {}: {why}", path.display()));
             let certificates = CertificateDer::pem_file_iter(path).map_err(|error| fail(&error.to_string()))?;
             for certificate in certificates {
                 let certificate = certificate.map_err(|error| fail(&error.to_string()))?;
@@ -87,7 +87,7 @@ fn tls_config(ca: Option<&Path>) -> Result<Arc<ClientConfig>, Fault> {
         None => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
-                return Err(Fault::Corrupt(
+                return Err(Fault::Permanent(
                     "the system has no trusted certificates; set one with `ca=FILE`".to_owned(),
                 ));
             }

@@ -21,7 +21,7 @@ pub(crate) fn decode_foreign_run(job: &JobId, reply: Value) -> Result<Option<Sto
     }
     let (version, run, host, start, runs): (String, String, String, String, String) = read_reply(reply)?;
     let version = u64::from_str_radix(&version, 16).map(RecordVersion::from_bits);
-    let version = version.map_err(|error| Fault::Corrupt(format!("invalid version of a foreign run: {error}")))?;
+    let version = version.map_err(|error| Fault::Permanent(format!("invalid version of a foreign run: {error}")))?;
     // An invalid time counts as long ago.
     let started = parse_seconds(&start).unwrap_or(Instant::EPOCH);
     let (job, system) = (job.clone(), "Cronken");

@@ -12,7 +12,7 @@ use cronhold_store::{Fault, SharedRun, SharedRunState};
 use serde_json::Value;
 
 use super::foreign::parse_seconds;
-use crate::connections::{ConnectionManager, Script};
+use crate::connections::{RedisConnections, Script};
 use crate::outputs::read_reply;
 
 /// Runs of one script call. While a script runs, the server serves no other request.
@@ -36,7 +36,7 @@ struct ScoredRun {
 
 /// Runs of Cronken's nodes, of one job or of all: the running ones, and then the last finished ones.
 pub(crate) async fn read(
-    connections: &ConnectionManager,
+    connections: &RedisConnections,
     ns: &str,
     job: Option<&str>,
     limit: usize,
@@ -67,7 +67,7 @@ fn sort(runs: &mut [SharedRun]) {
 
 /// The first foreign runs in a sorted set, the highest score first.
 async fn scan(
-    connections: &ConnectionManager,
+    connections: &RedisConnections,
     ns: &str,
     set: &str,
     job: Option<&str>,
@@ -95,7 +95,7 @@ async fn scan(
 }
 
 /// Adds the last lines of output to running runs.
-async fn add_lines(connections: &ConnectionManager, ns: &str, runs: &mut [SharedRun]) -> Result<(), Fault> {
+async fn add_lines(connections: &RedisConnections, ns: &str, runs: &mut [SharedRun]) -> Result<(), Fault> {
     let keys = [format!("{ns}:rundata")];
     for part in runs.chunks_mut(RUNS_PER_CALL) {
         let ids = part.iter().map(|run| run.id.clone().into_bytes());

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::{PeerFlag, foreign_runs};
-use crate::connections::{ChannelEvent, ConnectionManager, Script};
+use crate::connections::{ChannelEvent, RedisConnections, Script};
 use crate::outputs::{command, read_reply};
 
 /// Events that are queued. When there are more, the oldest are dropped and counted.
@@ -26,7 +26,7 @@ static FORMS: LazyLock<Script> = LazyLock::new(|| Script::new(&[include_str!("sc
 
 /// The part of the namespace that Cronken's nodes and clients write as well.
 pub(crate) struct SharedKeys {
-    connections: ConnectionManager,
+    connections: RedisConnections,
     /// The runtime of the connections.
     runtime: Handle,
     namespace: String,
@@ -70,7 +70,7 @@ impl EventInbox {
 }
 
 impl SharedKeys {
-    pub(crate) fn new(connections: ConnectionManager, runtime: Handle, namespace: &str, peers: Arc<PeerFlag>) -> Self {
+    pub(crate) fn new(connections: RedisConnections, runtime: Handle, namespace: &str, peers: Arc<PeerFlag>) -> Self {
         Self { connections, runtime, namespace: namespace.to_owned(), peers, inbox: OnceLock::new() }
     }
 
@@ -214,7 +214,7 @@ fn reading_arg(reading: DefinitionRules) -> &'static [u8] {
 }
 
 /// Names of jobs that are defined or were settled once, in order.
-async fn all_names(connections: &ConnectionManager, [jobs, forms, _]: &[String; 3]) -> Result<Vec<String>, Fault> {
+async fn all_names(connections: &RedisConnections, [jobs, forms, _]: &[String; 3]) -> Result<Vec<String>, Fault> {
     let replies = connections.request([jobs, forms].map(|key| command("HKEYS", &[key])).into()).await?;
     let mut names = BTreeSet::new();
     for reply in replies {
@@ -227,7 +227,7 @@ async fn all_names(connections: &ConnectionManager, [jobs, forms, _]: &[String; 
 
 /// Reads definitions. Returns the word in the namespace that says whether there are peers.
 async fn read_forms(
-    connections: &ConnectionManager,
+    connections: &RedisConnections,
     keys: &[String; 3],
     names: &[String],
     forms: &mut Vec<SharedDefinition>,

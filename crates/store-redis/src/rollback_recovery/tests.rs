@@ -9,7 +9,7 @@ use super::RollbackRecovery;
 use super::commit_hold::CommitHold;
 use super::journal::{LockWrite, RecordWrite, WriteJournal};
 use crate::client::NamespaceClient;
-use crate::connections::ConnectionManager;
+use crate::connections::RedisConnections;
 use crate::cronken::PeerFlag;
 use crate::url::RedisUrl;
 
@@ -128,7 +128,7 @@ fn hold_covers_the_longest_lease() {
 fn recovery_does_not_wait_for_reserved_locks() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let url = RedisUrl::parse("redis://localhost").expect("a URL");
-    let connections = ConnectionManager::new(&url, runtime.handle().clone());
+    let connections = RedisConnections::new(&url, runtime.handle().clone());
     let client = Arc::new(NamespaceClient::new(connections, &url.settings.namespace, 1));
     let recovery = RollbackRecovery::new(client, Arc::new(PeerFlag::new(&url.settings)), "process", None);
     let years = 10 * 365 * 86_400_000;

@@ -74,7 +74,7 @@ fn evicting_server_is_refused_unless_accepted() {
     let maxmemory = Some((100 << 20, "allkeys-lru"));
     let server = RedisServer::start_with(ServerOptions { maxmemory, ..Default::default() });
     let fault = block_on(open(&server.url(), None, false).enroll()).unwrap_err();
-    assert!(matches!(&fault, Fault::Corrupt(why) if why.contains("--accept-loss")), "{fault}");
+    assert!(matches!(&fault, Fault::Permanent(why) if why.contains("--accept-loss")), "{fault}");
     assert_eq!(server.cli(&["DBSIZE"]), "0", "nothing is written to a server that is refused");
     let store = open(&server.url(), None, true);
     block_on(store.enroll()).unwrap();
@@ -97,7 +97,7 @@ fn wrong_password_or_permission_at_start_is_permanent() {
         (format!("redis://worker:secret@{at}/99"), "check the number"),
     ] {
         let fault = block_on(open(&url, None, false).enroll()).unwrap_err();
-        assert!(matches!(&fault, Fault::Corrupt(why) if why.contains(says)), "{url}: {fault}");
+        assert!(matches!(&fault, Fault::Permanent(why) if why.contains(says)), "{url}: {fault}");
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn attempt(
             WriterRequest::Enroll { reply } => {
                 let number = statements.next_number("writers", WRITERS_MAX)?;
                 let number = number.and_then(|number| u32::try_from(number).ok());
-                let spent = || Fault::Corrupt(format!("all {WRITERS_MAX} writer numbers are in use"));
+                let spent = || Fault::Permanent(format!("all {WRITERS_MAX} writer numbers are in use"));
                 reply.result = Some(number.map(WriterId).ok_or_else(spent));
             }
             WriterRequest::Heartbeat { node, locks, reply, .. } => {
@@ -107,7 +107,7 @@ fn isolated(
         Ok(result) => (result, true),
         Err(AttemptError::PartialUnit(refusal)) => (Err(refusal), false),
         Err(AttemptError::Sql(error)) if faults::is_of_one_unit(&error) => {
-            (Err(Fault::Corrupt(format!("cannot store a unit: {error}")).into()), false)
+            (Err(Fault::Permanent(format!("cannot store a unit: {error}")).into()), false)
         }
         Err(error) => return Err(error),
     };

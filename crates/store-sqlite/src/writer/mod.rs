@@ -208,7 +208,7 @@ impl WriterLoop {
                 Err(AttemptError::PartialUnit(_)) if is_optimistic => None,
                 Err(AttemptError::Sql(error)) if is_optimistic && faults::is_of_one_unit(&error) => None,
                 Err(AttemptError::Sql(error)) => Some(fault(&self.path, &error, ErrorPhase::Write)),
-                Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Corrupt(refusal.to_string())),
+                Err(AttemptError::PartialUnit(refusal)) => Some(Fault::Permanent(refusal.to_string())),
             };
             statements.clear_cache();
             // Some errors roll the transaction back by themselves. If it cannot be rolled back, the connection is

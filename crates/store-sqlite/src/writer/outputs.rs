@@ -29,7 +29,7 @@ impl<'c> OutputStatements<'c> {
         let length: u64 = self.length.query_row([&id], |row| row.get(0)).optional()?.unwrap_or(0);
         let Some(known) = length.checked_sub(from) else {
             let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
-            return Ok(Err(Fault::Corrupt(message)));
+            return Ok(Err(Fault::Permanent(message)));
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX);
         let mut end = length;

@@ -198,6 +198,6 @@ impl EncodedUnit {
     }
 
     fn refuse(&mut self, what: &str) {
-        self.refusal = Some(UnitRefusal::Fault(Fault::Corrupt(format!("invalid unit: {what}"))));
+        self.refusal = Some(UnitRefusal::Fault(Fault::Permanent(format!("invalid unit: {what}"))));
     }
 }

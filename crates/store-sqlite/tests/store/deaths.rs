@@ -50,7 +50,7 @@ fn failed_disk_write_has_no_effect() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""]);
     shell.arg(std::env::current_exe().expect("this program"));
-    let mut writer = start(shell, "deaths::what_the_disk_does_not_take_has_not_happened", &place.database());
+    let mut writer = start(shell, "deaths::failed_disk_write_has_no_effect", &place.database());
     let said: Vec<String> = lines(&mut writer).collect();
     writer.wait().expect("it has ended");
     let done: Vec<u64> = said.iter().filter_map(|line| number(line)).collect();

@@ -66,7 +66,7 @@ fn unreadable_rows_are_named() {
         ("log = '[]', attempt = -1", "column attempt: -1 is out of range"),
     ] {
         someone.execute_batch(&format!("UPDATE runs SET {change}")).expect("a change");
-        let Err(Fault::Corrupt(message)) = block_on(store.load(&[RecordKey::Run(run_id(1))])) else {
+        let Err(Fault::Permanent(message)) = block_on(store.load(&[RecordKey::Run(run_id(1))])) else {
             panic!("{change}")
         };
         assert!(message.contains(expected) && message.contains(&format!("table runs, row {}", run_id(1))), "{message}");

@@ -119,7 +119,7 @@ fn unreadable_row_does_not_hide_others() {
     assert!(page.unreadable[0].contains("table runs") && page.unreadable[0].contains("column log"), "{page:?}");
     assert_eq!(page.next(3), Some(RecordKey::Run(run_id(1))), "there may be more behind it");
     let fault = block_on(store.load(&[RecordKey::Run(run_id(2))])).expect_err("it cannot be read");
-    assert!(matches!(fault, Fault::Corrupt(_)), "{fault}");
+    assert!(matches!(fault, Fault::Permanent(_)), "{fault}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn readers_work_while_a_writer_is_open() {
         assert!(found[0].is_some(), "what was answered as done is there for everybody");
     }
     let refused = block_on(reader.commit(vec![unit(99, run(99))]));
-    let Err(UnitRefusal::Fault(Fault::Corrupt(message))) = &refused[0] else { panic!("{refused:?}") };
+    let Err(UnitRefusal::Fault(Fault::Permanent(message))) = &refused[0] else { panic!("{refused:?}") };
     assert!(message.contains("is open for reading only"), "{message}");
     drop(store);
     let page = block_on(reader.page(&Query::Runs(RunQuery::default()), 100)).expect("it can be read");

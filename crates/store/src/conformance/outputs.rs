@@ -73,7 +73,7 @@ pub fn an_output_has_no_gaps(subject: &dyn Subject) {
     let (store, run) = (subject.store(), run_id(1, 1));
     let is_refused = |from: u64, bytes: &[u8]| {
         let result = append(&*store, run, from, bytes);
-        assert!(matches!(result, Err(Fault::Corrupt(_))), "{result:?} at {from}");
+        assert!(matches!(result, Err(Fault::Permanent(_))), "{result:?} at {from}");
     };
     is_refused(1, b"x");
     is_refused(u64::MAX, b"x");

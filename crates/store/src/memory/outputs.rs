@@ -18,7 +18,7 @@ impl MemoryOutputs {
         let known = usize::try_from(from).ok().and_then(|from| length.checked_sub(from));
         let Some(known) = known else {
             let message = format!("cannot append to the output of run {run} at byte {from}: it has {length} bytes");
-            return Err(Fault::Corrupt(message));
+            return Err(Fault::Permanent(message));
         };
         let new = bytes.get(known..).unwrap_or_default();
         if !new.is_empty() {

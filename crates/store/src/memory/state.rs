@@ -40,7 +40,7 @@ impl MemoryState {
     /// Assigns a number to a new writer; the first is 1.
     pub(super) fn enroll(&mut self) -> Result<WriterId, Fault> {
         if self.writers + 1 >= WRITERS_MAX {
-            return Err(Fault::Corrupt(format!("all {WRITERS_MAX} writer numbers are in use")));
+            return Err(Fault::Permanent(format!("all {WRITERS_MAX} writer numbers are in use")));
         }
         self.writers += 1;
         Ok(WriterId(self.writers))

@@ -60,7 +60,7 @@ impl Wrapper for FaultyStore {
         }
         let is_bad = |key: &RecordKey| matches!(key, RecordKey::Job(job) if job.as_str() == "bad");
         if self.mode() == FaultMode::UnreadableJob && keys.iter().any(is_bad) {
-            return Box::pin(async { Err(Fault::Corrupt("not a job".to_owned())) });
+            return Box::pin(async { Err(Fault::Permanent("not a job".to_owned())) });
         }
         self.store.load(keys)
     }
